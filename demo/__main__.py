@@ -1,9 +1,10 @@
-"""python -m demo train [--smoke] | examine | claims | results | real | keep | report"""
+"""python -m demo train [--smoke] | examine | claims | results | real | answers | keep | report"""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import os
 import sys
 import tempfile
@@ -118,6 +119,24 @@ def _real(options: argparse.Namespace) -> int:
         written = claims.write(Path(folder) / "demo-claims.jsonl", HANDS[:1], CLAIMS)
         asked = runs(options.models, options.store, written, DEMO / "models" / "demo-nli")
         return max(main(arguments) for arguments in asked)
+
+
+def _answers(options: argparse.Namespace) -> int:
+    """The explorer's examples: whole answers that open at once. The models of packages have to be installed."""
+    from heval_core.installed import places
+    from heval_core.prompt_service.client import ask
+    from heval_core.ui.own_prompts import ASKED, EXAMPLES, write
+    from heval_core.ui.sidebar import request_of
+
+    models = {key: place.path for key, place in places().items()}
+    EXAMPLES.mkdir(parents=True, exist_ok=True)
+    for line in (Path(__file__).parent / "answers.jsonl").read_text("utf-8").splitlines():
+        example = json.loads(line)
+        asked = ASKED.validate_json(json.dumps(example["asked"]))
+        result = ask(request_of(asked, models))
+        write(EXAMPLES / f"{example['name']}.json.gz", asked, result, example["title"])
+        print(example["title"], "|", result["generated"]["text"].strip())
+    return 0
 
 
 def _run(asked: list[str], store: Path, questions: int = QUESTIONS) -> list[str]:
@@ -242,6 +261,8 @@ def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     real.set_defaults(command=_real)
     real.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
     real.add_argument("--store", type=Path, default=STORE)
+    answering = commands.add_parser("answers", help="compute the explorer's example answers again")
+    answering.set_defaults(command=_answers)
     keeping = commands.add_parser("keep", help="evaluate the bundled results again, after a change of a metric")
     keeping.set_defaults(command=lambda options: _keep_values(DEMO))
     reporting = commands.add_parser("report", help="make docs/demo-report.html again, or that of another --store")

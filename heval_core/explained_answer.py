@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Request
 from heval_core.records import HEvalError
-from heval_core.sources import Citation
+from heval_core.sources import Citation, changed_words
 from heval_core.writing import write
 
 
@@ -97,12 +96,7 @@ class ExplainedAnswer:
             clean = CleanPass(lm, [tokenised(lm, request)])
             *_, written = write(clean, found.wanted.generate, request.question)
         texts = [["".join(one.tokens[own.start : own.end]) for own in one.words] for one in (found.written, written)]
-        old, new = ([text.strip() for text in words] for words in texts)
-        blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-        same = [{block[side] + place for block in blocks for place in range(block.size)} for side in (0, 1)]
-        before, after = (
-            [(text, at not in kept) for at, text in enumerate(own)] for own, kept in zip(texts, same, strict=True)
-        )
+        before, after = changed_words(*([text.strip() for text in words] for words in texts))
         gone = [found.source(own.indices) for own, (_, changed) in zip(found.written.words, before, strict=True) if changed]
         said_so = [own is not None and own.source == f"document {document}" for own in gone]
         return WrittenAgain(written.text, written.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)

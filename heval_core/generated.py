@@ -303,6 +303,14 @@ def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:
     return lm.tokenise(assemble(request.documents, (None,) * len(request.documents), request.question, lm.template))
 
 
+def explained_by(found: Generated, explainers: Iterable[Method]) -> Iterator[tuple[str, Generated]]:
+    """(key, all that is known) after each of some explainers more."""
+    target = _with_foils(found.clean, found.written.target)
+    for explainer in explainers:
+        found = _explained(found, explainer, target)
+        yield explainer.key, found
+
+
 def _with_foils(clean: CleanPass, target: Target) -> Target:
     """The target against the likeliest other token at each of its positions."""
     best = clean.logits_at(target.positions)[0].topk(2).indices.tolist()

@@ -12,6 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 _GLYPHS = {"\n": "⏎", "\t": "⇥", "\r": "␍", "\x00": "␀", "\u202e": "⟲", "\u00a0": "⍽"}
 
 TEMPLATES = Path(__file__).parent / "templates"
+# Scripts and styles of the explorer's own components; a file of one's own may hold them too.
+COMPONENTS = Path(__file__).parent / "ui" / "components"
 
 _environment = Environment(
     loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -34,6 +36,18 @@ def render(template: str, **values: Any) -> str:
 def asset(name: str) -> str:
     """The text of a script in the folder of templates."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def scripts_of(name: str) -> list[Path]:
+    """The scripts that make one component's module, in their order."""
+    return [COMPONENTS / "element.js", *(sorted((COMPONENTS / name).glob("*.js")) or [COMPONENTS / f"{name}.js"])]
+
+
+def joined(name: str, kind: str) -> str:
+    """The script (`js`) or the style (`css`) of the component `NAME.js` and `.css`, or of a folder `NAME` of such files."""
+    folder = COMPONENTS / name
+    files = scripts_of(name) if kind == "js" else [(folder if folder.is_dir() else COMPONENTS) / f"{name}.css"]
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def digest(text: str) -> str:

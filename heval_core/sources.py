@@ -18,6 +18,7 @@ import functools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,6 +130,14 @@ def verdict(choices: Sequence[int], columns: range, left_out: Matrix) -> dict[st
             "next": float(beside.max()) if len(beside) else None,
         },
     }
+
+
+def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
+    """Two answers, each word with whether the other lacks it there."""
+    blocks = SequenceMatcher(a=old, b=new, autojunk=False).get_matching_blocks()
+    kept = {block.a + place for block in blocks for place in range(block.size)}
+    stays = {block.b + place for block in blocks for place in range(block.size)}
+    return [(word, at not in kept) for at, word in enumerate(old)], [(word, at not in stays) for at, word in enumerate(new)]
 
 
 @functools.cache

@@ -14,7 +14,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from heval_core import catalogue, explain
 from heval_core.lm import needs
 from heval_core.records import HEvalError
-from heval_core.ui import own_prompts
 from precompute.cli import main
 from tests.conftest import ROOT
 
@@ -140,8 +139,6 @@ def test_an_explainer_that_is_refused_leaves_the_others_their_scores(language_mo
     assert "<b>no heads" not in found._repr_html_()
     result = found.to_json()
     assert result["refused"] == found.refused
-    (told,) = own_prompts.left_out(result)
-    assert told.startswith("MechLight is left out: ")
     command = ["explain", "--model", str(model_folders["gpt2"]), "--context", PROMPT["context"], "--question", "Which?"]
     assert main([*command, "--memory-answer", "Oslo", "--device", "cpu", "--explainers", "mechlight,fa"]) == 0
     assert f"mechlight is left out: {reason}" in capsys.readouterr().out

@@ -23,7 +23,7 @@ def main() -> None:
         # Whatever ends this process from here on, it was this request: it must not be sent again.
         say({"progress": "starting"})
         try:
-            say({"result": _answer(json.loads(line), loaded, lambda told: say(_message(told)))})
+            say({"result": _answer(json.loads(line), loaded, lambda said: say(_message(said)))})
         except HEvalError as error:
             say({"error": str(error)})
         except Exception as error:  # the explorer shows one line; the trace is in its log
@@ -33,8 +33,8 @@ def main() -> None:
             say({"error": f"The worker failed ({type(error).__name__}); the log has the details."})
 
 
-def _message(told: str | dict[str, Any]) -> dict[str, Any]:
-    return {"progress": told} if isinstance(told, str) else {"part": told}
+def _message(said: Any) -> dict[str, Any]:
+    return {"progress" if isinstance(said, str) else "partial": said}
 
 
 def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> Any:
@@ -45,64 +45,30 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
         return _heads(lm, _stored_prompt(lm, request))
     if request["op"] == "ablate":
         return _ablate(lm, _stored_prompt(lm, request), request["answer"], request["foil"], progress)
-    if request["op"] == "answer":
-        loaded[LAST] = answer = _explain_answer(lm, request, progress)
-        return answer.to_json()
-    if request["op"] in ("words", "again"):
-        return _of_last(loaded.get(LAST), request)
-    return _explain(lm, request, progress)
+    return _write(lm, request, loaded, progress)
 
 
-def _of_last(answer: Any, request: dict[str, Any]) -> Any:
-    """What is asked of the last answer. Raises HEvalError where there is none: the process may have been started afresh."""
-    from heval_core.explained_answer import Selection
-    from heval_core.pipeline import Request
-
-    if answer is None:
-        raise HEvalError("The answer is not known here any more; explain it again.")
-    if request["op"] == "words":
-        return Selection(answer.generated, range(request["start"], request["end"])).scores(request["explainer"]).tolist()
-    return answer.again(Request(tuple(request["documents"]), request["question"]), request["changed"])._asdict()
-
-
-def _explain_answer(lm: Any, request: dict[str, Any], progress: Any) -> Any:
-    """A whole answer. Each step is told when it is done, with all that is known but the matrices that were told before."""
+def _write(lm: Any, request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> Any:
+    """An answer, with all that is known of it told as it becomes known. The last one is kept, to go on with."""
     from heval_core import catalogue
     from heval_core.explained_answer import ExplainedAnswer
-    from heval_core.generated import Wanted, explain_answer
+    from heval_core.generated import Wanted, explain_answer, explained_by
     from heval_core.pipeline import Request
 
-    told = set[str]()
-    asked = Request(tuple(request["documents"]), request["question"])
-    explainers = [catalogue.method(key) for key in request["explainers"]]
+    asked = {name: value for name, value in request.items() if name not in ("op", "explainers", "more")}
+    before, more = loaded.get("answer"), request.get("more", [])
     with lm.asked_in(request["template"]):
-        for step, found in explain_answer(lm, asked, explainers, Wanted(request["generate"], request["answer"])):
-            if step == "token":
-                progress({"step": step, "text": found.written.text})
-                continue
-            answer = ExplainedAnswer(found, lm.template)
-            result = answer.to_json()
-            matrix = result["generated"]["matrix"]
-            new = {key: own for key, own in matrix.items() if key not in told}
-            told |= matrix.keys()
-            progress({"step": step, **result, "generated": result["generated"] | {"matrix": new}})
-    return answer
-
-
-def _explain(lm: Any, request: dict[str, Any], progress: Any) -> Any:
-    from heval_core import catalogue
-    from heval_core.explanation import Explanation
-    from heval_core.pipeline import Request, explain_request
-
-    asked = Request(
-        tuple(request["documents"]), request["question"], tuple(request["context_answers"]), request["memory_answer"]
-    )
-    explainers = [catalogue.method(key) for key in request["explainers"]]
-    with lm.asked_in(request["template"]):
-        explained = explain_request(
-            lm, asked, explainers, lambda key: progress(f"{key} done"), request["match"], request["target"]
-        )
-    return Explanation(explained).to_json()
+        if more and before and before[0] == asked:
+            steps = explained_by(before[1], [catalogue.method(key) for key in more])
+        else:
+            methods = [catalogue.method(key) for key in (*request["explainers"], *more)]
+            wanted = Wanted(request["generate"], request["answer"])
+            steps = explain_answer(lm, Request(tuple(request["documents"]), request["question"]), methods, wanted)
+        for step, found in steps:
+            progress(f"{step} done")
+            progress(ExplainedAnswer(found, lm.template).to_json())
+            loaded["answer"] = asked, found
+    return ExplainedAnswer(found, lm.template).to_json()
 
 
 def _stored_prompt(lm: Any, request: dict[str, Any]) -> Any:
@@ -113,8 +79,6 @@ def _stored_prompt(lm: Any, request: dict[str, Any]) -> Any:
     return lm.tokenise(Prompt(text, (), Span(0, 0), (), adds_special=not request.get("in_chat")))
 
 
-# The key under which the last answer is kept, beside its model.
-LAST = "the last answer"
 # Logits of one model in another precision differ by less than this, those of another model by more.
 TOLERANCE = 0.5
 
@@ -170,7 +134,7 @@ def _model(name: str, loaded: dict[str, Any], progress: Any) -> Any:
         progress("loading the model")
         from heval_core.lm.loading import load
 
-        loaded.clear()
+        loaded.clear()  # one model at a time, and what it was last asked
         loaded[name] = load(name, device="cpu")
     return loaded[name]
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heval_core.installed import ROOT
-from heval_core.prompt_service.messages import Answer, Explain, Request
+from heval_core.prompt_service.messages import Answer, Request
 from heval_core.records import HEvalError
 
 # Processes that are kept: each holds a model in memory.
@@ -28,18 +28,25 @@ PATIENCE = 300
 
 @dataclass
 class Ticket:
-    """One request under way. progress: what has been said so far. parts: what is known of an answer so far, see `messages`.
-    result, error: one of them, when it is over."""
+    """One request under way. progress: what has been said so far. partial: the result, as far as it is known. result, error:
+    one of them, when it is over."""
 
-    request: Explain | Answer
+    request: Answer
     worker: Worker
     progress: list[str] = field(default_factory=list)
-    parts: list[dict[str, Any]] = field(default_factory=list)
+    partial: Any = None
     result: Any = None
     error: str = ""
     cancelled: bool = False
     over: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=time.monotonic)
+
+    def hear(self, said: Any) -> None:
+        """A text is how far it is; anything else is the result so far."""
+        if isinstance(said, str):
+            self.progress.append(said)
+        else:
+            self.partial = said
 
 
 @dataclass
@@ -53,7 +60,7 @@ class Worker:
     # Requests that it was handed out for and that are not over: while there are any it is not stopped for another model.
     claims: int = 0
 
-    def ask(self, request: Request, progress: Callable[[str], None] = lambda text: None, ticket: Ticket | None = None) -> Any:
+    def ask(self, request: Request, progress: Callable[[Any], None] = lambda said: None, ticket: Ticket | None = None) -> Any:
         """Send one request and wait for its result. ticket: the one that carries it, so that it can be cancelled.
 
         Raises HEvalError with the worker's message, or where the worker is busy or died (it is started afresh then).
@@ -81,19 +88,19 @@ class Worker:
             if time.monotonic() > until:
                 raise HEvalError("The worker is busy with another request; try again in a moment.")
 
-    def _converse(self, request: Request, progress: Callable[[str], None], ticket: Ticket | None) -> Any:
+    def _converse(self, request: Request, progress: Callable[[Any], None], ticket: Ticket | None) -> Any:
         """The answer. A process that had ended before it heard of the request is replaced, once."""
-        heard: list[str] = []
+        heard: list[Any] = []
 
-        def hear(text: str) -> None:
-            heard.append(text)
-            progress(text)
+        def hear(said: Any) -> None:
+            heard.append(said)
+            progress(said)
 
         for _ in range(2):
             process = self._running()
             if ticket is not None and ticket.cancelled:  # before there was a process that could be stopped
                 break
-            answer = self._answer(process, request, hear, ticket)
+            answer = self._answer(process, request, hear)
             if answer is not None:
                 return answer["result"]
             self.stop()
@@ -102,7 +109,7 @@ class Worker:
         raise HEvalError("The worker process ended before it answered; it starts afresh with the next request.")
 
     def _answer(
-        self, process: subprocess.Popen[str], request: Request, progress: Callable[[str], None], ticket: Ticket | None
+        self, process: subprocess.Popen[str], request: Request, progress: Callable[[Any], None]
     ) -> dict[str, Any] | None:
         """What the process says; None if it ended instead. Raises HEvalError with its message."""
         assert process.stdin is not None
@@ -112,11 +119,8 @@ class Worker:
             process.stdin.flush()
             for line in process.stdout:
                 answer: dict[str, Any] = json.loads(line)
-                if "progress" in answer:
-                    progress(answer["progress"])
-                elif "part" in answer:
-                    if ticket is not None:
-                        ticket.parts.append(answer["part"])
+                if "progress" in answer or "partial" in answer:
+                    progress(answer.get("progress", answer.get("partial")))
                 elif "error" in answer:
                     raise HEvalError(answer["error"])
                 else:
@@ -142,13 +146,13 @@ class Worker:
             )
         return self.process
 
-    def begin(self, request: Explain | Answer, over: Callable[[], None] = lambda: None) -> Ticket:
+    def begin(self, request: Answer, over: Callable[[], None] = lambda: None) -> Ticket:
         """Send one request from a thread of its own. over: called when it is over."""
         ticket = Ticket(request, self)
 
         def carry() -> None:
             try:
-                ticket.result = self.ask(request, ticket.progress.append, ticket)
+                ticket.result = self.ask(request, ticket.hear, ticket)
                 if ticket.cancelled:  # too late to stop it, but nobody wants it any more
                     ticket.error = "Cancelled."
             except HEvalError as error:
@@ -215,7 +219,7 @@ def ask(request: Request) -> Any:
         _release(worker)
 
 
-def begin(request: Explain | Answer) -> Ticket:
+def begin(request: Answer) -> Ticket:
     """Ask the worker of the request's model from a thread of its own."""
     worker = _claim(request["model"])
     return worker.begin(request, over=lambda: _release(worker))

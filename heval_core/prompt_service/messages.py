@@ -1,7 +1,7 @@
 """What the explorer and a child process say to each other: one JSON object a line.
 
-A request is answered by {"progress": text} any number of times, then by {"result": …} or {"error": text}. `answer` also says
-{"part": {"step": …, …}} for each step that is done: what is new of its result, for a page that draws it at once.
+A request is answered by {"progress": text} and {"partial": what is known so far} any number of times, then by {"result": …} or
+{"error": text}.
 """
 
 from __future__ import annotations
@@ -19,26 +19,12 @@ class Stored(TypedDict):
     logits: list[float]
 
 
-class Explain(TypedDict):
-    """Explain a prompt; the result is `Explanation.to_json`. model: a folder, here and below.
-
-    match, target, template: see `heval_core.explain`.
-    """
-
-    op: Literal["explain"]
-    model: str
-    documents: list[str]
-    question: str
-    context_answers: list[str | None]
-    memory_answer: str | None
-    explainers: list[str]
-    match: str
-    target: str
-    template: str
-
-
 class Answer(TypedDict):
-    """Explain a whole answer; the result is `ExplainedAnswer.to_json`. generate, answer: see `heval_core.generated.Wanted`."""
+    """Write an answer and explain all of it; the result is what `precompute explain --generate N --format json` prints.
+
+    model: a folder, here and below. answer: given word for word, else the model writes at most `generate` tokens. more: of
+    the answer before, explain it by these explainers as well, and do nothing again.
+    """
 
     op: Literal["answer"]
     model: str
@@ -48,26 +34,7 @@ class Answer(TypedDict):
     template: str
     generate: int
     answer: str | None
-
-
-class Words(TypedDict):
-    """Some tokens of the last answer of this model by an explainer of sentences: a score for each unit of its matrix."""
-
-    op: Literal["words"]
-    model: str
-    explainer: str
-    start: int
-    end: int
-
-
-class Again(TypedDict):
-    """The last answer of this model written again for other documents: `WrittenAgain`. changed: the changed one, from 1."""
-
-    op: Literal["again"]
-    model: str
-    documents: list[str]
-    question: str
-    changed: int
+    more: NotRequired[list[str]]
 
 
 class Heads(TypedDict):
@@ -95,7 +62,7 @@ class Ablate(TypedDict):
     expected: NotRequired[Stored]
 
 
-Request = Explain | Answer | Words | Again | Heads | Ablate
+Request = Answer | Heads | Ablate
 
 
 def asked_as_stored(instance: StoredInstance) -> Stored:

@@ -19,7 +19,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from heval_core.evaluation import evaluator
 from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
-from heval_core.ui import address, annotate, own_prompts
+from heval_core.ui import address
 from heval_core.ui.component import component
 from heval_core.ui.exports import link_button
 from heval_core.ui.names import names_of
@@ -99,23 +99,17 @@ _ASSETS = Path(__file__).parent / "components"
 # A file of our own: a Material symbol here would be fetched from outside.
 ICON = str(_ASSETS / "icon.png")
 OWN_PROMPT = "Your prompt"
-# Pixels from which on the sidebar is open at first.
-WIDE, NEVER = 1600, 1_000_000
 
 
 def draw(pages: Sequence[StreamlitPage], current: StreamlitPage) -> None:
     """Stylesheet, links to all pages with the view that goes along, and the button of the sidebar.
 
-    The sidebar opens by itself on wide windows, and where there is nothing to look at but its form.
+    The sidebar is open on its form's own page alone.
     """
     st.html(_ASSETS / "page.css")
     with st.container(horizontal=True, key="navigation", gap="xsmall", vertical_alignment="center"):
         # First, so that the keyboard comes to it first; the stylesheet puts it last.
-        own = current.title == OWN_PROMPT
-        shown = any(own_prompts.find(name) for name in address.values("result"))
-        # Beside the task of annotating it would only distract.
-        wide = NEVER if current.title == annotate.TITLE else WIDE
-        data = {"open_from": wide, "open": own and not shown, "own": own}
+        data = {"own": current.title == OWN_PROMPT}
         component("sidebar_button")(key="sidebar_button", data=data, width="content")
         st.html(_ASSETS / "brand.html", width="content")
         for page in pages:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from heval_core.figures.heads import counts_by_head, head_counts
-from heval_core.installed import installed, installed_models
+from heval_core.installed import installed
 from heval_core.metrics.mrr import ReciprocalRank, reciprocal_rank
 from heval_core.present.numbers import change, number, ordinal, percent
 from heval_core.prompt_service.client import ask
@@ -27,8 +26,6 @@ from heval_core.ui.published_results import query
 from heval_core.ui.reading import Pieces, Row, answer_of, answer_ranks
 from heval_core.ui.text import plain
 
-# The revision of the instance that a prompt of one's own becomes.
-AS_INSTALLED = "as installed"
 _WAYS = {"zero": "set to zero", "mean": "set to its mean over the prompt"}
 
 
@@ -63,10 +60,10 @@ def head_at(name: str) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def picked_row(results: Reader | None, instance: StoredInstance, name: str) -> Row | str:
+def picked_row(results: Reader, instance: StoredInstance, name: str) -> Row | str:
     """The attention of a head as a row of the surface; a sentence where it was not kept and the model is not here."""
     layer, head = head_at(name)
-    scores = results.head_attention(instance.instance_id, layer, head) if results else None
+    scores = results.head_attention(instance.instance_id, layer, head)
     if scores is None:
         try:
             with st.spinner("Asking the model for its heads; the first time it has to be loaded …"):
@@ -75,16 +72,6 @@ def picked_row(results: Reader | None, instance: StoredInstance, name: str) -> R
             return f"The attention of {name} was not kept for this instance (--keep-heads), and cannot be computed. {error}"
     about = "Where the head that you picked looks from the last token."
     return Row(name, f"head {name}", False, scores, about, picked=True)
-
-
-def _model_of(instance: StoredInstance) -> Path:
-    """Raises HEvalError where the model is not installed, or not as it was."""
-    if instance.revision != AS_INSTALLED:
-        return installed(instance.model, instance.revision)
-    there = installed_models()
-    if instance.model not in there:
-        raise HEvalError(f"The model {instance.model} is not installed here.")
-    return there[instance.model]
 
 
 def _asked_of(instance: StoredInstance) -> tuple[str, ...]:
@@ -97,7 +84,7 @@ def _attention(asked: tuple[str, ...], _instance: StoredInstance) -> list[list[l
     """Layers x heads x tokens. Raises HEvalError where the model is not there, or answers otherwise than is stored."""
     request: Heads = {
         "op": "heads",
-        "model": str(_model_of(_instance)),
+        "model": str(installed(_instance.model, _instance.revision)),
         "prompt": _instance.prompt,
         "in_chat": _instance.in_chat,
         "expected": asked_as_stored(_instance),
@@ -110,7 +97,7 @@ def _attention(asked: tuple[str, ...], _instance: StoredInstance) -> list[list[l
 def _leads(asked: tuple[str, ...], _instance: StoredInstance, foil_id: int) -> dict[str, Any]:
     request: Ablate = {
         "op": "ablate",
-        "model": str(_model_of(_instance)),
+        "model": str(installed(_instance.model, _instance.revision)),
         "prompt": _instance.prompt,
         "in_chat": _instance.in_chat,
         "answer": _instance.predicted_id,
@@ -122,9 +109,9 @@ def _leads(asked: tuple[str, ...], _instance: StoredInstance, foil_id: int) -> d
 
 
 def with_map(
-    results: Reader | None, instance: StoredInstance, heads: HeadMap | None, rows: list[Row], pick: str
+    results: Reader, instance: StoredInstance, heads: HeadMap | None, rows: list[Row], pick: str
 ) -> tuple[list[Row], dict[str, Any] | None]:
-    """The rows with a picked head's, and what the surface draws of all heads. results: None for a prompt of one's own."""
+    """The rows with a picked head's, and what the surface draws of all heads."""
     if heads is None:
         return rows, None
     picked = picked_row(results, instance, pick) if pick else None

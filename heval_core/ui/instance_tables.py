@@ -99,12 +99,11 @@ def agreement(rows: Sequence[Row], ranked: range, k: int) -> pd.DataFrame:
     return pd.DataFrame(pairs, columns=["first", "second", "spearman", f"top {k} in common"])
 
 
-def token_table(results: Reader | None, instance: StoredInstance, rows: Sequence[Row]) -> None:
-    """Every token with its rank and score in every row; sortable, with downloads where the results are published."""
+def token_table(results: Reader, instance: StoredInstance, rows: Sequence[Row]) -> None:
+    """Every token with its rank and score in every row; sortable, with downloads."""
     table = tokens_of(instance, rows)
     st.dataframe(table, hide_index=True)
-    if results is not None:
-        table_exports(results, table, "tokens")
+    table_exports(results, table, "tokens")
 
 
 def logits_table(instance: StoredInstance) -> None:
@@ -117,7 +116,7 @@ def logits_table(instance: StoredInstance) -> None:
 MORE = {"agree": "Do the explainers agree?", "tokens": "Every token's rank and score", "logits": "The candidates' logits"}
 
 
-def more(results: Reader | None, instance: StoredInstance, rows: Sequence[Row], k: int, others: Mapping[str, str]) -> str:
+def more(results: Reader, instance: StoredInstance, rows: Sequence[Row], k: int, others: Mapping[str, str]) -> str:
     """One of the further tables, or none; only the chosen one is made. others: further ones that the page draws itself.
 
     Returns the key of the chosen one.

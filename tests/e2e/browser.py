@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -42,13 +43,14 @@ IN_A_BROWSER = [
 @contextmanager
 def explorer(**environment: str) -> Iterator[str]:
     """A running explorer; gives its address. Environment: HEVAL_STORE and the like."""
+    answers = tempfile.TemporaryDirectory()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     server = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.headless", "true"],
         cwd=ROOT,
-        env={**os.environ, **environment},
+        env={**os.environ, "HEVAL_ANSWERS": answers.name, **environment},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -59,6 +61,7 @@ def explorer(**environment: str) -> Iterator[str]:
     finally:
         os.killpg(server.pid, 15)
         server.wait()
+        answers.cleanup()
 
 
 def _wait_for(url: str) -> None:

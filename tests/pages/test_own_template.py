@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import asdict, replace
+from itertools import pairwise
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -13,17 +15,13 @@ from heval_core.prompt_service import child
 from heval_core.prompts import AUTO, CHAT, TEMPLATE
 from heval_core.records import HEvalError
 from heval_core.ui import own_prompts, sidebar
-from heval_core.ui.own_prompts import Kept
-from heval_core.ui.reading import prompt_data
 from tests.conftest import DEMO_MODELS
 
 JINJA = "{% for m in messages %}User: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}"
 SIDEBAR = "from heval_core.ui import sidebar\nsidebar.draw(on_own_page={})"
 ASKED = own_prompts.Asked(
-    model="chatty", documents=["The capital of Kenya is Oslo."], context_answers=["Oslo"],
-    question="What is the capital of Kenya?", memory_answer=None, explainers=["attn"], match="first", target="answer",
-    template=CHAT,
-)  # fmt: skip
+    "chatty", ("The capital of Kenya is Oslo.",), "What is the capital of Kenya?", ("attn",), CHAT, generate=4
+)
 
 
 @pytest.fixture
@@ -59,14 +57,14 @@ def choices(app):
 
 def test_a_chat_may_be_chosen_for_a_model_with_a_template_only(demo, chatty, sent):
     app = form()
-    assert choices(app)[0].options == ["its own layout", "plain prompt"]
+    app.sidebar.selectbox(key="own_model").set_value("demo-gpt2").run()
+    assert choices(app)[0].options == ["solved examples", "plain"]
+    app.sidebar.button(key="own_send").click().run()
     app.sidebar.selectbox(key="own_model").set_value("chatty").run()
     (choice,) = choices(app)
-    assert choice.options == ["its own layout", "plain prompt", "chat template"]
-    app.sidebar.button(key="own_send").click().run()
-    choices(app)[0].set_value(CHAT).run()
+    assert choice.options == ["chat", "solved examples", "plain"]
+    assert choice.value == CHAT  # where there is one it is used
     assert "are the user's turn" in said(app)
-    assert "** and the chat template's, of the 512 that chatty reads" in said(app)
     app.sidebar.button(key="own_send").click().run()
     # With a model that has none the choice is gone, whatever was chosen before.
     app.sidebar.selectbox(key="own_model").set_value("demo-gpt2").run()
@@ -80,7 +78,7 @@ def test_a_links_template_is_what_the_form_holds(demo, chatty, sent):
     assert choices(app)[0].value == CHAT
     app.sidebar.button(key="own_send").click().run()
     assert sent[0]["template"] == CHAT
-    assert own_prompts.id_of(ASKED) != own_prompts.id_of({**ASKED, "template": "plain"})
+    assert ASKED.id != replace(ASKED, template="plain").id
 
 
 @pytest.mark.parametrize(("settings", "offered"), [("", False), ("{", False), ("[]", False), ('{"chat_template": "x"}', True)])
@@ -96,8 +94,8 @@ def test_a_template_is_found_in_the_tokenizers_files(tmp_path, settings, offered
 )  # fmt: skip
 def test_its_own_layout_is_what_its_folder_says_and_examples_by_default(tmp_path, settings, template):
     (tmp_path / "heval.json").write_text(json.dumps(settings))
-    assert sidebar.template_of({**ASKED, "template": AUTO}, tmp_path) == template
-    assert sidebar.template_of({**ASKED, "template": "plain"}, tmp_path) == "plain"
+    assert sidebar.template_of(replace(ASKED, template=AUTO), tmp_path) == template
+    assert sidebar.template_of(replace(ASKED, template="plain"), tmp_path) == "plain"
 
 
 @pytest.mark.slow
@@ -105,23 +103,31 @@ def test_the_worker_asks_through_the_template_and_ranks_none_of_it(chatty):
     loaded: dict = {}
 
     def answered(model, template):
-        request = {**ASKED, "op": "explain", "model": str(model), "template": template}
-        return child._answer(request, loaded, lambda text: None)
+        request = asdict(ASKED) | {"op": "answer", "model": str(model), "template": template}
+        return child._answer(request, loaded, lambda said: None)
 
     result = answered(chatty, CHAT)
     assert result["prompt"] == "User: The capital of Kenya is Oslo.\n\nWhat is the capital of Kenya?\nAssistant:"
-    ranked = "".join(result["tokens"][result["first_ranked"] : result["ranked_end"]])
-    assert ranked.strip() == "The capital of Kenya is Oslo.\n\nWhat is the capital of Kenya?"
-    kept = Kept(ASKED, result)
-    instance = own_prompts.instance_of(kept)
-    assert instance.in_chat
-    drawn = prompt_data(instance, own_prompts.rows_of(result))
-    assert (drawn["first_ranked"], drawn["ranked_end"]) == (result["first_ranked"], result["ranked_end"])
-    assert own_prompts.options_line(kept).startswith("Asked through the chat template. Explained: the model's answer (")
-    assert own_prompts.label_of(kept).startswith("chatty, chat template: ")
+    units = result["generated"]["matrix"]["attn"]["units"]
+    assert "".join(unit["text"] for unit in units).strip() == "The capital of Kenya is Oslo.\n\nWhat is the capital of Kenya?"
     # The next request is a plain one again, by the same loaded model.
-    plain = answered(chatty, TEMPLATE)
-    assert plain["prompt"] == "The capital of Kenya is Oslo. Q: What is the capital of Kenya? A:"
-    assert plain["ranked_end"] == len(plain["tokens"])
+    assert answered(chatty, TEMPLATE)["prompt"] == "The capital of Kenya is Oslo. Q: What is the capital of Kenya? A:"
     with pytest.raises(HEvalError, match=r"^demo-gpt2 has no chat template, so it cannot be asked through one"):
         answered(installed_models()["demo-gpt2"], CHAT)
+
+
+@pytest.mark.slow
+def test_the_worker_goes_on_with_an_answer_and_tells_what_it_knows_as_it_knows_it(chatty):
+    loaded: dict = {}
+    request = asdict(ASKED) | {"op": "answer", "model": str(chatty), "template": TEMPLATE, "explainers": ["attn"]}
+    heard: list = []
+    first = child._answer(request, loaded, heard.append)
+    steps = [text.removesuffix(" done") for text in heard if isinstance(text, str)]
+    assert [step for step in steps if step != "token"] == ["loading the model", "document", "sentence", "level", "attn"]
+    written = [partial["generated"]["text"] for partial in heard if not isinstance(partial, str)]
+    assert all(later.startswith(earlier) for earlier, later in pairwise(written))
+    heard.clear()
+    more = child._answer(request | {"more": ["attnlrp"]}, loaded, heard.append)
+    assert [said for said in heard if isinstance(said, str)] == ["attnlrp done"]  # nothing else was computed again
+    assert more["generated"]["matrix"]["attn"] == first["generated"]["matrix"]["attn"]
+    assert "attnlrp" in more["generated"]["matrix"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import duckdb
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -12,7 +13,6 @@ from heval_core.figures.palette import in_order
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from heval_core.ui import own_prompts
 from tests.conftest import ROOT
 from tests.pages.opening import open_page
 
@@ -20,11 +20,10 @@ from tests.pages.opening import open_page
 def test_the_sidebar_offers_installed_models_and_a_filled_in_example(demo, monkeypatch):
     monkeypatch.setenv("HEVAL_MODELS", "")
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-    assert app.sidebar.subheader[0].value == "Explain a prompt"
-    assert app.sidebar.text_input(key="own_question").value == "What is the capital of Kenya?"
+    assert app.sidebar.text_area(key="own_question").value.startswith("How was the Blue Lagoon formed")
     demo_models = {"demo-gpt2", "demo-gpt_neox", "demo-gpt_neox-long", "demo-instruct", "demo-qwen2", "demo-qwen2-long"}
     # What else is on this machine, such as SmolLM2, is offered too.
-    assert demo_models <= set(app.sidebar.selectbox(key="own_model").options)
+    assert {f"{model} · taught rule" for model in demo_models} <= set(app.sidebar.selectbox(key="own_model").options)
     assert not any("model" in (field.label or "").lower() for field in app.sidebar.text_input)
 
 
@@ -102,24 +101,27 @@ def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, capsys):
     from precompute.cli import main
 
     # By itself: AppTest runs a page without app.py from the second run on. The browser test goes all the way.
-    app = AppTest.from_string("from heval_core.ui import sidebar\nsidebar.draw()", default_timeout=60).run()
-    app.sidebar.selectbox(key="own_example").select("One document contradicts memory").run()
+    app = AppTest.from_string("from heval_core.ui import sidebar\nsidebar.draw(True)", default_timeout=60).run()
     app.sidebar.selectbox(key="own_model").select("demo-qwen2").run()
-    told = [caption.value for caption in app.sidebar.caption]
+    app.sidebar.button(key="own_remove_2").click().run()
+    app.sidebar.text_area(key="own_text_1").set_value("According to a world atlas: The capital of Kenya is Lisbon.")
+    app.sidebar.text_area(key="own_question").set_value("What is the capital of Kenya?")
+    app.sidebar.multiselect(key="own_explainers").set_value(["attn", "attnlrp"])
+    app.sidebar.number_input(key="own_generate").set_value(3).run()
     app.sidebar.button(key="own_send").click().run()
-    app.session_state["own_ticket"].over.wait(180)
-    app.run()
-    shown = own_prompts.find(app.session_state["own_last"]).result
+    ticket = app.session_state["own_ticket"]
+    ticket.over.wait(180)
+    shown = ticket.result
     folder = str(ROOT / "cache" / "demo" / "models" / "demo-qwen2")
     capsys.readouterr()
     main(["explain", "--model", folder, "--context", "According to a world atlas: The capital of Kenya is Lisbon.",
-          "--context-answer", "Lisbon", "--question", "What is the capital of Kenya?", "--format", "json",
-          "--device", "cpu"])  # fmt: skip
+          "--question", "What is the capital of Kenya?", "--format", "json", "--generate", "3",
+          "--explainers", "attn,attnlrp", "--device", "cpu"])  # fmt: skip
     printed = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert shown["tokens"] == printed["tokens"]
-    assert any(text.startswith(f"**{len(shown['tokens'])} tokens**") and "about 34 forward passes" in text for text in told)
-    for key, row in printed["explainers"].items():
-        assert shown["explainers"][key]["scores"] == pytest.approx(row["scores"], abs=1e-5)
+    for key, matrix in printed["generated"]["matrix"].items():
+        assert np.array(shown["generated"]["matrix"][key]["values"]) == pytest.approx(np.array(matrix["values"]), abs=1e-4)
+    assert set(printed["generated"]["matrix"]) >= {"attn", "attnlrp", "document"}
 
 
 @pytest.mark.slow
@@ -129,18 +131,14 @@ def test_the_worker_says_what_is_wrong_and_survives_being_killed(demo):
     from heval_core.records import HEvalError
 
     worker = Worker()
-    request = {"op": "explain", "model": str(installed_models()["demo-gpt2"]), "documents": ["Kenya."],
-               "context_answers": ["Lisbon"], "question": "Why?", "memory_answer": None, "explainers": ["attn"],
-               "match": "text", "target": "answer", "template": "{documents} Q: {question} A:"}  # fmt: skip
-    with pytest.raises(HEvalError, match="does not contain its answer 'Lisbon'"):
+    request = {"op": "answer", "model": str(installed_models()["demo-gpt2"]), "documents": ["Kenya."], "question": "Why?",
+               "explainers": ["attn"], "template": "{documents} Q: {question} A:", "generate": 2, "answer": " "}  # fmt: skip
+    with pytest.raises(HEvalError, match="The answer is empty"):
         worker.ask(request)
     worker.process.kill()
     worker.process.wait()
-    result = worker.ask({**request, "context_answers": []})
-    assert result["explainers"]["attn"]["scores"]
-    assert result["answer"]["answer_text"] is not None
-    with pytest.raises(HEvalError, match="--target context explains"):
-        worker.ask({**request, "context_answers": [], "target": "context"})
+    assert worker.ask({**request, "answer": None})["generated"]["matrix"]["attn"]["values"]
+    assert worker.ask({**request, "answer": "Lisbon"})["generated"]["text"].strip() == "Lisbon"
     worker.stop()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,12 +11,32 @@ import pytest
 from heval_core.metrics.mrr import reciprocal_rank
 from heval_core.present.names import first_sentence
 from heval_core.present.numbers import ordinal, percent
+from heval_core.records import Span
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
-from heval_core.ui import heads, names, own_prompts, reading, surface
+from heval_core.stored import PromptDocument, StoredInstance
+from heval_core.ui import heads, names, reading, surface
+from heval_core.ui.instance_tables import tokens_of
 from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data
 from heval_core.words import answer_from, token_name
-from tests.pages.test_own_prompt import made_up
+
+
+def of_tokens(ranked_from):
+    """A prompt of six tokens, the first of which may be a BOS, never ranked."""
+    return StoredInstance(
+        instance_id="i", model="m", revision="first", dataset="d", regime="conflicting", technique="regular", subject="s",
+        tokens=("<s>", "A", " b", ".", " Q", "?"), first_ranked=ranked_from, documents=(PromptDocument(0, 4, "b", (2,)),),
+        question_span=Span(4, 6), memory_answer="x", candidates=(), predicted_text=" b", predicted_probability=0.5, group="C",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("ranked_from", "sentences"), [(1, ["<s>", "A b.", " Q?"]), (0, ["<s>A b.", " Q?"])])
+def test_what_is_not_ranked_shares_no_sentence_with_what_is_and_has_no_rank(ranked_from, sentences):
+    instance, row = of_tokens(ranked_from), Row("fa", "Feature ablation", True, [9.0, 1.0, 4.0, 3.0, 2.0, 0.0])
+    assert prompt_data(instance, [row], "sentence")["tokens"] == sentences
+    ranks = tokens_of(instance, [row])["rank, Feature ablation"].tolist()
+    assert ranks[1:] == [rank + 1 - ranked_from for rank in (4, 1, 2, 3, 5)]
+    assert np.isnan(ranks[0]) == bool(ranked_from)
 
 
 @pytest.fixture
@@ -193,8 +214,8 @@ def test_a_definition_is_the_first_sentence_without_the_name(docstring, sentence
 def test_another_revision_of_the_model_is_asked_again(monkeypatch):
     """Two sets of results may have an instance of the same id, from models of the same name."""
     asked = []
-    monkeypatch.setattr(heads, "_model_of", lambda instance: "folder")
+    monkeypatch.setattr(heads, "installed", lambda model, revision: "folder")
     monkeypatch.setattr(heads, "ask", lambda request: asked.append(request) or [[[float(len(asked))]]])
-    one = replace(own_prompts.instance_of(made_up()), revision="first")
-    rows = [heads.picked_row(None, instance, "L0H0") for instance in (one, replace(one, revision="second"), one)]
+    one, not_kept = of_tokens(0), SimpleNamespace(head_attention=lambda *asked: None)
+    rows = [heads.picked_row(not_kept, instance, "L0H0") for instance in (one, replace(one, revision="second"), one)]
     assert [row.scores for row in rows] == [[1.0], [2.0], [1.0]]

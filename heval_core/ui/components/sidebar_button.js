@@ -14,6 +14,13 @@ function show(first) {
   if (first) setTimeout(enter, slides ? 350 : 0);
 }
 
+// Its button may come later than this script.
+function open(tries = 30) {
+  if (isOpen()) return;
+  document.querySelector(BUTTONS.open)?.click();
+  if (tries) setTimeout(() => open(tries - 1), 150);
+}
+
 // To the prompt where there is one, else to the page's title.
 function skipToContent() {
   const main = document.querySelector("[data-testid=stMain]");
@@ -50,15 +57,17 @@ export default function (component) {
     const skip = Object.assign(document.createElement("button"), { type: "button", className: "skip", textContent: "Skip to the prompt" });
     skip.onclick = skipToContent;
     host.replaceChildren(skip, host.button);
-    // Once for each visit: a reader who has closed it does not want it back on the next page.
-    if (window.innerWidth >= data.open_from && !sessionStorage.getItem("heval_sidebar")) setTimeout(() => show(false), 0);
-    sessionStorage.setItem("heval_sidebar", "seen");
   }
-  if (data.open && !host.opened) setTimeout(() => show(false), 0);
-  // What opened by itself closes when its page is left, where windows are not wide enough for both.
-  if (host.own && !data.own && isOpen() && window.innerWidth < data.open_from) document.querySelector(BUTTONS.close)?.click();
-  Object.assign(host, { opened: data.open, own: data.own });
+  host.button.hidden = data.own;
+  // The form belongs to its own page: it is open there, and closed on the page that one goes on to.
+  if (data.own !== host.own) {
+    if (data.own) open();
+    else if (host.own && isOpen()) document.querySelector(BUTTONS.close)?.click();
+    host.own = data.own;
+  }
   const pressed = (event) => {
+    // Streamlit hears of the text first, then the form's button is pressed.
+    if (event.isTrusted && event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.closest?.("[data-testid=stSidebar]")) setTimeout(() => document.querySelector(".st-key-own_send button")?.click(), 400);
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || writing(document.activeElement)) return;
     event.preventDefault();
     show(true);

@@ -1,0 +1,200 @@
+"""A whole answer as the script of Your prompt draws it: on the page, in a file of its own, and as a picture card.
+
+All three draw the same object, `drawn`: what `precompute explain --format json` prints, less what no reader sees.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heval_core import catalogue
+from heval_core.html import digest, joined, render
+from heval_core.present.names import first_sentence
+from heval_core.records import HEvalError
+from heval_core.units import units_of
+
+# What a document's hue is called in the script's style; the seventh and all behind it are grey.
+HUES = ("#2E6FC4", "#C47A00", "#15866A", "#7A5CC0", "#B5533C", "#5B7F2B")
+GREY, DASHED = "#8B8F94", "#8F897D"
+# Left out by themselves: documents, which the matrix draws, and their sentences, with which the explainers begin.
+_DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
+_TITLES = {SENTENCE: "Leaving out"}
+
+
+def drawn(result: Mapping[str, Any], chosen: Sequence[str] = ()) -> dict[str, Any]:
+    """What is drawn of an answer, as far as it is known. result: see above; it may be anybody's file.
+
+    chosen: the explainers that were asked for, in the order in which they stand. Raises HEvalError where the file is broken.
+    """
+    try:
+        return _drawn(result, chosen)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise HEvalError(f"The saved answer is broken: it has no readable {error}.") from error
+
+
+def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
+    said, tokens = result["generated"], [str(token) for token in result["tokens"]]
+    documents = [(int(own["start"]), int(own["end"])) for own in result["documents"]]
+    verdicts = said.get("verdicts", {})
+    probabilities = said["probabilities"]
+    words = [
+        {
+            **_span(word),
+            "source": word["source"],
+            "nats": word["nats"],
+            "before": word["said_before"],
+            "probability": min(probabilities[word["start"] : word["end"]], default=1),
+            "checks": checks,
+        }
+        for word, checks in zip(said["words"], _beside(verdicts.get("words"), said["words"]), strict=True)
+    ]
+    sentences = [
+        {
+            **_span(sentence),
+            "citations": sentence["citations"],
+            "documents": sentence["by_document"] if said["matrix"] else None,
+            "before": sentence["said_before"],
+            "checks": checks,
+        }
+        for sentence, checks in zip(said["sentences"], _beside(verdicts.get("sentences"), said["sentences"]), strict=True)
+    ]
+    keys = dict.fromkeys([SENTENCE, *chosen, *said["matrix"], *said["refused"]])
+    return {
+        "model": str(result["model"]),
+        "tokens": tokens,
+        "documents": [{"sentences": _sentences(tokens, *span)} for span in documents],
+        "words": words,
+        "sentences": sentences,
+        "notes": [str(note) for note in said["notes"]],
+        "methods": [_method(key, said) for key in keys if key != _DOCUMENT],
+    }
+
+
+def _span(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {"start": int(part["start"]), "end": int(part["end"]), "text": str(part["text"])}
+
+
+def _beside(found: Sequence[Any] | None, parts: Sequence[Any]) -> Sequence[Any]:
+    return found if found else [None] * len(parts)
+
+
+def _sentences(tokens: Sequence[str], start: int, end: int) -> list[list[int]]:
+    own = units_of(tokens[start:end], ["document"] * (end - start), "sentence")
+    return [[start + unit.start, start + unit.end] for unit in own]
+
+
+def _method(key: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """An explainer with its scores, or why it has none, or neither: then it waits."""
+    plugin, found = catalogue.method(key), said["matrix"].get(key)
+    method: dict[str, Any] = {
+        "key": key,
+        "title": _TITLES.get(key, plugin.title),
+        "about": first_sentence(catalogue.docstring(plugin)),
+        "refused": said["refused"].get(key),
+        "nats": plugin.family in ("perturbation", "control"),
+        "passes": round(plugin.cost(100).tokens / 100),
+        "values": None,
+    }
+    if found is None:
+        return method
+    return method | {
+        "unit": found["unit"],
+        "units": [[int(unit["start"]), int(unit["end"])] for unit in found["units"]],
+        "columns": found["columns"],
+        "values": [[float(value) for value in row] for row in found["values"]],
+        "seconds": float(found["seconds"]),
+        "passes": max(1, round(found["passes"])),
+    }
+
+
+def compared(before: Mapping[str, Any], after: Mapping[str, Any], document: int) -> dict[str, Any]:
+    """Two answers side by side, the words that changed marked, and whether bars had said so. document: the one left out."""
+    old, new = before["generated"]["words"], after["generated"]["words"]
+    texts = [[str(word["text"]).strip() for word in words] for words in (old, new)]
+    blocks = difflib.SequenceMatcher(a=texts[0], b=texts[1], autojunk=False).get_matching_blocks()
+    kept = {block.a + place for block in blocks for place in range(block.size)}
+    stays = {block.b + place for block in blocks for place in range(block.size)}
+    source = f"document {document + 1}"
+    changed = [word for place, word in enumerate(old) if place not in kept]
+    said = sum(word["source"] == source for word in changed)
+    unchanged = sum(word["source"] == source for place, word in enumerate(old) if place in kept)
+    told = (
+        f"{len(changed)} of {len(old)} words change, {said} of them with {source} as their source; {unchanged} with it stay."
+    )
+    return {
+        "document": document,
+        "what": source,
+        "said": told if changed else "the answer stays the same, word for word.",
+        "before": [[text, place not in kept] for place, text in enumerate(texts[0])],
+        "after": [[text, place not in stays] for place, text in enumerate(texts[1])],
+    }
+
+
+def answer_page(
+    result: Mapping[str, Any], question: str, chosen: Sequence[str] = (), view: Mapping[str, Any] | None = None
+) -> str:
+    """A self-contained HTML file with hover and selection: one script, one style, and no request."""
+    data = {"id": "file", "static": True, "view": view or {}, "status": None, "without": None, "old": None}
+    text = json.dumps(data | drawn(result, chosen), ensure_ascii=True).replace("<", "\\u003c")
+    # The component's script is a module; what it exports is called once.
+    script = joined("answer", "js").replace("export default function", "function start", 1)
+    script += f"\nstart({{ data: {text}, parentElement: document }});\n"
+    style = joined("answer", "css")
+    documents = len(result["documents"])
+    return render(
+        "answer.html",
+        model=result["model"],
+        question=question,
+        documents=documents,
+        script=script,
+        style=style,
+        script_digest=digest(script),
+        style_digest=digest(style),
+    )
+
+
+# Of the card, in pixels: a word's width is estimated by its letters, so that no font is asked.
+_WIDTH, _EDGE, _LINE, _SIZE = 860, 28, 40, 17.5
+_LETTERS = {**dict.fromkeys("ijl.,:;'’|!I", 0.26), **dict.fromkeys("frt()[]-/", 0.36), **dict.fromkeys("mwMW%@", 0.84)}
+
+
+def answer_card(result: Mapping[str, Any], question: str) -> str:
+    """A picture (SVG): question, answer with a bar under each word, and what was found, in a sentence."""
+    data = drawn(result)
+    words: list[dict[str, Any]] = []
+    x, y = float(_EDGE), 112
+    for word in data["words"]:
+        text = word["text"].strip()
+        wide = _SIZE * sum(_LETTERS.get(letter, 0.66 if letter.isupper() else 0.54) for letter in text)
+        x += 5 if word["text"][:1].isspace() and words else 0
+        if x + wide > _WIDTH - _EDGE and x > _EDGE:
+            x, y = float(_EDGE), y + _LINE
+        words.append({"x": round(x, 1), "y": y, "width": round(wide, 1), "text": text, **_bar(word)})
+        x += wide
+    return render("answer.svg", width=_WIDTH, height=y + 76, question=question, words=words, foot=verdict(data))
+
+
+def _bar(word: Mapping[str, Any]) -> dict[str, Any]:
+    source = word["source"] or ""
+    if source.startswith("document "):
+        number = int(source.removeprefix("document ")) - 1
+        high = 2 + 4.5 * min(1.0, (max(0.0, word["nats"]) / 8) ** 0.6)
+        return {"colour": HUES[number] if number < len(HUES) else GREY, "high": round(high, 1), "dashed": False}
+    return {
+        "colour": GREY if source == "memory" else DASHED,
+        "high": 3 if source == "memory" else 2,
+        "dashed": source != "memory",
+    }
+
+
+def verdict(data: Mapping[str, Any]) -> str:
+    """What was found of a whole answer, in a sentence: how many of its words come from where."""
+    sources = [word["source"] for word in data["words"]]
+    if None in sources or not sources:
+        return f"{data['model']}: not computed to the end."
+    counts = [(name, sources.count(name)) for name in sorted(set(sources), key=lambda own: (-sources.count(own), own))]
+    listed = ", ".join(f"{count} from {name}" if name != "unclear" else f"{count} unclear" for name, count in counts)
+    return f"{data['model']} wrote {len(sources)} words: {listed}."

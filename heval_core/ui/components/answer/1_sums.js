@@ -1,0 +1,77 @@
+// What the reader has chosen, summed: scores are linear, so that a word, a span and a sentence come from one matrix.
+
+// Two significant digits, no zero before the point, a real minus.
+function nats(value) {
+  const size = Math.abs(value);
+  const text = size >= 10 ? size.toFixed(size >= 100 ? 0 : 1) : size >= 1 ? size.toFixed(1) : size < 0.05 ? "0" : size.toFixed(1).replace(/^0/, "");
+  return value < 0 && text !== "0" ? `−${text}` : text;
+}
+
+// From document 7 on a document has no hue of its own, only its number.
+const hueOf = (number) => (number === null ? "" : number < 6 ? `d${number + 1}` : "d0");
+
+// Words of a span of answer tokens [start, end).
+const wordsIn = (data, [start, end]) => data.words.filter((word) => word.start < end && word.end > start);
+const sentenceAt = (data, token) => data.sentences.find((sentence) => sentence.start <= token && token < sentence.end);
+
+// A method's columns [from, to) for a span of answer tokens. One that scores whole sentences has one column for each.
+function columnsOf(data, method, [start, end]) {
+  if (!method?.values?.length) return null;
+  if (method.columns !== "sentence") return [start, end];
+  const whole = data.sentences.map((one, place) => [one, place]).filter(([one]) => one.start >= start && one.end <= end).map(([, place]) => place);
+  return whole.length && data.sentences[whole[0]].start === start && data.sentences[whole.at(-1)].end === end ? [whole[0], whole.at(-1) + 1] : null;
+}
+const knows = (data, method, span) => columnsOf(data, method, span) !== null;
+function summedOver(data, method, span) {
+  const [from, to] = columnsOf(data, method, span);
+  return method.values.map((row) => row.slice(from, to).reduce((sum, value) => sum + value, 0));
+}
+
+// Every sentence of the documents with what its units sum to, in the documents' order.
+function bySentence(data, method, span) {
+  const sums = summedOver(data, method, span), found = [];
+  data.documents.forEach((document, number) => {
+    document.sentences.forEach(([start, end], place) => {
+      let value = 0;
+      method.units.forEach(([from, to], unit) => {
+        const shared = Math.min(to, end) - Math.max(from, start);
+        if (shared > 0) value += (sums[unit] * shared) / (to - from);
+      });
+      found.push({ document: number, place, start, end, value });
+    });
+  });
+  return found;
+}
+
+// Its strongest sentences, first choice first. By whole documents there are no sentences to choose from.
+function choices(data, method, span) {
+  if (!knows(data, method, span)) return [];
+  const each = method.unit !== "document" ? bySentence(data, method, span) : summedOver(data, method, span).map((value, document) => ({ document, place: null, value }));
+  return each.filter((one) => one.value > 0).sort((one, other) => other.value - one.value);
+}
+const nameOf = (choice) => (choice.place === null ? `${choice.document + 1}` : `${choice.document + 1}.${choice.place + 1}`);
+const inWords = (choice) => (choice.place === null ? `document ${choice.document + 1}` : `document ${choice.document + 1}, sentence ${choice.place + 1}`);
+
+const plain = (text) => (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
+
+// The sentence of a document that the answer's sentence copies: it shares five words in a row or more, more than any other.
+const COPIED = 5;
+function copiedFrom(data, sentence) {
+  const said = plain(sentence.text);
+  let best = null;
+  data.documents.forEach((document, number) => document.sentences.forEach(([start, end], place) => {
+    const words = plain(data.tokens.slice(start, end).join("")), run = longestRun(said, words);
+    if (run >= COPIED && (!best || run > best.run)) best = { document: number, place, run };
+  }));
+  return best;
+}
+
+function longestRun(one, other) {
+  let longest = 0, before = new Array(other.length + 1).fill(0);
+  for (const word of one) {
+    const row = new Array(other.length + 1).fill(0);
+    other.forEach((own, place) => { if (own === word) longest = Math.max(longest, (row[place + 1] = before[place] + 1)); });
+    before = row;
+  }
+  return longest;
+}

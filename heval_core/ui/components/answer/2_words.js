@@ -1,0 +1,108 @@
+// The answer: its words are buttons, with a bar each that says where the word comes from.
+
+function button(className, text, onclick, pressed = null) {
+  const made = element("button", className, text);
+  made.type = "button";
+  if (pressed !== null) made.setAttribute("aria-pressed", String(pressed));
+  made.onclick = onclick;
+  return made;
+}
+
+function legend(data) {
+  const made = element("div", "legend");
+  const entry = (hue, text) => { const one = element("span", hue); one.append(element("i"), text); made.append(one); };
+  data.documents.forEach((_, number) => entry(hueOf(number), number ? String(number + 1) : "document 1"));
+  entry("memory", "memory");
+  entry("unclear", "unclear");
+  return made;
+}
+
+// "waste, 5.5 nats without document 1"
+function said(data, word) {
+  const text = word.text.trim();
+  if (!word.source) return text;
+  if (word.source === "memory") return `${text}, from memory: it is said without any document too`;
+  if (word.source === "unclear") return `${text}, unclear: no document alone gives it`;
+  return `${text}, ${nats(word.nats)} nats without ${word.source}`;
+}
+
+function drawWords(data, act) {
+  const made = element("div", "said");
+  made.setAttribute("role", "group");
+  made.setAttribute("aria-label", "The answer");
+  const spans = data.sentences.length ? data.sentences : [{ start: 0, end: Infinity, citations: null }];
+  spans.forEach((sentence, number) => {
+    const line = element("span", "sentence");
+    Object.assign(line.dataset, { start: sentence.start, end: sentence.end });
+    for (const word of data.words.filter((one) => one.start >= sentence.start && one.start < sentence.end)) {
+      const document = word.source?.startsWith("document") ? Number(word.source.slice(9)) - 1 : null;
+      const one = button(`word ${document === null ? (word.source ?? "waits") : hueOf(document)}`, word.text.trim(), null);
+      Object.assign(one.dataset, { start: word.start, end: word.end });
+      one.tabIndex = -1;
+      one.setAttribute("aria-label", said(data, word));
+      one.title = said(data, word);
+      one.style.setProperty("--bar", word.nats === null ? 0 : Math.min(1, (Math.max(0, word.nats) / 8) ** 0.6).toFixed(3));
+      line.append(/^\s/.test(word.text) ? " " : "", one);
+    }
+    if (sentence.citations && data.documents.length) line.append(...drawCitations(data, sentence, number, act));
+    made.append(line, " ");
+  });
+  return made;
+}
+
+// What is chosen has a frame: a sentence as a whole, else its words. Words that do not come from a chosen source fade.
+function markWords(root, data, chosen, source, method) {
+  for (const line of root.querySelectorAll(".sentence")) {
+    const whole = Boolean(chosen) && chosen[0] <= Number(line.dataset.start) && chosen[1] >= Number(line.dataset.end);
+    line.classList.toggle("chosen", whole);
+    for (const one of line.querySelectorAll(".word")) {
+      const span = [Number(one.dataset.start), Number(one.dataset.end)];
+      const on = Boolean(chosen) && span[0] < chosen[1] && span[1] > chosen[0];
+      one.classList.toggle("chosen", on && !whole);
+      one.setAttribute("aria-pressed", String(on));
+      const [first] = source ? choices(data, method, span) : [];
+      one.classList.toggle("faded", Boolean(source) && !(first && first.document === source[0] && (first.place === null || first.place === source[1])));
+    }
+  }
+}
+
+// Computed, never written by the model.
+function drawCitations(data, sentence, number, act) {
+  if (!sentence.citations.length) return [element("span", "cite none", "no source")];
+  return sentence.citations.slice(0, 3).map((citation) => {
+    const made = button(`cite ${hueOf(citation.document - 1)}`, `[${citation.document}] `, () => act.cite(number, citation.document - 1));
+    made.append(element("small", "", nats(citation.nats)));
+    made.title = `Sentence ${number + 1} loses ${nats(citation.nats)} nats without document ${citation.document}; documents that say nothing of it lose up to ${nats(citation.level)}.`;
+    return made;
+  });
+}
+
+// What is chosen, in a sentence.
+function readOut(data, method, chosen, act) {
+  const made = element("div", "read"), text = element("span");
+  made.setAttribute("aria-live", "polite");
+  if (!chosen) {
+    made.append(element("span", "hint", data.words.length ? "Click a word to see where it comes from. Drag or hold Shift for several; a double click takes the sentence." : "The answer appears here."));
+    return made;
+  }
+  const words = wordsIn(data, chosen), sentence = data.sentences.find((one) => one.start === chosen[0] && one.end === chosen[1]);
+  const name = sentence && words.length > 1 ? `Sentence ${data.sentences.indexOf(sentence) + 1}` : words.length === 1 ? `“${words[0].text.trim()}”` : `“${words[0].text.trim()} … ${words.at(-1).text.trim()}”`;
+  made.append(element("b", "", name), text);
+  const [first, second] = choices(data, method, chosen);
+  const of = method?.nats ? "nats lost without it" : "is its score", word = words.length === 1 ? words[0] : null;
+  if (!knows(data, method, chosen)) text.append(method?.values?.length ? "this explainer scores whole sentences: double click takes one." : "not computed yet.");
+  else if (!first) text.append("nothing in the documents speaks for it.");
+  else if (word?.source === "memory" || word?.source === "unclear") {
+    text.append(word.source === "memory" ? "is from memory: it would be said without any document too." : "is unclear: no document alone gives it.", ` ${method.title} points at ${nameOf(first)} with ${nats(first.value)}.`);
+  }
+  else {
+    text.append("comes from ", element("b", "", inWords(first)), first.place === null ? "" : ` (${nameOf(first)})`, `: ${nats(first.value)} ${of}.`);
+    if (second) text.append(` Next is ${nameOf(second)} with ${nats(second.value)}.`);
+  }
+  const before = word ? word.before : sentence?.before;
+  if (before !== null && before !== undefined && before > 0.005) text.append(` ${Math.round(before * 100)} % rests on what the answer had already said.`);
+  if (word?.probability < 1e-12) text.append(" The model would never have written it.");
+  const close = button("free", "Esc", () => act.choose(null));
+  made.append(close);
+  return made;
+}

@@ -1,0 +1,153 @@
+// Under the answer: explainers, the three checks, the documents painted with the sources, and the matrix.
+
+function drawMethods(data, view, chosen, act) {
+  const made = element("div", "methods");
+  made.setAttribute("role", "group");
+  made.setAttribute("aria-label", "Explainers");
+  const first = (method) => (chosen ? choices(data, method, chosen)[0] : null);
+  const counts = {};
+  for (const method of data.methods) { const one = first(method); if (one && one.place !== null) counts[nameOf(one)] = (counts[nameOf(one)] ?? 0) + 1; }
+  const most = Object.keys(counts).sort((a, b) => counts[b] - counts[a])[0];
+  data.methods.forEach((method, place) => {
+    const cell = button("", "", () => act.method(method.key), method.key === view.method);
+    cell.dataset.key = method.key;
+    const small = element("small");
+    if (method.refused) small.append("not for this model");
+    else if (!method.values) small.append(method.running ? "computing …" : data.status ? "waits" : data.static ? "not computed" : `click: ${method.passes} passes`);
+    else {
+      const one = first(method), passes = `${method.passes} ${method.passes === 1 ? "pass" : "passes"}`;
+      if (one) { const mark = element("em", one.place !== null && nameOf(one) !== most ? "other" : "", nameOf(one)); small.append("→ ", mark, ` · ${passes}`); }
+      else small.append(`${passes} · ${method.seconds.toFixed(1)} s`);
+    }
+    cell.title = [method.about, method.refused, method.values ? `${method.seconds.toFixed(2)} s, ${method.passes} passes, by ${method.unit}.` : "", place < 9 ? `Key ${place + 1}.` : ""].filter(Boolean).join(" ");
+    cell.append(element("b", "", method.title), small);
+    made.append(cell);
+  });
+  return made;
+}
+
+// Each ✓, ✗ or –: [passed or null, text, how it was found]. Of a word or a sentence; a span has that of its sentence.
+function checks(data, method, chosen) {
+  const sentence = sentenceAt(data, chosen[0]), [mine] = choices(data, method, chosen);
+  if (!mine || !sentence) return [];
+  const exact = data.words.find((word) => word.start === chosen[0] && word.end === chosen[1]) ?? sentence, found = exact.checks;
+  const copied = copiedFrom(data, sentence), number = data.sentences.indexOf(sentence) + 1, list = [];
+  if (copied) list.push([mine.document === copied.document && (mine.place === null || mine.place === copied.place), "points at the source", `The answer’s sentence ${number} shares ${copied.run} words in a row with ${inWords(copied)}.`]);
+  else list.push([null, "source not known", `No sentence of a document shares ${COPIED} words in a row with the answer’s sentence ${number}.`]);
+  if (found?.stands) {
+    const { holds, changed, others, others_changed, nats: lost } = found.stands, share = (part) => `${Math.round(part * 100)} %`;
+    list.push([holds, changed > 0 ? "answer changes when it is deleted" : "answer stays when it is deleted", `Without the sentence that most methods choose the words here lose ${nats(lost)} nats, and ${share(changed)} of the model’s tokens change; without other sentences of its length (${others}) ${share(others_changed ?? 0)}.`]);
+  }
+  if (found?.points && method.unit !== "document") {
+    const same = mine.document === found.points.document - 1 && mine.place === found.points.sentence - 1;
+    const agree = same ? found.points.agree - 1 : data.methods.filter((other) => other !== method && choices(data, other, chosen)[0] && nameOf(choices(data, other, chosen)[0]) === nameOf(mine)).length;
+    list.push([same ? agree * 2 >= found.points.of - 1 : false, `agrees with ${agree} of ${found.points.of - 1} methods`, "Explainers with the same first choice for what is selected."]);
+  }
+  if (found?.beats && found.beats.next !== null) list.push([found.beats.holds, found.beats.holds ? "beats the rest of its document" : "no better than its document", `Its loss is ${nats(found.beats.nats)} nats; of the other sentences of that document the largest is ${nats(found.beats.next)}.`]);
+  return list;
+}
+
+function drawChecks(data, method, chosen) {
+  const made = element("div", "checks");
+  for (const [passed, text, about] of chosen ? checks(data, method, chosen) : []) {
+    const one = element("span", passed === null ? "open" : passed ? "yes" : "no");
+    one.append(passed === null ? "– " : passed ? "✓ " : "✗ ", element("b", "", text));
+    one.title = about;
+    one.tabIndex = 0;
+    made.append(one);
+  }
+  return made;
+}
+
+function drawDocuments(data, method, chosen, act) {
+  const made = element("div", "documents"), known = chosen && knows(data, method, chosen);
+  const sentences = known ? bySentence(data, method, chosen) : [];
+  const largest = Math.max(...sentences.map((one) => one.value), 1e-9), [mine] = known ? choices(data, method, chosen) : [];
+  const sums = known && method.unit !== "document" && method.unit !== "sentence" ? summedOver(data, method, chosen) : null;
+  const tokens = sums ? tokenScores(data, method, sums) : null, strongest = tokens ? Math.max(...tokens, 1e-9) : 1;
+  data.documents.forEach((document, number) => {
+    const block = element("section", `document ${hueOf(number)}`), head = element("p", "head");
+    head.append(element("b", "", `document ${number + 1}`));
+    if (mine?.document === number) head.append(mine.place === null ? "first choice" : `first choice: its sentence ${mine.place + 1}`);
+    if (known && number === 0) head.append(element("span", "unit", method.nats ? "nats lost" : "score"));
+    block.append(head);
+    document.sentences.forEach(([start, end], place) => {
+      const own = sentences.find((one) => one.document === number && one.place === place), share = own ? Math.max(0, own.value) / largest : 0;
+      const line = element("div", "line"), text = button("text", "", () => act.source(number, place));
+      text.style.setProperty("--share", share.toFixed(3));
+      if (mine && mine.document === number && mine.place === place) text.classList.add("first");
+      for (let index = start; index < end; index += 1) {
+        const strength = tokens ? Math.max(0, tokens[index]) / strongest : 0;
+        const token = index === start ? data.tokens[index].trimStart() : data.tokens[index];
+        if (strength < 0.12) { text.append(token); continue; }
+        const mark = element("i", "", token);
+        mark.style.setProperty("--share", strength.toFixed(2));
+        text.append(mark);
+      }
+      text.title = `Document ${number + 1}, sentence ${place + 1}: which words of the answer come from it`;
+      const value = element("span", share > 0.5 ? "value most" : "value", own ? nats(own.value) : "");
+      value.style.setProperty("--share", share.toFixed(3));
+      line.append(text, value);
+      block.append(line);
+    });
+    made.append(block);
+  });
+  return made;
+}
+
+// (prompt tokens,) what each token's unit has, spread evenly over it.
+function tokenScores(data, method, sums) {
+  const scores = new Array(data.tokens.length).fill(0);
+  method.units.forEach(([start, end], unit) => { for (let index = start; index < end; index += 1) scores[index] = sums[unit] / (end - start); });
+  return scores;
+}
+
+// Answer sentences × documents, in nats lost without the document: the level that is known first.
+function drawMatrix(data, chosen, act) {
+  const made = element("div", "matrix"), table = element("table"), head = element("tr");
+  made.append(element("h2", "", "Sentence by document"));
+  if (!data.sentences.some((one) => one.documents)) return made;
+  head.append(element("th", "", "answer"));
+  data.documents.forEach((_, number) => { const cell = element("th", hueOf(number)); cell.append(element("i"), `doc. ${number + 1}`); head.append(cell); });
+  table.append(head);
+  const largest = Math.max(...data.sentences.flatMap((one) => one.documents ?? [0]), 1e-9);
+  data.sentences.forEach((sentence, number) => {
+    const on = chosen && chosen[0] === sentence.start && chosen[1] === sentence.end, row = element("tr", on ? "on" : "");
+    row.append(element("td", "name", `${number + 1} ${sentence.text.trim().slice(0, 24)}…`));
+    data.documents.forEach((_, document) => {
+      const value = sentence.documents?.[document], cell = element("td", hueOf(document)), inside = button("", value === undefined ? "…" : nats(value), () => act.cite(number, document));
+      inside.setAttribute("aria-label", `Sentence ${number + 1}, document ${document + 1}: ${value === undefined ? "not known yet" : `${nats(value)} nats`}`);
+      cell.style.setProperty("--share", value === undefined ? 0 : Math.max(0, value / largest).toFixed(3));
+      if (value > largest / 2) cell.classList.add("most");
+      cell.append(inside);
+      row.append(cell);
+    });
+    table.append(row);
+  });
+  const scroll = element("div", "scroll");
+  scroll.append(table);
+  made.append(scroll);
+  return made;
+}
+
+function drawTry(data, act) {
+  const made = element("div", "try"), row = element("div", "units");
+  made.append(element("h2", "", "Try without"), element("p", "", "Writes the answer again, before and after side by side."), row);
+  if (data.static || !data.documents.length) return element("div");
+  data.documents.forEach((_, number) => row.append(button("", number ? String(number + 1) : "document 1", () => act.without(number), data.without?.document === number)));
+  return made;
+}
+
+// Before and after side by side, the words that changed marked.
+function drawWithout(without, back) {
+  const made = element("div", "without"), head = element("p", "head"), pair = element("div", "pair");
+  head.append(element("b", "", `Without ${without.what}`), ` ${without.said}`, button("free", "back", back));
+  for (const [title, words] of [["before", without.before], ["after", without.after]]) {
+    const side = element("div"), text = element("p");
+    for (const [word, changed] of words) text.append(element(changed ? "mark" : "span", "", word), " ");
+    side.append(element("b", "", title), text);
+    pair.append(side);
+  }
+  made.append(head, pair);
+  return made;
+}

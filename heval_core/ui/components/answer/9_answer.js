@@ -1,0 +1,165 @@
+// Your prompt: an answer whose words say where they come from. What the reader chooses is drawn at once, without the server;
+// the page only hears of it, for the link.
+
+class Answer {
+  constructor(host) {
+    Object.assign(this, { host, data: null, view: { unit: "word", chosen: null, method: null }, source: null, preview: null, dragged: null });
+    this.root = element("div", "answer");
+    host.replaceChildren(this.root);
+    this.act = {
+      choose: (span) => this.choose(span),
+      method: (key) => this.method(key),
+      cite: (sentence, document) => { const { start, end } = this.data.sentences[sentence]; this.choose([start, end]); this.see(document); },
+      source: (document, place) => { this.source = this.source?.[0] === document && this.source[1] === place ? null : [document, place]; this.mark(); },
+      without: (document) => this.ask("without", document),
+    };
+    this.root.addEventListener("mousedown", (event) => this.press(event));
+    this.root.addEventListener("mouseover", (event) => this.over(event));
+    this.root.addEventListener("focusin", (event) => { const span = this.spanOf(event.target); if (span && !this.view.chosen) this.show(span); });
+    this.root.addEventListener("dblclick", (event) => { const span = this.spanOf(event.target), own = span && sentenceAt(this.data, span[0]); if (own) this.choose([own.start, own.end]); });
+    this.root.addEventListener("mouseleave", () => this.show(null));
+  }
+
+  take(data, setState, setTrigger) {
+    Object.assign(this, { setState, send: setTrigger });
+    const text = JSON.stringify(data), another = this.data?.id !== data.id;
+    if (text === this.told) return;
+    this.told = text;
+    this.data = data;
+    if (another) Object.assign(this, { view: { unit: "word", chosen: null, method: null, ...data.view }, source: null, preview: null });
+    if (!data.methods.some((method) => method.key === this.view.method)) this.view.method = data.methods.find((method) => method.values)?.key ?? data.methods[0]?.key ?? null;
+    this.draw();
+  }
+
+  ask(what, about) { this.send?.("asked", JSON.stringify({ what, about, at: Date.now() })); }
+
+  get shown() { return this.view.chosen ?? this.preview; }
+  get painter() { return this.data.methods.find((method) => method.key === this.view.method); }
+
+  choose(span) {
+    this.view = { ...this.view, chosen: span };
+    Object.assign(this, { preview: null, source: null });
+    this.setState?.("view", { ...this.view, at: Date.now() });
+    this.mark();
+  }
+
+  method(key) {
+    const chosen = this.data.methods.find((method) => method.key === key);
+    if (!chosen || chosen.refused) return;
+    if (!chosen.values) { if (!chosen.running) this.ask("method", key); return; }
+    this.view = { ...this.view, method: key };
+    this.setState?.("view", { ...this.view, at: Date.now() });
+    this.mark();
+  }
+
+  show(span) {
+    if (this.view.chosen || this.dragged) return;
+    const now = span && [...span], before = this.preview;
+    if (now?.[0] === before?.[0] && now?.[1] === before?.[1]) return;
+    this.preview = now;
+    this.mark();
+  }
+
+  spanOf(target) {
+    const word = target.closest?.(".word");
+    if (!word) return null;
+    const span = [Number(word.dataset.start), Number(word.dataset.end)], own = sentenceAt(this.data, span[0]);
+    return this.view.unit === "sentence" && own ? [own.start, own.end] : span;
+  }
+
+  press(event) {
+    const span = this.spanOf(event.target);
+    if (!span || event.button) return;
+    const [from, to] = this.view.chosen ?? span;
+    if (event.shiftKey && this.view.chosen) { this.choose([Math.min(from, span[0]), Math.max(to, span[1])]); return; }
+    this.dragged = span;
+    const done = () => { this.dragged = null; document.removeEventListener("mouseup", done); };
+    document.addEventListener("mouseup", done);
+    const same = this.view.chosen && from === span[0] && to === span[1];
+    this.choose(same && event.detail < 2 ? null : span);
+  }
+
+  over(event) {
+    const span = this.spanOf(event.target);
+    if (!this.dragged) { this.show(span); return; }
+    if (!span || !event.buttons) return;
+    this.choose([Math.min(this.dragged[0], span[0]), Math.max(this.dragged[1], span[1])]);
+  }
+
+  draw() {
+    const { data, act, root } = this, held = root.contains(this.host.getRootNode().activeElement) ? this.spanOf(this.host.getRootNode().activeElement) : null;
+    const top = element("div", "top"), units = element("div", "units");
+    for (const unit of ["word", "sentence"]) units.append(button("", unit, () => { this.view.unit = unit; this.draw(); }, this.view.unit === unit));
+    top.append(legend(data), element("span", "note", "bar: nats lost without the source"), units);
+    this.words = drawWords(data, act);
+    this.parts = Object.fromEntries(["read", "methods", "checks", "documents"].map((name) => [name, element("div")]));
+    this.side = element("aside", "side");
+    const low = element("div", "low"), { read, methods, checks, documents } = this.parts;
+    low.append(documents, this.side);
+    root.classList.toggle("old", Boolean(data.old));
+    root.replaceChildren(top, ...(data.old ? [element("p", "stale", data.old)] : []), this.words, ...(data.status ? [this.progress()] : []), read, methods, checks, ...(data.without ? [drawWithout(data.without, () => this.ask("back"))] : []), low);
+    const first = this.words.querySelector(held ? `.word[data-start="${held[0]}"]` : ".word");
+    if (first) { first.tabIndex = 0; if (held) first.focus({ preventScroll: true }); }
+    this.mark();
+  }
+
+  progress() {
+    const { text, done } = this.data.status, made = element("div", "progress"), bar = element("i");
+    bar.style.width = `${Math.round(done * 100)}%`;
+    made.append(element("span", "", text), bar);
+    return made;
+  }
+
+  // What depends on the choice alone; the words stay what they are, so that a drag and the focus hold on to them.
+  mark() {
+    const { data, act, painter, parts } = this, chosen = this.shown;
+    if (!data.words.length) { parts.read.replaceChildren(readOut(data, painter, null, act)); return; }
+    markWords(this.words, data, chosen, this.source, painter);
+    parts.read.replaceChildren(readOut(data, painter, chosen, act));
+    parts.methods.replaceChildren(drawMethods(data, this.view, chosen, act));
+    parts.checks.replaceChildren(drawChecks(data, painter, chosen));
+    parts.documents.replaceChildren(drawDocuments(data, painter, chosen, act));
+    this.side.replaceChildren(drawMatrix(data, chosen, act), drawTry(data, act));
+  }
+
+  see(document) { this.parts.documents.querySelectorAll(".document")[document]?.scrollIntoView({ block: "nearest" }); }
+
+  key(event) {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing() || !this.data?.words.length) return;
+    const focused = this.host.getRootNode().activeElement?.closest?.(".word"), number = "123456789".indexOf(event.key);
+    if (event.key === "Escape") { if (this.data.without) this.ask("back"); else if (this.source) this.act.source(...this.source); else if (this.view.chosen) this.choose(null); else return; }
+    else if (event.key === "s") { this.view.unit = this.view.unit === "word" ? "sentence" : "word"; this.draw(); }
+    else if (number >= 0 && this.data.methods[number]) this.method(this.data.methods[number].key);
+    else if (focused && (event.key === "Enter" || event.key === " ")) this.choose(this.spanOf(focused));
+    else if (focused && event.key.startsWith("Arrow")) this.move(focused, event);
+    else return;
+    event.preventDefault();
+  }
+
+  // To the next word, or to the one that stands nearest on the next line; with Shift the span grows.
+  move(word, event) {
+    const all = [...this.words.querySelectorAll(".word")], here = all.indexOf(word), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    let next = all[here + step];
+    if (!step) {
+      const from = word.getBoundingClientRect(), down = event.key === "ArrowDown";
+      const away = (other) => { const box = other.getBoundingClientRect(); return [Math.abs(box.top - from.top), Math.abs(box.left - from.left), down ? box.top > from.top + 8 : box.top < from.top - 8]; };
+      next = all.map((other) => [other, away(other)]).filter(([, [, , there]]) => there).sort(([, a], [, b]) => Math.round(a[0] / 12) - Math.round(b[0] / 12) || a[1] - b[1])[0]?.[0];
+    }
+    if (!next) return;
+    word.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+    const span = this.spanOf(next), [from, to] = this.view.chosen ?? span;
+    if (event.shiftKey) this.choose([Math.min(from, span[0]), Math.max(to, span[1])]);
+    else if (this.view.chosen) this.choose(span);
+  }
+}
+
+export default function (component) {
+  const { data, parentElement, setStateValue, setTriggerValue } = component;
+  const host = parentElement.querySelector(".host");
+  const answer = (host.answer ??= new Answer(host)); // Streamlit 1.67 calls this again for new data: one answer stays
+  answer.take(data, setStateValue, setTriggerValue);
+  if (!host.pressed) document.addEventListener("keydown", (host.pressed = (event) => host.isConnected && answer.key(event)));
+  return () => { document.removeEventListener("keydown", host.pressed); host.pressed = null; };
+}

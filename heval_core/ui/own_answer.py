@@ -1,0 +1,137 @@
+"""The answer of *Your prompt* on its page: as it grows, when it is finished, and written again without a document.
+
+What the reader chooses is drawn by the script alone; the page hears of it and keeps it in the address.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from heval_core.figures.answer import compared, drawn
+from heval_core.prompt_service.client import Ticket, begin
+from heval_core.ui import address, own_prompts, sidebar
+from heval_core.ui.component import component
+from heval_core.ui.own_prompts import Asked
+from heval_core.ui.text import plain
+
+# Written again without a document: the request, and (the answer's id, the document).
+_AGAIN, _LEFT_OUT = "own_again", "own_left_out"
+_SPAN = re.compile(r"(\d{1,4})-(\d{1,4})")
+_EMPTY: dict[str, Any] = {"tokens": [], "documents": [], "words": [], "sentences": [], "methods": [], "notes": []}
+OLD = "This answer is of the form before your change. Explain again."
+
+
+def under_way() -> bool:
+    """Draw the answer that is being written, if there is one. When it is over it is kept, and opens by its own address."""
+    ticket: Ticket | None = st.session_state.get(sidebar.TICKET)
+    if ticket is not None:
+        st.fragment(_watch, run_every=None if ticket.over.is_set() else 0.3)()
+    return ticket is not None
+
+
+def _watch() -> None:
+    ticket: Ticket | None = st.session_state.get(sidebar.TICKET)
+    if ticket is None:
+        return
+    asked: Asked = st.session_state[sidebar.ASKED]
+    if not ticket.over.is_set():
+        draw("growing", asked, ticket.partial, status_of(ticket))
+        return
+    del st.session_state[sidebar.TICKET]
+    st.session_state[sidebar.REFUSED] = "" if ticket.cancelled else ticket.error
+    # Of one that was stopped, what is known stays.
+    if (found := ticket.result or ticket.partial) is not None:
+        address.put(result=own_prompts.keep(asked, found), asked=None)
+    st.rerun(scope="app")
+
+
+def status_of(ticket: Ticket) -> dict[str, Any]:
+    """How far a request is: its steps are the writing, documents, sentences, the random level, and each explainer."""
+    worker = ticket.worker
+    if worker.current is not ticket and worker.ahead() > 1:
+        return {"text": f"Busy: {worker.ahead() - 1} request(s) ahead.", "done": 0}
+    steps = [text.removesuffix(" done") for text in ticket.progress if text.endswith(" done")]
+    known = [step for step in steps if step != "token"]
+    of = len(ticket.request["more"]) if "more" in ticket.request else 3 + len(ticket.request["explainers"])
+    if not steps:
+        return {"text": f"{(ticket.progress or ['starting'])[-1].capitalize()} …", "done": 0}
+    if not known:
+        return {"text": f"Word by word: {len(steps)} tokens so far.", "done": 0.02}
+    return {"text": f"{len(known)} of {of} steps. Words with a bar are done: click them now.", "done": len(known) / of}
+
+
+def draw(name: str, asked: Asked, result: Mapping[str, Any] | None, status: Mapping[str, Any] | None = None) -> None:
+    """The answer with all that is known of it. name: its id. status: of one that is being computed."""
+    data = {**_EMPTY, "model": asked.model, **(drawn(result, asked.explainers) if result else {})}
+    for method in [own for own in data["methods"] if not own["values"] and not own["refused"]][:1]:
+        method["running"] = status is not None
+    form: Asked | None = st.session_state.get(sidebar.FORM)
+    data |= {"id": name, "status": status, "view": _view(), "without": None, "old": None}
+    if status is None and result:
+        data |= {"without": _without(asked, result), "old": OLD if form is not None and not form.asks_like(asked) else None}
+    key = f"answer_{name}"
+
+    def viewed() -> None:
+        if view := (st.session_state.get(key) or {}).get("view"):
+            span = view["chosen"]
+            address.put(words=span and f"{span[0]}-{span[1]}", by=view["method"])
+
+    def heard() -> None:
+        if said := (st.session_state.get(key) or {}).get("asked"):
+            _answer(json.loads(said), asked)
+
+    component("answer")(key=key, data=data, on_view_change=viewed, on_asked_change=heard)
+    for note in data["notes"]:
+        st.caption(plain(note))
+    if refused := st.session_state.get(sidebar.REFUSED):
+        st.error(plain(refused))
+
+
+def _view() -> dict[str, Any]:
+    """What the link says of the selection; anything else than a span is none."""
+    span = _SPAN.fullmatch(address.value("words"))
+    return {"chosen": [int(span[1]), int(span[2])] if span else None, "method": address.value("by") or None}
+
+
+def _answer(said: Mapping[str, Any], asked: Asked) -> None:
+    """The reader asks for an explainer that waited, for the answer without a document, or is back from there."""
+    models = sidebar.models_here()
+    if said["what"] == "back":
+        st.session_state.pop(_LEFT_OUT, None)
+    elif asked.model not in models:
+        st.session_state[sidebar.REFUSED] = f"{asked.model} is not installed here: nothing of it can be computed again."
+    elif said["what"] == "method":
+        st.session_state[sidebar.ASKED] = replace(asked, explainers=(*asked.explainers, said["about"]))
+        request = sidebar.request_of(asked, models)
+        request["more"] = [said["about"]]
+        st.session_state[sidebar.TICKET] = begin(request)
+    else:
+        document = int(said["about"])
+        st.session_state[_LEFT_OUT] = asked.id, document
+        st.session_state[_AGAIN] = begin(sidebar.request_of(asked.without(document), models))
+
+
+def _without(asked: Asked, result: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The answer before and after a document was left out; None where none was."""
+    left_out, ticket = st.session_state.get(_LEFT_OUT), st.session_state.get(_AGAIN)
+    if left_out is None or left_out[0] != asked.id or ticket is None:
+        return None
+    document = left_out[1]
+    if ticket.over.is_set() and not ticket.error:
+        return compared(result, ticket.result, document)
+    if not ticket.over.is_set():
+        st.fragment(_wait, run_every=0.3)()
+    said = ticket.error or "The answer is written again …"
+    return {"document": document, "what": f"document {document + 1}", "said": said, "before": [], "after": []}
+
+
+def _wait() -> None:
+    ticket: Ticket | None = st.session_state.get(_AGAIN)
+    if ticket is None or ticket.over.is_set():
+        st.rerun(scope="app")

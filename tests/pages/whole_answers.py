@@ -1,0 +1,93 @@
+"""A whole answer made by hand: two documents, two sentences of two words each, and what is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from heval_core.ui.own_prompts import Asked, Kept
+
+ASKED = Asked(
+    model="demo-gpt2",
+    documents=("Iceland is cold.", "It costs 60."),
+    question="Where?",
+    explainers=("attn", "cgim"),
+    template="plain",
+)
+TOKENS = ["Iceland", " is", " cold", ".", " It", " costs", " 60", ".", " Q:", " Where?", " A:"]
+SENTENCES = [{"start": 0, "end": 4, "document": 1, "text": "Iceland is cold."}]
+SENTENCES += [{"start": 4, "end": 8, "document": 2, "text": " It costs 60."}]
+
+
+def word(start, text, source, nats):
+    by_document = [nats, 0.1] if source == "document 1" else [0.1, nats]
+    return {
+        "start": start,
+        "end": start + 1,
+        "text": text,
+        "source": source,
+        "nats": nats,
+        "by_document": by_document,
+        "said_before": 0.5,
+    }
+
+
+def sentence(start, text, citations, by_document):
+    return {
+        "start": start,
+        "end": start + 2,
+        "text": text,
+        "citations": citations,
+        "by_document": by_document,
+        "said_before": 0.25,
+    }
+
+
+def matrix(unit, values, columns="token"):
+    return {
+        "unit": unit,
+        "units": SENTENCES,
+        "columns": columns,
+        "values": values,
+        "seconds": 0.5,
+        "passes": 2.2,
+        "title": unit,
+    }
+
+
+def made_up(question="Where?", **changed) -> Kept:
+    """Of its four words two come from documents, one from memory, one is unclear. cgim scores whole sentences."""
+    generated = {
+        "text": " Iceland. 60 maybe",
+        "token_ids": [1, 2, 3, 4],
+        "tokens": [" Iceland", ".", " 60", " maybe"],
+        "probabilities": [0.5, 0.5, 0.25, 1e-13],
+        "stopped": "4 tokens were written",
+        "notes": ["'maybe' has a probability of 1e-13: the model would never write it."],
+        "words": [
+            word(0, " Iceland", "document 1", 3.0),
+            word(1, ".", "memory", 0.1),
+            word(2, " 60", "document 2", 6.0),
+            word(3, " maybe", "unclear", 0.2),
+        ],
+        "sentences": [
+            sentence(0, " Iceland.", [{"document": 1, "nats": 3.0, "level": 0.4}], [3.0, 0.2]),
+            sentence(2, " 60 maybe", [{"document": 2, "nats": 6.0, "level": 0.4}], [0.2, 6.2]),
+        ],
+        "matrix": {
+            "document": matrix("document", [[2.9, 0.1, 0.1, 0.1], [0.1, 0.1, 5.9, 0.3]]),
+            "document(unit=sentence)": matrix("sentence", [[2.5, 0.1, 0.1, 0.1], [0.1, 0.1, 5.5, 0.3]]),
+            "attn": matrix("sentence", [[0.2, 0.1, 0.4, 0.1], [0.1, 0.1, 0.3, 0.3]]),
+            "cgim": matrix("sentence", [[1.0, 0.5], [0.25, 2.0]], "sentence"),
+        },
+        "refused": {"mechlight": "the model has no heads"},
+        "verdicts": {},
+    }
+    documents = [{"start": 0, "end": 4}, {"start": 4, "end": 8}]
+    result = {
+        "model": "made-up",
+        "prompt": "".join(TOKENS),
+        "tokens": TOKENS,
+        "documents": documents,
+        "generated": generated | changed,
+    }
+    return Kept(replace(ASKED, question=question), result)
