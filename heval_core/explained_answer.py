@@ -96,7 +96,7 @@ class ExplainedAnswer:
             clean = CleanPass(lm, [tokenised(lm, request)])
             *_, written = write(clean, found.wanted.generate, request.question)
         texts = [["".join(one.tokens[own.start : own.end]) for own in one.words] for one in (found.written, written)]
-        before, after = changed_words(*([text.strip() for text in words] for words in texts))
+        before, after = changed_words(*texts)
         gone = [found.source(own.indices) for own, (_, changed) in zip(found.written.words, before, strict=True) if changed]
         said_so = [own is not None and own.source == f"document {document}" for own in gone]
         return WrittenAgain(written.text, written.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)

@@ -133,8 +133,9 @@ def verdict(choices: Sequence[int], columns: range, left_out: Matrix) -> dict[st
 
 
 def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
-    """Two answers, each word with whether the other lacks it there."""
-    blocks = SequenceMatcher(a=old, b=new, autojunk=False).get_matching_blocks()
+    """Two answers, each word with whether the other lacks it there; white space around it does not count."""
+    both = [[word.strip() for word in words] for words in (old, new)]
+    blocks = SequenceMatcher(a=both[0], b=both[1], autojunk=False).get_matching_blocks()
     kept = {block.a + place for block in blocks for place in range(block.size)}
     stays = {block.b + place for block in blocks for place in range(block.size)}
     return [(word, at not in kept) for at, word in enumerate(old)], [(word, at not in stays) for at, word in enumerate(new)]

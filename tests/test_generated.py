@@ -14,7 +14,6 @@ from heval_core.generated import DOCUMENT, SENTENCE, Wanted, _with_foils, explai
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.pipeline import Request
-from heval_core.prompt_service import child
 from heval_core.records import HEvalError, Target
 from heval_core.sources import Bounds, source_of
 from heval_core.writing import given
@@ -249,29 +248,6 @@ def test_parts_come_in_order_and_nothing_is_computed_ahead(language_models, monk
     monkeypatch.setattr(lm, "_ablation", None, raising=False)
     steps.close()
     assert list(steps) == []
-
-
-def test_the_worker_tells_each_step_and_no_matrix_twice(language_models, model_folders):
-    folder, told = str(model_folders["gpt2"]), []
-    request = {"op": "answer", "model": folder, "documents": list(TEXTS), "question": QUESTION, "explainers": ["attn"]}
-    request |= {"template": "plain", "generate": 3, "answer": None}
-    result = child._answer(request, {folder: language_models["gpt2"]}, told.append)
-    steps = [part["step"] for part in told]
-    assert steps[-4:] == ["document", "sentence", "level", "attn"]
-    assert [part["text"] for part in told if part["step"] == "token"][-1] == result["generated"]["text"]
-    matrices = [key for part in told[-4:] for key in part["generated"]["matrix"]]
-    assert matrices == list(result["generated"]["matrix"]) == [DOCUMENT, SENTENCE, "attn"]
-    assert {"part": told[0]} == child._message(told[0])
-    with pytest.raises(HEvalError, match="not known here any more"):
-        child._answer({"op": "words", "model": folder, "explainer": "attn", "start": 0, "end": 1}, {folder: None}, told.append)
-    kept = {folder: language_models["gpt2"]}
-    child._answer(request | {"explainers": ["gxi"]}, kept, told.append)
-    scores = child._answer({"op": "words", "model": folder, "explainer": "gxi", "start": 0, "end": 2}, kept, told.append)
-    assert np.shape(scores) == (len(told[-1]["generated"]["matrix"]["gxi"]["units"]),)
-    again = child._answer(
-        {"op": "again", "model": folder, "documents": [PERU], "question": QUESTION, "changed": 1}, kept, told.append
-    )
-    assert set(again) == {"text", "stopped", "before", "after", "said_so"}
 
 
 def test_an_explainer_that_cannot_says_why_in_one_sentence(language_models):

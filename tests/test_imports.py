@@ -64,7 +64,18 @@ MAY_IMPORT = {
         "present",
         "citations",
         "protocols",
-        *("catalogue", "evaluation", "figures", "groups", "installed", "metrics", "prompt_service", "prompts", "records"),
+        *(
+            "catalogue",
+            "evaluation",
+            "figures",
+            "groups",
+            "html",
+            "installed",
+            "metrics",
+            "prompt_service",
+            "prompts",
+            "records",
+        ),
         *("answers", "regime_keys", "shared_passes", "statistics", "store", "stored", "units", "words"),
     },
     "prompt_service": {
@@ -123,7 +134,7 @@ MAY_IMPORT = {
     "figures": {
         "present",
         *("regime_keys", "catalogue", "citations", "evaluation", "protocols", "html", "metrics", "records"),
-        *("statistics", "stored", "words"),
+        *("sources", "statistics", "stored", "units", "words"),
     },
     "evaluation": {
         "regime_keys",

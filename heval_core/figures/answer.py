@@ -140,7 +140,7 @@ def answer_page(
     data = {"id": "file", "static": True, "view": view or {}, "status": None, "without": None, "old": None}
     text = json.dumps(data | drawn(result, chosen), ensure_ascii=True).replace("<", "\\u003c")
     # The component's script is a module; what it exports is called once.
-    script = joined("answer", "js").replace("export default function", "function start", 1)
+    script = joined("answer", "js").replace("export default function", "function start")
     script += f"\nstart({{ data: {text}, parentElement: document }});\n"
     style = joined("answer", "css")
     documents = len(result["documents"])

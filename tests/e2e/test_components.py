@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from heval_core.ui.component import scripts_of
+from heval_core.html import scripts_of
 from tests.e2e.browser import IN_A_BROWSER, page_of
 
 pytestmark = IN_A_BROWSER

@@ -11,7 +11,8 @@ import pytest
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from tests.e2e.browser import IN_A_BROWSER, open_form, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, somebody_else, visit
+from tests.e2e.test_own_prompt import ask, choose, explain
 
 pytestmark = IN_A_BROWSER
 
@@ -94,18 +95,12 @@ def test_hostile_text_in_a_prompt_of_ones_own_is_shown_as_it_is_and_never_runs(a
     outside = []
     page.on("request", lambda r: outside.append(r.url) if "evil" in r.url else None)
     visit(page, f"{address}/your_prompt")
-    open_form(page)
+    choose(page, "demo-gpt2 ")
     text = "According to a world atlas: The capital of Kenya is Lisbon. " + " ".join(HOSTILE[:8])
-    page.locator(".st-key-own_text_1 textarea").fill(text)
-    page.keyboard.press("Tab")
-    settle(page)
-    page.get_by_role("button", name="Explain", exact=True).click()
-    page.wait_for_url("**result=**", timeout=120_000)
-    settle(page)
-    page.wait_for_selector(".t")
-    drawn = "".join(page.locator(".prompt").all_text_contents())
-    assert text in drawn
+    ask(page, text, question="What is the capital of <img src=x onerror=window.__pwn=1>?")
+    explain(page)
+    drawn = "".join(page.locator(".answer .document .text").all_text_contents())
+    assert "".join(text.split()) in "".join(drawn.split())
     assert page.evaluate("window.__pwn") is None
     assert page.locator(".stApp").is_visible()
     assert not outside
-    assert page.locator(".square.chosen").count() == 1

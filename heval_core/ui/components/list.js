@@ -40,12 +40,10 @@ function foot(data, send) {
   const last = Math.min(data.count, data.first + data.rows.length - 1);
   const made = element("div", "foot"), where = element("span", "", `${data.count ? data.first : 0}–${last} of ${data.count.toLocaleString("en")}`);
   const [back, on] = [[-1, "‹", data.page > 1], [1, "›", data.page < data.pages]].map(([step, text, there]) => {
-    const turn = element("button", "turn", text);
-    turn.type = "button";
+    const turn = button("turn", text, null, () => send(`page ${data.page + step}`));
     turn.disabled = !there;
     turn.dataset.id = `turn ${step}`;
     turn.setAttribute("aria-label", `${step < 0 ? "Earlier" : "Later"} ${data.what}`);
-    turn.onclick = () => send(`page ${data.page + step}`);
     return turn;
   });
   made.append(back, where, on);

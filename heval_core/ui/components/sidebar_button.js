@@ -49,14 +49,10 @@ export default function (component) {
   const { data, parentElement } = component;
   const host = parentElement.querySelector(".host");
   if (!host.button) {
-    host.button = document.createElement("button");
-    host.button.type = "button";
-    host.button.append("Explain a prompt ", Object.assign(document.createElement("kbd"), { textContent: "/" }));
+    host.button = button("", "Explain a prompt ", null, () => (isOpen() ? document.querySelector(BUTTONS.close)?.click() : show(true)));
+    host.button.append(element("kbd", "", "/"));
     host.button.title = "Ask a model a question of your own, and see where its answer comes from";
-    host.button.onclick = () => (isOpen() ? document.querySelector(BUTTONS.close)?.click() : show(true));
-    const skip = Object.assign(document.createElement("button"), { type: "button", className: "skip", textContent: "Skip to the prompt" });
-    skip.onclick = skipToContent;
-    host.replaceChildren(skip, host.button);
+    host.replaceChildren(button("skip", "Skip to the prompt", null, skipToContent), host.button);
   }
   host.button.hidden = data.own;
   // The form belongs to its own page: it is open there, and closed on the page that one goes on to.

@@ -10,7 +10,7 @@ class Annotating {
     document.addEventListener("visibilitychange", this.visible);
   }
 
-  take(data, trigger) {
+  take(data, { setTriggerValue: trigger }) {
     this.trigger = trigger;
     const answered = this.pending !== null && (data.done === this.pending.token || data.error);
     if (answered && !data.error) this.forget(this.pending);
@@ -180,22 +180,11 @@ class Annotating {
     const all = [...this.parts.rows, this.parts.none], here = all.indexOf(this.host.getRootNode().activeElement);
     all[here < 0 ? (lines > 0 ? 0 : all.length - 1) : here + lines]?.focus();
   }
+
+  left() {
+    document.removeEventListener("visibilitychange", this.visible);
+    clearTimeout(this.waiting);
+  }
 }
 
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
-  const host = parentElement.querySelector(".host");
-  // Streamlit 1.67 calls this again for new data without cleaning up after the last call: the host keeps the one.
-  const annotating = (host.annotating ??= new Annotating(host));
-  annotating.take(data, setTriggerValue);
-  if (!host.pressed) {
-    host.pressed = (event) => host.isConnected && annotating.press(event);
-    document.addEventListener("keydown", host.pressed);
-  }
-  return () => {
-    document.removeEventListener("keydown", host.pressed);
-    document.removeEventListener("visibilitychange", annotating.visible);
-    clearTimeout(annotating.waiting);
-    host.pressed = null;
-  };
-}
+export default function (component) { return kept(component, (host) => new Annotating(host)); }

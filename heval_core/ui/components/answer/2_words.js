@@ -1,13 +1,5 @@
 // The answer: its words are buttons, with a bar each that says where the word comes from.
 
-function button(className, text, onclick, pressed = null) {
-  const made = element("button", className, text);
-  made.type = "button";
-  if (pressed !== null) made.setAttribute("aria-pressed", String(pressed));
-  made.onclick = onclick;
-  return made;
-}
-
 function legend(data) {
   const made = element("div", "legend");
   const entry = (hue, text) => { const one = element("span", hue); one.append(element("i"), text); made.append(one); };
@@ -36,7 +28,7 @@ function drawWords(data, act) {
     Object.assign(line.dataset, { start: sentence.start, end: sentence.end });
     for (const word of data.words.filter((one) => one.start >= sentence.start && one.start < sentence.end)) {
       const document = word.source?.startsWith("document") ? Number(word.source.slice(9)) - 1 : null;
-      const one = button(`word ${document === null ? (word.source ?? "waits") : hueOf(document)}`, word.text.trim(), null);
+      const one = button(`word ${document === null ? (word.source ?? "waits") : hueOf(document)}`, word.text.trim(), false, null);
       Object.assign(one.dataset, { start: word.start, end: word.end });
       one.tabIndex = -1;
       one.setAttribute("aria-label", said(data, word));
@@ -70,7 +62,7 @@ function markWords(root, data, chosen, source, method) {
 function drawCitations(data, sentence, number, act) {
   if (!sentence.citations.length) return [element("span", "cite none", "no source")];
   return sentence.citations.slice(0, 3).map((citation) => {
-    const made = button(`cite ${hueOf(citation.document - 1)}`, `[${citation.document}] `, () => act.cite(number, citation.document - 1));
+    const made = button(`cite ${hueOf(citation.document - 1)}`, `[${citation.document}] `, null, () => act.cite(number, citation.document - 1));
     made.append(element("small", "", nats(citation.nats)));
     made.title = `Sentence ${number + 1} loses ${nats(citation.nats)} nats without document ${citation.document}; documents that say nothing of it lose up to ${nats(citation.level)}.`;
     return made;
@@ -102,7 +94,7 @@ function readOut(data, method, chosen, act) {
   const before = word ? word.before : sentence?.before;
   if (before !== null && before !== undefined && before > 0.005) text.append(` ${Math.round(before * 100)} % rests on what the answer had already said.`);
   if (word?.probability < 1e-12) text.append(" The model would never have written it.");
-  const close = button("free", "Esc", () => act.choose(null));
+  const close = button("free", "Esc", null, () => act.choose(null));
   made.append(close);
   return made;
 }

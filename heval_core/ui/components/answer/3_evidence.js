@@ -9,7 +9,7 @@ function drawMethods(data, view, chosen, act) {
   for (const method of data.methods) { const one = first(method); if (one && one.place !== null) counts[nameOf(one)] = (counts[nameOf(one)] ?? 0) + 1; }
   const most = Object.keys(counts).sort((a, b) => counts[b] - counts[a])[0];
   data.methods.forEach((method, place) => {
-    const cell = button("", "", () => act.method(method.key), method.key === view.method);
+    const cell = button("", "", method.key === view.method, () => act.method(method.key));
     cell.dataset.key = method.key;
     const small = element("small");
     if (method.refused) small.append("not for this model");
@@ -73,7 +73,7 @@ function drawDocuments(data, method, chosen, act) {
     block.append(head);
     document.sentences.forEach(([start, end], place) => {
       const own = sentences.find((one) => one.document === number && one.place === place), share = own ? Math.max(0, own.value) / largest : 0;
-      const line = element("div", "line"), text = button("text", "", () => act.source(number, place));
+      const line = element("div", "line"), text = button("text", "", null, () => act.source(number, place));
       text.style.setProperty("--share", share.toFixed(3));
       if (mine && mine.document === number && mine.place === place) text.classList.add("first");
       for (let index = start; index < end; index += 1) {
@@ -115,7 +115,7 @@ function drawMatrix(data, chosen, act) {
     const on = chosen && chosen[0] === sentence.start && chosen[1] === sentence.end, row = element("tr", on ? "on" : "");
     row.append(element("td", "name", `${number + 1} ${sentence.text.trim().slice(0, 24)}…`));
     data.documents.forEach((_, document) => {
-      const value = sentence.documents?.[document], cell = element("td", hueOf(document)), inside = button("", value === undefined ? "…" : nats(value), () => act.cite(number, document));
+      const value = sentence.documents?.[document], cell = element("td", hueOf(document)), inside = button("", value === undefined ? "…" : nats(value), null, () => act.cite(number, document));
       inside.setAttribute("aria-label", `Sentence ${number + 1}, document ${document + 1}: ${value === undefined ? "not known yet" : `${nats(value)} nats`}`);
       cell.style.setProperty("--share", value === undefined ? 0 : Math.max(0, value / largest).toFixed(3));
       if (value > largest / 2) cell.classList.add("most");
@@ -134,17 +134,17 @@ function drawTry(data, act) {
   const made = element("div", "try"), row = element("div", "units");
   made.append(element("h2", "", "Try without"), element("p", "", "Writes the answer again, before and after side by side."), row);
   if (data.static || !data.documents.length) return element("div");
-  data.documents.forEach((_, number) => row.append(button("", number ? String(number + 1) : "document 1", () => act.without(number), data.without?.document === number)));
+  data.documents.forEach((_, number) => row.append(button("", number ? String(number + 1) : "document 1", data.without?.document === number, () => act.without(number))));
   return made;
 }
 
 // Before and after side by side, the words that changed marked.
 function drawWithout(without, back) {
   const made = element("div", "without"), head = element("p", "head"), pair = element("div", "pair");
-  head.append(element("b", "", `Without ${without.what}`), ` ${without.said}`, button("free", "back", back));
+  head.append(element("b", "", `Without ${without.what}`), ` ${without.said}`, button("free", "back", null, back));
   for (const [title, words] of [["before", without.before], ["after", without.after]]) {
     const side = element("div"), text = element("p");
-    for (const [word, changed] of words) text.append(element(changed ? "mark" : "span", "", word), " ");
+    for (const [word, changed] of words) text.append(element(changed ? "mark" : "span", "", word));
     side.append(element("b", "", title), text);
     pair.append(side);
   }

@@ -13,15 +13,15 @@ class Answer {
       source: (document, place) => { this.source = this.source?.[0] === document && this.source[1] === place ? null : [document, place]; this.mark(); },
       without: (document) => this.ask("without", document),
     };
-    this.root.addEventListener("mousedown", (event) => this.press(event));
+    this.root.addEventListener("mousedown", (event) => this.grip(event));
     this.root.addEventListener("mouseover", (event) => this.over(event));
     this.root.addEventListener("focusin", (event) => { const span = this.spanOf(event.target); if (span && !this.view.chosen) this.show(span); });
     this.root.addEventListener("dblclick", (event) => { const span = this.spanOf(event.target), own = span && sentenceAt(this.data, span[0]); if (own) this.choose([own.start, own.end]); });
     this.root.addEventListener("mouseleave", () => this.show(null));
   }
 
-  take(data, setState, setTrigger) {
-    Object.assign(this, { setState, send: setTrigger });
+  take(data, { setStateValue, setTriggerValue }) {
+    Object.assign(this, { setState: setStateValue, send: setTriggerValue });
     const text = JSON.stringify(data), another = this.data?.id !== data.id;
     if (text === this.told) return;
     this.told = text;
@@ -67,7 +67,7 @@ class Answer {
     return this.view.unit === "sentence" && own ? [own.start, own.end] : span;
   }
 
-  press(event) {
+  grip(event) {
     const span = this.spanOf(event.target);
     if (!span || event.button) return;
     const [from, to] = this.view.chosen ?? span;
@@ -89,7 +89,7 @@ class Answer {
   draw() {
     const { data, act, root } = this, held = root.contains(this.host.getRootNode().activeElement) ? this.spanOf(this.host.getRootNode().activeElement) : null;
     const top = element("div", "top"), units = element("div", "units");
-    for (const unit of ["word", "sentence"]) units.append(button("", unit, () => { this.view.unit = unit; this.draw(); }, this.view.unit === unit));
+    for (const unit of ["word", "sentence"]) units.append(button("", unit, this.view.unit === unit, () => { this.view.unit = unit; this.draw(); }));
     top.append(legend(data), element("span", "note", "bar: nats lost without the source"), units);
     this.words = drawWords(data, act);
     this.parts = Object.fromEntries(["read", "methods", "checks", "documents"].map((name) => [name, element("div")]));
@@ -124,7 +124,7 @@ class Answer {
 
   see(document) { this.parts.documents.querySelectorAll(".document")[document]?.scrollIntoView({ block: "nearest" }); }
 
-  key(event) {
+  press(event) {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing() || !this.data?.words.length) return;
     const focused = this.host.getRootNode().activeElement?.closest?.(".word"), number = "123456789".indexOf(event.key);
     if (event.key === "Escape") { if (this.data.without) this.ask("back"); else if (this.source) this.act.source(...this.source); else if (this.view.chosen) this.choose(null); else return; }
@@ -136,15 +136,9 @@ class Answer {
     event.preventDefault();
   }
 
-  // To the next word, or to the one that stands nearest on the next line; with Shift the span grows.
+  // With Shift the span grows.
   move(word, event) {
-    const all = [...this.words.querySelectorAll(".word")], here = all.indexOf(word), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    let next = all[here + step];
-    if (!step) {
-      const from = word.getBoundingClientRect(), down = event.key === "ArrowDown";
-      const away = (other) => { const box = other.getBoundingClientRect(); return [Math.abs(box.top - from.top), Math.abs(box.left - from.left), down ? box.top > from.top + 8 : box.top < from.top - 8]; };
-      next = all.map((other) => [other, away(other)]).filter(([, [, , there]]) => there).sort(([, a], [, b]) => Math.round(a[0] / 12) - Math.round(b[0] / 12) || a[1] - b[1])[0]?.[0];
-    }
+    const next = beside([...this.words.querySelectorAll(".word")], word, event.key);
     if (!next) return;
     word.tabIndex = -1;
     next.tabIndex = 0;
@@ -155,11 +149,4 @@ class Answer {
   }
 }
 
-export default function (component) {
-  const { data, parentElement, setStateValue, setTriggerValue } = component;
-  const host = parentElement.querySelector(".host");
-  const answer = (host.answer ??= new Answer(host)); // Streamlit 1.67 calls this again for new data: one answer stays
-  answer.take(data, setStateValue, setTriggerValue);
-  if (!host.pressed) document.addEventListener("keydown", (host.pressed = (event) => host.isConnected && answer.key(event)));
-  return () => { document.removeEventListener("keydown", host.pressed); host.pressed = null; };
-}
+export default function (component) { return kept(component, (host) => new Answer(host)); }

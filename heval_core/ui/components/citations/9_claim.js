@@ -15,7 +15,7 @@ class Claim {
     this.root.addEventListener("focusin", (event) => this.tell(event.target));
   }
 
-  take(data, send) {
+  take(data, { setTriggerValue: send }) {
     const another = this.data?.id !== data.id || this.data?.passage !== data.passage;
     Object.assign(this, { data, send });
     this.draw(another);
@@ -102,23 +102,8 @@ class Claim {
     this.at = all[to].dataset.at;
     return all[to];
   }
+
+  resized() { if (this.host.clientWidth !== this.width) this.draw(); }
 }
 
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
-  const host = parentElement.querySelector(".host");
-  // Streamlit calls this again for new data without cleaning up after the last call: the host keeps the one claim.
-  const claim = (host.claim ??= new Claim(host));
-  claim.take(data, setTriggerValue);
-  if (!host.pressed) {
-    host.pressed = (event) => host.isConnected && claim.press(event);
-    document.addEventListener("keydown", host.pressed);
-    host.watching = new ResizeObserver(() => { if (host.clientWidth && host.clientWidth !== claim.width) claim.draw(); });
-    host.watching.observe(host);
-  }
-  return () => {
-    document.removeEventListener("keydown", host.pressed);
-    host.watching.disconnect();
-    host.pressed = null;
-  };
-}
+export default function (component) { return kept(component, (host) => new Claim(host)); }

@@ -12,14 +12,6 @@ function segmentsOf(tag, className, pieces) {
   return made;
 }
 
-function button(className, text, pressed, onclick) {
-  const made = element("button", className, text);
-  made.type = "button";
-  if (pressed !== null) made.setAttribute("aria-pressed", String(pressed));
-  made.onclick = onclick;
-  return made;
-}
-
 function shown(token) {
   if (token === "") return "·";
   return Array.from(token, (c) => GLYPHS[c] ?? c).join("");

@@ -22,8 +22,8 @@ class Surface {
   }
 
   // Answers of the page arrive in the order of the changes: one that is not the last asked for is out of date.
-  take(data, setState, setTrigger) {
-    Object.assign(this, { setState, send: setTrigger });
+  take(data, { setStateValue, setTriggerValue }) {
+    Object.assign(this, { setState: setStateValue, send: setTriggerValue });
     const view = JSON.stringify(data.view), at = this.waiting.indexOf(view);
     this.waiting = at >= 0 ? this.waiting.slice(at + 1) : this.waiting;
     const mine = this.waiting.length > 0 && this.data?.id === data.id;
@@ -131,49 +131,23 @@ class Surface {
       Escape: () => view.pin !== null && this.change({ pin: null }),
     };
     if (token) Object.assign(keys, { Enter: () => token.click(), " ": () => token.click() });
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], lines = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (token && (step || lines)) { event.preventDefault(); this.move(token, step, lines); return; }
+    if (token && event.key.startsWith("Arrow")) { event.preventDefault(); this.move(token, event.key); return; }
     const action = keys[event.key] ?? (number >= 0 && order[number] ? () => this.paint(order[number].key, false) : null);
     if (!action) return;
     event.preventDefault();
     action();
   }
 
-  // To the next token, or to the one that stands nearest on the next line.
-  move(token, step, lines) {
-    const all = [...token.closest(".column, .rows").querySelectorAll(".t")], here = all.indexOf(token);
-    let next = step ? all[here + step] : null;
-    if (lines) {
-      const from = token.getBoundingClientRect(), middle = from.left + from.width / 2;
-      const others = (lines > 0 ? all.slice(here + 1) : all.slice(0, here).reverse()).map((other) => [other, other.getBoundingClientRect()]);
-      const line = others.find(([, box]) => Math.abs(box.top - from.top) > 12)?.[1].top;
-      const there = others.filter(([, box]) => line !== undefined && Math.abs(box.top - line) <= 12);
-      next = there.sort(([, a], [, b]) => Math.abs(a.left + a.width / 2 - middle) - Math.abs(b.left + b.width / 2 - middle))[0]?.[0];
-    }
+  move(token, key) {
+    const next = beside([...token.closest(".column, .rows").querySelectorAll(".t")], token, key);
     if (!next) return;
     this.byKeyboard = true;
     token.tabIndex = -1;
     next.tabIndex = 0;
     next.focus();
   }
+
+  resized() { this.draw(); }
 }
 
-export default function (component) {
-  const { data, parentElement, setStateValue, setTriggerValue } = component;
-  const host = parentElement.querySelector(".host");
-  // Streamlit 1.67 calls this again for new data without cleaning up after the last call: the host keeps the one surface.
-  const surface = (host.surface ??= new Surface(host));
-  surface.take(data, setStateValue, setTriggerValue);
-  if (!host.pressed) {
-    host.pressed = (event) => host.isConnected && surface.press(event);
-    document.addEventListener("keydown", host.pressed);
-    let width = host.clientWidth;
-    host.watching = new ResizeObserver(() => { if (host.clientWidth !== width) { width = host.clientWidth; surface.draw(); } });
-    host.watching.observe(host);
-  }
-  return () => {
-    document.removeEventListener("keydown", host.pressed);
-    host.watching.disconnect();
-    host.pressed = null;
-  };
-}
+export default function (component) { return kept(component, (host) => new Surface(host)); }
