@@ -12,7 +12,9 @@ import pandas as pd
 
 from heval_core import protocols
 from heval_core.citations.sentences import split
+from heval_core.figures.answer import answer_page
 from heval_core.generated import Generated, Wanted, explain_answer, tokenised
+from heval_core.html import render
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Request
@@ -52,6 +54,13 @@ class ExplainedAnswer:
         told = ", ".join(f"{count} from {source}" for source, count in sources.items())
         model, text = self.generated.clean.lm.key, self.generated.written.text.strip()
         return f"<ExplainedAnswer: {model} answers {text!r}; words: {told}>"
+
+    def _repr_html_(self) -> str:
+        """A notebook shows what *Your prompt* shows, in a frame of its own that makes no request."""
+        result = self.to_json()
+        asked = result["question"]
+        page = answer_page(result, "".join(result["tokens"][asked["start"] : asked["end"]]).strip())
+        return render("framed.html", page=page)
 
     def select(self, words: str | int | tuple[int, int]) -> Selection:
         """Some words of the answer: as it says them, one by its number, or from one number up to another, counted from 0.

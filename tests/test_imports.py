@@ -118,7 +118,9 @@ MAY_IMPORT = {
         *("catalogue", "protocols", "figures", "groups", "html", "lm", "pipeline", "records", "statistics", "stored", "units"),
         *("explained_answer", "generated", "words"),
     },
-    "explained_answer": {*("citations", "generated", "lm", "pipeline", "protocols", "records", "sources", "writing")},
+    "explained_answer": {
+        *("citations", "figures", "generated", "html", "lm", "pipeline", "protocols", "records", "sources", "writing")
+    },
     "generated": {
         *("catalogue", "explainers", "lm", "pipeline", "prompts", "protocols", "records", "sources", "statistics", "units"),
         "writing",

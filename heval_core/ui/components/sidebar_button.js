@@ -3,7 +3,7 @@
 const BUTTONS = { open: "[data-testid=stExpandSidebarButton]", close: "[data-testid=stSidebarCollapseButton] button" };
 
 function isOpen() {
-  return document.querySelector("[data-testid=stSidebar]")?.dataset.collapsed !== "true";
+  return document.querySelector("[data-testid=stSidebar]")?.dataset.collapsed === "false";
 }
 
 function show(first) {
@@ -14,10 +14,9 @@ function show(first) {
   if (first) setTimeout(enter, slides ? 350 : 0);
 }
 
-// Its button may come later than this script.
-function open(tries = 30) {
-  if (isOpen()) return;
-  document.querySelector(BUTTONS.open)?.click();
+// The sidebar and its button may come later than this script, and say that they are open before they are drawn.
+function open(tries = 12) {
+  if (!isOpen()) document.querySelector(BUTTONS.open)?.click();
   if (tries) setTimeout(() => open(tries - 1), 150);
 }
 
