@@ -69,7 +69,7 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
         "words": words,
         "sentences": sentences,
         "notes": [str(note) for note in said["notes"]],
-        "methods": [_method(key, said) for key in keys if key != _DOCUMENT],
+        "methods": [_method(key, said, len(tokens)) for key in keys if key != _DOCUMENT],
     }
 
 
@@ -86,8 +86,8 @@ def _sentences(tokens: Sequence[str], start: int, end: int) -> list[list[int]]:
     return [[start + unit.start, start + unit.end] for unit in own]
 
 
-def _method(key: str, said: Mapping[str, Any]) -> dict[str, Any]:
-    """An explainer with its scores, or why it has none, or neither: then it waits."""
+def _method(key: str, said: Mapping[str, Any], tokens: int) -> dict[str, Any]:
+    """An explainer with its scores, or why it has none, or neither: then it waits. tokens: of the prompt."""
     plugin, found = catalogue.method(key), said["matrix"].get(key)
     method: dict[str, Any] = {
         "key": key,
@@ -95,7 +95,7 @@ def _method(key: str, said: Mapping[str, Any]) -> dict[str, Any]:
         "about": first_sentence(catalogue.docstring(plugin)),
         "refused": said["refused"].get(key),
         "nats": plugin.family in ("perturbation", "control"),
-        "passes": round(plugin.cost(100).tokens / 100),
+        "passes": round(plugin.cost(tokens).tokens / tokens),
         "values": None,
     }
     if found is None:

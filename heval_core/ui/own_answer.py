@@ -107,7 +107,8 @@ def _answer(said: Mapping[str, Any], asked: Asked) -> None:
     elif asked.model not in models:
         st.session_state[sidebar.REFUSED] = f"{asked.model} is not installed here: nothing of it can be computed again."
     elif said["what"] == "method":
-        st.session_state[sidebar.ASKED] = replace(asked, explainers=(*asked.explainers, said["about"]))
+        explainers = tuple(dict.fromkeys((*asked.explainers, said["about"])))
+        st.session_state[sidebar.ASKED] = replace(asked, explainers=explainers)
         request = sidebar.request_of(asked, models)
         request["more"] = [said["about"]]
         st.session_state[sidebar.TICKET] = begin(request)

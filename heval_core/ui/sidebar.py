@@ -38,8 +38,9 @@ TEMPLATE_NOTES = {
     CHAT: "Documents and question are the user's turn, the answer is the assistant's.",
 }
 MOST_DOCUMENTS = 12
-# Explainers that run by themselves; what costs more waits for a click.
-DEFAULT = ("origin", "attnlrp", "cgim", "attn", "mechlight")
+DEFAULT = ("fa", "origin", "attnlrp", "cgim", "contextcite", "attn", "mechlight")
+# An explainer of more passes waits for a click.
+AT_ONCE = 30
 # What a model's configuration calls the number of positions it reads.
 _LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length")
 FIRST = (
@@ -102,12 +103,13 @@ def send(asked: Asked, models: dict[str, Path]) -> None:
 def request_of(asked: Asked, models: dict[str, Path]) -> Answer:
     folder = models[asked.model]
     name = asked.model if "/" in asked.model else str(folder)  # a hub's model is loaded by its id
+    tokens = size(asked, folder)[0] or 100
     return {
         "op": "answer",
         "model": name,
         "documents": list(asked.documents),
         "question": asked.question,
-        "explainers": list(asked.explainers),
+        "explainers": [key for key in asked.explainers if catalogue.method(key).cost(tokens).tokens <= AT_ONCE * tokens],
         "template": template_of(asked, folder),
         "generate": asked.generate,
         "answer": asked.answer,
@@ -275,7 +277,7 @@ def cost(asked: Asked) -> str:
     """What Explain will do, in passes over the prompt."""
     sentences = sum(max(1, len(re.findall(r"[.!?](?=\s|$)", text))) for text in asked.documents)
     passes = 1 + len(asked.documents) + sentences + 20
-    return f"Ctrl+Enter. About {passes} passes before the explainers; what costs over 30 more waits for a click."
+    return f"Ctrl+Enter. About {passes} passes before the explainers; one of over {AT_ONCE} waits for a click."
 
 
 def size(asked: Asked, folder: Path) -> tuple[int | None, int | None]:
