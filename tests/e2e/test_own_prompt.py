@@ -78,7 +78,7 @@ def test_explain_leads_from_any_page_to_the_answer_of_each_demo_model(address, p
     ask(page, *KENYA)
     explain(page)
     assert "/your_prompt" in page.url
-    assert page.locator(".methods button").count() == 6
+    assert page.locator(".methods button").count() == 8
     assert page.locator(".word.waits").count() == 0
     assert "nats" in page.locator(".matrix table").inner_html()
 
@@ -105,6 +105,16 @@ def test_words_are_chosen_by_mouse_and_keyboard_without_the_server(asked):
     page.keyboard.press("2")
     assert page.locator(".methods button").nth(1).get_attribute("aria-pressed") == "true"
     assert "Sentence 1" in read.inner_text()  # the selection stays
+
+
+def test_an_explainer_that_waited_is_computed_at_a_click_and_the_selection_stays(asked):
+    page = asked
+    page.locator(".word").first.dblclick()
+    waits = page.locator(".methods button[data-key=contextcite]")
+    assert waits.locator("small").inner_text() == "click: 33 passes"
+    waits.click()
+    waits.locator("em").wait_for(timeout=60_000)
+    assert "Sentence 1" in page.locator(".read").inner_text()
 
 
 def test_an_answer_survives_a_reload_and_its_link_shows_the_same_words_to_somebody_else(address, asked):
