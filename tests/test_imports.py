@@ -188,6 +188,7 @@ LIBRARIES = {
     **dict.fromkeys(HEAVY, RUN_A_MODEL),
     **dict.fromkeys(("duckdb", "sqlite3"), {"store"}),
     "streamlit": {"app", "pages", "ui"},
+    "plotly": {"figures"},
     "jinja2": {"html"},
     "pandas": {"evaluation", "explained_answer", "explanation", "figures", "precompute", "report", "store", "ui", "present"},
     "sklearn": {"metrics", "statistics"},

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from plotly.validator_cache import ValidatorCache
 
 from heval_core import catalogue
 from heval_core.explainers import document, fa, random
 from heval_core.figures import palette
+from heval_core.words import DROP_REASONS
 from tests.conftest import ROOT
 
 # Machado, Oliveira & Fernandes 2009, severity 1, on linear RGB.
@@ -26,9 +28,9 @@ EYES = {
 }
 # Measured 7.6 (the paper's four are given), 8.3 and 6.2.
 ALL_FIFTEEN, WITHOUT_THE_FOUR, FROM_GROUPS = 7.5, 8.0, 6.0
-# Of controls, measured 6.9.
+# Of controls, measured 6.9: each has a symbol of its own besides.
 GREYS = 6.5
-GREY = set(palette._GREYS)
+GREY = {palette.look_of_control(number).colour for number in range(1, 25)}
 
 
 def linear(colours):
@@ -73,23 +75,38 @@ def test_colours_are_told_apart(eyes):
     assert closest(sorted(GREY), eyes) >= GREYS
 
 
-def test_a_colour_stays_when_others_come_and_go(monkeypatch):
+@pytest.mark.parametrize("eyes", EYES)
+def test_any_two_of_many_explainers_differ_in_colour_or_in_symbol(eyes):
+    """Of 60 methods, 24 controls and 30 from outside; with their dashes 300 and 120 do."""
+    methods = [palette.look_of_method(number) for number in range(1, 301)]
+    controls = [palette.look_of_control(number) for number in range(1, 121)]
+    outside = sorted({palette.look(f"own{number}") for number in range(30)})
+    for one, other in itertools.combinations(methods[:60] + controls[:24] + outside, 2):
+        assert one.symbol != other.symbol or closest([one.colour, other.colour], eyes) >= GREYS, (one, other)
+    assert len({(one.colour, one.symbol, one.dash) for one in methods + controls}) == 420
+    assert {one.symbol for one in methods + controls + outside} <= set(
+        ValidatorCache.get_validator("scatter.marker", "symbol").values
+    )
+    assert not {one.symbol for one in methods + controls + outside} & set(palette.VARIANTS)
+
+
+def test_a_look_stays_when_others_come_and_go(monkeypatch):
     """That of a method, of one from outside, and of one that is installed no longer."""
     keys = ["fa", "document", "random", "gone", "own", "fa(target=prob)"]
-    before = [palette.colour(key) for key in keys]
+    before = [palette.look(key) for key in keys]
     monkeypatch.setattr(catalogue, "own", lambda kind: {"fa": fa.PLUGIN, "document": document.PLUGIN, "random": random.PLUGIN})
-    assert [palette.colour(key) for key in keys] == before
+    assert [palette.look(key) for key in keys] == before
     # Also where its own number is another's.
     monkeypatch.setattr(
         catalogue, "_ADDED", {("explainer", "own"): (SimpleNamespace(key="own", order=2, control=False), "hash")}
     )
     assert "own" in catalogue.plugins("explainer")
-    assert [palette.colour(key) for key in keys] == before
+    assert [palette.look(key) for key in keys] == before
 
 
 @pytest.mark.parametrize("eyes", EYES)
 def test_no_colour_means_two_things(eyes):
-    """Groups of answers share no colour with an explainer, with each other, or with a reason."""
+    """Groups of answers share no colour with an explainer, with each other, or with a reason; no two reasons look alike."""
     named = [palette.GROUPS[group] for group in ("C", "C1", "C2", "M")]
     assert closest(named, eyes) >= FROM_GROUPS
     for group in named:
@@ -97,6 +114,7 @@ def test_no_colour_means_two_things(eyes):
     assert len(set(palette.GROUPS.values())) == len(palette.GROUPS)
     assert not {*palette.GROUPS.values(), *palette.DROPPED} & {*palette.COLOURS, *GREY}
     assert len({*palette.GROUPS.values(), *palette.DROPPED}) == len(palette.GROUPS) + len(palette.DROPPED)
+    assert np.lcm(len(palette.DROPPED), len(palette.HATCHES)) >= len(DROP_REASONS)
 
 
 def contrast(one, other):
@@ -130,7 +148,8 @@ def test_the_four_of_the_paper_keep_their_order_and_hues():
     assert palette.in_order(keys) == ["mechlight", "fa", "fa(target=prob)", "ig", "attn", "gone", "lexical", "random"]
 
 
-def test_as_many_methods_as_there_are_colours_differ_and_a_variant_from_its_explainer():
-    methods = {palette.colour(key) for key in catalogue.explainers()}
-    assert len(methods) == min(len(catalogue.explainers()), len(palette.COLOURS))
-    assert palette.colour("fa(target=prob)") not in methods
+def test_what_is_gone_looks_like_nothing_that_is_installed():
+    installed = {palette.look(key) for key in catalogue.own("explainer")}
+    assert len(installed) == len(catalogue.own("explainer"))
+    assert palette.look("gone") not in installed
+    assert palette.look("fa(target=prob)").symbol in palette.VARIANTS

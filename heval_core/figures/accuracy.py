@@ -2,70 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 
 from heval_core.figures.dots import Dot, DotFigure, Panel, Row, Slot, on_one_axis
-from heval_core.figures.front import Front, Point, Ticks, as_drawing, ends
-from heval_core.figures.palette import colour, in_order
-from heval_core.present.drawing import Drawing, Scale
+from heval_core.figures.layout import CHANCE_LINE, clickable, escape, lay_out, whiskers
+from heval_core.figures.palette import RIM, colour, in_order, look
 from heval_core.present.names import Names
 from heval_core.present.numbers import interval, number, p_value
 
-_SIZE = (680.0, 420.0)
 _GREY = "#808080"
 
 
-def quarter_lines(points: pd.DataFrame, names: Names, axis_title: str, along: str) -> Drawing:
+def quarter_lines(points: pd.DataFrame, names: Names, axis_title: str, along: str) -> go.Figure:
     """A line per explainer against what instances are binned by, and chance.
 
     points: columns explainer and bin (a point's id), mean, value, low, high, chance. along: title of the horizontal axis.
     """
-    lines, dots = [], list[Point]()
-    for key in in_order(list(points["explainer"].unique())):
-        own = points[points["explainer"] == key].sort_values("bin")
-        lines.append(("curve", colour(key), list(zip(own["mean"], own["value"], strict=True))))
-        last = own["bin"].max()
-        for row in own.itertuples():
-            title = names.explainer(key) if row.bin == last else ""
-            about = (names.explainer(key), f"{interval(row.value, row.low, row.high)} at {row.mean:,.0f}")
-            across, upright = (row.mean, row.mean), ends(row.value, row.low, row.high)
-            dots.append(Point((key, str(row.bin)), title, about, row.mean, row.value, across, upright, colour(key)))
+    placed = points.sort_values("bin").rename(columns={"value": "y", "low": "y_low", "high": "y_high"})
+    about = [(f"{interval(row.y, row.y_low, row.y_high)} at {row.mean:,.0f}",) for row in placed.itertuples()]
+    placed = placed.assign(x=placed["mean"], x_low=placed["mean"], x_high=placed["mean"], about=about)
+    figure = _by_explainer(placed, names, "lines+markers", ("explainer", "bin"))
     chance = points.groupby("bin")[["mean", "chance"]].mean()
-    lines.append(("chance", "", list(zip(chance["mean"], chance["chance"], strict=True))))
-    values = points[["value", "low", "high", "chance"]].to_numpy(dtype=float).ravel()
-    least, most = points["mean"].min(), points["mean"].max()
-    # With room for the names behind the last points.
-    x, y = Scale.around([least, most + 0.2 * (most - least)]), Scale.around(values)
-    axes = Ticks.over(along, x), Ticks.over(axis_title, y)
-    return as_drawing(Front(f"{axis_title} by {along}; dashed: chance", dots, *axes, lines=lines), *_SIZE)
+    figure.add_scatter(x=chance["mean"], y=chance["chance"], mode="lines", name="chance", line=CHANCE_LINE, hoverinfo="skip")
+    lay_out(figure, 420, along, axis_title)
+    return figure
 
 
-def scatter(points: pd.DataFrame, names: Names, x_title: str, y_title: str) -> Drawing:
+def scatter(points: pd.DataFrame, names: Names, x_title: str, y_title: str) -> go.Figure:
     """A dot per cell and explainer, with intervals both ways; dashed lines: chance.
 
     points: label, x, x_low, x_high, y, y_low, y_high, n, and model, dataset, regime, part, explainer, which are a dot's id.
     """
-    keys = in_order(list(points["explainer"].unique()))
-    dots = [
-        Point(
-            (row.model, row.dataset, row.regime, row.part, row.explainer),
-            "",
-            (names.explainer(row.explainer), row.label, f"{number(row.x)}, {number(row.y)}", f"n = {row.n:,}"),
-            row.x,
-            row.y,
-            ends(row.x, row.x_low, row.x_high),
-            ends(row.y, row.y_low, row.y_high),
-            colour(row.explainer),
+    about = [(row.label, f"{number(row.x)}, {number(row.y)}", f"n = {row.n:,}") for row in points.itertuples()]
+    figure = _by_explainer(points.assign(about=about), names, "markers", ("model", "dataset", "regime", "part", "explainer"))
+    figure.add_hline(y=0, line=CHANCE_LINE)
+    figure.add_vline(x=0, line=CHANCE_LINE)
+    lay_out(figure, 460, x_title, y_title)
+    return figure
+
+
+def _by_explainer(points: pd.DataFrame, names: Names, mode: str, id: Sequence[str]) -> go.Figure:
+    """points: also `about`, the lines below the explainer's name that are shown of a point. id: columns."""
+    figure = go.Figure()
+    for key in in_order(list(points["explainer"].unique())):
+        own, shown, name = points[points["explainer"] == key], look(key), names.explainer(key)
+        figure.add_scatter(
+            x=own["x"],
+            y=own["y"],
+            mode=mode,
+            name=escape(name),
+            line={"width": 2, "color": shown.colour, "dash": shown.dash},
+            marker={"size": 9, "color": shown.colour, "symbol": shown.symbol, "line": {"width": 1, "color": RIM}},
+            error_x=whiskers(own, "x"),
+            error_y=whiskers(own, "y"),
+            **clickable(own[list(id)].astype(str).to_numpy().tolist(), [(name, *lines) for lines in own["about"]]),
         )
-        for row in points.itertuples()
-    ]
-    x, y = (Scale.around([0.0, *points[[name, f"{name}_low", f"{name}_high"]].to_numpy(dtype=float).ravel()]) for name in "xy")
-    lines = [("chance", "", [(x.least, 0.0), (x.most, 0.0)]), ("chance", "", [(0.0, y.least), (0.0, y.most)])]
-    legend = [(colour(key), names.explainer(key)) for key in keys]
-    axes = Ticks.over(x_title, x), Ticks.over(y_title, y)
-    return as_drawing(Front(f"{y_title} by {x_title}", dots, *axes, lines=lines, legend=legend), *_SIZE)
+    return figure
 
 
 def _ahead(row: Any, lower: bool) -> str:

@@ -1,4 +1,4 @@
-"""Points with intervals both ways: the front of those that none beats in both, curves, and clouds of points."""
+"""Points with intervals both ways, and the front of those that none beats in both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDTH, HEIGHT = 590.0, 424.0
 
 @dataclass(frozen=True)
 class Point:
-    """title: beside it, if any. about: lines of its title. look: the hue of an explainer, or the shape of a technique's
+    """title: beside it. about: lines of its title. look: the hue of an explainer, or the shape of a technique's
     family."""
 
     id: tuple[str, ...]
@@ -52,8 +52,7 @@ def ends(value: float, low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Front:
-    """about: the figure in words, for those who do not see it. line: the front's points, from left to right. lines: others,
-    each of a kind, with a hue or none.
+    """about: the figure in words, for those who do not see it. line: the front's points, from left to right.
 
     base: what the others are compared with; right of it and above is better. better: what is said there. levels: (y, text) of
     what points are to be above. blind: both ends of the line of those that chance gives. legend: (look, text).
@@ -64,7 +63,6 @@ class Front:
     x: Ticks
     y: Ticks
     line: Sequence[tuple[float, float]] = ()
-    lines: Sequence[tuple[str, str, Sequence[tuple[float, float]]]] = ()
     base: tuple[float, float] | None = None
     better: str = ""
     levels: Sequence[tuple[float, str]] = ()
@@ -81,22 +79,17 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
     _axes(drawing, front, x, y)
     _behind(drawing, front, x, y, taken)
     _front_line(drawing, front, x, y, taken)
-    for kind, hue, places in front.lines:
-        drawing.lines(kind, [(x.at(one), y.at(other)) for one, other in places], hue)
     for point in front.points:
         at = x.at(point.x), y.at(point.y)
         drawing.line("thin", (x.at(point.x_ends[0]), at[1]), (x.at(point.x_ends[1]), at[1]))
         drawing.line("thin", (at[0], y.at(point.y_ends[0])), (at[0], y.at(point.y_ends[1])))
-    named = [one for one in front.points if one.title]
-    labels = [Label(x.at(one.x), y.at(one.y), one.title, one.on_front or one.look == "regular") for one in named]
+    labels = [Label(x.at(one.x), y.at(one.y), one.title, one.on_front or one.look == "regular") for one in front.points]
     room = Box(x.left + 2, _TOP - 4, x.right + 8, y.left - 1)
-    texts = {
-        one.id: Mark("text", "label strong" if label.strong else "label", left - label.x, top - label.y, text=label.text)
-        for one, label, (left, top) in zip(named, labels, place_labels(drawing, labels, room, taken), strict=True)
-    }
-    for point in reversed(front.points):
-        marks = (_sign(point.look, point.on_front, 8.5), *([texts[point.id]] if point.id in texts else []))
-        drawing.spot((x.at(point.x), y.at(point.y)), marks, point.about, id=point.id, reach=12.0)
+    places = place_labels(drawing, labels, room, taken)
+    for point, label, (left, top) in reversed(list(zip(front.points, labels, places, strict=True))):
+        kind = "label strong" if label.strong else "label"
+        marks = _sign(point.look, point.on_front, 8.5), Mark("text", kind, left - label.x, top - label.y, text=label.text)
+        drawing.spot((label.x, label.y), marks, point.about, id=point.id, reach=12.0)
     if front.legend:
         drawing.height = 14 + drawing.legend([(_sign(look, False, 6.5), text) for look, text in front.legend], height + 10)
     return drawing

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
-from heval_core.present.drawing import DARK, LIGHT, Drawing, Mark
+from heval_core.figures.layout import clickable, lay_out
 from heval_core.present.numbers import percent
 from heval_core.records import head_name
 
-_SIDE, _LEFT, _TOP = 28.0, 40.0, 24.0  # of a square and its gap, and of what stands before them, in pixels
-_FULL, _LEAST = "#CC79A7", 0.06
+_SIDE = 28  # of a square and its gap, in pixels
 
 
 def counts_by_head(counts: pd.DataFrame, layers: int, heads: int) -> np.ndarray:
@@ -21,30 +21,33 @@ def counts_by_head(counts: pd.DataFrame, layers: int, heads: int) -> np.ndarray:
     return table
 
 
-def head_counts(table: np.ndarray) -> Drawing:
+def head_counts(table: np.ndarray) -> go.Figure:
     """table: (layers, heads) instances in which each was chosen. A square's id is its head's name."""
     layers, heads = table.shape
-    shares, most = table / max(1.0, float(table.sum())), float(table.max()) or 1.0
-    drawing = Drawing(max(680.0, _LEFT + _SIDE * heads), _TOP + _SIDE * layers, "How often each head was chosen")
-    for head in range(heads):
-        drawing.words("faint", (_LEFT + _SIDE * (head + 0.5), 14), f"H{head}", "middle")
-    for layer in range(layers):
-        middle = _TOP + _SIDE * (layer + 0.5)
-        drawing.words("faint", (_LEFT - 10, middle + 4), f"L{layer}", "end")
-        for head in range(heads):
-            hue = _shade(_LEAST + (1 - _LEAST) * table[layer, head] / most)
-            square = Mark("box", "piece", -_SIDE / 2 + 1, -_SIDE / 2 + 1, _SIDE - 3, _SIDE - 3, hue=hue)
-            name = head_name(layer, head)
-            about = f"{int(table[layer, head]):,} instances ({percent(shares[layer, head])})"
-            drawing.spot((_LEFT + _SIDE * (head + 0.5), middle), [square], (name, about), id=(name,), reach=_SIDE / 2)
-    return drawing
-
-
-def _shade(strength: float) -> str:
-    """So much of the full colour, on a light and on a dark page."""
-    return f"light-dark({', '.join(_mixed(strength, theme.page) for theme in (LIGHT, DARK))})"
-
-
-def _mixed(strength: float, page: str) -> str:
-    parts = [(int(_FULL[start : start + 2], 16), int(page[start : start + 2], 16)) for start in (1, 3, 5)]
-    return "#" + "".join(f"{round(strength * full + (1 - strength) * empty):02X}" for full, empty in parts)
+    shares = table / max(1.0, float(table.sum()))
+    places = [(layer, head) for layer in range(layers) for head in range(heads)]
+    about = [(head_name(*at), f"{int(table[at]):,} instances ({percent(shares[at])})") for at in places]
+    # Squares, not a heatmap: nothing in a heatmap can be clicked.
+    figure = go.Figure(
+        go.Scatter(
+            x=[f"H{head}" for _, head in places],
+            y=[f"L{layer}" for layer, _ in places],
+            mode="markers",
+            marker={
+                "symbol": "square",
+                "size": _SIDE - 3,
+                "color": shares.ravel(),
+                "cmin": 0,
+                "cmax": float(shares.max()) or 1,
+                "colorscale": [[0, "rgba(204,121,167,0.06)"], [1, "#CC79A7"]],
+                "line": {"width": 0},
+                "opacity": 1,
+                "colorbar": {"tickformat": ".0%", "title": {"text": "share of instances"}, "thickness": 14},
+            },
+            **clickable([(head_name(*at),) for at in places], about),
+        )
+    )
+    lay_out(figure, 90 + _SIDE * layers, "", left=40, width=220 + _SIDE * heads)
+    figure.update_xaxes(range=[-0.5, heads - 0.5], showgrid=False, zeroline=False)
+    figure.update_yaxes(range=[layers - 0.5, -0.5], showgrid=False, zeroline=False)
+    return figure

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pandas as pd
+import plotly.graph_objects as go
 
 from heval_core.figures.dots_drawn import BETWEEN, WIDTH
-from heval_core.figures.palette import DROPPED, GROUPS, luminance
+from heval_core.figures.layout import clickable, escape, lay_out
+from heval_core.figures.palette import DROPPED, GROUPS, HATCHES, RIM, luminance
 from heval_core.present.drawing import Drawing, Mark, Scale, numbered, wrapped
 from heval_core.present.names import regime_title
+from heval_core.present.numbers import percent
 from heval_core.records import CELL
 from heval_core.regime_keys import ordered_regimes
 from heval_core.words import DROP_REASONS
@@ -37,50 +41,95 @@ def outcome_shares(outcomes: pd.DataFrame) -> tuple[tuple[str, Drawing], ...]:
 def share_figure(outcomes: pd.DataFrame, title: str, panels: Sequence[str]) -> Drawing:
     """Shares of all that was asked: the groups, then each reason for dropping; a bar for each label, in each of the panels.
 
-    outcomes: columns `panel`, `label`, `dataset`, `regime`, `outcome`, `instances`. Ids of pieces: dataset, regime, and the
-    group or LEFT_OUT. A piece of 7 % or more has its number.
+    outcomes: columns `panel`, `label`, `outcome`, `instances`. A piece of 7 % or more has its number.
     """
-    present = set(outcomes["outcome"])
-    hues = {group: hue for group, hue in GROUPS.items() if group in present}
-    reasons = [*(key for key in DROP_REASONS if key in present), *sorted(present - set(DROP_REASONS) - set(hues))]
-    hues |= {reason: DROPPED[place % len(DROPPED)] for place, reason in enumerate(reasons)}
-    legend = {key: GROUP_WORDS[key].title if key in GROUP_WORDS else f"dropped: {key}" for key in hues}
+    looks = _looks(outcomes)
     counts = outcomes.pivot_table("instances", ["panel", "label"], "outcome", "sum", fill_value=0)
-    bars = outcomes.drop_duplicates("label")[["label", "dataset", "regime"]].to_records(index=False).tolist()
+    bars = list(dict.fromkeys(outcomes["label"]))
     width = min(420.0, (WIDTH - LABELS) / len(panels) - BETWEEN)
     drawing = Drawing(LABELS + len(panels) * (width + BETWEEN), 0, title)
-    signs = ((Mark("box", "piece", -3, -6, 11, 11, hue=hues[key]), name) for key, name in legend.items())
-    top = drawing.legend(signs, 10) + (34 if any(panels) else 14)
+    signs = ((Mark("box", "piece", -3, -6, 11, 11, hue=look.hue), look.title) for look in looks.values())
+    top = drawing.legend(signs, 10) + 34
     foot = top + BAR * len(bars)
     for number, panel in enumerate(panels):
         scale = Scale(0, 1, left := LABELS + number * (width + BETWEEN), left + width)
         for heading in wrapped(panel, int(width / 7.5), 1):
             drawing.words("title", (left, top - 7), heading)
-        for line, (label, *place) in enumerate(bars):
+        for line, label in enumerate(bars):
             own = counts.loc[panel, label] if (panel, label) in counts.index else counts.iloc[0] * 0
             start, total = 0, int(own.sum())
-            for key in (key for key in hues if own[key]):
-                about, id = f"{legend[key]}: {own[key]:,} of {total:,}", (*place, LEFT_OUT if key in reasons else key)
+            for key in (key for key in looks if own[key]):
+                about = f"{looks[key].title}: {own[key]:,} of {total:,}"
                 ends = scale.at(start / total), scale.at((start + own[key]) / total)
-                _piece(drawing, ends, top + BAR * line, own[key] / total, hues[key], about, id)
+                _piece(drawing, ends, top + BAR * line, own[key] / total, looks[key].hue, about)
                 start += own[key]
         for tick, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
             drawing.words("faint", (scale.at(tick), foot + 12), f"{100 * tick:.0f} %", anchor)
-    for line, (label, *_) in enumerate(bars):
+    for line, label in enumerate(bars):
         drawing.words("plain", (0, top + BAR * line + 13), wrapped(label, 44, 1)[0])
     drawing.height = foot + 20
     return drawing
 
 
-def _piece(
-    drawing: Drawing, ends: tuple[float, float], top: float, share: float, hue: str, about: str, id: tuple[str, ...]
-) -> None:
+def _piece(drawing: Drawing, ends: tuple[float, float], top: float, share: float, hue: str, about: str) -> None:
     half, middle = (ends[1] - ends[0]) / 2, BAR / 2 - 2
     marks = [Mark("box", "piece", -half, -middle, max(2 * half - 0.6, 0.3), 2 * middle, hue=hue)]
     if share >= 0.07:
         ink = "#000000" if luminance(hue) > 0.18 else "#FFFFFF"
         marks.append(Mark("text", "inside", 0, 4, text=f"{100 * share:.0f}", anchor="middle", hue=ink))
-    drawing.spot((ends[0] + half, top + middle), marks, (about,), id=id, reach=min(half, middle))
+    drawing.spot((ends[0] + half, top + middle), marks, (about,))
+
+
+def outcome_bars(outcomes: pd.DataFrame) -> go.Figure:
+    """The same with all models in one bar, to be zoomed; what was dropped is hatched.
+
+    outcomes: columns `label`, `dataset`, `regime`, `outcome`, `instances`. Ids of pieces: dataset, regime, and the group or
+    LEFT_OUT.
+    """
+    figure = go.Figure()
+    counts = outcomes.pivot_table("instances", ["label", "dataset", "regime"], "outcome", "sum", fill_value=0, sort=False)
+    asked = counts.sum(axis=1)
+    labels, places = [label for label, *_ in counts.index], [place for _, *place in counts.index]
+    for key, look in _looks(outcomes).items():
+        shares = counts[key] / asked
+        told = zip(labels, counts[key], shares, strict=True)
+        about = [(label, f"{look.title}: {count:,} ({percent(share)})") for label, count, share in told]
+        figure.add_bar(
+            x=shares,
+            y=[escape(label) for label in labels],
+            orientation="h",
+            name=escape(look.title),
+            marker={
+                "color": look.hue,
+                "line": {"width": 0.5, "color": RIM},
+                # The hue lies under the hatch in both themes; by default the page would.
+                "pattern": {"shape": look.hatch, "fgcolor": RIM, "bgcolor": look.hue, "size": 6},
+            },
+            **clickable([(*place, LEFT_OUT if look.hatch else key) for place in places], about),
+        )
+    lay_out(figure, 90 + 30 * len(labels), "share of the questions asked", left=10, barmode="stack", bargap=0.3)
+    figure.update_xaxes(tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    return figure
+
+
+class _Look(NamedTuple):
+    """hatch: in Plotly's words; empty for a group."""
+
+    hue: str
+    hatch: str
+    title: str
+
+
+def _looks(outcomes: pd.DataFrame) -> dict[str, _Look]:
+    """Of the outcomes that are there: the groups, then each reason for dropping."""
+    present = set(outcomes["outcome"])
+    looks = {key: _Look(hue, "", GROUP_WORDS[key].title) for key, hue in GROUPS.items() if key in present}
+    reasons = [*(key for key in DROP_REASONS if key in present), *sorted(present - set(DROP_REASONS) - set(looks))]
+    for place, key in enumerate(reasons):
+        hue, hatch = (those[place % len(those)] for those in (DROPPED, HATCHES))
+        looks[key] = _Look(hue, hatch, f"dropped: {key}")
+    return looks
 
 
 def in_regime_order(frame: pd.DataFrame) -> pd.DataFrame:

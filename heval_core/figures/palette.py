@@ -1,29 +1,51 @@
-"""The colours of explainers, the same on every page and figure; of groups, of annotators, and the shapes of techniques.
+"""How explainers look, the same on every page and figure: colour, and where colour cannot do it a symbol and a dash.
 
-A method's colour is that of its declared number, whatever else is there. The paper's four have fixed colours. Two of these
+A method's look is that of its declared number, whatever else is there. The paper's four have fixed colours. Two of these
 reach only 2.3:1 against white: so marks have a dark rim, `RIM`, and a name or a number beside them, and no text is ever in an
 explainer's colour. With its rim every mark has 3:1 or more against both themes' backgrounds. Distances in OKLab (times 100),
 the smallest of those seen with all cones, without green and without red ones: all fifteen colours are at least 7.6 apart, and
-all but the paper's four 8.3. From the sixteenth method on colours come again. Controls are grey. What comes from outside this
-program, and so has no number among its explainers, has a colour by its name. Groups of answers have colours that are no
-explainer's.
+all but the paper's four 8.3. From the sixteenth method on colours come again, with other symbols and dashes: 495 methods and
+120 controls differ, 165 and 24 of them where there is no line. Controls are grey. What comes from outside this program, and
+so has no number among its explainers, has a look by its name. Groups of answers have colours that are no explainer's.
 """
 
 from __future__ import annotations
 
 import zlib
+from typing import NamedTuple
 
 from heval_core import catalogue
 from heval_core.present.names import TRUTH, Names, annotator_name
 
+
+class Look(NamedTuple):
+    """In Plotly's words. symbol: of a dot. dash: of a line."""
+
+    colour: str
+    symbol: str
+    dash: str
+
+
 # Of MechLight, feature ablation, integrated gradients and attention; then of others.
 _FOUR = ("#CC79A7", "#E69F00", "#56B4E9", "#009E73")
 _FOUR_MORE = ("#FF3502", "#658AFB", "#FAB4C1", "#B22B94")
-_SEVEN_MORE = ("#49C77C", "#965054", "#53DDFC", "#2D9200", "#4269BE", "#7FE36C", "#0751FA")
-COLOURS = _FOUR + _FOUR_MORE + _SEVEN_MORE
+_BY_SHAPE_TOO = ("#49C77C", "#965054", "#53DDFC", "#2D9200", "#4269BE", "#7FE36C", "#0751FA")
+COLOURS = _FOUR + _FOUR_MORE + _BY_SHAPE_TOO
 _GREYS = ("#949494", "#7A7A7A", "#666666")
+# The numbers of these, of dashes and of greys have no common divisor, so that it takes long until two come together again.
+_SYMBOLS = (
+    *("circle", "diamond", "triangle-left", "bowtie", "star-diamond", "triangle-right", "star-square", "circle-x"),
+    *("diamond-cross", "star-triangle-up", "triangle-se"),
+)
+_DASHES = ("solid", "dash", "dot", "longdash", "dashdot", "longdashdot")
+_OF_CONTROLS = ("square", "triangle-up", "x", "square-dot", "triangle-up-dot", "x-dot", "square-cross", "square-x")
+_DASHES_OF_CONTROLS = ("longdash", "dashdot", "dot", "longdashdot", "dash")
+# Of explainers from outside.
+_OF_OTHERS = ("star-dot", "cross-dot", "pentagon-dot", "hexagram-dot", "triangle-down-dot", "hexagon-dot")
 # Round every mark in a method's colour: seen on light backgrounds, where the lightest colours are not.
 RIM = "#1F2328"
+# Of variants, which may be many: their colour says whose they are.
+VARIANTS = ("star", "cross", "pentagon", "hexagram", "triangle-down", "hourglass")
 
 # An annotator that is an explainer has the colour of the method that reads the model in the same way.
 _LIKE = {"loo": "fa", "gradient": "ig", "attention": "attn"}
@@ -38,6 +60,8 @@ GROUPS = {"C": "#5F80CC", "C1": "#3C9FCA", "C2": "#B3EBEB", "M": "#C86B50"}
 GROUPS |= {"other": "#A39B8B", "ambiguous": "#D8D2C4", "denied": "#857C6E"}
 # Why an instance was left out. Sandy, so that no reason is taken for the grey of a group.
 DROPPED = ("#E9DCC9", "#D3BD9F", "#B99C78", "#F4EDE2", "#9C7F5C", "#E0CDB4", "#C7AC8A", "#84694A")
+# Of these where they can be zoomed; no two come together again before the 57th.
+HATCHES = ("/", "\\", "x", "-", "|", "+", ".")
 
 
 # A technique's family has a shape, not a hue; Regular alone has the page's own colour.
@@ -51,13 +75,37 @@ SHAPES = {
 }
 
 
-def colour(explainer: str) -> str:
-    """That of its number, installed or not; of a variant another shade of its explainer's."""
+def look(explainer: str) -> Look:
+    """An explainer that is no part of this program looks like none that is, installed or not; a variant like its explainer."""
     name, _, options = explainer.partition("(")
+    plain = _look_of(name)
+    if not options:
+        return plain
+    return Look(_related(plain.colour), VARIANTS[zlib.crc32(options.encode()) % len(VARIANTS)], "longdashdot")
+
+
+def _look_of(name: str) -> Look:
     plugin = catalogue.own("explainer").get(name)
-    there = _GREYS if plugin is not None and plugin.control else COLOURS
-    plain = there[(zlib.crc32(name.encode()) if plugin is None else plugin.order - 1) % len(there)]
-    return _related(plain) if options else plain
+    if plugin is not None:
+        return look_of_control(plugin.order) if plugin.control else look_of_method(plugin.order)
+    place, hue = divmod(zlib.crc32(name.encode()), len(COLOURS))
+    return Look(COLOURS[hue], _OF_OTHERS[place % len(_OF_OTHERS)], "longdashdot")
+
+
+def look_of_method(number: int) -> Look:
+    """number: from 1. A symbol is of the first eight colours, the next one of the other seven."""
+    turn, hue = divmod(number - 1, len(COLOURS))
+    sign = 2 * turn + (hue >= len(_FOUR + _FOUR_MORE))
+    return Look(COLOURS[hue], _SYMBOLS[sign % len(_SYMBOLS)], _DASHES[sign % len(_DASHES)])
+
+
+def look_of_control(number: int) -> Look:
+    """number: from 1."""
+    return Look(*(those[(number - 1) % len(those)] for those in (_GREYS, _OF_CONTROLS, _DASHES_OF_CONTROLS)))
+
+
+def colour(explainer: str) -> str:
+    return look(explainer).colour
 
 
 def annotator_colour(key: str, names: Names) -> str:

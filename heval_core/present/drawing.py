@@ -66,7 +66,6 @@ LOOKS = {
     "whisker": Look(stroke="ink", width=1.4),
     "thin": Look(stroke="faint", width=1.1),
     "stem": Look(stroke="hue", width=3, opacity=0.55),
-    "curve": Look(stroke="hue", width=2),
     "tick": Look(stroke="faint", width=1.6),
     "dot": Look(fill="hue", stroke="rim"),
     "core": Look(fill="page", stroke="rim", width=0.6),
@@ -162,9 +161,9 @@ class Drawing:
     def line(self, kind: str, start: tuple[float, float], end: tuple[float, float], hue: str = "") -> None:
         self.marks.append(Mark("line", kind, *start, *end, hue=hue))
 
-    def lines(self, kind: str, points: Sequence[tuple[float, float]], hue: str = "") -> None:
+    def lines(self, kind: str, points: Sequence[tuple[float, float]]) -> None:
         for start, end in pairwise(points):
-            self.line(kind, start, end, hue)
+            self.line(kind, start, end)
 
     def box(self, kind: str, corner: tuple[float, float], size: tuple[float, float]) -> None:
         self.marks.append(Mark("box", kind, *corner, *size))

@@ -19,9 +19,7 @@ from heval_core.records import HEvalError, head_name
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui import address
-from heval_core.ui.exports import picture
-from heval_core.ui.marks import draw_figures
+from heval_core.ui import address, picked
 from heval_core.ui.published_results import query
 from heval_core.ui.reading import Pieces, Row, answer_of, answer_ranks
 from heval_core.ui.text import plain
@@ -221,9 +219,8 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
     )
 
     def pick(id: Sequence[str]) -> None:
-        address.put(model=model, head=id[0], instance=None, more=None)
+        if id:
+            address.put(model=model, head=id[0], instance=None, more=None)
 
-    drawn = head_counts(table)
-    draw_figures("head_counts", drawn, on_pick=pick)
-    picture(results, drawn, "heads")
+    picked.figure(results, head_counts(table), "head_counts", "How often each head was chosen", pick, "content")
     st.caption("Click a square to get to the instances in which that head was chosen.")

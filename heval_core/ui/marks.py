@@ -9,13 +9,12 @@ import streamlit as st
 
 from heval_core.figures.dots import DotFigure
 from heval_core.figures.dots_drawn import Part, as_html
-from heval_core.present.drawing import Drawing
 from heval_core.ui.component import component
 
 OnPick = Callable[[list[str]], None]
 
 
-def draw_figures(key: str, *figures: Part | DotFigure | Drawing, on_pick: OnPick | None = None, picked: str = "") -> None:
+def draw_figures(key: str, *figures: Part | DotFigure, on_pick: OnPick | None = None, picked: str = "") -> None:
     """on_pick: called with the id of the mark that is picked. picked: the id of the one that is, as `id_of` writes it."""
 
     def told() -> None:

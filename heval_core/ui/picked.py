@@ -1,13 +1,37 @@
-"""Tables of which a reader picks a row."""
+"""Figures that can be zoomed, and tables, of which a reader picks a point or a row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
 
+from heval_core.figures.layout import legible
+from heval_core.store.reader import Reader
 from heval_core.ui.links import INSTANCES
+from heval_core.ui.marks import OnPick
+
+_REMOVED = ["select2d", "lasso2d", "autoScale2d"]
+
+
+def figure(results: Reader, drawn: Any, key: str, about: str, on_pick: OnPick, width: Literal["stretch", "content"]) -> None:
+    """Draw a figure of Plotly, with a camera that saves it. about: it in words, for those who do not see it.
+
+    on_pick: called with the id of the point that is clicked; without any when that is let go.
+    """
+    # The picture is made in the browser.
+    saved = {"format": "svg", "filename": f"heval-{key.replace('_', '-')}-{results.snapshot_id[:8]}"}
+    config = {"displaylogo": False, "modeBarButtonsToRemove": _REMOVED, "toImageButtonOptions": saved}
+
+    def told() -> None:
+        points = st.session_state[key].selection.points
+        # It comes from the browser: only texts are taken from it.
+        on_pick([part for part in points[0].get("customdata") or [] if isinstance(part, str)] if points else [])
+
+    legible(drawn, st.context.theme.type == "dark")
+    st.plotly_chart(drawn, width=width, key=key, on_select=told, selection_mode="points", config=config, alt=about)
 
 
 def instances(table: pd.DataFrame, ids: Sequence[str], key: str, about: str) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
-from heval_core.present.drawing import Drawing, id_of
+from heval_core.figures.layout import ids_of
+from heval_core.present.drawing import id_of
 from heval_core.ui import address
 
 
@@ -31,12 +33,15 @@ class Selection:
 
     def pick(self, id: Sequence[str]) -> None:
         """A second click on the same mark lets go of it."""
-        held = list(id[: len(self.parts)])
-        address.put(**{self.parameter: None if tuple(held) == self.id else held})
+        self.hold(() if tuple(id[: len(self.parts)]) == self.id else id)
 
-    def on(self, drawing: Drawing) -> bool:
-        """Whether a mark of a drawing is picked; an error where the link's mark is none of it."""
-        there = self.id in {spot.id for spot in drawing.spots if spot.id}
+    def hold(self, id: Sequence[str]) -> None:
+        """Without an id no mark is picked."""
+        address.put(**{self.parameter: list(id[: len(self.parts)]) or None})
+
+    def on(self, figure: Any) -> bool:
+        """Whether a point of a figure of Plotly is picked; an error where the link's mark is none of it."""
+        there = self.id in ids_of(figure)
         if self.id and not there:
             self.refuse()
         return there

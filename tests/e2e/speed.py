@@ -130,7 +130,7 @@ def _clicks(page: Any, url: str) -> dict[str, float]:
         "Accuracy": ".st-key-figure .mark",
         "Instances": ".t",
         "Report": ".finding",
-        "Data and methods": ".st-key-outcomes .mark",
+        "Data and methods": ".js-plotly-plot",
     }
     for name, there in pages.items():
         timed(name, bar.get_by_role("link", name=name, exact=True).click, there)
@@ -139,7 +139,7 @@ def _clicks(page: Any, url: str) -> dict[str, float]:
     page.locator(".st-key-figure .mark").first.wait_for()
     for tab in ("Context or memory?", "Which document?", "Is it faithful?", "Failures", "Compare two", "Length and position"):
         one = page.locator(".st-key-tab").get_by_text(tab, exact=True)
-        timed(tab, one.click, "[data-testid=stMain] .mark")
+        timed(tab, one.click, "[data-testid=stMain] :is(.mark, .js-plotly-plot)")
     visit(page, f"{url}/instances")
     page.locator(".t").first.wait_for()
     for number in range(1, 4):

@@ -149,8 +149,8 @@ def test_a_newcomer_finds_sends_and_takes_away_an_instance_where_mechlight_fails
 
 def test_a_point_of_a_curve_leads_to_the_quarter_of_a_cell(address, page, reader):
     visit(page, f"{address}/accuracy?tab=length&model=demo-qwen2&dataset=country_profiles&regime=mixed")
-    figure = page.locator(".st-key-curves svg").first
-    page.mouse.click(*middle_of(page, figure, page.locator('.st-key-curves .mark[data-id=\'["fa","2"]\'] .hit')))
+    figure = page.locator(".st-key-curves .js-plotly-plot")
+    page.mouse.click(*middle_of(page, figure, figure.locator(".scatterlayer .trace").nth(1).locator(".points path").nth(2)))
     page.get_by_text("Open its instances").click()
     found = instances_left(page)
     curve = curves.curve(
@@ -162,8 +162,8 @@ def test_a_point_of_a_curve_leads_to_the_quarter_of_a_cell(address, page, reader
 
 def test_a_bar_leads_to_its_instances(address, page, reader):
     visit(page, f"{address}/data_and_methods?model=demo-qwen2&regime=conflicting")
-    bars = page.locator(".st-key-outcomes svg").first
-    page.mouse.click(*middle_of(page, bars, page.locator(".st-key-outcomes .mark .hit").first))
+    bars = page.locator(".st-key-outcomes .js-plotly-plot")
+    page.mouse.click(*middle_of(page, bars, bars.locator(".bars .point path").first))
     page.get_by_role("link", name=re.compile("Open the instances of Country profiles, Conflicting")).click()
     cell = Filter(("demo-qwen2",), ("country_profiles",), ("conflicting",), ("C",), technique=("regular",))
     assert instances_left(page) == len(reader.instance_ids(cell))
@@ -188,11 +188,11 @@ def test_a_row_of_the_findings_opens_and_its_drawings_are_there(address, page, r
 
 def test_a_square_of_the_head_counts_leads_to_the_instances_it_was_chosen_in(address, page, reader):
     visit(page, f"{address}/instances?model=demo-qwen2&dataset=world_capital&more=heads")
-    figure = page.locator(".st-key-head_counts svg").first
+    figure = page.locator(".st-key-head_counts .js-plotly-plot")
     counts = reader.chosen_heads(Filter(("demo-qwen2",), ("world_capital",)))
+    heads = int(reader.models().set_index("model").loc["demo-qwen2", "heads"])
     most = counts.iloc[0]
-    name = f"L{most['layer']}H{most['head']}"
-    page.mouse.click(*middle_of(page, figure, page.locator(f".st-key-head_counts .mark[aria-label^={name}] .hit")))
+    page.mouse.click(*middle_of(page, figure, figure.locator(".points path").nth(most["layer"] * heads + most["head"])))
     page.wait_for_url(f"**head=L{most['layer']}H{most['head']}**")
     assert instances_left(page) == most["instances"]
 

@@ -60,7 +60,7 @@ CONTRASTS = """() => {
   const walk = root => {
     for (const node of root.querySelectorAll("*")) {
       if (node.shadowRoot) walk(node.shadowRoot);
-      if (node.closest("[data-testid=stDataFrame], [data-testid=stIconMaterial], [disabled], svg")) continue;
+      if (node.closest(".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stIconMaterial], [disabled], svg")) continue;
       const says = [...node.childNodes].some(child => child.nodeType === 3 && child.textContent.trim());
       if (!says || node.closest("[data-collapsed=true]") || !node.checkVisibility()) continue;
       const below = ground(node), own = rgba(getComputedStyle(node).color);
@@ -82,7 +82,7 @@ CUT_OFF = """() => {
   const walk = root => {
     for (const node of root.querySelectorAll("*")) {
       if (node.shadowRoot) walk(node.shadowRoot);
-      if (node.closest("[data-testid=stDataFrame], svg, canvas, .skip, .scrolls")) continue;
+      if (node.closest("[data-testid=stDataFrame], svg, canvas, .js-plotly-plot, .skip, .scrolls")) continue;
       if (!node.checkVisibility()) continue;
       const box = node.getBoundingClientRect();
       const outside = box.width && box.right > width + 1 && box.left < width;
@@ -104,7 +104,7 @@ OVERLAPS = """() => {
   const walk = root => {
     for (const node of root.querySelectorAll("*")) {
       if (node.shadowRoot) walk(node.shadowRoot);
-      const drawn = "svg, canvas, [data-testid=stDataFrame], .prompt, .rows, .o-part, .strip, .ends";
+      const drawn = "svg, canvas, .js-plotly-plot, [data-testid=stDataFrame], .prompt, .rows, .o-part, .strip, .ends";
       if (node.closest(drawn) || node.closest(".skip")) continue;
       if (node.closest("[data-testid=stIconMaterial], [data-collapsed=true]") || !node.checkVisibility()) continue;
       for (const child of node.childNodes) {

@@ -256,7 +256,7 @@ DRAWN = """main => {
     for (const child of node.childNodes) {
       if (child.nodeType === 3 && child.textContent.trim()) said.push(child.textContent.trim());
       if (child.nodeType !== 1 || ["STYLE", "SCRIPT", "CANVAS"].includes(child.tagName)) continue;
-      if (child.dataset?.testid === "stDataFrame") continue;
+      if (child.dataset?.testid === "stDataFrame" || child.classList.contains("js-plotly-plot")) continue;
       if (child.classList.contains("top")) said.push("[best]");
       if (["aria-checked", "aria-pressed"].some(name => child.getAttribute(name) === "true")) said.push("[held]");
       if (child.shadowRoot) walk(child.shadowRoot);

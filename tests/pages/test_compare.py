@@ -84,6 +84,15 @@ def test_curves_show_what_the_reader_computes(demo, along):
     assert shown["value"].tolist() == pytest.approx(expected["value"].round(3).tolist())
 
 
+@pytest.mark.parametrize(("quarter", "refused"), [("2", 0), ("4", 1)])
+def test_a_link_with_a_point_of_a_curve_offers_its_instances(demo, quarter, refused):
+    app = open_page("accuracy", tab="length", **CELLS, quarter=["fa", quarter])
+    assert not app.exception
+    assert len(app.error) == refused
+    links = [link.proto.label for link in app.get("page_link")]
+    assert sum(label.startswith("Open its instances") for label in links) == 1 - refused
+
+
 def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
     points = faithful_and_right(demo, Filter(), "MRR", 5)
     measured = demo.cells(Filter(), "comprehensiveness", 0).query("part == 'all'")

@@ -102,14 +102,12 @@ def test_a_page_draws_the_same_as_percent_of_each_panel():
 def test_pieces_of_a_bar_follow_one_another_and_add_up():
     """By hand: a panel is 420 wide, so that 30 % end 126 right of its start."""
     counts = pd.DataFrame({"outcome": ["C2", "M"], "instances": [30, 70]})
-    drawing = share_figure(counts.assign(panel="gpt2", label="capital", dataset="d", regime="mixed"), "t", ["gpt2"])
+    drawing = share_figure(counts.assign(panel="gpt2", label="capital"), "t", ["gpt2"])
     first, second = (own for own in drawing.spots if own.title)
     assert (first.x, second.x) == (LABELS + 126 / 2, LABELS + 126 + 294 / 2)
     assert [own.marks[0].x2 for own in (first, second)] == pytest.approx([126 - 0.6, 294 - 0.6])
     assert first.marks[0].y2 == BAR - 4
-    assert [(own.marks[1].text, own.marks[1].hue, own.id) for own in (first, second)] == [
-        ("30", "#000000", ("d", "mixed", "C2")), ("70", "#000000", ("d", "mixed", "M")),
-    ]  # fmt: skip
+    assert [(own.marks[1].text, own.marks[1].hue) for own in (first, second)] == [("30", "#000000"), ("70", "#000000")]
 
 
 def test_labels_lie_on_nothing_and_a_line_leads_to_a_point_that_is_not_the_nearest():

@@ -10,16 +10,14 @@ import streamlit as st
 
 from heval_core.evaluation.text_agreement import text_agreement
 from heval_core.evaluation.usable import notes
-from heval_core.figures.outcomes import LEFT_OUT, in_regime_order, share_figure, sources
+from heval_core.figures.outcomes import LEFT_OUT, in_regime_order, outcome_bars, sources
 from heval_core.present.names import Names, apart, regime_title
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.progress import progress
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from heval_core.ui import cell_table, links, verdicts
-from heval_core.ui.exports import picture
-from heval_core.ui.marks import draw_figures
+from heval_core.ui import cell_table, links, picked, verdicts
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query, results_folder
 from heval_core.ui.selection import Selection
@@ -57,15 +55,14 @@ def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) ->
     st.markdown(verdicts.of_outcomes(outcomes))
     names = names_of(results)
     dropped = [reason for reason in DROP_REASONS if reason in set(outcomes["outcome"])]
-    drawn = share_figure(outcomes.assign(panel="", label=labels_of(outcomes, names)), "Outcomes of the questions", [""])
-    draw_figures("outcomes", drawn, on_pick=BAR.pick, picked=BAR.drawn)
+    drawn = outcome_bars(outcomes.assign(label=labels_of(outcomes, names)))
+    picked.figure(results, drawn, "outcomes", "Outcomes of the questions", BAR.hold, "stretch")
     if BAR.on(drawn):
         dataset, regime, outcome = BAR.id
         group = "" if outcome == LEFT_OUT else outcome
         behind_bar = replace(chosen, dataset=(dataset,), regime=(regime,), group=(group,) if group else ())
         parts = (names.dataset(dataset), regime_title(regime), group_title(group))
         links.link_to(f"Open the instances of {', '.join(filter(None, parts))}", behind_bar)
-    picture(results, drawn, "outcomes")
     reasons = "; ".join(f"*{reason}*: {DROP_REASONS[reason].meaning}" for reason in dropped)
     st.caption(
         "All chosen models together. Other and ambiguous answers enter no metric. Click a part of a bar for its instances; "

@@ -15,9 +15,7 @@ from heval_core.present.names import regime_title
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, measured_cells, verdicts
-from heval_core.ui.exports import picture
-from heval_core.ui.marks import draw_figures
+from heval_core.ui import address, links, measured_cells, picked, verdicts
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
@@ -92,11 +90,11 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
         return
     st.markdown(verdicts.of_faithfulness(points, names.controls))
     x_title = f"{faithfulness.title.lower()} above the random control, {faithfulness.unit}"
-    dots = scatter(points, names, x_title, f"{accuracy}, normalised: 0 is chance")
-    draw_figures("faithful_and_right", dots, on_pick=DOT.pick, picked=DOT.drawn)
+    y_title = f"{accuracy}, normalised: 0 is chance"
+    dots = scatter(points, names, x_title, y_title)
+    picked.figure(results, dots, "faithful_and_right", f"{y_title}, by {x_title}", DOT.hold, "stretch")
     if DOT.on(dots):
         links.offer_cell(DOT.id, chosen, accuracies()[accuracy], names)
-    picture(results, dots, "faithful-and-right")
 
 
 def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:

@@ -12,10 +12,9 @@ from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import Names
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, verdicts
-from heval_core.ui.exports import picture, table_exports
+from heval_core.ui import address, links, picked, verdicts
+from heval_core.ui.exports import table_exports
 from heval_core.ui.filters import choose_k, in_regimes
-from heval_core.ui.marks import draw_figures
 from heval_core.ui.measured_means import choose_measure, choose_question, define, waiting
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
@@ -62,7 +61,7 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     define(measure)
     st.caption(verdicts.cells_covered(points, ends, asked, axis, names))
     drawn = quarter_lines(points, names, measure.unit, axis)
-    draw_figures("curves", drawn, on_pick=POINT.pick, picked=POINT.drawn)
+    picked.figure(results, drawn, "curves", f"{measure.unit} by {axis}", POINT.hold, "stretch")
     if POINT.on(drawn):
         offer_quarter(list(ends[ends["bin"] == int(POINT.id[1])].itertuples()), wanted, by, measure, names)
     st.caption(
@@ -72,9 +71,7 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
     if address.switch("The numbers", "numbers"):
         st.dataframe(names.readable(points).round(3), hide_index=True)
     about = {"measure": measure.metric, "unit": measure.unit, "along": axis, "filter": str(wanted)}
-    with st.container(horizontal=True):
-        table_exports(results, points, "curve", about)
-        picture(results, drawn, "curves")
+    table_exports(results, points, "curve", about)
 
 
 def offer_quarter(cells: list[Any], chosen: Filter, by: str, measure: Measure, titled: Names) -> None:
