@@ -5,7 +5,7 @@ import streamlit as st
 from heval_core.ui import links, overview, overview_scale
 from heval_core.ui.frame import results_page
 
-with results_page(link=False, meanwhile=overview.meanwhile) as results:
+with results_page(link=False) as results:
     chosen = overview.draw_head(results)
     ranking = overview.ranking(results, chosen)
     with st.container(key="overview_columns"):

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,12 +48,12 @@ def through_app() -> None:
 
 @contextmanager
 def results_page(
-    title: str = "", caption: str = "", *, link: bool = True, noted: bool = False, meanwhile: Callable[[], None] | None = None
+    title: str = "", caption: str = "", *, link: bool = True, noted: bool = False
 ) -> Iterator[Reader]:
     """A page of the results: title, caption and the page itself; below it where its numbers come from, and its link.
 
     title: empty where the page draws its own below its tabs; the same holds for link. noted: say what bundled results
-    are of. meanwhile: draws what there is to see while the results are being published.
+    are of.
     """
     through_app()
     address.notices()
@@ -61,7 +61,7 @@ def results_page(
         st.title(title)
     if caption:
         st.caption(caption)
-    results = reader(meanwhile)
+    results = reader()
     if noted and results.note:
         st.info(results.note, icon=":material/science:")
     yield results

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from heval_core import catalogue
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures import cards
 from heval_core.figures.cards import Door, Told, card
@@ -23,7 +22,7 @@ from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui import address, filters, links
 from heval_core.ui.exports import link_button
 from heval_core.ui.names import names_of
-from heval_core.ui.published_results import ASKED, offered, prompt_now, query
+from heval_core.ui.published_results import ASKED, offered, query
 from heval_core.ui.reading import Row, answer_of
 from heval_core.words import counted
 
@@ -100,20 +99,6 @@ def draw_prompt(results: Reader, chosen: Filter, ranking: Sequence[str]) -> None
     shown = [(card(instance, row), links.href("instances", asked | {"painted": row.explainer})) for row in rows]
     title = f"One prompt, {counted(len(rows), 'explanation')}"
     st.html(cards.prompt(title, sentences(instance), shown))
-
-
-def meanwhile() -> None:
-    """While the results are being published: one prompt straight from the batch job's files."""
-    now = prompt_now()
-    if now is None:
-        return
-    instance, attributions = now
-    known = catalogue.variants(attributions)
-    keys = in_order([key for key in attributions if key in known])[:MOST]
-    rows = [Row(key, known[key].title, attributions[key].signed, attributions[key].scores) for key in keys]
-    title = f"One prompt, {counted(len(rows), 'explanation')}"
-    st.html(STYLE)
-    st.html(cards.prompt(title, sentences(instance), [(card(instance, row), "") for row in rows]))
 
 
 def explainers_with_patterns(results: Reader) -> list[str]:

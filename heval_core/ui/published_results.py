@@ -16,11 +16,9 @@ from heval_core.evaluation import evaluator
 from heval_core.evaluation.publisher import is_outdated, not_renewed, obstacle, renew_apart
 from heval_core.evaluation.publishing import Told
 from heval_core.records import HEvalError
-from heval_core.store.preview import preview
 from heval_core.store.published import KEPT_FILES, current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import POINTER
-from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui.text import plain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -33,8 +31,6 @@ _log = logging.getLogger("heval")
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# One instance and the methods' attributions.
-Preview = tuple[StoredInstance, dict[str, StoredAttribution]]
 
 
 def offered() -> dict[str, Path]:
@@ -58,11 +54,10 @@ def _source_of(folder: Path) -> tuple[Path, bool]:
     return next(((source, True) for target, source in BUNDLED.values() if target == folder), (folder, False))
 
 
-def ensure_published(meanwhile: Callable[[], None] | None = None) -> str:
+def ensure_published() -> str:
     """Publish bundled results where they are not, and any results again that other code has evaluated.
 
-    While that takes, the page shows how far it is. meanwhile: draws what can be shown already (`prompt_now`).
-    Returns a sentence if it is not possible and older results stay, else an empty text. Raises HEvalError if bundled results
+    While that takes, the page shows how far it is. Returns a sentence if it is not possible and older results stay, else an empty text. Raises HEvalError if bundled results
     cannot be published, and nothing is there.
     """
     target = results_folder()
@@ -75,7 +70,7 @@ def ensure_published(meanwhile: Callable[[], None] | None = None) -> str:
     why = obstacle(source, target)
     if why is None:
         job = _publishing(str(source), str(target), bundled, manifest.stat().st_mtime, evaluator.evaluator_id())
-        wait(job, meanwhile)
+        wait(job)
         why = job.why
     if why and bundled and current_file(target) is None:
         raise HEvalError(f"The bundled results cannot be published: {why}.")
@@ -97,23 +92,6 @@ def _publishing(source: str, target: str, bundled: bool, modified: float, evalua
     return Publishing(Path(source), Path(target), bundled)
 
 
-def prompt_now() -> Preview | None:
-    """One prompt of the shards, for a page to show while their results are being published; None without a readable one."""
-    source, _ = _source_of(results_folder())
-    if not (source / "manifest.jsonl").is_file():
-        return None
-    try:
-        return _prompt_now(str(source), (source / "manifest.jsonl").stat().st_mtime)
-    except Exception:  # a damaged shard is publishing's to report
-        _log.exception("nothing can be shown of the shards in %s", source)
-        return None
-
-
-@st.cache_data(max_entries=2, show_spinner=False)
-def _prompt_now(source: str, modified: float) -> Preview | None:
-    return preview(Path(source))
-
-
 # As many as are kept on disk: each may take the database's limit of memory.
 @st.cache_resource(max_entries=KEPT_FILES, show_spinner=False)
 def _open(path: str, modified: float) -> Reader:
@@ -124,15 +102,14 @@ SNAPSHOT = "snapshot"
 _PINNED = "pinned_results"
 
 
-def reader(meanwhile: Callable[[], None] | None = None) -> Reader:
+def reader() -> Reader:
     """The results of this tab: those that its link names, else those that were current when it was opened.
 
-    meanwhile: draws what can be shown while they are being published.
     Says so if there are newer ones, or if the link's are gone. Stops the page with one sentence if there are no results, or
     if they cannot be read.
     """
     try:
-        remark = ensure_published(meanwhile)
+        remark = ensure_published()
         folder = results_folder()
         current = current_file(folder)
         if current is None:
@@ -250,19 +227,14 @@ class Publishing:
         return told._replace(share=1 - (1 - told.share) * left / told.seconds_left, seconds_left=left)
 
 
-def wait(job: Publishing, meanwhile: Callable[[], None] | None = None) -> None:
-    """Draw how far a publishing is until it is over, and then take it away again.
-
-    meanwhile: draws what can be shown already, once, below the bar.
-    """
+def wait(job: Publishing) -> None:
+    """Draw how far a publishing is until it is over, and then take it away again."""
     if job.over.is_set():
         return
     place = st.empty()
     with place.container():
         st.markdown(_REASON[job.bundled])
         bar = st.empty()
-        if meanwhile is not None:
-            meanwhile()
     furthest = 0.0
     while not job.over.wait(LOOK):
         told = job.now()
