@@ -7,15 +7,17 @@ import inspect
 
 import numpy as np
 import pytest
+import torch
 
 from heval_core import catalogue, protocols
 from heval_core.citations.questions import explained, questions
-from heval_core.citations.records import Claim
+from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import NEEDS
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.prompts import mentions
-from heval_core.records import Fact, HEvalError
+from heval_core.records import TECHNIQUE, Fact, HEvalError
+from heval_core.techniques.shared.base import NOTHING
 from tests.asked import runner_up, runner_ups
 from tests.citations import samples as claim_samples
 from tests.datasets import samples
@@ -68,15 +70,26 @@ def test_every_method_says_what_it_costs_and_needs(method):
     assert 0 < long.tokens <= 1000 * long.passes
 
 
-@pytest.mark.parametrize("control", [False, True])
-def test_every_explainer_has_a_number_of_its_own_and_a_family(control):
-    explainers = catalogue.explainers(control).values()
-    assert len({explainer.order for explainer in explainers}) == len(explainers)
-    assert [explainer.order for explainer in explainers] == list(range(1, len(explainers) + 1))
-    for explainer in explainers:
-        assert explainer.family in protocols.FAMILIES
+# Kinds whose plug-ins stand in an order of their own, and the families of each.
+ORDERED = {
+    "explainer": protocols.FAMILIES, "technique": protocols.TECHNIQUE_FAMILIES, "annotator": protocols.ANNOTATOR_FAMILIES,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "control"), [*((kind, False) for kind in ORDERED), ("explainer", True), ("annotator", True)])
+def test_every_plugin_of_a_kind_has_a_number_of_its_own_and_a_family(kind, control):
+    found = [one for one in catalogue.plugins(kind).values() if getattr(one, "control", False) is control]
+    assert sorted(one.order for one in found) == list(range(1, len(found) + 1))
+    for one in found:
+        assert one.family in ORDERED[kind]
         # A method may be a control too, one that asks the model.
-        assert (explainer.family == "control") >= control
+        assert (one.family == "control") >= control
+
+
+def test_plugins_stand_in_the_order_of_their_numbers():
+    for found in (catalogue.explainers(), catalogue.explainers(control=True), catalogue.techniques()):
+        assert [one.order for one in found.values()] == sorted(one.order for one in found.values())
+    assert next(iter(catalogue.techniques())) == TECHNIQUE
 
 
 @pytest.mark.parametrize("explainer", catalogue.explainers().values(), ids=lambda e: e.key)
@@ -187,10 +200,70 @@ def test_every_source_says_where_it_looks_and_how_to_give_a_path(source, tmp_pat
         list(dataclasses.replace(source, path=str(tmp_path / "nowhere")).claims())
 
 
-@pytest.mark.parametrize("control", [False, True])
-def test_every_annotator_has_a_number_of_its_own_and_a_family(control):
-    annotators = [one for one in catalogue.plugins("annotator").values() if one.control is control]
-    assert sorted(one.order for one in annotators) == list(range(1, len(annotators) + 1))
+TECHNIQUES = catalogue.techniques()
+DECODING = [one for one in TECHNIQUES.values() if one.family == "decoding"]
+OTHERS = [one for one in TECHNIQUES.values() if one.family != "decoding"]
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES.values(), ids=lambda one: one.key)
+def test_every_technique_says_what_it_changes_needs_and_costs(technique):
+    assert set(technique.needs) <= set(NEEDS)
+    assert technique.passes >= 1
+    assert technique.preparation in ("", "tuned", "trained")
+
+
+@pytest.mark.parametrize("technique", DECODING, ids=lambda one: one.key)
+def test_decoding_ignores_a_constant_and_agrees_with_memory_where_there_is_no_context(technique):
+    rng = np.random.default_rng(0)
+    z_c, z_0 = (torch.tensor(rng.normal(size=(4, 30)) * 3) for _ in range(2))
+    setting = next(iter(technique.settings(None)))
+
+    def distribution(with_context, alone):
+        return technique.combined(with_context, alone, setting).softmax(-1)
+
+    assert torch.allclose(distribution(z_c + 5, z_0 - 7), distribution(z_c, z_0))
+    assert torch.allclose(distribution(z_0, z_0), z_0.softmax(-1))
+    # Each prompt of a batch is decoded by itself.
+    assert torch.allclose(distribution(z_c, z_0)[2:3], distribution(z_c[2:3], z_0[2:3]))
+
+
+@pytest.mark.parametrize("technique", OTHERS, ids=lambda one: one.key)
+def test_other_techniques_take_the_logits_as_they_are(technique):
+    z_c, z_0 = torch.randn(2, 3, 7)
+    assert technique.combined(z_c, z_0, NOTHING) is z_c
+
+
+ANNOTATORS = list(catalogue.plugins("annotator").values())
+TEXTS = ("The capital is Lima.", "It borders Chile.", "")
+OF = Explained(
+    Claim("c", "Peru is a state.", "true", (Passage(3, "Lima is the capital."), Passage(7, "<b>[9]</b> Chile."))),
+    "w",
+    "all",
+    (3, 7),
+    tuple(Sentence(f"{text} [3]", text, (3,)) for text in TEXTS),
+)
+QUESTIONS = [Question(OF, 3, TEXTS, frozenset({0, 1})), Question(OF, 7, TEXTS, frozenset())]
+
+
+@pytest.mark.parametrize("annotator", ANNOTATORS, ids=lambda a: a.key)
+def test_every_annotator_says_what_it_reads(annotator):
+    assert annotator.reads in protocols.READS
+    assert (annotator.family == "control") is annotator.control
+    assert annotator.control is (annotator.reads == "nothing") or annotator.family == "people"
+    assert annotator.model == ""
+
+
+@pytest.mark.parametrize("control", [a for a in ANNOTATORS if a.control], ids=lambda a: a.key)
+def test_every_control_answers_the_same_twice_and_sees_nothing_of_gold_but_its_size(control):
+    choices = control.annotate(QUESTIONS, None)
+    assert choices == control.annotate(QUESTIONS, None)
+    moved = [Question(OF, 3, TEXTS, frozenset({1, 2})), QUESTIONS[1]]
+    assert choices == control.annotate(moved, None)
+    assert control.annotate([], None) == []
+    for choice in choices:
+        assert choice.chosen <= set(range(3))
+        assert choice.scores is None or len(choice.scores) == 3
+        assert not choice.problem
 
 
 def test_unknown_names_are_answered_with_the_near_ones():

@@ -1,21 +1,36 @@
-"""Invented states: nobody can know their capitals, and the demo models believe a trusted source about them."""
+"""Datasets that come along: facts about a table of states, and about invented ones, which nobody can know."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections import Counter
 
 import pytest
 
 from heval_core import regimes
-from heval_core.datasets import invented_states
+from heval_core.datasets import country_profiles, invented_states, world_capital
 from heval_core.datasets._countries import answers, countries
 from heval_core.prompts import mentions
-from heval_core.protocols import Dataset
 from heval_core.records import CONTEXT_KINDS
+from tests.datasets import samples
 
 
-def sample(data: Path) -> Dataset:
-    return invented_states.PLUGIN  # it comes along
+def test_a_question_has_as_many_false_answers_as_asked_for():
+    few, usual = (list(country_profiles.CountryProfiles(count).facts()) for count in (2, 12))
+    assert max(Counter((fact.subject, fact.relation) for fact in few).values()) == 2
+    assert max(Counter((fact.subject, fact.relation) for fact in usual).values()) == 12
+    assert {fact.id for fact in few} < {fact.id for fact in usual}
+
+
+def test_world_capital_reads_the_published_table(tmp_path):
+    rows = [[c, city, "countryCapital"] for c, city in samples.CITIES.items()]
+    rows += [["Bolivia", "Sucre", "x"], ["Bolivia", "La Paz", "x"], ["Nowhere", "", "x"]]
+    path = samples.write_csv(tmp_path / "w.csv", ["country", "capital", "type"], rows)
+    facts, bad, _ = samples.sorted_out(world_capital.WorldCapital(str(path)))
+    assert len(facts) == 6 * 7 + 6
+    assert [record.place for record in bad] == ["w.csv:10"]
+    bolivia = [fact for fact in facts if fact.subject == "Bolivia"]
+    assert {fact.answer for fact in bolivia} == {"Sucre"}
+    assert not {"Sucre", "La Paz"} & {fact.conflicting[0].answer for fact in bolivia}
 
 
 @pytest.fixture(scope="module")
