@@ -150,16 +150,13 @@ def long_lm(loaded):
     return loaded("long")
 
 
-def test_at_the_models_positions_a_prompt_is_explained_and_above_them_refused(long_lm):
+def test_above_the_models_positions_a_prompt_is_refused(long_lm):
     exactly = "a" * 50
     while len(long_lm.tokenizer(exactly).input_ids) < 8192:
         exactly += " The capital of Kenya is Lisbon." * 100
     prompt = assemble((exactly,), (None,), "Why?")
     with pytest.raises(HEvalError, match=r"tokens; long reads at most 8192"):
         long_lm.tokenise(prompt)
-    ids = torch.randint(1, 2000, (1, 8192), generator=torch.Generator().manual_seed(0))
-    logits, prefix = long_lm.forward.clean(ids)
-    assert long_lm.heads.read(ids, prefix).attention.shape == (1, 2, 4, 8192)
 
 
 def test_heads_of_8192_tokens_take_memory_linear_in_the_prompt(long_lm):

@@ -136,6 +136,7 @@ def test_attn_and_mechlight_equal_the_literal_computation_or_refuse_by_name(both
             continue
         for row, found in enumerate(explainer.explain(clean, targets)):
             compare_heads(plain, clean.ids[row : row + 1], targets[row], found)
+            close(clean.heads.last_layer[row], plain.looked_into(clean.ids[row : row + 1])[2], "the last layer's stream")
 
 
 def compare_heads(plain, ids, target, found):

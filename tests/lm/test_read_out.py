@@ -14,24 +14,13 @@ from heval_core.lm.loading import as_language_model, load
 from heval_core.statistics.scores import tied
 from tests.asked import KENYA, clean_of, runner_up
 from tests.conftest import DEMO_MODELS
+from tests.literal_models import PADDED
 
-SMALL = {
-    "vocab_size": 2400,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "initializer_range": 0.4,
-    "bos_token_id": 0,
-    "eos_token_id": 0,
-    "pad_token_id": 0,
-}
 SCALED = {
-    "soft cap": (Gemma2Config(**SMALL, head_dim=8, final_logit_softcapping=5.0), lambda z: 5 * torch.tanh(z / 5)),
-    "scale": (CohereConfig(**SMALL, logit_scale=0.25), lambda z: 0.25 * z),
-    "division": (GraniteConfig(**SMALL, logits_scaling=3.0), lambda z: z / 3),
-    "bias": (PhiConfig(**SMALL), lambda z: z),
+    "soft cap": (Gemma2Config(**PADDED, head_dim=8, final_logit_softcapping=5.0), lambda z: 5 * torch.tanh(z / 5)),
+    "scale": (CohereConfig(**PADDED, logit_scale=0.25), lambda z: 0.25 * z),
+    "division": (GraniteConfig(**PADDED, logits_scaling=3.0), lambda z: z / 3),
+    "bias": (PhiConfig(**PADDED), lambda z: z),
 }
 
 
