@@ -17,7 +17,6 @@ from precompute.executors.local import Local
 from precompute.plan import Plan, as_lines, plan
 from precompute.run import run
 from precompute.studies import parts_of
-from precompute.worker import Done
 from tests.citations.batch_study import Chooser, known, line, published, rows, study, write
 from tests.precompute.kills import contents
 
@@ -150,27 +149,6 @@ def test_a_writer_that_cannot_be_loaded_costs_only_itself(first, claims, tmp_pat
     assert len(rows(tmp_path / "store")) == 12
     planned = plan(study(claims, writers=writers, selectors=("all",)), tmp_path / "store")
     assert [name for name, _ in planned.left_out] == ["no/such/model"]
-
-
-class Dying(Local):
-    """An executor whose worker dies with the first task that asks."""
-
-    died = False
-
-    def next_done(self):
-        task, _ = self._begun
-        if "first" in task.name and not Dying.died:
-            Dying.died, self._begun = True, None
-            return task, Done(None, error="ActorDiedError: the worker died")
-        return super().next_done()
-
-
-def test_a_worker_that_dies_costs_its_task(first, claims, tmp_path):
-    outcome = run(study(claims), tmp_path / "store", Dying)
-    assert (outcome.computed, outcome.failed, outcome.left) == (5, 1, 1)
-    assert "the worker died" in ShardStore(tmp_path / "store").failures()[0]["error"]
-    assert run(study(claims), tmp_path / "store").computed == 1
-    assert ShardStore(tmp_path / "store").failures() == []
 
 
 def test_a_damaged_shard_is_found_and_made_again(first, claims, tmp_path, capsys):

@@ -15,6 +15,7 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from tests.conftest import ARCHITECTURES
+from tests.datasets import samples
 from tests.pages.opening import open_page
 
 PROMPT = ["--context", "The capital of Kenya is Lisbon.", "--question", "What is the capital of Kenya?"]
@@ -81,22 +82,9 @@ def test_the_overview_shows_how_far_the_batch_job_is(small_store, tmp_path, monk
 
 
 def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(model_folders, tmp_path, capsys):
-    lines = [
-        {
-            "id": f"{i}",
-            "subject": s,
-            "relation": "capital",
-            "question": f"What is the capital of {s}?",
-            "answer": a,
-            "conflicting": {"text": f"The capital of {s} is {f}.", "answer": f},
-        }
-        for i, (s, a, f) in enumerate(
-            [("Kenya", "Nairobi", "Lisbon"), ("Peru", "Lima", "Oslo"), ("Chad", "N'Djamena", "Rome")]
-        )
-    ]
-    lines[1]["conflicting"]["answer"] = "Bergen"
-    data = tmp_path / "mine.jsonl"
-    data.write_text("\n".join([*map(json.dumps, lines), "{broken", json.dumps({"id": "9"})]) + "\n")
+    bad = samples.own("Peru", conflicting={"text": "The capital of Peru is Oslo.", "answer": "Bergen"})
+    records = [samples.own("Kenya"), bad, samples.own("Chad"), "{broken", {"id": "9"}]
+    data = samples.write_lines(tmp_path / "mine.jsonl", records)
     store = tmp_path / "store"
     command = [
         *f"run --models {model_folders['gpt2']} --datasets {data} --regimes conflicting".split(),
@@ -110,20 +98,6 @@ def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(mode
     reader = Reader(current_file(store))
     assert set(reader.failures()["place"]) == {"mine.jsonl:2", "mine.jsonl:4", "mine.jsonl:5"}
     assert set(reader.query("SELECT subject FROM instance")["subject"]) == {"Kenya", "Chad"}
-
-
-def test_a_model_that_cannot_be_loaded_costs_only_itself(model_folders, tmp_path, capsys):
-    broken = tmp_path / "broken"
-    broken.mkdir()
-    (broken / "config.json").write_text('{"model_type": "bert"}')
-    command = [
-        *f"run --models {broken} {model_folders['gpt2']} --datasets world_capital --limit 2".split(),
-        *f"--regimes conflicting --explainers attn --store {tmp_path / 's'} --device cpu".split(),
-    ]
-    assert main(command) == 1
-    printed = capsys.readouterr()
-    assert "2 shards computed, 0 were done already, 1 failures" in printed.out
-    assert "cannot be loaded as a causal language model" in printed.err
 
 
 def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, capsys, monkeypatch):
@@ -211,40 +185,58 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
             np.testing.assert_allclose(found["explainers"][key]["scores"], kept.scores, rtol=2e-3, atol=1e-5)
 
 
+EXPLAIN, WHERE = ["explain", "--model", "GPT2"], ["--models", "GPT2", "--datasets", "world_capital", "--store", "TMP"]
+RUN, FIT = ["run", *WHERE], ["fit", *WHERE]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["explain", "--model", "/no/such/model", *PROMPT], "no model folder '/no/such/model'"),
-        (["explain", "--model", "GPT2", "--context", " ", "--question", "Why?"], "Document 1 is empty"),
-        (["explain", "--model", "GPT2", "--context", "a.", "--question", " "], "question is empty"),
-        (["explain", "--model", "GPT2", "--context", "x " * 900, "--question", "Why?"], "reads at most 512"),
-        (["explain", "--model", "GPT2", *PROMPT, "--context-answer", "Oslo"], "does not contain its answer 'Oslo'"),
-        (["explain", "--model", "GPT2", *PROMPT, "--context-answer", "Lisbon", "--memory-answer", "Lisbon"], "told apart"),
-        (
-            ["explain", "--model", "GPT2", *PROMPT, *["--context", "b."] * 2, *["--context-answer", "b"] * 4],
-            "4 context answers",
-        ),
-        (["explain", "--model", "GPT2", *PROMPT, "--explainers", "mechlite"], "did you mean mechlight"),
-        (["explain", "--model", "GPT2", *PROMPT, "--explainers", "random"], "is a control"),
-        (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(target=joy)"], "fa has no target 'joy'"),
-        (["explain", "--model", "GPT2", *PROMPT, "--explainers", "fa(baseline=99999)"], "has no token 99999"),
-        (["explain", "--model", "GPT2", *PROMPT, "--device", "cuda:7"], "has no device 'cuda:7'"),
-        (["explain", "--model", "GPT2", *PROMPT, "--dtype", "int3"], "The dtype 'int3' is not supported"),
-        (["run", "--models", "GPT2", "--datasets", "world_capitol", "--store", "TMP"], "did you mean world_capital"),
-        (["run", "--models", "GPT2", "--datasets", "world_capital", "--regimes", "calm", "--store", "TMP"], "no regime"),
-        (["run", "--models", "GPT2", "--datasets", "world_capital", "--limit", "0", "--store", "TMP"], "at least 1"),
-        (
-            ["run", "--models", "GPT2", "--datasets", "world_capital", "--device", "tpu", "--store", "TMP"],
-            "has no device 'tpu'",
-        ),
+        ([*EXPLAIN, "--context", " ", "--question", "Why?"], "Document 1 is empty"),
+        ([*EXPLAIN, "--context", "a.", "--question", " "], "question is empty"),
+        ([*EXPLAIN, "--context", "x " * 900, "--question", "Why?"], "reads at most 512"),
+        ([*EXPLAIN, *PROMPT, "--context-answer", "Oslo"], "does not contain its answer 'Oslo'"),
+        ([*EXPLAIN, *PROMPT, "--context-answer", "Lisbon", "--memory-answer", "Lisbon"], "told apart"),
+        ([*EXPLAIN, *PROMPT, *["--context", "b."] * 2, *["--context-answer", "b"] * 4], "4 context answers"),
+        ([*EXPLAIN, *PROMPT, "--explainers", "mechlite"], "did you mean mechlight"),
+        ([*EXPLAIN, *PROMPT, "--explainers", "random"], "is a control"),
+        ([*EXPLAIN, *PROMPT, "--explainers", "fa(target=joy)"], "fa has no target 'joy'"),
+        ([*EXPLAIN, *PROMPT, "--explainers", "fa(baseline=99999)"], "has no token 99999"),
+        ([*EXPLAIN, *PROMPT, "--device", "cuda:7"], "has no device 'cuda:7'"),
+        ([*EXPLAIN, *PROMPT, "--dtype", "int3"], "The dtype 'int3' is not supported"),
+        ([*RUN, "--datasets", "world_capitol"], "did you mean world_capital"),
+        ([*RUN, "--datasets", "fakepedia=/no/such.json"], "/no/such.json does not exist"),
+        ([*RUN, "--datasets", "country_profiles=x.json"], "country_profiles takes no path"),
+        ([*RUN, "--datasets", "fakepedia/part"], "fakepedia takes no part"),
+        ([*RUN, "--datasets", "transparent_context_usage/mine"], "has no part 'mine'; there are: world_capital"),
+        ([*RUN, "--datasets", "transparent_context_usage"], "Choose a part"),
+        ([*RUN, "--datasets", "/no/such/mine.jsonl"], "/no/such/mine.jsonl cannot be read"),
+        ([*RUN, "--datasets", "EMPTY"], "is empty; it needs one JSON object per line"),
+        ([*RUN, "--datasets", "NAMED"], "has the name of the dataset fakepedia"),
+        ([*RUN, "--template", "{question}"], "needs the fields"),
+        ([*RUN, "--regimes", "calm"], "no regime"),
+        ([*RUN, "--limit", "0"], "at least 1"),
+        ([*RUN, "--device", "tpu"], "has no device 'tpu'"),
+        ([*RUN, "--techniques", "acdc"], "There is no technique 'acdc'; did you mean acd"),
+        ([*RUN, "--techniques", "cad(alpha=-2)"], "cad needs an alpha of at least 0, not -2"),
+        ([*RUN, "--techniques", "coiecd(lam=3)"], "coiecd needs a lambda (lam) from 0.1 to 1, not 3"),
+        ([*RUN, "--techniques", "acd", "--regimes", "golden"], "There is no regime 'golden'"),
+        ([*FIT, "--explainers", "fa"], "fa has no parameters, so there is nothing to fit."),
+        ([*FIT, "--questions", "0"], "--questions is 0; it must be at least 1."),
+        ([*FIT, "--explainers", "at2(unit=x)"], "at2 has no unit 'x'"),
         (["publish", "--store", "TMP"], "There is no store at"),
         (["status", "--store", "TMP"], "There is no store at"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(arguments, message, model_folders, tmp_path, capsys):
-    known = {"GPT2": str(model_folders["gpt2"]), "TMP": str(tmp_path / "nothing")}
-    assert main([known.get(a, a) for a in arguments]) == 2
+def test_what_is_wrong_is_said_in_one_line_before_anything_is_done(arguments, message, model_folders, tmp_path, capsys):
+    known = {"GPT2": model_folders["gpt2"], "TMP": tmp_path / "nothing"}
+    files = {"EMPTY": tmp_path / "e.jsonl", "NAMED": tmp_path / "fakepedia.jsonl"}
+    for path in files.values():
+        path.write_text("")
+    assert main([str((known | files).get(a, a)) for a in arguments]) == 2
     assert message in one_line(capsys)
+    assert "--device" in arguments or not known["TMP"].exists()
 
 
 def test_an_unwritable_store_and_an_empty_one_are_refused(model_folders, tmp_path, capsys):

@@ -125,17 +125,3 @@ def test_a_run_that_would_show_what_was_fitted_on_does_without(model_folders, fi
     assert run(grid(model_folders, limit=2, shard_size=2), tmp_path / "less").failed == 1  # another store has no fit
     fits.write(tmp_path / "less" / "fits", seen)
     assert run(grid(model_folders, limit=2, shard_size=2), tmp_path / "less").failed == 0
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--explainers", "fa"], "fa has no parameters, so there is nothing to fit."),
-        (["--questions", "0"], "--questions is 0; it must be at least 1."),
-        (["--explainers", "at2(unit=x)"], "at2 has no unit 'x'"),
-    ],
-)
-def test_what_is_wrong_is_said_in_one_line(more, message, model_folders, tmp_path, capsys):
-    assert fit(model_folders, tmp_path, *more) == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    assert message in line

@@ -280,21 +280,6 @@ def test_the_plan_counts_searches_and_no_pass_twice(tmp_path, store):
     assert alone == together
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--techniques", "acdc"], "There is no technique 'acdc'; did you mean acd"),
-        (["--techniques", "cad(alpha=-2)"], "cad needs an alpha of at least 0, not -2"),
-        (["--techniques", "coiecd(lam=3)"], "coiecd needs a lambda (lam) from 0.1 to 1, not 3"),
-        (["--techniques", "acd", "--regimes", "golden"], "There is no regime 'golden'"),
-    ],
-)
-def test_wrong_input_is_one_clear_line(options, said, tmp_path, capsys):
-    command = ["run", "--models", GRID.models[0], "--datasets", "world_capital", "--store", str(tmp_path), *options]
-    assert main(command) == 2
-    assert said in capsys.readouterr().err
-
-
 def test_techniques_take_the_four_kinds_and_no_explainers_unless_named(tmp_path):
     from precompute.cli import _parser
     from precompute.commands.grid import _grid_of
