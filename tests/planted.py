@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -176,3 +177,18 @@ def marking(lift: Callable[[dict[str, Any], str], float]) -> Draw:
 def used_document(instance: dict[str, Any]) -> int | None:
     """Index of the document that the answer came from; None for an answer from memory."""
     return document_of(instance["group"])
+
+
+def assert_same(one: Path, other: Path) -> None:
+    """Two published files hold the same rows in the same order, to the bit."""
+    database = duckdb.connect()
+    for name, file in (("one", one), ("other", other)):
+        database.execute(f"ATTACH '{file}' AS {name} (READ_ONLY)")
+    tables = database.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'one'").fetchall()
+    different = (
+        "SELECT count(*) FROM one.{0} a POSITIONAL JOIN other.{0} b WHERE a IS DISTINCT FROM b",
+        "SELECT (SELECT count(*) FROM one.{0}) - (SELECT count(*) FROM other.{0})",
+    )
+    for (name,) in tables:
+        if name != "snapshot":  # when it was published
+            assert [database.execute(sql.format(name)).fetchone()[0] for sql in different] == [0, 0], name

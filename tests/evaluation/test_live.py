@@ -219,12 +219,6 @@ def test_a_curve_counts_an_instance_once_whatever_the_parts_of_its_cell(few, met
     assert set(points["cells"]) == {2}
 
 
-def test_results_are_small_frames_that_can_be_cached(few):
-    found = comparisons(few, CELL, "mrr", ("C",), 0).cells
-    assert isinstance(found, pd.DataFrame)
-    assert repr(CELL) == repr(Filter(CELL.model, CELL.dataset, CELL.regime))
-
-
 def test_the_bias_over_both_ways_round_is_the_mean_lead_of_the_first_document(few):
     ranks = few.query(
         "SELECT fact_id, regime, part, value FROM score JOIN instance USING (instance_id) WHERE metric = 'rank_at_k' "

@@ -7,10 +7,10 @@ from threadpoolctl import threadpool_limits
 
 from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.publishing import publish
-from heval_core.report.write import write
 from heval_core.store.published import current_file
 from tests.conftest import DEMO
-from tests.evaluation.same import assert_same
+from tests.planted import assert_same
+from tests.report.conftest import same_bytes
 
 pytestmark = [pytest.mark.slow, pytest.mark.demo]
 
@@ -38,11 +38,5 @@ def test_they_need_nothing_to_be_computed_that_takes_long(anew):
 
 def test_their_report_has_the_same_bytes(anew, demo_results, tmp_path):
     """Nothing of the hour or the machine is in a report."""
-    folders = [tmp_path / name for name in ("one", "two")]
-    for store, folder in zip((demo_results, anew[0]), folders, strict=True):
-        write(store, folder)
-    names = sorted(str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*"))
-    assert {"report.html", "results.json", "tables/mrr.tex"} <= set(names)
-    for name in names:
-        first, published_anew = ((folder / name).read_bytes() for folder in folders)
-        assert first == published_anew, name
+    _, names = same_bytes(tmp_path, demo_results, anew[0])
+    assert {"report.html", "results.json", "tables/mrr.tex"} <= names

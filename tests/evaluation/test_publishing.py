@@ -16,8 +16,7 @@ from heval_core.evaluation.publishing import Steps, Told, publish
 from heval_core.records import RegimeKey
 from heval_core.store.published import current_file
 from tests.conftest import ROOT
-from tests.evaluation.same import assert_same
-from tests.planted import noise, plant
+from tests.planted import assert_same, noise, plant
 
 
 @pytest.fixture(scope="module")

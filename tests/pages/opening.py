@@ -29,6 +29,11 @@ def open_page(page: str, /, **query: str | list[str]) -> AppTest:
     return app.run()
 
 
+def text_of(app: AppTest) -> str:
+    """What is written on a page."""
+    return " ".join(one.value for one in (*app.markdown, *app.caption, *app.subheader, *app.info, *app.title))
+
+
 def named(explainers, controls=()) -> Names:
     """Names of explainers, by key, and of controls, which are called by their keys."""
     rows = {("explainer", key): {"title": title, "control": False} for key, title in explainers.items()}

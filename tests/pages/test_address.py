@@ -109,16 +109,18 @@ def test_a_range_that_reaches_beyond_what_there_is_is_cut_to_it(demo):
         Filter(("demo-gpt2",), ("world_capital",), ("mixed",), ("C1", "C2")),
         Filter(tokens=(80, 160), relation=("currency",), origin=("natural",)),
         Filter(answer_at=(0.1, 0.35), best=("fa: answer", "attn: question"), search="a b"),
+        Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",), tokens=(24, 29), answer_at=(0.29, 0.6)),
     ],
     ids=str,
 )
 def test_a_link_to_instances_lists_just_those_under_its_filter(demo, chosen):
-    app = open_page("instances", **parameters(chosen, "1/rank of fa", descending=True))
+    app = open_page("instances", list="open", **parameters(chosen, "1/rank of fa", descending=True))
     assert not app.exception
     assert not app.error
     found = len(demo.instance_ids(replace(chosen, technique=("regular",))))
     assert found
     assert any(markdown.value == f"**1** of {found:,}" for markdown in app.markdown)
+    assert app.selectbox(key="sort").value == "1/rank of fa"
 
 
 def test_the_navigation_carries_filters_on_and_each_page_keeps_its_own_choices(monkeypatch):

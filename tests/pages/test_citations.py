@@ -19,7 +19,7 @@ from heval_core.ui.citation_verdicts import of_citations
 from heval_core.ui.citations import computed, transparent
 from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_SOURCES
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, explanation_id, plant
-from tests.pages.opening import open_page
+from tests.pages.opening import open_page, text_of
 
 NAMES = Names(annotators=tuple(ANNOTATORS))
 
@@ -37,12 +37,6 @@ def own_store(store, monkeypatch):
 @pytest.fixture(scope="module")
 def cells(store):
     return store.citation_cells(DATA, SELECTOR)
-
-
-def text_of(app):
-    return " ".join(one.value for one in (*app.title, *app.markdown, *app.caption, *app.subheader, *app.info)).replace(
-        "\\", ""
-    )
 
 
 def one(cells, **where):
@@ -65,11 +59,9 @@ def column(data, title):
 @pytest.mark.parametrize(
     "view",
     [
-        {},
         {"measure": "recall", "masking": "sample"},
         {"threshold": "85"},
         {"writer": "sloppy"},
-        {"tab": "claim"},
         {"tab": "claim", "list": "open", "page": "3"},
         *({"tab": "claim", "only": name} for name in ONLY),
         {"tab": "claim", "find": "lighthouse"},
@@ -84,7 +76,7 @@ def test_every_view_runs(view):
 
 
 def test_the_answer_says_the_tables_numbers(cells):
-    said = text_of(open_page("citations"))
+    said = text_of(open_page("citations")).replace("\\", "")
     for writer, measure in itertools.product(("careful", "padding"), ("f1", "transparent")):
         row = one(cells, annotator="llm(model=large)", masking="full", writer=writer, measure=measure)
         value = f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}] (guessing {number(row['chance'])})"
@@ -333,9 +325,8 @@ def test_a_picked_mark_leads_to_its_claims(cells):
     (row,) = cells.query("annotator == 'nli' and writer == 'padding' and measure == 'f1' and masking == 'full'").to_dict(
         "records"
     )
-    assert f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}], chance {number(row['chance'])}" in text_of(
-        app
-    )
+    value = f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}], chance {number(row['chance'])}"
+    assert value in text_of(app).replace("\\", "")
     next(one for one in app.button if one.key == "claims_of_mark").click().run()
     assert not app.exception
     assert app.query_params["tab"] in ("claim", ["claim"])

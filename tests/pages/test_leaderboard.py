@@ -22,14 +22,10 @@ from heval_core.ui import measured_cells, overview_scale
 from heval_core.ui.board import MARK, behind, exported_board, unbeaten
 from heval_core.words import counted
 from tests.board.planted import level, planted
-from tests.pages.opening import open_page
+from tests.pages.opening import open_page, text_of
 from tests.planted import noise, plant, published
 
 REGULAR = Filter(technique=("regular",), explained=True)
-
-
-def text_of(app):
-    return " ".join(one.value for one in (*app.markdown, *app.caption, *app.subheader, *app.info))
 
 
 def test_a_mark_in_the_link_opens_its_bar_with_ways_on(demo):

@@ -47,22 +47,6 @@ def test_what_an_instance_only_adds_to_its_cells_value_is_no_column(demo):
     assert not any("auroc" in column.lower() for column in table.columns)
 
 
-def test_stepping_moves_to_the_next_instance_under_the_filter(demo):
-    ids = demo.instance_ids(Filter(model=("demo-qwen2",), regime=("mixed",)))
-    app = open_page("instances", model="demo-qwen2", regime="mixed")
-    assert any(m.value == f"**1** of {len(ids):,}" for m in app.markdown)
-    app.button(key="next").click().run()
-    assert ids[1] in app.query_params["instance"]
-    assert any(m.value == f"**2** of {len(ids):,}" for m in app.markdown)
-
-
-def test_a_link_to_an_instance_opens_it_whatever_the_filter(demo):
-    wanted = demo.instance_ids(Filter(model=("demo-gpt2",)))[3]
-    app = open_page("instances", instance=wanted, model="demo-qwen2")
-    assert not app.exception
-    assert any("demo\\-gpt2" in caption.value for caption in app.caption)
-
-
 @pytest.mark.parametrize("damage", ["missing", "pointer", "truncated", "foreign", "gone"])
 def test_results_that_cannot_be_read_are_one_sentence_and_no_traceback(made_up, tmp_path, monkeypatch, damage):
     store = shutil.copytree(made_up, tmp_path / "store")

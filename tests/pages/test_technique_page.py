@@ -9,7 +9,7 @@ import pytest
 from heval_core.records import FOLLOWED
 from heval_core.store.filters import Filter
 from heval_core.ui.technique_answers import steps_of
-from tests.pages.opening import open_page
+from tests.pages.opening import open_page, text_of
 from tests.techniques.planted import MEMORY, Answer, perfect, plant, published
 
 HOSTILE = "<b>no</b> $x$ [a](b)"
@@ -43,10 +43,6 @@ def store(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def own_store(store, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
-
-
-def text_of(app):
-    return " ".join(one.value for one in (*app.title, *app.markdown, *app.caption, *app.subheader, *app.info))
 
 
 def test_the_answer_names_who_is_better_on_both_counts_and_who_discriminates():

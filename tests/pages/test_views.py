@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
-from heval_core.ui.links import parameters
 from heval_core.ui.listing import PAGE
 from tests.pages.opening import open_page
 
@@ -70,17 +68,6 @@ def test_a_search_that_is_no_regular_expression_is_one_sentence(demo):
 def counted(app):
     """Where in its list an instance is."""
     return next(text.value for text in app.markdown if re.match(r"\*\*[\d,]+\*\* of |not among these ", text.value))
-
-
-def test_a_way_to_instances_sets_its_filter_and_its_order(demo):
-    chosen = Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",), tokens=(24, 29), answer_at=(0.29, 0.6))
-    app = open_page("instances", list="open", **parameters(chosen, "1/rank of fa"))
-    assert not app.exception
-    left = len(demo.instance_ids(replace(chosen, technique=REGULAR)))
-    whole = Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",), technique=REGULAR)
-    assert 0 < left < len(demo.instance_ids(whole))
-    assert counted(app) == f"**1** of {left:,}"
-    assert app.selectbox(key="sort").value == "1/rank of fa"
 
 
 def test_a_head_that_mechlight_chose_is_a_filter(demo):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pandas as pd
 import pytest
 
-from heval_core.report.write import report_of
+from heval_core.report.write import report_of, write
 from tests.planted import marking, plant, published
 
 
@@ -25,3 +28,19 @@ def plain(tmp_path_factory):
 @pytest.fixture(scope="session")
 def plain_report(plain):
     return report_of(plain)
+
+
+def rows_of(told, key):
+    """The rows of a section of `results.json`."""
+    return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))
+
+
+def same_bytes(folder: Path, *stores: Path) -> tuple[Path, set[str]]:
+    """Reports of the same results have the same bytes. Returns the folder of the first, and the names of its files."""
+    folders = [folder / f"report {number}" for number in range(len(stores))]
+    for store, own in zip(stores, folders, strict=True):
+        write(store, own)
+    names = {str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*")}
+    for name in names:
+        assert len({(own / name).read_bytes() for own in folders}) == 1, name
+    return folders[0], names

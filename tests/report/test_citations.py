@@ -26,6 +26,7 @@ from tests.citations.batch_study import write as write_claims
 from tests.citations.published import ANNOTATORS, DATA, SELECTOR, WRITERS
 from tests.citations.published import plant as plant_citations
 from tests.pages.opening import open_page
+from tests.report.conftest import rows_of, same_bytes
 
 NUMBERS = ["value", "low", "high", "chance", "n", "claims"]
 KEY = ["dataset", "writer", "selector", "annotator", "masking", "measure"]
@@ -45,10 +46,6 @@ def shown_of(store, key):
     """The section's table as it is written."""
     (table,) = section(store, key).shown
     return table.frame()
-
-
-def rows_of(told, key):
-    return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))
 
 
 @pytest.mark.parametrize("key", ["recovery", "transparent", "masking", "explainers"])
@@ -190,15 +187,10 @@ def test_the_sentences_have_a_table_of_their_own(small, tmp_path):
 
 
 def test_a_folder_has_tables_and_figures_and_the_same_bytes_again(store, tmp_path):
-    folders = [tmp_path / name for name in ("first", "second")]
-    for folder in folders:
-        write(store.path.parent, folder)
-    names = {str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*")}
+    folder, names = same_bytes(tmp_path, *[store.path.parent] * 2)
     assert {f"tables/citations_{name}.tex" for name in ("claims", "recovery", "transparent", "agreement", "people")} <= names
     assert {f"figures/citations_{name}-1.svg" for name in ("recovery", "transparent", "masking", "explainers")} <= names
-    for name in names:
-        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
-    page = (folders[0] / "report.html").read_text(encoding="utf-8")
+    page = (folder / "report.html").read_text(encoding="utf-8")
     assert page.count("<script") == 1
     assert "alert(1)" not in page
 
@@ -215,11 +207,3 @@ def test_every_section_is_there_in_order(store):
     found = list(sections(store))
     assert [own.plan.key for own in found] == list(section_plans(**studied(store))) == list(CITATIONS)
     assert all(own.plan.paper and own.text for own in found)
-
-
-def test_without_citations_nothing_of_this_is_there(plain, plain_report):
-    assert not {own.plan.key for own in plain_report.sections} & set(CITATIONS)
-    assert studied(plain) == {"techniques": False, "citations": False, "explainers": True}
-    assert "citation_findings" not in json.loads(plain_report.as_json())
-    page = plain_report.as_html()
-    assert not [word for word in ("citation-findings", "citations_", "Xing", "Annotators") if word in page]

@@ -12,8 +12,10 @@ import pytest
 from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.present.numbers import EXACT, interval
 from heval_core.report import html
+from heval_core.report.citation_sections import CITATIONS
 from heval_core.report.plans import plans, section_plans
 from heval_core.report.sections import section, studied
+from heval_core.report.technique_sections import TECHNIQUES
 from heval_core.report.write import report_of, write
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
@@ -23,6 +25,7 @@ from precompute.cli import main
 from tests.conftest import ROOT
 from tests.pages.opening import open_page
 from tests.planted import marking, noise, plant, published
+from tests.report.conftest import rows_of
 
 PLACE = ["model", "dataset", "regime", "part", "explainer"]
 
@@ -31,10 +34,6 @@ PLACE = ["model", "dataset", "regime", "part", "explainer"]
 def told(report):
     """What `results.json` of a few cells holds."""
     return json.loads(report.as_json())
-
-
-def rows_of(told, key):
-    return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))
 
 
 @pytest.mark.parametrize("plan", plans().values(), ids=lambda plan: plan.key)
@@ -155,6 +154,15 @@ def test_what_a_small_store_does_not_have_is_said(plain, plain_report, tmp_path)
     assert "% Not in these results: Irrelevant." in table
     assert r"Explainer & Conflicting & below chance \\" in table
     assert "Lexical match & " in table.split("\\midrule")[2]  # controls below a rule
+
+
+def test_without_a_study_nothing_of_it_is_there(plain, plain_report):
+    assert not {own.plan.key for own in plain_report.sections} & {*TECHNIQUES, *CITATIONS}
+    assert studied(plain) == {"techniques": False, "citations": False, "explainers": True}
+    assert not {"technique_findings", "citation_findings"} & json.loads(plain_report.as_json()).keys()
+    page = plain_report.as_html()
+    words = ("technique-findings", "techniques_", "Hagström", "citation-findings", "citations_", "Xing", "Annotators")
+    assert not [word for word in words if word in page]
 
 
 def test_a_store_of_one_instance_is_reported(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import pandas as pd
 import pytest
 
 from heval_core.evaluation import live
@@ -19,7 +18,6 @@ from heval_core.report.html import studies_of
 from heval_core.report.plans import section_plans
 from heval_core.report.sections import section
 from heval_core.report.technique_explained import explained
-from heval_core.report.technique_sections import TECHNIQUES
 from heval_core.report.write import report_of, write
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter
@@ -27,6 +25,7 @@ from tests.pages.opening import open_page
 from tests.planted import marking
 from tests.planted import plant as plant_explained
 from tests.planted import published as published_explained
+from tests.report.conftest import rows_of, same_bytes
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
 
 HOSTILE = "<script>window.__pwn=1</script><img src=x>$\\input{x}"
@@ -60,10 +59,6 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def told(store):
     return json.loads(report_of(store).as_json())
-
-
-def rows_of(told, key):
-    return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))
 
 
 def of_page(store, model, dataset):
@@ -149,18 +144,13 @@ def test_what_is_not_available_is_said_and_stays_text(store, tmp_path):
 
 
 def test_a_folder_has_tables_figures_and_sentences_and_the_same_bytes_again(store, told, tmp_path):
-    folders = [tmp_path / name for name in ("first", "second")]
-    for folder in folders:
-        write(store.path.parent, folder)
-    names = {str(path.relative_to(folders[0])) for path in folders[0].rglob("*.*")}
+    folder, names = same_bytes(tmp_path, *[store.path.parent] * 2)
     assert {f"tables/techniques_{name}.tex" for name in ("front", "bcu", "bcu_gain", "costs", "features", "search")} <= names
     assert {"figures/techniques_front-2.svg", "figures/techniques_ccu_gain-1.svg"} <= names
-    for name in names:
-        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
-    table = (folders[0] / "tables" / "techniques_bcu.tex").read_text(encoding="utf-8")
+    table = (folder / "tables" / "techniques_bcu.tex").read_text(encoding="utf-8")
     assert table.count("\\begin{table}") == 4
     assert len(set(re.findall(r"\\label\{[^}]*\}", table))) == 4
-    page = (folders[0] / "report.html").read_text(encoding="utf-8")
+    page = (folder / "report.html").read_text(encoding="utf-8")
     assert studies_of(store)[1].answer in page
     assert page.count('<span class="verdict') == len(told["findings"]) + len(told["technique_findings"]) == 17
 
@@ -173,13 +163,6 @@ def test_the_page_shows_the_sentences_and_the_sections(store, monkeypatch):
         assert any(frame.value.equals(section(store, key).shown[0].frame()) for frame in app.dataframe)
     forests = [own.proto.body for own in app.get("html")]
     assert 'id="finding-no_best"' in forests[1]
-
-
-def test_without_techniques_nothing_of_this_is_there(plain_report):
-    assert not {own.plan.key for own in plain_report.sections} & set(TECHNIQUES)
-    assert "technique_findings" not in json.loads(plain_report.as_json())
-    page = plain_report.as_html()
-    assert not [word for word in ("technique-findings", "techniques_", "Hagström") if word in page]
 
 
 @pytest.fixture(scope="module")
