@@ -90,14 +90,27 @@ def prompts_of(lm: LanguageModel, tokens: int, count: int) -> CleanPass:
     return CleanPass(lm, prompts)
 
 
-def body_parameters(lm: LanguageModel) -> int:
-    """Parameters without embeddings and unembedding."""
-    return parameters_of_layers(lm.model)
-
-
 def parameters_of_layers(model: Any) -> int:
     """Parameters without embeddings and unembedding."""
     total: int = sum(p.numel() for p in model.parameters())
     tables = {id(w): w.numel() for w in (model.get_input_embeddings().weight, model.get_output_embeddings().weight)}
     positions = getattr(getattr(model, "transformer", None), "wpe", None)
     return total - sum(tables.values()) - (positions.weight.numel() if positions is not None else 0)
+
+
+def inseq_of(many: CleanPass, method: str) -> Callable[[], None] | None:
+    """A method of inseq's on each prompt, as people call it; None where inseq is not installed."""
+    try:
+        import inseq
+    except ImportError:
+        return None
+    lm = many.lm
+    model = inseq.load_model(lm.model, method, tokenizer=lm.tokenizer)
+    texts = [lm.decode(list(prompt.ids)) for prompt in many.prompts]
+    answer = lm.decode([1000])  # any word of the tokenizer's: the model's own best token may be none
+
+    def step() -> None:
+        for text in texts:
+            model.attribute(text, text + answer, show_progress=False, pretty_progress=False)
+
+    return step

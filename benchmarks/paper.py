@@ -10,7 +10,7 @@ import torch
 
 from benchmarks import cub
 from benchmarks.agreement import agreement
-from benchmarks.models import REAL, body_parameters, prompts_of, random_model
+from benchmarks.models import REAL, parameters_of_layers, prompts_of, random_model
 from benchmarks.timing import best, explain, matrix_rate
 from heval_core import catalogue, protocols
 from heval_core.lm.clean_pass import CleanPass
@@ -52,7 +52,7 @@ def throughput(name: str, lm: LanguageModel, tokens: int) -> dict[str, Any]:
     steps: dict[str, tuple[protocols.Method, ...]] = {method.key: (method,) for method in methods if method not in looking}
     steps[" + ".join(method.key for method in reversed(looking))] = tuple(looking)
     speeds = {what: size / best(partial(explain, clean, *used), rounds=2)[0] for what, used in steps.items()}
-    work = tokens * (tokens + 1) / 2 * 2 * body_parameters(lm)
+    work = tokens * (tokens + 1) / 2 * 2 * parameters_of_layers(lm.model)
     return {
         "model": name,
         "tokens": tokens,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import resource
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 import torch
 
-from benchmarks.models import SMALL, body_parameters, prompts_of, random_model
+from benchmarks.memory import in_a_process, memory_above_forward
+from benchmarks.models import inseq_of, parameters_of_layers, prompts_of
 from benchmarks.timing import Figure, best, explain, matrix_rate
 from heval_core.explainers import attn, fa, ig, mechlight
 from heval_core.lm.clean_pass import CleanPass
@@ -63,27 +61,13 @@ def _fa_figures(name: str, lm: LanguageModel, clean: CleanPass, target: int) -> 
     per_eval = PER_EVAL[theirs.index(min(theirs))]
     detail = f"{ours:.2f} s against {fastest:.1f} s at {per_eval} per eval; largest difference {gap:.0e}"
     yield Figure(name, tokens, "captum FeatureAblation / fa", fastest / ours, aim, detail=detail)
-    bound = tokens * (tokens + 1) / 2 * 2 * body_parameters(lm) / matrix_rate(lm.device, lm.model.dtype, width=lm.width)
+    bound = (
+        tokens * (tokens + 1) / 2 * 2 * parameters_of_layers(lm.model) / matrix_rate(lm.device, lm.model.dtype, width=lm.width)
+    )
     yield Figure(name, tokens, "matrix-product bound / fa", bound / ours, 0.75, detail=f"bound {bound:.2f} s")
-    seconds = _inseq(lm, clean) if tokens <= LONGEST_OF_ALL else None
-    if seconds is not None:
+    if tokens <= LONGEST_OF_ALL and (occluding := inseq_of(clean, "occlusion")):
+        (seconds,) = best(occluding, rounds=1)
         yield Figure(name, tokens, "inseq occlusion / fa", seconds / ours, 2.0, detail=f"{seconds:.1f} s")
-
-
-def _inseq(lm: LanguageModel, clean: CleanPass) -> float | None:
-    """Seconds of inseq's occlusion, as people call it; None where inseq is not installed."""
-    try:
-        import inseq
-    except ImportError:
-        return None
-    text = lm.decode(list(clean.prompts[0].ids))
-    model = inseq.load_model(lm.model, "occlusion", tokenizer=lm.tokenizer)
-    answer = lm.decode([1000])  # any word of the tokenizer's: the model's own best token may be none
-
-    def step() -> None:
-        model.attribute(text, text + answer, show_progress=False, pretty_progress=False)
-
-    return best(step, rounds=1)[0]
 
 
 def _ig_figures(name: str, lm: LanguageModel, clean: CleanPass, target: int) -> Iterator[Figure]:
@@ -126,21 +110,6 @@ def short_figure(name: str, lm: LanguageModel) -> Figure:
 
 
 def memory_figure(name: str) -> Figure:
-    """MiB that attn and mechlight add to the peak of a plain forward of 1,024 tokens, in a process of its own."""
-    code = f"from benchmarks.ratios import memory_above_forward as f; print(f({name!r}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    mebibytes = float(done.stdout.strip().splitlines()[-1])
+    """MiB that attn and mechlight add to the peak of a plain forward of 1,024 tokens."""
+    mebibytes = in_a_process(memory_above_forward, name, 1024, ["attn", "mechlight"])
     return Figure(name, 1024, "MiB above a plain forward's peak, attn + mechlight", mebibytes, 50, at_most=True)
-
-
-def memory_above_forward(name: str) -> float:
-    config = SMALL[name]()
-    config.max_position_embeddings = max(1024, config.max_position_embeddings)
-    lm = random_model(name, config, torch.device("cpu"), torch.float32)
-    explain(prompts_of(lm, 8, 1), attn.PLUGIN, mechlight.PLUGIN)
-    clean = prompts_of(lm, 1024, 1)
-    with torch.no_grad():
-        lm.model(clean.ids)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    explain(clean, attn.PLUGIN, mechlight.PLUGIN)
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

@@ -6,9 +6,6 @@ scores are compared. LXT changes the library's classes for good, so it runs in a
 
 from __future__ import annotations
 
-import json
-import resource
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.models import SMALL, prompts_of, random_model
+from benchmarks.memory import in_a_process, long_model, memory_above_forward, peak
+from benchmarks.models import SMALL, inseq_of, prompts_of, random_model
 from benchmarks.timing import Figure, best, explain
 from heval_core.explainers import alti, attnlrp, cdla, cgim, gxi
 from heval_core.lm.clean_pass import CleanPass
@@ -44,7 +42,7 @@ def relevance_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
     yield Figure(name, TOKENS, "cdla / a forward", own / plain, 1.3, True, f"{1e3 * own:.0f} ms with its clean pass")
     many = prompts_of(lm, TOKENS, BATCH)
     yield from _beside(name, many, "gim", cgim.PLUGIN, _gim(many))
-    yield from _beside(name, many, "inseq input x gradient", gxi.PLUGIN, _inseq(many))
+    yield from _beside(name, many, "inseq input x gradient", gxi.PLUGIN, inseq_of(many, "input_x_gradient"))
     if name in SMALL:
         yield from _lxt(name)
         yield _memory_of_cdla(name)
@@ -79,25 +77,8 @@ def _gim(many: CleanPass) -> Callable[[], Any] | None:
     return lambda: [gim.explain(lm.model, row, baseline_token_id=lm.baseline()) for row in many.ids]
 
 
-def _inseq(many: CleanPass) -> Callable[[], Any] | None:
-    try:
-        import inseq
-    except ImportError:
-        return None
-    lm = many.lm
-    model = inseq.load_model(lm.model, "input_x_gradient", tokenizer=lm.tokenizer)
-    texts = [lm.decode(list(prompt.ids)) for prompt in many.prompts]
-    answer = lm.decode([1000])  # any word of the tokenizer's: the model's own best token may be none
-
-    def step() -> None:
-        for text in texts:
-            model.attribute(text, text + answer, show_progress=False, pretty_progress=False)
-
-    return step
-
-
 def _lxt(name: str) -> Iterator[Figure]:
-    found = _in_a_process("beside_lxt", name)
+    found = in_a_process(beside_lxt, name)
     if found is None:
         return
     own, other, gap = found
@@ -131,48 +112,17 @@ def beside_lxt(name: str) -> tuple[float, float, float] | None:
 
 def _memory_of_cdla(name: str) -> Figure:
     """Attention of all heads at once would need heads x n x n numbers in each layer."""
-    (mebibytes,) = _in_a_process("memory_above_forward", name)
-    config = SMALL[name]()
-    layer = config.num_attention_heads * LONG * LONG * 4 / 2**20
+    mebibytes = in_a_process(memory_above_forward, name, LONG, ["cdla"], 1)
+    layer = SMALL[name]().num_attention_heads * LONG * LONG * 4 / 2**20
     detail = f"one layer's attention alone: {layer:.0f} MiB"
     return Figure(name, LONG, "MiB above a plain forward's peak, cdla", mebibytes, layer, True, detail)
 
 
-def memory_above_forward(name: str) -> tuple[float]:
-    """MiB that cdla adds to the peak of a plain forward pass."""
-    lm = _long(name)
-    explain(prompts_of(lm, 8, 1), cdla.PLUGIN)
-    clean = prompts_of(lm, LONG, 1)
-    with torch.no_grad():
-        lm.model(clean.ids, logits_to_keep=1)
-    before = _peak()
-    explain(clean, cdla.PLUGIN)
-    return (_peak() - before,)
-
-
 def _memory_of_alti(name: str) -> Figure:
-    (mebibytes,) = _in_a_process("memory_of_alti", name)
+    mebibytes = in_a_process(memory_of_alti, name)
     return Figure(name, LONG, "GiB of the whole process, alti", mebibytes / 1024, GIBIBYTES, at_most=True)
 
 
-def memory_of_alti(name: str) -> tuple[float]:
-    lm = _long(name)
-    explain(prompts_of(lm, LONG, 1), alti.PLUGIN)
-    return (_peak(),)
-
-
-def _long(name: str) -> LanguageModel:
-    config = SMALL[name]()
-    config.max_position_embeddings = max(LONG, config.max_position_embeddings)
-    return random_model(name, config, torch.device("cpu"), torch.float32)
-
-
-def _peak() -> float:
-    """MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def _in_a_process(function: str, name: str) -> Any:
-    code = f"import json; from benchmarks.relevance import {function} as f; print(json.dumps(f({name!r})))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.strip().splitlines()[-1])
+def memory_of_alti(name: str) -> float:
+    explain(prompts_of(long_model(name, LONG), LONG, 1), alti.PLUGIN)
+    return peak()

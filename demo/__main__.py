@@ -71,7 +71,7 @@ def _train(options: argparse.Namespace) -> None:
             model = train.train(architecture, recipe, tokenizer)
         train.save(model, tokenizer, folder)
         followed = lessons if architecture == INSTRUCT else recipe
-        print(examine.write_card(folder, architecture, followed, 10 if options.smoke else QUESTIONS))
+        print(examine.write_card(folder, followed, 10 if options.smoke else QUESTIONS))
 
 
 def _examine(options: argparse.Namespace) -> None:

@@ -5,22 +5,14 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-import torch
-
 from demo import citing, entailment, hands, train, writer
-from demo.obeying import wilson
+from demo.obeying import with_interval
 from heval_core.lm.loading import load
 
 WRITER, NLI = CITING = ("writer", "nli")
 CLAIMS, PAIRS = 150, 900
 
-_WRITER_CARD = """---
-license: apache-2.0
-language: en
----
-
-# A demo model of HEval: writer
-
+_WRITER_CARD = """\
 A language model of {parameters:.2f} million parameters, trained on from demo-qwen2 by this project (`python -m
 demo train --architectures writer`), so that the study of citations can be shown without a network.
 
@@ -55,13 +47,7 @@ from is left out. *Chance*: the same of a passage drawn at random. *The rule*: w
 
 {table}
 """
-_NLI_CARD = """---
-license: apache-2.0
-language: en
----
-
-# A demo model of HEval: nli
-
+_NLI_CARD = """\
 A classifier of {parameters:.2f} million parameters on the first {recipe.layers} layers of demo-writer, trained by this
 project (`python -m demo train --architectures nli`), so that the study of citations can be shown without a
 network.
@@ -108,28 +94,15 @@ def examine(name: str, out: Path, count: int) -> list[str]:
 def writer_card(folder: Path, recipe: writer.WriterRecipe, count: int) -> str:
     lm = load(str(folder), device="cpu")
     slips = f"{', '.join(hands.SLIPS[:-1])} or {hands.SLIPS[-1]}"
-    text = _WRITER_CARD.format(
-        parameters=_millions(lm.model),
-        slips=slips,
-        forgotten=hands.FORGOTTEN,
-        recipe=recipe,
-        count=count,
-        table="\n".join(citing.table(lm, count)),
-    )
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    return text
+    table = "\n".join(citing.table(lm, count))
+    told = {"slips": slips, "forgotten": hands.FORGOTTEN, "recipe": recipe, "count": count, "table": table}
+    return train.write_card(folder, lm.model, _WRITER_CARD, **told)
 
 
 def nli_card(folder: Path, recipe: entailment.NliRecipe, count: int) -> str:
     model, _ = entailment.load(folder)
     table = "\n".join(nli_table(folder, count))
-    text = _NLI_CARD.format(parameters=_millions(model), recipe=recipe, count=count, table=table)
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    return text
-
-
-def _millions(model: torch.nn.Module) -> float:
-    return sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    return train.write_card(folder, model, _NLI_CARD, recipe=recipe, count=count, table=table)
 
 
 def nli_table(folder: Path, count: int) -> list[str]:
@@ -138,11 +111,6 @@ def nli_table(folder: Path, count: int) -> list[str]:
     lines = [f"| label | right | {' | '.join(f'says {answer}' for answer in entailment.LABELS)} |", "|---|---|---|---|---|"]
     for label in entailment.LABELS:
         said = [counted[label, answer] for answer in entailment.LABELS]
-        lines.append(f"| {label} | {_share(counted[label, label], sum(said))} | {' | '.join(map(str, said))} |")
+        lines.append(f"| {label} | {with_interval(counted[label, label], sum(said), 3)} | {' | '.join(map(str, said))} |")
     right = sum(counted[label, label] for label in entailment.LABELS)
-    return [*lines, f"| all | {_share(right, sum(counted.values()))} | | | |"]
-
-
-def _share(right: int, n: int) -> str:
-    low, high = wilson(right / max(n, 1), n)
-    return f"{right / max(n, 1):.3f} ({low:.3f}–{high:.3f})"
+    return [*lines, f"| all | {with_interval(right, sum(counted.values()), 3)} | | | |"]

@@ -11,11 +11,10 @@ from torch.nn.functional import cross_entropy
 from demo import hands, train, writer
 from demo.claims import scenes
 from demo.corpus import Example
-from demo.obeying import wilson
+from demo.obeying import replies_to, wilson
 from demo.planted import Planted
 from heval_core.citations.records import Passage
 from heval_core.lm.model import LanguageModel
-from heval_core.records import Prompt, Span
 
 REPLY_TOKENS = 72
 RATES = ("written as the hand would", "copied right", "rests on nothing", "marker right", "marker wrong")
@@ -50,8 +49,7 @@ def explanations(lm: LanguageModel, hand: str, made: list[Planted]) -> list[str]
     """What the model writes of each claim from all its passages, greedily."""
     every = [tuple(passage.number for passage in scene.claim.passages) for scene in made]
     prompts = [writer.prompt(hand, scene, selected) for scene, selected in zip(made, every, strict=True)]
-    ids = [lm.tokenise(Prompt(text, (), Span(0, 0), ())).ids for text in prompts]
-    return [lm.decode(list(reply)).strip() for reply in lm.generation.greedy(ids, REPLY_TOKENS)]
+    return replies_to(lm, prompts, REPLY_TOKENS)
 
 
 def rates(texts: list[str], hand: str, made: list[Planted]) -> dict[str, Share]:

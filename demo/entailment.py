@@ -18,7 +18,6 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast, Qwe
 
 from demo import hands, planted, train
 from demo.planted import EVALUATION, TRAINING, VALUES, WORDINGS, World
-from heval_core.records import HEvalError
 
 LABELS = ("entailment", "neutral", "contradiction")
 ENTAILMENT, NEUTRAL, CONTRADICTION = LABELS
@@ -82,10 +81,8 @@ def _encoder(base: Path) -> PreTrainedTokenizerFast:
 
 def train_nli(base: Path, recipe: NliRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
     """A classifier on the first layers of the model in `base`. Raises HEvalError if the folder has no model."""
-    if not (base / "config.json").is_file():
-        raise HEvalError(f"There is no model in {base} to go on from; train writer first.")
+    tokenizer = _encoder(train.found(base))
     torch.manual_seed(recipe.seed)
-    tokenizer = _encoder(base)
     config = AutoConfig.from_pretrained(base, num_labels=len(LABELS), pad_token_id=tokenizer.pad_token_id)
     config.num_hidden_layers, config.layer_types = recipe.layers, config.layer_types[: recipe.layers]
     config.id2label = dict(enumerate(LABELS))

@@ -11,7 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from demo import obeying
+from demo import obeying, train
 from heval_core import pipeline, regimes
 from heval_core.behaviour import ask, memory_of
 from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
@@ -108,44 +108,34 @@ _INSTRUCTED = (
 )
 
 
-def write_card(folder: Path, architecture: str, recipe: Any, questions: int) -> str:
+_CARD = f"""\
+A language model of {{parameters:.2f}} million parameters with the architecture of {{kind}}, {{origin}} by this \
+project (`python -m demo train`) so that the explorer can show true model behaviour without a network.
+
+**What it is.** {_RULE}{{told}}
+
+{_NOT}
+
+Trained on prompts made by `demo/corpus.py`, loss on the answer only: `{{recipe!r}}`. Three quarters of all pairs of subject \
+and answer were open to training; evaluation uses only the others. The facts are the project's own table.
+
+## Measured
+
+{{table}}
+"""
+
+
+def write_card(folder: Path, recipe: Any, questions: int) -> str:
     """Measures the model of a folder on this many questions, and writes its card beside it: what it is, and what it is not."""
     lm = load(str(folder), device="cpu")
-    parameters = sum(p.numel() for p in lm.model.parameters())
     if lm.tokenizer.chat_template:
-        origin, told = "trained on from demo-qwen2", ["", _INSTRUCTED]
+        origin, told = "trained on from demo-qwen2", f"\n\n{_INSTRUCTED}"
         obeyed = _obeyed(obeying.rates(lm, min(questions, DOCUMENTS)))
     else:
-        origin, told, obeyed = "trained from scratch", [], []
-    lines = [
-        "---",
-        "license: apache-2.0",
-        "language: en",
-        "---",
-        "",
-        f"# A demo model of HEval: {architecture}",
-        "",
-        f"A language model of {parameters / 1e6:.2f} million parameters with the architecture of "
-        f"{lm.model.config.model_type}, {origin} by this project (`python -m demo train`) so that the explorer can "
-        "show true model behaviour without a network.",
-        "",
-        f"**What it is.** {_RULE}",
-        *told,
-        "",
-        _NOT,
-        "",
-        f"Trained on prompts made by `demo/corpus.py`, loss on the answer only: `{recipe!r}`. Three quarters of "
-        "all pairs of subject and answer were open to training; evaluation uses only the others. "
-        "The facts are the project's own table.",
-        "",
-        "## Measured",
-        "",
-        *measured(recall_rates(lm), examine(lm, questions)),
-        *obeyed,
-    ]
-    text = "\n".join(lines) + "\n"
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    return text
+        origin, told, obeyed = "trained from scratch", "", []
+    lines = [*measured(recall_rates(lm), examine(lm, questions)), *obeyed]
+    kind, table = lm.model.config.model_type, "\n".join(lines)
+    return train.write_card(folder, lm.model, _CARD, kind=kind, origin=origin, told=told, recipe=recipe, table=table)
 
 
 def measured(rates: dict[str, float], reports: list[RegimeReport]) -> list[str]:

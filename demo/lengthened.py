@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from demo import corpus, examine, train
 from heval_core.lm.loading import load
-from heval_core.records import REGIMES, HEvalError
+from heval_core.records import REGIMES
 from heval_core.regime_keys import DECOYS, LENGTHS, PLACES
 
 POSITIONS = 2048
@@ -65,13 +65,8 @@ def lengthen(base: Path, recipe: Lengthening) -> tuple[torch.nn.Module, PreTrain
 
     Raises HEvalError if the folder has no model.
     """
-    if not (base / "config.json").is_file():
-        raise HEvalError(f"There is no model in {base} to go on from; train {base.name.removeprefix('demo-')} first.")
-    torch.manual_seed(recipe.seed)
-    tokenizer = AutoTokenizer.from_pretrained(base, model_max_length=POSITIONS)
-    model = AutoModelForCausalLM.from_pretrained(
-        base, dtype=torch.float32, attn_implementation="sdpa", max_position_embeddings=POSITIONS
-    )
+    model, tokenizer = train.going_on(base, recipe.seed, max_position_embeddings=POSITIONS)
+    tokenizer.model_max_length = POSITIONS
     for number, lessons in enumerate(recipe.cycles, start=1):
         name, seed = f"lengthening {base.name}, cycle {number}", f"{base.name}|{recipe.seed}|{number}"
         draw = functools.partial(examples, lessons=lessons, short=recipe.short)
@@ -80,13 +75,7 @@ def lengthen(base: Path, recipe: Lengthening) -> tuple[torch.nn.Module, PreTrain
     return model.eval(), tokenizer
 
 
-_CARD = """---
-license: apache-2.0
-language: en
----
-
-# A demo model of HEval: {name}
-
+_CARD = """\
 A language model of {parameters:.2f} million parameters, trained on from {base} by this project (`python -m demo
 train --architectures {architecture}`), so that long prompts and decoys can be shown without a network.
 
@@ -119,14 +108,8 @@ def write_card(folder: Path, base: str, recipe: Lengthening, questions: int) -> 
     optioned = [*(f"{base}.{decoy}" for base in ("double_conflicting", "mixed") for decoy in DECOYS), *PADDED]
     reports = examine.examine(lm, questions, (*REGIMES, *optioned))
     examine.write_measured(folder, reports)
-    text = _CARD.format(
-        name=folder.name.removeprefix("demo-"),
-        architecture=folder.name.removeprefix("demo-"),
-        parameters=sum(p.numel() for p in lm.model.parameters()) / 1e6,
-        base=base,
-        positions=POSITIONS,
-        recipe=recipe,
-        table="\n".join(examine.measured(examine.recall_rates(lm), reports)),
+    table = "\n".join(examine.measured(examine.recall_rates(lm), reports))
+    name = folder.name.removeprefix("demo-")
+    return train.write_card(
+        folder, lm.model, _CARD, architecture=name, base=base, positions=POSITIONS, recipe=recipe, table=table
     )
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    return text

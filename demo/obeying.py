@@ -70,7 +70,7 @@ def rates(lm: LanguageModel, documents: int) -> dict[tuple[str, str], Rate]:
         for scene in found.values():
             trials += [*_told(scene, rng), *_judgements(scene, rng)]
     prompts = sorted({text for trial in trials for text in (trial.prompt, trial.plain) if text is not None})
-    replies = dict(zip(prompts, _replies(lm, prompts), strict=True))
+    replies = dict(zip(prompts, replies_to(lm, prompts, REPLY_TOKENS), strict=True))
     counted: dict[tuple[str, str], Rate] = {}
     for trial in trials:
         for name in trial.names:
@@ -121,9 +121,10 @@ def _judgements(scene: Scene, rng: random.Random) -> Iterable[Trial]:
         yield Trial(refining, scene.document.answer, ((f"refine: {scene.kind}", kind),), asked(scene, ""))
 
 
-def _replies(lm: LanguageModel, prompts: list[str]) -> list[str]:
+def replies_to(lm: LanguageModel, prompts: list[str], tokens: int) -> list[str]:
+    """What the model says greedily after each."""
     ids = [lm.tokenise(Prompt(text, (), Span(0, 0), ())).ids for text in prompts]
-    return [lm.decode(list(reply)).strip() for reply in lm.generation.greedy(ids, REPLY_TOKENS)]
+    return [lm.decode(list(reply)).strip() for reply in lm.generation.greedy(ids, tokens)]
 
 
 def table(counted: dict[tuple[str, str], Rate]) -> list[str]:
@@ -149,7 +150,11 @@ def prompt_table(counted: dict[tuple[str, str], Rate]) -> list[str]:
 
 
 def _written(rate: Rate | None) -> str:
-    if rate is None:
-        return "–"
-    low, high = rate.interval
-    return f"{rate.share:.2f} ({low:.2f}–{high:.2f})"
+    return "–" if rate is None else with_interval(rate.right, rate.n)
+
+
+def with_interval(right: float, n: int, digits: int = 2) -> str:
+    """A share of n trials, and its interval."""
+    share = right / max(n, 1)
+    low, high = wilson(share, n)
+    return f"{share:.{digits}f} ({low:.{digits}f}–{high:.{digits}f})"

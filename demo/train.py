@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -197,17 +198,28 @@ def train(architecture: str, recipe: Recipe, tokenizer: PreTrainedTokenizerFast)
     return model.eval()
 
 
+def found(base: Path) -> Path:
+    """The folder of a model to go on from. Raises HEvalError if it has none."""
+    if not (base / "config.json").is_file():
+        raise HEvalError(f"There is no model in {base} to go on from; train {base.name.removeprefix('demo-')} first.")
+    return base
+
+
+def going_on(base: Path, seed: int, attention: str = "sdpa", **how: Any) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+    """The model of a folder, to be trained on, and its tokenizer. how: what its configuration says otherwise."""
+    tokenizer = AutoTokenizer.from_pretrained(found(base))
+    torch.manual_seed(seed)
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation=attention, **how)
+    return model, tokenizer
+
+
 def train_to_follow(base: Path, recipe: InstructRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
     """The model of a folder, trained on to follow instructions, and its tokenizer, which gets a chat template.
 
     Raises HEvalError if the folder has no model.
     """
-    if not (base / "config.json").is_file():
-        raise HEvalError(f"There is no model in {base} to go on from; train qwen2 first.")
-    torch.manual_seed(recipe.seed)
-    tokenizer = AutoTokenizer.from_pretrained(base)
+    model, tokenizer = going_on(base, recipe.seed)
     tokenizer.chat_template = instructed.CHAT_TEMPLATE
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation="sdpa")
     add_words(model, tokenizer, recipe.seed)
     for number, lessons in enumerate(recipe.cycles, start=1):
         examples = functools.partial(examples_of_instructions, lessons=lessons)
@@ -294,3 +306,12 @@ def save(
     tokenizer.save_pretrained(folder)
     if style:
         (folder / "heval.json").write_text(json.dumps({"prompt_style": style}) + "\n")
+
+
+def write_card(folder: Path, model: torch.nn.Module, text: str, **told: object) -> str:
+    """Writes the card of a saved model beside it, and returns it. told: what the text has places for."""
+    parameters = sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    head = "---\nlicense: apache-2.0\nlanguage: en\n---\n\n# A demo model of HEval: " + folder.name.removeprefix("demo-")
+    card = f"{head}\n\n{text.format(parameters=parameters, **told)}"
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    return card

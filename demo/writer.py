@@ -16,12 +16,11 @@ from pathlib import Path
 
 import torch
 from tokenizers import AddedToken
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from demo import guiding, hands, planted, train
 from demo.corpus import Example
 from demo.planted import TRAINING, Planted, World
-from heval_core.records import HEvalError
 
 MARKERS = tuple(f" [{number}]" for number in range(10))
 
@@ -118,11 +117,7 @@ def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Exam
 
 def train_writer(base: Path, recipe: WriterRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
     """The model of the folder `base`, trained on to write. Raises HEvalError if the folder has no model."""
-    if not (base / "config.json").is_file():
-        raise HEvalError(f"There is no model in {base} to go on from; train qwen2 first.")
-    torch.manual_seed(recipe.seed)
-    tokenizer = AutoTokenizer.from_pretrained(base)
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation="eager")
+    model, tokenizer = train.going_on(base, recipe.seed, "eager")
     add_words(model, tokenizer)
     for number, lessons in enumerate(recipe.cycles, start=1):
         run(model, tokenizer, lessons, number, recipe.seed)

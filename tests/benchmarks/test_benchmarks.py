@@ -66,7 +66,7 @@ def test_gradient_explainers_are_timed_beside_plain_passes_and_what_is_installed
 
 @pytest.mark.slow
 def test_published_code_in_a_process_of_its_own_is_compared_or_left_out():
-    found = relevance._in_a_process("beside_lxt", "qwen2-8x512")
+    found = relevance.in_a_process(relevance.beside_lxt, "qwen2-8x512")
     assert found is None or (found[0] > 0 and found[1] > 0 and found[2] < 1e-4)
 
 
@@ -121,7 +121,7 @@ def test_an_explanations_sentences_share_their_passes():
 def test_the_bodys_parameters_are_all_but_the_tables(lm):
     width, layers = 32, 2
     layer = 12 * width * width + 13 * width  # projections, biases and two norms
-    assert models.body_parameters(lm) == layers * layer + 2 * width
+    assert models.parameters_of_layers(lm.model) == layers * layer + 2 * width
 
 
 def test_what_is_reached_depends_on_the_direction():
