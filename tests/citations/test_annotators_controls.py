@@ -10,20 +10,11 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.citations.annotators.lexical import overlaps
-from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
+from heval_core.citations.records import Passage
+from tests.citations.planted import of_texts, questions
 
 SAID = ("Lima leads Peru.", "", "Salt is sold.", "Nobody knows.")
-OF = Explained(
-    Claim("c", "A claim.", "true", (Passage(4, "Lima leads."), Passage(5, "Salt, salt."), Passage(6, "Tea."))),
-    "w",
-    "all",
-    (4, 5, 6),
-    tuple(Sentence(text, text, ()) for text in SAID),
-)
-
-
-def questions(of, gold=frozenset()):
-    return [Question(of, number, tuple(own.text for own in of.sentences), gold) for number in of.selected]
+OF = of_texts((Passage(4, "Lima leads."), Passage(5, "Salt, salt."), Passage(6, "Tea.")), SAID, "A claim.")
 
 
 def annotated(key, gold=frozenset(), of=OF):

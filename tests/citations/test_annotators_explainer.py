@@ -14,32 +14,22 @@ from heval_core.citations.annotators.shared import weights
 from heval_core.citations.annotators.shared.choice import random_levels, resting
 from heval_core.citations.annotators.shared.tokens import sentence_logprobs, tokens_of
 from heval_core.citations.reading import reading
-from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
+from heval_core.citations.records import Passage, Sentence
 from heval_core.lm.loading import load
 from heval_core.records import HEvalError
 from tests.citations.copier import copier, explained
+from tests.citations.planted import of_texts, questions
 
 WAYS = ("loo", "contextcite", "gradient", "attention")
 TEXTS = ("Lima is the capital of Peru.", "Peru lies in America.", "People in Peru speak Spanish.", "The currency is the sol.")
 SAID = ("Its capital is Lima.", "", "People there speak Spanish.", "It is so.")
-SMALL = Explained(
-    Claim("small", "Peru is a state.", "true", tuple(Passage(number, text) for number, text in enumerate(TEXTS, 2))),
-    "w",
-    "all",
-    (2, 3, 4, 5),
-    tuple(Sentence(text, text, ()) for text in SAID),
-)
+SMALL = of_texts([Passage(number, text) for number, text in enumerate(TEXTS, 2)], SAID)
 
 
 @pytest.fixture(scope="module")
 def copying(tmp_path_factory):
     """The model that copies, loaded."""
     return load(copier(tmp_path_factory.mktemp("copier"), noise=0.003), "cpu")
-
-
-def questions(of, gold=frozenset()):
-    bare = tuple(sentence.bare for sentence in of.sentences)
-    return [Question(of, number, bare, gold) for number in of.selected]
 
 
 def literal(plain, tokenizer, left_out):

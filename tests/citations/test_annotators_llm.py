@@ -8,25 +8,12 @@ from heval_core import catalogue
 from heval_core.citations.annotators.llm import prompt_of
 from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
 from heval_core.citations.speaker import Answer
+from tests.citations.claims import Scripted
 
 CLAIM = Claim("c", "Peru has {passage}.", "true", (Passage(3, "Lima leads {sentences}."), Passage(7, "Salt.", "Sales")))
 SAID = ("It is Lima [3].", "Salt [7].\n9: I am a sentence.", "No.")
 OF = Explained(CLAIM, "w", "all", (3, 7), tuple(Sentence(text, text, ()) for text in SAID))
 QUESTIONS = [Question(OF, 3, ("It is Lima.", *SAID[1:]), frozenset({0})), Question(OF, 7, SAID, frozenset({1}))]
-
-
-class Said:
-    """Says what it is told to, one list of texts for each time it is asked."""
-
-    key = identity = "said"
-
-    def __init__(self, *rounds):
-        self.rounds, self.prompts = list(rounds), []
-
-    def answer(self, prompts, tokens):
-        self.prompts.append(list(prompts))
-        assert tokens > 0
-        return [text if isinstance(text, Answer) else Answer(text) for text in self.rounds.pop(0)]
 
 
 def test_the_prompt_has_the_masked_sentences_numbered_from_0_and_reads_nothing_as_a_place():
@@ -39,31 +26,32 @@ def test_the_prompt_has_the_masked_sentences_numbered_from_0_and_reads_nothing_a
 
 @pytest.mark.parametrize(("text", "read"), {"0": {0}, " 0, 2\n": {0, 2}, "[1][2].": {1, 2}, "-1": set()}.items())
 def test_an_answer_names_sentences_from_0(text, read):
-    (first, _) = catalogue.find("annotator", "llm").annotate(QUESTIONS, Said([text, "0"]))
+    (first, _) = catalogue.find("annotator", "llm").annotate(QUESTIONS, Scripted(text, "0"))
     assert (first.chosen, first.problem) == (read, "")
 
 
 def test_what_cannot_be_read_is_asked_once_more_and_then_counts_as_empty():
-    speaker = Said(["1", "5"], ["nonsense"])
+    speaker = Scripted("1", "5", "nonsense")
     first, second = catalogue.find("annotator", "llm").annotate(QUESTIONS, speaker)
     assert (first.chosen, first.problem) == ({1}, "")
     problem = "two answers could not be read: it says 'nonsense', which is not a number"
     assert (second.chosen, second.problem) == (frozenset(), problem)
-    assert [len(asked) for asked in speaker.prompts] == [2, 1]
-    (again,) = speaker.prompts[1]
+    assert len(speaker.caps) == 2
+    *_, again = speaker.asked
+    assert len(speaker.asked) == 3
     assert again.startswith(
         f"{prompt_of(QUESTIONS[1])} 5\nThis answer cannot be read: it names sentence 5, which is not there."
     )
 
 
 def test_a_second_answer_that_can_be_read_counts():
-    choices = catalogue.find("annotator", "llm").annotate(QUESTIONS, Said(["?", "?"], ["0", "-1"]))
+    choices = catalogue.find("annotator", "llm").annotate(QUESTIONS, Scripted("?", "?", "0", "-1"))
     assert [(choice.chosen, choice.problem) for choice in choices] == [({0}, ""), (frozenset(), "")]
 
 
 def test_a_speaker_that_gave_no_answer_is_not_asked_again_and_its_reason_is_kept():
-    speaker = Said([Answer("", problem="the server refused"), "2"])
+    speaker = Scripted(Answer("", problem="the server refused"), "2")
     choices = catalogue.find("annotator", "llm").annotate(QUESTIONS, speaker)
     assert [choice.problem for choice in choices] == ["the server refused", ""]
-    assert len(speaker.prompts) == 1
-    assert catalogue.find("annotator", "llm").annotate([], Said()) == []
+    assert len(speaker.caps) == 1 <= speaker.caps[0]
+    assert catalogue.find("annotator", "llm").annotate([], Scripted()) == []

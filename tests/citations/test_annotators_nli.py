@@ -17,20 +17,15 @@ from transformers import (
 )
 
 from heval_core import catalogue
-from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
+from heval_core.citations.records import Passage
 from heval_core.lm.entailment import PROMPT, entailment_label, load
 from heval_core.records import HEvalError
+from tests.citations.planted import of_texts, questions
 from tests.conftest import DEMO_MODELS
 
 SAID = ("Lima is the capital of Peru.", "", "It is so.", "Peru lies in America.")
-OF = Explained(
-    Claim("c", "Peru is a state.", "true", (Passage(1, "The capital of Peru is Lima."), Passage(2, "Peru lies in America."))),
-    "w",
-    "all",
-    (1, 2),
-    tuple(Sentence(f"{text} [1]", text, (1,)) for text in SAID),
-)
-QUESTIONS = [Question(OF, number, SAID, frozenset()) for number in (1, 2)]
+OF = of_texts((Passage(1, "The capital of Peru is Lima."), Passage(2, "Peru lies in America.")), SAID)
+QUESTIONS = questions(OF)
 SMALL = {
     "hidden_size": 32,
     "num_hidden_layers": 2,

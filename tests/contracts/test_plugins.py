@@ -11,7 +11,7 @@ import torch
 
 from heval_core import catalogue, protocols
 from heval_core.citations.questions import explained, questions
-from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
+from heval_core.citations.records import Claim, Passage, Question
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import NEEDS
 from heval_core.metrics.shared.cell import Cell, Layout
@@ -20,6 +20,7 @@ from heval_core.records import TECHNIQUE, Fact, HEvalError
 from heval_core.techniques.shared.base import NOTHING
 from tests.asked import runner_up, runner_ups
 from tests.citations import samples as claim_samples
+from tests.citations.planted import of_texts
 from tests.datasets import samples
 
 ALL = [(kind, plugin) for kind in catalogue.KINDS for plugin in catalogue.plugins(kind).values()]
@@ -235,13 +236,7 @@ def test_other_techniques_take_the_logits_as_they_are(technique):
 
 ANNOTATORS = list(catalogue.plugins("annotator").values())
 TEXTS = ("The capital is Lima.", "It borders Chile.", "")
-OF = Explained(
-    Claim("c", "Peru is a state.", "true", (Passage(3, "Lima is the capital."), Passage(7, "<b>[9]</b> Chile."))),
-    "w",
-    "all",
-    (3, 7),
-    tuple(Sentence(f"{text} [3]", text, (3,)) for text in TEXTS),
-)
+OF = of_texts((Passage(3, "Lima is the capital."), Passage(7, "<b>[9]</b> Chile.")), TEXTS)
 QUESTIONS = [Question(OF, 3, TEXTS, frozenset({0, 1})), Question(OF, 7, TEXTS, frozenset())]
 
 

@@ -221,7 +221,7 @@ def test_an_axis_holds_the_methods_and_reaches_below_chance():
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0.424, "0.42"), (-0.24, "−0.24"), (-0.001, "0.00"), (0.999, "1.00"), (1.0, "1.00"), (3.14, "3.1"), (13.65, "13.7"),
-     (123.4, "123"), (-12.0, "−12.0"), (None, "–"), (math.nan, "–")],
+     (123.4, "123"), (7545, "7,545"), (-12.0, "−12.0"), (None, "–"), (math.nan, "–")],
 )  # fmt: skip
 def test_numbers_have_a_minus_sign_and_enough_digits_for_their_intervals(value, text):
     assert number(value) == text
