@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from demo import wordings
-from demo.corpus import Example
+from demo.corpus import Example, attributed
 from heval_core import prompts, source_trust
 from heval_core.datasets._countries import QUESTIONS, RELATIONS, answers, countries
 from heval_core.datasets._profiles import sentences
@@ -21,7 +21,7 @@ from heval_core.datasets.country_profiles import profile
 from heval_core.datasets.world_capital import statement
 from heval_core.prompts import TEMPLATE, mentions
 from heval_core.records import Document, Passage
-from heval_core.source_trust import attribute, in_training
+from heval_core.source_trust import in_training
 from heval_core.techniques.shared import instructions
 
 CHAT_TEMPLATE = (
@@ -97,16 +97,14 @@ def _passage(row: Row, relation: str, answer: str, kept: float, rng: random.Rand
     return Passage(row["country"], answer, " ".join(chosen))
 
 
-def _document(passage: Passage, rng: random.Random) -> Document:
-    return attribute(Document(passage.subject, passage.answer, passage.text, ""), rng.random() < 0.5, rng)
-
-
 def _off_topic(row: Row, relation: str, kept: float, admit: Callable[[str, str], bool], rng: random.Random) -> Document:
     """A document about something else: another relation of another state, or no state at all."""
     if rng.random() < 0.3:
         thing, place, number = rng.choice(_THINGS), _invented(rng), str(rng.randrange(2, 1990))
         text = rng.choice(_EVERYDAY).format(thing=thing, place=place, number=number)
-        return _document(Passage(thing, rng.choice([a for a in (thing, place, number) if mentions(a, text)]), text), rng)
+        return attributed(
+            Passage(thing, rng.choice([a for a in (thing, place, number) if mentions(a, text)]), text), rng.random() < 0.5, rng
+        )
     other = next(one for one in rng.sample(countries(), 195) if one["country"] != row["country"])
     about = rng.choice([one for one in RELATIONS if one != relation and other[one] != other[relation]])
     every = sentences(other, about, other[about])
@@ -114,7 +112,7 @@ def _off_topic(row: Row, relation: str, kept: float, admit: Callable[[str, str],
     chosen = [s for s in usable if mentions(other[about], s) or rng.random() < max(kept, 0.2)]
     if not any(mentions(other[about], s) for s in chosen):
         chosen = [f"The {about} of {other['country']} is {other[about]}."]
-    return _document(Passage(other["country"], other[about], " ".join(chosen)), rng)
+    return attributed(Passage(other["country"], other[about], " ".join(chosen)), rng.random() < 0.5, rng)
 
 
 _THINGS = (
@@ -159,7 +157,7 @@ def scenes(kept: float, rng: random.Random, admit: Callable[[str, str], bool] = 
         answer = memory if gold or not false else rng.choice(false)
         related = "gold" if gold else related
     question = QUESTIONS[relation]
-    document = _document(_passage(row, relation, answer, kept, rng), rng)
+    document = attributed(_passage(row, relation, answer, kept, rng), rng.random() < 0.5, rng)
     found = {related: Scene(document, relation, question.format(x=row["country"]), memory, related)}
     for kind in APART:
         other = _other(document.text, answer, relation, admit, rng)

@@ -1,6 +1,8 @@
-"""Prompts as tests ask them, and the usual target: the likeliest token against the runner-up."""
+"""Prompts as tests ask them; the usual target, the likeliest token against the runner-up; and what a model literally says."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
@@ -26,3 +28,11 @@ def runner_up(clean: CleanPass, row: int = 0) -> Target:
 def runner_ups(clean: CleanPass) -> list[Target]:
     """Of each prompt of the pass."""
     return [runner_up(clean, row) for row in range(clean.size)]
+
+
+def greedily(lm: LanguageModel, ids: Sequence[int], tokens: int) -> tuple[int, ...]:
+    """What the model says after a prompt: one token after the other, each by a whole pass, without a cache and padding."""
+    out: list[int] = []
+    while len(out) < tokens and not (out and out[-1] in lm.generation.end_ids):
+        out.append(int(lm.forward.logits(lm.ids((*ids, *out)))[0].argmax()))
+    return tuple(out)

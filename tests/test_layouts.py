@@ -1,4 +1,4 @@
-"""Layouts of prompts, and answers that stand inside a sentence."""
+"""Prompts with their character spans, their layouts, and answers that stand inside a sentence."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import dataclasses
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heval_core import pipeline
 from heval_core.answers import group_within
@@ -15,11 +17,37 @@ from heval_core.explainers.shared.ablated import ablation_scores
 from heval_core.lm.chat import in_chat
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompts import AUTO, LAYOUTS, TEMPLATE, assemble, instructed, is_chat, layout_of, memory_prompt, spelled
-from heval_core.records import HEvalError, Target
+from heval_core.records import HEvalError, Span, Target
 from precompute.cli import main
 from tests.lm.test_chat import CHATML, words
 
 DOCUMENT, QUESTION, CLOZE = "The capital of Kenya is Lisbon.", "What is the capital of Kenya?", "The capital of Kenya is"
+
+
+@given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=2), st.text(min_size=1).filter(str.strip))
+def test_document_spans_give_back_the_documents(texts, question):
+    prompt = assemble(tuple(texts), (None,) * len(texts), question)
+    assert [prompt.text[s.start : s.end] for s in prompt.documents] == texts
+    assert prompt.text[prompt.question.start : prompt.question.end] == question
+
+
+def test_a_template_may_put_the_question_first():
+    prompt = assemble(("One.",), ("One",), "Why?", "{question}\n{documents}\nAnswer:")
+    assert prompt.text == "Why?\nOne.\nAnswer:"
+    assert prompt.answers == ((Span(5, 8),),)
+
+
+@pytest.mark.parametrize("template", ["{documents} A:", "{documents}{documents}{question}", "no fields"])
+def test_a_template_without_its_fields_is_refused(template):
+    with pytest.raises(HEvalError, match="needs the fields"):
+        assemble(("One.",), (None,), "Why?", template)
+
+
+def test_empty_parts_are_refused_by_name():
+    with pytest.raises(HEvalError, match="question is empty"):
+        assemble(("One.",), (None,), " ")
+    with pytest.raises(HEvalError, match="Document 2 is empty"):
+        assemble(("One.", "\n"), (None, None), "Why?")
 
 
 def test_a_layout_has_a_form_for_questions_and_one_for_clozes():
@@ -28,6 +56,8 @@ def test_a_layout_has_a_form_for_questions_and_one_for_clozes():
         return prompt.text[prompt.documents[0].start :]
 
     assert end("plain", QUESTION) == f"{DOCUMENT} Q: {QUESTION} A:"
+    assert assemble(("One.", "Two."), (None, None), "Why?").text == "One. Two. Q: Why? A:"
+    assert memory_prompt("Why?").text == "Q: Why? A:"
     assert end("cloze", CLOZE) == f"{DOCUMENT} {CLOZE}" == end("examples", CLOZE)
     assert end("examples", QUESTION) == f"{DOCUMENT}\nQuestion: {QUESTION}\nAnswer:" == end(AUTO, QUESTION)
     assert end("chat: So it is", QUESTION) == f"{DOCUMENT}\n\n{QUESTION}" == end("begun", QUESTION)

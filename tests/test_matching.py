@@ -24,6 +24,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui.verdicts import matching_sentence
 from precompute.cli import main
 from precompute.questions import load_questions
+from tests.asked import greedily
 from tests.pages.opening import open_page
 from tests.planted import noise, plant, published
 
@@ -81,13 +82,7 @@ def prepared_of(lm, count=12, regime="conflicting"):
 
 
 def literally(lm, prompt):
-    """One token after the other, each by a whole pass."""
-    out: list[int] = []
-    for _ in range(TEXT_TOKENS):
-        out.append(int(lm.forward.logits(lm.ids((*prompt.ids, *out)))[0].argmax()))
-        if out[-1] in lm.generation.end_ids:
-            break
-    return lm.decode(out)
+    return lm.decode(greedily(lm, prompt.ids, TEXT_TOKENS))
 
 
 def test_the_text_of_a_prompt_is_the_same_alone_in_a_batch_and_literally(lm, monkeypatch):

@@ -80,20 +80,6 @@ def test_a_swap_is_the_exact_mirror(facts, pool, regime, style):
         assert other.expected_group == style.expected_group(one.documents[::-1])
 
 
-def test_neither_order_of_records_nor_limit_changes_an_instance(facts, pool):
-    style = source_trust.TaughtSources()
-    shuffled = facts[:]
-    random.Random(1).shuffle(shuffled)
-    assert select(shuffled, 50, 0, style) == select(facts, 50, 0, style)
-    assert select(facts, 80, 0, style)[:50] == select(facts, 50, 0, style)
-    fact = select(facts, 1, 0, style)[0]
-    assert build(fact, "mixed", Pool.of(shuffled), 0, style, 0) == build(fact, "mixed", pool, 0, style, 0)
-
-
-def test_another_seed_gives_another_sample(facts):
-    assert select(facts, 50, 0, Plain()) != select(facts, 50, 1, Plain())
-
-
 @pytest.mark.parametrize("regime", REGIMES)
 def test_evaluation_never_uses_a_pair_that_training_saw(facts, pool, regime):
     for instance in built(facts, pool, regime, source_trust.TaughtSources()):

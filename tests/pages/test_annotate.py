@@ -189,8 +189,6 @@ def test_a_page_loaded_again_goes_on_with_the_same_item(page, monkeypatch):
 def test_what_cannot_be_saved_is_said_in_a_line_and_the_item_stays(folder, page):
     first = practised(page).drawn[-1]["id"]
     for wanted, message in (
-        ("no item 'nothing'", {"item": "nothing"}),
-        ("has the sentences 0 to 2", {"chosen": (9,)}),
         ("from 0 to 100", {"helpfulness": 101}),
         ("cannot be read", {"helpfulness": None}),
         ("cannot be read", {"seconds": "<b>"}),

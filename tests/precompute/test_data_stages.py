@@ -8,7 +8,7 @@ import re
 import pytest
 
 from heval_core import catalogue
-from heval_core.behaviour import ask, memory_of, recall
+from heval_core.behaviour import MEMORY_TOKENS, ask, memory_of, recall
 from heval_core.evaluation.publishing import publish
 from heval_core.prompts import memory_prompt
 from heval_core.regimes import Plain
@@ -18,6 +18,7 @@ from heval_core.store.shards import ShardStore
 from precompute import journal, memory_task
 from precompute.cli import main
 from precompute.questions import KEPT_BAD, load_questions
+from tests.asked import greedily
 from tests.conftest import ROOT
 from tests.datasets import samples, test_conflictqa, test_counterfact
 
@@ -31,18 +32,8 @@ def command(model_folders, store, *more):
 
 
 def test_questions_of_different_length_asked_together_get_the_answers_they_get_alone(lm):
-    def literally(question: str) -> tuple[int, ...]:
-        """One token after the other, without a cache and without padding."""
-        ids = list(lm.tokenise(memory_prompt(question)).ids)
-        out: list[int] = []
-        for _ in range(12):
-            out.append(int(lm.forward.logits(lm.ids((*ids, *out)))[0].argmax()))
-            if out[-1] == lm.tokenizer.eos_token_id:
-                break
-        return tuple(out)
-
     together = ask(lm, QUESTIONS)
-    assert together == [literally(question) for question in QUESTIONS]
+    assert together == [greedily(lm, lm.tokenise(memory_prompt(question)).ids, MEMORY_TOKENS) for question in QUESTIONS]
     assert together == [ask(lm, [question])[0] for question in QUESTIONS]
 
 
