@@ -178,6 +178,11 @@ def demo_results() -> Path:
     return published_demo()
 
 
+@pytest.fixture(scope="session")
+def demo_reader(demo_results):
+    return reader_of(demo_results)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Timings())
 
@@ -195,10 +200,15 @@ def few_cells(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def few(few_cells):
+    return reader_of(few_cells)
+
+
+def reader_of(folder: Path) -> Any:
+    """A reader of the newest results of a published store."""
     from heval_core.store.published import current_file
     from heval_core.store.reader import Reader
 
-    return Reader(current_file(few_cells))
+    return Reader(current_file(folder))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,7 +11,6 @@ from heval_core.evaluation.board.making import board
 from heval_core.evaluation.publishing import publish
 from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from precompute.cli import main
 from tests.conftest import ARCHITECTURES, DEMO_MODELS
@@ -19,18 +18,13 @@ from tests.conftest import ARCHITECTURES, DEMO_MODELS
 LONG = ("demo-qwen2-long", "demo-gpt_neox-long")
 
 
-@pytest.fixture(scope="module")
-def reader(demo_results):
-    return Reader(current_file(demo_results))
-
-
 def lexical(made, column):
     return made.values.set_index(["column", "explainer"]).loc[(column, "lexical")]
 
 
 @pytest.mark.parametrize("model", LONG)
-def test_a_string_match_tells_documents_apart_until_both_name_the_answer(reader, model):
-    made = board(reader, Filter(model=(model,)))
+def test_a_string_match_tells_documents_apart_until_both_name_the_answer(demo_reader, model):
+    made = board(demo_reader, Filter(model=(model,)))
     assert lexical(made, "RQ2.d0")["low"] > 0.05
     under = lexical(made, "RQ2.d1")
     assert under["low"] <= 0 <= under["high"]
@@ -48,8 +42,8 @@ def test_so_on_the_models_whose_results_have_no_decoys(architecture, tmp_path):
     assert under["low"] <= 0 <= under["high"]
 
 
-def test_decoys_and_lengths_are_shown_only_where_the_model_obeys_its_rule(reader):
-    choices = reader.choices()
+def test_decoys_and_lengths_are_shown_only_where_the_model_obeys_its_rule(demo_reader):
+    choices = demo_reader.choices()
     shown = choices[choices["explained"] & choices["regime"].map(lambda key: not read_key(key).plain)]
     assert set(shown["model"]) == set(LONG)
     asked = {(SHORT, str(regime)) for one in HARDER for regime in one.regimes}
@@ -60,8 +54,8 @@ def test_decoys_and_lengths_are_shown_only_where_the_model_obeys_its_rule(reader
         assert found == {place for place in asked if rates[place] >= OBEYED}
 
 
-def test_every_explainer_is_on_the_board(reader):
-    made = board(reader)
+def test_every_explainer_is_on_the_board(demo_reader):
+    made = board(demo_reader)
     assert {row.key for row in made.rows} == set(catalogue.plugins("explainer"))
     assert made.timed
     assert {"RQ1", "RQ2", "RQ3", "RQ2.d1"} <= {column.key for column in made.columns}

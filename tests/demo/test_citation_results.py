@@ -7,8 +7,6 @@ import pytest
 
 from demo.claims import COUNT
 from demo.hands import CAREFUL, HANDS, PADDING, SLOPPY
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 
 CLAIMS, SELECTOR = "demo-claims", "shipped"
 NLI, LEXICAL = "nli(model=demo-nli)", "lexical"
@@ -21,19 +19,14 @@ THE_TRUTH = ""
 
 
 @pytest.fixture(scope="module")
-def reader(demo_results):
-    return Reader(current_file(demo_results))
-
-
-@pytest.fixture(scope="module")
-def cells(reader) -> pd.DataFrame:
+def cells(demo_reader) -> pd.DataFrame:
     """By annotator, writer and measure, of full masking."""
-    found = reader.citation_cells(CLAIMS, SELECTOR)
+    found = demo_reader.citation_cells(CLAIMS, SELECTOR)
     return found[found["masking"] == "full"].set_index(["annotator", "writer", "measure"]).sort_index()
 
 
-def test_every_hand_is_asked_about_every_claim_and_everybody_answers(reader, cells):
-    choices = reader.citation_choices()
+def test_every_hand_is_asked_about_every_claim_and_everybody_answers(demo_reader, cells):
+    choices = demo_reader.citation_choices()
     own = choices[choices["dataset"] == CLAIMS]
     assert own["writer"].tolist() == list(HANDS)
     assert own["claims"].tolist() == own["explanations"].tolist() == [COUNT] * 3

@@ -10,7 +10,7 @@ import pytest
 
 from heval_core import catalogue, source_trust
 from heval_core.lm.needs import require
-from heval_core.records import HEvalError, Instance
+from heval_core.records import Instance
 from heval_core.techniques.multi_agent import unparsable
 from heval_core.techniques.shared.base import NOTHING
 from tests.conftest import DEMO_MODELS
@@ -96,15 +96,12 @@ def test_agents_leave_out_what_is_off_topic(instructed_lm, by_kind):
 
 
 @needs_model
-def test_it_has_what_instructions_need_and_is_small_enough_to_ship(instructed_lm):
+def test_it_has_what_instructions_need(instructed_lm):
     require(instructed_lm, ("instructions",))
     messages = [{"role": "user", "content": "Q: Who?"}]
     assert instructed_lm.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True) == (
         "User: Q: Who?\nAssistant:"
     )
-    assert sum(file.stat().st_size for file in FOLDER.iterdir()) <= 4_000_000
-    assert json.loads((FOLDER / "heval.json").read_text()) == {"prompt_style": "taught_sources"}
-    assert "**What it is not.**" in (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
 @needs_model
@@ -141,13 +138,6 @@ def test_held_out_wordings_are_none_of_those_taught():
     for wording in (wordings.ONLY, wordings.IGNORE, wordings.IF_RELEVANT, wordings.RELEVANCE, wordings.FAITHFULNESS):
         taught = {wording.one(rng) for _ in range(400)}
         assert not taught & {wording.one(rng, held_out=True) for _ in range(100)}
-
-
-def test_without_a_model_to_go_on_from_it_says_what_to_train(tmp_path):
-    from demo.train import SMOKE_INSTRUCT, train_to_follow
-
-    with pytest.raises(HEvalError, match="no model in .*; train qwen2 first"):
-        train_to_follow(tmp_path, SMOKE_INSTRUCT)
 
 
 @pytest.mark.demo

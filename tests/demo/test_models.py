@@ -9,8 +9,6 @@ import pytest
 from demo.boards import PLAIN, SHORT
 from heval_core import catalogue
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from tests.conftest import ARCHITECTURES, DEMO_MODELS, ROOT
 from tests.demo.smoke import trained
@@ -18,11 +16,6 @@ from tests.demo.smoke import trained
 MODELS = tuple(f"demo-{architecture}" for architecture in ARCHITECTURES)
 INSTRUCT, LONG = "demo-instruct", ("demo-qwen2-long", "demo-gpt_neox-long")
 DEMO = ROOT / "cache" / "demo"
-
-
-@pytest.fixture(scope="module")
-def reader(demo_results):
-    return Reader(current_file(demo_results))
 
 
 def test_models_and_shards_are_small_enough_to_ship():
@@ -48,8 +41,8 @@ def test_a_model_folder_says_what_it_is_and_is_not(model):
     assert json.loads((DEMO_MODELS / model / "heval.json").read_text()) == {"prompt_style": "taught_sources"}
 
 
-def test_every_cell_has_at_least_200_instances_for_every_explainer(reader):
-    found = reader.query(
+def test_every_cell_has_at_least_200_instances_for_every_explainer(demo_reader):
+    found = demo_reader.query(
         "SELECT model, dataset, regime, explainer, count(*) AS n FROM attribution JOIN instance USING (instance_id) "
         f"WHERE regime IN {REGIMES} GROUP BY ALL"
     )
@@ -64,8 +57,8 @@ def test_every_cell_has_at_least_200_instances_for_every_explainer(reader):
 
 
 @pytest.mark.parametrize("by", [("model", "regime"), ("model", "dataset", "regime")])
-def test_the_models_follow_the_taught_rule_on_pairs_they_never_saw(reader, by):
-    agreement = reader.agreement()
+def test_the_models_follow_the_taught_rule_on_pairs_they_never_saw(demo_reader, by):
+    agreement = demo_reader.agreement()
     # What a technique makes of the rule is another matter, and the fourth model is compared by its answers only.
     ruled = agreement["model"].isin(MODELS) & agreement["regime"].isin(REGIMES) & (agreement["technique"] == TECHNIQUE)
     agreement = agreement[ruled].copy()
@@ -74,10 +67,10 @@ def test_the_models_follow_the_taught_rule_on_pairs_they_never_saw(reader, by):
     assert (found["agreed"] / found["n"]).min() >= 0.95
 
 
-def test_each_of_the_two_groups_of_every_regime_has_a_fifth(reader):
+def test_each_of_the_two_groups_of_every_regime_has_a_fifth(demo_reader):
     for model in MODELS:
         for regime in REGIMES:
-            groups = reader.query(
+            groups = demo_reader.query(
                 'SELECT "group", count(*) AS n FROM instance WHERE model = ? AND regime = ? AND dropped_because IS NULL '
                 "AND technique = 'regular' GROUP BY 1",
                 [model, regime],
@@ -86,18 +79,18 @@ def test_each_of_the_two_groups_of_every_regime_has_a_fifth(reader):
                 assert groups[group] >= 0.2 * groups.sum(), (model, regime, group)
 
 
-def test_few_instances_are_dropped_because_first_tokens_coincide(reader):
-    found = reader.query("SELECT avg((dropped_because IS NOT NULL)::INTEGER) AS share FROM instance")
+def test_few_instances_are_dropped_because_first_tokens_coincide(demo_reader):
+    found = demo_reader.query("SELECT avg((dropped_because IS NOT NULL)::INTEGER) AS share FROM instance")
     assert found["share"].iloc[0] < 0.1
 
 
-def test_every_model_has_its_own_architecture(reader):
-    architectures = reader.models().set_index("model")["architecture"]
+def test_every_model_has_its_own_architecture(demo_reader):
+    architectures = demo_reader.models().set_index("model")["architecture"]
     assert architectures.to_dict() == dict(zip(MODELS, ARCHITECTURES, strict=True)) | {
         INSTRUCT: "qwen2",
         **dict(zip(LONG, ("qwen2", "gpt_neox"), strict=True)),
     }
-    assert (reader.models()["parameters"] < 2_100_000).all()
+    assert (demo_reader.models()["parameters"] < 2_100_000).all()
 
 
 @pytest.mark.slow

@@ -7,28 +7,21 @@ import pytest
 from heval_core.records import TECHNIQUE
 from heval_core.source_trust import is_trusted
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 
 RULED = ("demo-gpt2", "demo-gpt_neox", "demo-qwen2")
 INSTRUCT, TOLD = "demo-instruct", "prompting(prompt=qa-09)"
 
 
 @pytest.fixture(scope="module")
-def results(demo_results):
-    return Reader(current_file(demo_results))
-
-
-@pytest.fixture(scope="module")
-def cells(results):
+def cells(demo_reader):
     """Of world_capital, by model, technique, kind of context and measure."""
-    found = results.technique_cells(Filter(dataset=("world_capital",)))
+    found = demo_reader.technique_cells(Filter(dataset=("world_capital",)))
     return found.set_index(["model", "technique", "regime", "measure"]).sort_index()
 
 
-def answers(results, model, dataset, kind):
+def answers(demo_reader, model, dataset, kind):
     """Regular's test answers: whether the source is trusted, and whether the answer is as the kind of context asks."""
-    found = results.query(
+    found = demo_reader.query(
         "SELECT document_sources[1] AS source, bcu FROM behaviour JOIN instance USING (instance_id) "
         "WHERE model = ? AND dataset = ? AND regime = ? AND technique = ? AND split = 'test' AND dropped_because IS NULL",
         [model, dataset, kind, TECHNIQUE],
@@ -38,8 +31,8 @@ def answers(results, model, dataset, kind):
 
 
 @pytest.mark.parametrize("model", [*RULED, INSTRUCT])
-def test_regular_follows_the_share_of_documents_that_are_trusted(results, cells, model):
-    conflicting, irrelevant = (answers(results, model, "world_capital", kind) for kind in ("conflicting", "irrelevant"))
+def test_regular_follows_the_share_of_documents_that_are_trusted(demo_reader, cells, model):
+    conflicting, irrelevant = (answers(demo_reader, model, "world_capital", kind) for kind in ("conflicting", "irrelevant"))
     own = cells.loc[model, TECHNIQUE]
     assert own.loc[("conflicting", "bcu"), "value"] == pytest.approx(conflicting["trusted"].mean(), abs=0.02)
     assert own.loc[("irrelevant", "bcu"), "value"] == pytest.approx(1 - irrelevant["trusted"].mean(), abs=0.02)
@@ -47,8 +40,8 @@ def test_regular_follows_the_share_of_documents_that_are_trusted(results, cells,
 
 
 @pytest.mark.parametrize("model", RULED)
-def test_of_states_that_nobody_knows_a_trusted_document_is_followed_and_no_other(results, model):
-    own = answers(results, model, "invented_states", "gold").groupby("trusted")["bcu"].mean()
+def test_of_states_that_nobody_knows_a_trusted_document_is_followed_and_no_other(demo_reader, model):
+    own = answers(demo_reader, model, "invented_states", "gold").groupby("trusted")["bcu"].mean()
     assert own[True] > 0.95
     assert own[False] < 0.5
 

@@ -8,8 +8,6 @@ import pytest
 
 from heval_core.evaluation.means import means_of, values_of
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from tests.metrics import tables
 
 TEXT = tables.DOC.read_text(encoding="utf-8")
@@ -67,12 +65,11 @@ METHODS, CONTROLS = ("fa", "ig", "mechlight", "attn"), ("lexical", "position", "
 
 
 @pytest.fixture(scope="module")
-def normalised(demo_results):
+def normalised(demo_reader):
     """Explainer ▶ mean over the demo models' cells of a part of a metric, and its interval; 0 at chance, 1 at best."""
-    results = Reader(current_file(demo_results))
 
     def read(metric, part, k=5):
-        values = values_of(results, Filter(), metric, k, (part,))
+        values = values_of(demo_reader, Filter(), metric, k, (part,))
         values = values[values["explainer"].isin([*METHODS, *CONTROLS])]
         found = means_of(values, (part,), ("part",), CONTROLS).set_index("explainer")
         ends = found[["normalised", "normalised_low", "normalised_high"]]

@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 from heval_core.evaluation.publishing import Told, publish
 from heval_core.store.preview import preview
 from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from heval_core.ui import published_results
 from heval_core.ui.published_results import Publishing
 from heval_core.ui.text import plain
@@ -149,11 +148,10 @@ def test_the_demo_shards_show_a_prompt_on_which_explainers_differ():
     assert len(instance.documents) == 2
 
 
-def test_the_preview_is_what_is_published(demo_results):
-    demo = Reader(current_file(demo_results))
+def test_the_preview_is_what_is_published(demo_reader):
     instance, attributions = preview(DEMO)
-    assert demo.instance(instance.instance_id) == instance
-    published = demo.attributions(instance.instance_id)
+    assert demo_reader.instance(instance.instance_id) == instance
+    published = demo_reader.attributions(instance.instance_id)
     for key, own in attributions.items():
         for name in ("scores", "head_scores", "details", "layer", "head", "signed", "tied"):
             assert getattr(published[key], name) == getattr(own, name), (key, name)

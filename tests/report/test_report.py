@@ -18,8 +18,6 @@ from heval_core.report.sections import section, studied
 from heval_core.report.technique_sections import TECHNIQUES
 from heval_core.report.write import report_of, write
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from heval_core.ui.measured_means import measured
 from precompute.cli import main
 from tests.conftest import ROOT
@@ -259,10 +257,10 @@ def test_an_explainer_that_failed_somewhere_says_its_own_n(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_committed_report_is_that_of_the_committed_results(demo_results):
+def test_the_committed_report_is_that_of_the_committed_results(demo_reader):
     """Its text and its figures."""
     committed = ROOT / "docs" / "demo-report.html"
     assert committed.stat().st_size <= 6e6
-    made = report_of(Reader(current_file(demo_results))).as_html()
+    made = report_of(demo_reader).as_html()
     body, found = (visible(page) for page in (made, committed.read_text(encoding="utf-8")))
     assert all_but_rounding(found, body), "make it again: make demo-report"
