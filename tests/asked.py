@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
@@ -19,6 +20,12 @@ def asked(lm: LanguageModel, *documents: str, question: str = QUESTION) -> Token
 
 def clean_of(lm: LanguageModel, *documents: str, question: str = QUESTION) -> CleanPass:
     return CleanPass(lm, [asked(lm, *documents, question=question)])
+
+
+def two_of(lm: LanguageModel) -> CleanPass:
+    """Two prompts of equal length as one batch."""
+    prompt = asked(lm, KENYA, PERU)
+    return CleanPass(lm, [prompt, replace(prompt, ids=prompt.ids[:2] + prompt.ids[:1:-1])])
 
 
 def runner_up(clean: CleanPass, row: int = 0) -> Target:

@@ -6,8 +6,6 @@ import pytest
 
 from heval_core.present.numbers import number
 from heval_core.records import TECHNIQUE
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from tests.conftest import DEMO, ROOT
 
@@ -87,11 +85,9 @@ def test_how_often_the_demo_models_obey_their_rule(rows):
 
 
 @pytest.mark.slow
-def test_values_of_the_bundled_cells(demo_results):
-    results = Reader(current_file(demo_results))
-
+def test_values_of_the_bundled_cells(demo_reader):
     def value(explainer, metric, part, models, regimes, column="value"):
-        found = results.query(
+        found = demo_reader.query(
             f"SELECT avg({column}) AS v FROM cell_metric WHERE explainer = ? AND metric = ? AND list_contains(?, part) "
             "AND list_contains(?, model) AND list_contains(?, regime) AND k IN (0, 5) AND technique = 'regular'",
             [explainer, metric, list(part), list(models), list(regimes)],

@@ -19,7 +19,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.records import HEvalError, Target
 from precompute.cli import main
-from tests.asked import KENYA, PERU, asked, clean_of, runner_up, runner_ups
+from tests.asked import PERU, asked, clean_of, runner_up, runner_ups, two_of
 from tests.conftest import ARCHITECTURES, DEMO_MODELS
 from tests.literal_models import CONFIGURATIONS, PROJECTIONS, Plain
 
@@ -77,11 +77,8 @@ def both(request, made, loaded):
 
 @pytest.fixture(scope="module")
 def answered(both):
-    """Two prompts of equal length as one batch, and what is explained of each."""
-    lm = both[1]
-    prompt = asked(lm, KENYA, PERU)
-    other = dataclasses.replace(prompt, ids=prompt.ids[:2] + prompt.ids[:1:-1])
-    clean = CleanPass(lm, [prompt, other])
+    """Two prompts, and what is explained of each."""
+    clean = two_of(both[1])
     return clean, runner_ups(clean)
 
 

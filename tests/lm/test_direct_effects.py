@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -17,7 +15,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.heads import Heads
 from heval_core.lm.loading import load
 from heval_core.records import HEvalError, Target
-from tests.asked import KENYA, PERU, asked, runner_ups
+from tests.asked import runner_ups, two_of
 from tests.literal_models import FINAL_NORMS, PROJECTIONS, Plain, factors
 
 KINDS = ("bloom", "gpt-neo", "gemma", "gemma2", "gemma3", "llama-gqa", "mistral", "olmo2", "opt")
@@ -27,12 +25,6 @@ REFUSED = {
     "cohere": "has logits that are not its unembedding of the final norm alone",
     "olmo": "has a norm, OlmoLayerNorm, whose rule is not known",
 }
-
-
-def two_of(lm):
-    """Two prompts of equal length."""
-    prompt = asked(lm, KENYA, PERU)
-    return CleanPass(lm, [prompt, dataclasses.replace(prompt, ids=prompt.ids[:2] + prompt.ids[:1:-1])])
 
 
 @torch.no_grad()

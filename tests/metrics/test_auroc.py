@@ -138,9 +138,7 @@ def test_intervals_hold_the_truth(apart, counts):
     assert held >= 270
 
 
-def test_it_is_the_headline_of_context_or_memory():
-    assert headlines()["RQ1"].key == "auroc"
-    assert headlines()["RQ1"].together == ("c",)
+def test_the_report_has_it_with_its_twin_at_a_fixed_target():
     assert [own.key for own in plans()["auroc"].measures] == ["auroc", "auroc_fixed"]
     assert "auroc_fixed" not in plans()
 

@@ -92,13 +92,6 @@ def test_swapping_the_documents_swaps_the_parts():
     assert value_of(GroupRankMargin(), cell, "c1").value == value_of(GroupRankMargin(), mirror, "c2").value
 
 
-def test_too_small_a_group_is_not_available_and_says_so():
-    cell = planted("document", "conflicting", count=40)
-    estimate = value_of(GroupRankMargin(), cell, "c")
-    assert np.isnan(estimate.value)
-    assert estimate.unavailable == "group C has 20 of the 30 instances needed"
-
-
 def test_all_equal_scores_get_exactly_what_chance_gives():
     """Ties are broken at random: whoever says nothing is not above chance, nor below it."""
     assert rank_at_k(np.zeros(9), (0, 3), 3) == (5.0, 5.0)

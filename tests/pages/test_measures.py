@@ -126,16 +126,7 @@ def results(folder):
 
 
 def test_a_run_says_what_it_leaves_out(tmp_path, capsys):
-    grid = [
-        "plan",
-        "--models",
-        str(DEMO_MODELS / "demo-qwen2"),
-        "--datasets",
-        "world_capital",
-        "--limit",
-        "2",
-        "--no-calibrate",
-    ]
+    grid = f"plan --models {DEMO_MODELS / 'demo-qwen2'} --datasets world_capital --limit 2 --no-calibrate".split()
     grid += ["--store", str(tmp_path), "--explainers", "attn"]
     assert main([*grid, "--regimes", "mixed,conflicting", "--decoy", "d0", "d1"]) == 0
     said = capsys.readouterr()

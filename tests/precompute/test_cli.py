@@ -44,12 +44,8 @@ def test_a_finished_run_has_nothing_left_to_do(small_grid, small_store, capsys):
 def test_another_explainer_or_limit_computes_only_what_is_missing(small_grid, small_store, tmp_path, capsys):
     store = shutil.copytree(small_store, tmp_path / "store")
     model, *_ = small_grid.models
-    common = [
-        "run",
-        "--models",
-        model,
-        *f"--datasets world_capital --regimes conflicting --shard-size 3 --device cpu --memory any --store {store}".split(),
-    ]
+    asked = f"--models {model} --datasets world_capital --regimes conflicting --shard-size 3 --device cpu --memory any"
+    common = ["run", *asked.split(), "--store", str(store)]
     assert main([*common, "--limit", "9", "--explainers", "attn"]) == 0
     assert "2 shards computed, 4 were done already" in capsys.readouterr().out
 
@@ -164,16 +160,8 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
     ).iloc[0]
     instance = reader.instance(row["instance_id"])
     texts = ["".join(instance.tokens[document.start : document.end]).strip() for document in instance.documents]
-    command = [
-        *f"explain --model {model_folders['gpt2']} --question".split(),
-        instance.question,
-        "--format",
-        "json",
-        "--memory-answer",
-        instance.memory_answer,
-        "--device",
-        "cpu",
-    ]
+    command = f"explain --model {model_folders['gpt2']} --format json --device cpu".split()
+    command += ["--question", instance.question, "--memory-answer", instance.memory_answer]
     for text, document in zip(texts, instance.documents, strict=True):
         command += ["--context", text, "--context-answer", document.answer]
     assert main(command) == 0

@@ -273,16 +273,7 @@ def test_datasets_prints_what_every_filter_leaves_and_names_what_it_left_out(tmp
 
 def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store, capsys):
     folder = str(model_folders["gpt2"])
-    command = [
-        "datasets",
-        "--datasets",
-        "world_capital",
-        "--limit",
-        "6",
-        "--models",
-        folder,
-        *f"--store {small_store}".split(),
-    ]
+    command = f"datasets --datasets world_capital --limit 6 --models {folder} --store {small_store}".split()
     assert main([*command, "--format", "json"]) == 0
     (section,) = json.loads(capsys.readouterr().out)
     for row in section["regimes"]:
