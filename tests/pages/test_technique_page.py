@@ -1,4 +1,4 @@
-"""The page Techniques on a planted store: its tabs, what a link picks, hostile text, and a store without techniques."""
+"""The page Techniques on a planted store: its tabs, what a link picks, and hostile text."""
 
 from __future__ import annotations
 
@@ -102,14 +102,6 @@ def test_every_measure_is_shown(measure):
     app = open_page("techniques", measure=measure)
     assert not app.exception
     assert not app.error
-
-
-def test_a_store_without_techniques_says_how_to_compute_them(made_up, monkeypatch):
-    monkeypatch.setenv("HEVAL_STORE", str(made_up))
-    app = open_page("techniques")
-    assert not app.exception
-    assert not app.error
-    assert "python -m precompute run --grid cub-smoke" in app.info[0].value
 
 
 def test_an_instance_shows_its_answers_under_every_technique(store):
