@@ -6,11 +6,12 @@ of these cells, scaled up.
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.timing import best
 from heval_core import catalogue
 from heval_core.evaluation import cells
 from heval_core.evaluation.regime import Regime
@@ -46,16 +47,6 @@ def scored(explainer: str, rows: list[np.ndarray]) -> ScoreRows:
     return ScoreRows.listed(rows, catalogue.find("explainer", explainer).signed)
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """The faster of two."""
-    found = []
-    for _ in range(2):
-        started = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - started)
-    return min(found)
-
-
 def main() -> None:
     rng = np.random.default_rng(0)
     for two_documents in (False, True):
@@ -69,11 +60,12 @@ def main() -> None:
             made = ((key, cell_of(whole, key, scored(key, rows))) for key, rows in scores.items())
             cells.evaluate(whole, made, accuracy)
 
-        print(f"  ranks, margins, MRR, with intervals: {seconds(ranks_and_all):.2f} s")
+        print(f"  ranks, margins, MRR, with intervals: {best(ranks_and_all, rounds=1)[0]:.2f} s")
         fast = {}
         for key in ("nmutinf", "mdl", "probe", "position_bias", "length_sensitivity"):
             metric = catalogue.find("metric", key)
-            fast[key] = seconds(lambda metric=metric, whole=whole, found=found: cells.evaluate(whole, found.items(), [metric]))
+            work = functools.partial(cells.evaluate, whole, found.items(), [metric])
+            (fast[key],) = best(work, rounds=1)
             print(f"  {key}, all k: {fast[key]:.2f} s")
         if not two_documents:
             _against_scikit_learn(found, fast["mdl"])
