@@ -96,16 +96,12 @@ class ExplainedAnswer:
         rest = "" if sentence is None else "".join(own[: sentence - 1] + own[sentence:]).strip()
         kept = [*texts[: document - 1], *([rest] if rest else []), *texts[document:]]
         question = "".join(prompt.tokens[prompt.question.start : prompt.question.end]).strip()
-        return self.again(Request(tuple(kept), question), document)
-
-    def again(self, request: Request, document: int) -> WrittenAgain:
-        """The model's answer to a changed request, compared word by word. document: which one was changed, from 1."""
         found, lm = self.generated, self.generated.clean.lm
         with lm.asked_in(self.template):
-            clean = CleanPass(lm, [tokenised(lm, request)])
-            *_, written = write(clean, found.wanted.generate, request.question)
-        texts = [["".join(one.tokens[own.start : own.end]) for own in one.words] for one in (found.written, written)]
-        before, after = changed_words(*texts)
+            clean = CleanPass(lm, [tokenised(lm, Request(tuple(kept), question))])
+            *_, written = write(clean, found.wanted.generate, question)
+        both = [["".join(one.tokens[own.start : own.end]) for own in one.words] for one in (found.written, written)]
+        before, after = changed_words(*both)
         gone = [found.source(own.indices) for own, (_, changed) in zip(found.written.words, before, strict=True) if changed]
         said_so = [own is not None and own.source == f"document {document}" for own in gone]
         return WrittenAgain(written.text, written.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)

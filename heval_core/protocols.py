@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from heval_core.metrics.shared.measure import Measure
     from heval_core.statistics.values import Each, Value
     from heval_core.techniques.shared.development import Asked, Development, Setting, Trial
-    from heval_core.units import Matrix
 
 FAMILIES = ("perturbation", "gradient", "attention", "mechanistic", "control")  # how an explainer gets at its scores
 # What a technique changes, and what it is called on pages.
@@ -95,20 +94,6 @@ class Method(Explainer, Protocol):
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         """One attribution for each prompt of the pass."""
-
-
-class Answering(Method, Protocol):
-    """A method that explains every word of a written answer; all of it is optional, see `heval_core.generated`.
-
-    answers: what `explain` is asked of, once for each: `token` where that is cheap because they share a pass, `sentence` where
-    each costs a pass of its own; anything else is the reason why it does not. matrix: all columns at once, asked instead.
-    """
-
-    answers: str
-
-    def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
-        """clean: of one prompt that the answer follows. target: its m tokens, each against the likeliest other one, at the
-        positions where they are expected. sentences: which of the m belong together."""
 
 
 class Fitted(Method, Protocol):

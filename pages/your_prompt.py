@@ -50,7 +50,9 @@ def menus(kept: Kept) -> None:
 def gallery() -> None:
     """Links to the examples, and to one's own answers, the newest first. What cannot be opened is not offered."""
     for name, kept in own_prompts.readable():
-        st.page_link(PAGE, label=plain(own_prompts.label_of(kept)), query_params={"result": name})
+        st.page_link(
+            PAGE, label=plain(kept.title or f"{kept.asked.model}: {kept.asked.question}"), query_params={"result": name}
+        )
 
 
 def empty(name: str) -> None:
@@ -58,7 +60,7 @@ def empty(name: str) -> None:
     asked = own_prompts.unpacked(address.value("asked")) if address.value("asked") else None
     if refused := st.session_state.get(sidebar.REFUSED):
         st.error(plain(refused))
-    elif asked is not None and own_prompts.can_be_asked(asked):
+    elif asked is not None and asked.model in sidebar.models_here():
         st.info(f"This link asks {plain(asked.model)}: *{plain(asked.question)}* Press Explain to compute its answer here.")
     elif asked is not None:
         st.warning(f"The link asks the model {plain(asked.model)}, which is not installed here; choose another in the form.")

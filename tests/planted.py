@@ -192,3 +192,11 @@ def assert_same(one: Path, other: Path) -> None:
     for (name,) in tables:
         if name != "snapshot":  # when it was published
             assert [database.execute(sql.format(name)).fetchone()[0] for sql in different] == [0, 0], name
+
+
+def accounting(reader: Reader):
+    """Per model, dataset, regime and technique: instances tried, kept and dropped, by reason."""
+    return reader.query(
+        "SELECT model, dataset, regime, technique, coalesce(dropped_because, 'kept') AS outcome, count(*) AS instances "
+        "FROM instance GROUP BY ALL ORDER BY ALL"
+    )

@@ -59,7 +59,7 @@ def imports_of(path: Path) -> set[str]:
 # in their own package. `prompts`, `records`, `installed`, `html` and `words` are the ground that all stand on.
 MAY_IMPORT = {
     "app": {"ui"},
-    "pages": {"figures", "metrics", "present", "report", "store", "stored", "ui"},
+    "pages": {"figures", "present", "report", "store", "stored", "ui"},
     "ui": {
         "present",
         "citations",
@@ -76,11 +76,9 @@ MAY_IMPORT = {
             "prompts",
             "records",
         ),
-        *("answers", "regime_keys", "shared_passes", "statistics", "store", "stored", "units", "words"),
+        *("answers", "regime_keys", "statistics", "store", "stored", "units", "words"),
     },
-    "prompt_service": {
-        *("catalogue", "explained_answer", "explanation", "generated", "installed", "lm", "pipeline", "records", "stored")
-    },
+    "prompt_service": {*("catalogue", "explained_answer", "generated", "installed", "lm", "pipeline", "records", "stored")},
     "precompute": {
         "protocols",
         *(
@@ -152,7 +150,7 @@ MAY_IMPORT = {
         "techniques",
         "words",
     },
-    "store": {"citations", "records", "words", "regime_keys", "statistics", "stored"},
+    "store": {"citations", "records", "words", "statistics", "stored"},
     "metrics": {"catalogue", "protocols", "groups", "records", "regime_keys", "replacements", "statistics"},
     "statistics": {"records"},
     "explainers": {"lm", "records", "shared_passes", "statistics", "units"},
@@ -162,7 +160,7 @@ MAY_IMPORT = {
     "replacements": {"catalogue", "lm", "records"},
     "citations": {"datasets", "lm", "prompts", "records", "statistics", "store"},
     "catalogue": {"protocols", "records"},
-    "protocols": {"citations", "datasets", "lm", "metrics", "records", "statistics", "techniques", "units"},
+    "protocols": {"citations", "datasets", "lm", "metrics", "records", "statistics", "techniques"},
     "behaviour": {"answers", "groups", "lm", "prompts", "records", "regime_keys"},
     "lm": {"installed", "prompts", "records"},
     "prompt_styles": {"records", "regimes", "source_trust"},

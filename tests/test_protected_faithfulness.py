@@ -24,7 +24,7 @@ from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.measured_kinds import MEASURED, asked_for, keyed
 from tests.pages.opening import open_page
-from tests.planted import published
+from tests.planted import accounting, published
 
 ONLY_CONTEXT = Faithfulness(protect_question=True)
 
@@ -130,7 +130,7 @@ def test_where_the_prompts_end_decides_only_the_protected_value_prefers_the_answ
 
 def compare_with_chance_and_instances(reader, cells):
     """Of both kinds: chance is the random control's, a value the mean of its instances, `all` that of the replacements."""
-    kept = reader.accounting().query("outcome == 'kept'")["instances"].sum()
+    kept = accounting(reader).query("outcome == 'kept'")["instances"].sum()
     assert set(cells["explainer"]) == {"attn", *catalogue.explainers(control=True)}
     assert kept >= 30
     assert (cells["n"] == kept).all()

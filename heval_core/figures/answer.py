@@ -5,23 +5,23 @@ All three draw the same object, `drawn`: what `precompute explain --format json`
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from heval_core import catalogue
 from heval_core.html import digest, joined, render
 from heval_core.present.names import first_sentence
 from heval_core.records import HEvalError
+from heval_core.sources import changed_words
 from heval_core.units import units_of
 
-# What a document's hue is called in the script's style; the seventh and all behind it are grey.
+# Of documents; the seventh and all behind it are grey.
 HUES = ("#2E6FC4", "#C47A00", "#15866A", "#7A5CC0", "#B5533C", "#5B7F2B")
 GREY, DASHED = "#8B8F94", "#8F897D"
 # Left out by themselves: documents, which the matrix draws, and their sentences, with which the explainers begin.
 _DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
-_TITLES = {SENTENCE: "Leaving out"}
 
 
 def drawn(result: Mapping[str, Any], chosen: Sequence[str] = ()) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
             "probability": min(probabilities[word["start"] : word["end"]], default=1),
             "checks": checks,
         }
-        for word, checks in zip(said["words"], _beside(verdicts.get("words"), said["words"]), strict=True)
+        for word, checks in zip_longest(said["words"], verdicts.get("words", ()))
     ]
     sentences = [
         {
@@ -59,7 +59,7 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
             "before": sentence["said_before"],
             "checks": checks,
         }
-        for sentence, checks in zip(said["sentences"], _beside(verdicts.get("sentences"), said["sentences"]), strict=True)
+        for sentence, checks in zip_longest(said["sentences"], verdicts.get("sentences", ()))
     ]
     keys = dict.fromkeys([SENTENCE, *chosen, *said["matrix"], *said["refused"]])
     return {
@@ -77,10 +77,6 @@ def _span(part: Mapping[str, Any]) -> dict[str, Any]:
     return {"start": int(part["start"]), "end": int(part["end"]), "text": str(part["text"])}
 
 
-def _beside(found: Sequence[Any] | None, parts: Sequence[Any]) -> Sequence[Any]:
-    return found if found else [None] * len(parts)
-
-
 def _sentences(tokens: Sequence[str], start: int, end: int) -> list[list[int]]:
     own = units_of(tokens[start:end], ["document"] * (end - start), "sentence")
     return [[start + unit.start, start + unit.end] for unit in own]
@@ -91,7 +87,7 @@ def _method(key: str, said: Mapping[str, Any], tokens: int) -> dict[str, Any]:
     plugin, found = catalogue.method(key), said["matrix"].get(key)
     method: dict[str, Any] = {
         "key": key,
-        "title": _TITLES.get(key, plugin.title),
+        "title": "Leaving out" if key == SENTENCE else plugin.title,
         "about": first_sentence(catalogue.docstring(plugin)),
         "refused": said["refused"].get(key),
         "nats": plugin.family in ("perturbation", "control"),
@@ -113,24 +109,13 @@ def _method(key: str, said: Mapping[str, Any], tokens: int) -> dict[str, Any]:
 def compared(before: Mapping[str, Any], after: Mapping[str, Any], document: int) -> dict[str, Any]:
     """Two answers side by side, the words that changed marked, and whether bars had said so. document: the one left out."""
     old, new = before["generated"]["words"], after["generated"]["words"]
-    texts = [[str(word["text"]).strip() for word in words] for words in (old, new)]
-    blocks = difflib.SequenceMatcher(a=texts[0], b=texts[1], autojunk=False).get_matching_blocks()
-    kept = {block.a + place for block in blocks for place in range(block.size)}
-    stays = {block.b + place for block in blocks for place in range(block.size)}
+    was, becomes = changed_words(*([str(word["text"]) for word in words] for words in (old, new)))
     source = f"document {document + 1}"
-    changed = [word for place, word in enumerate(old) if place not in kept]
-    said = sum(word["source"] == source for word in changed)
-    unchanged = sum(word["source"] == source for place, word in enumerate(old) if place in kept)
-    told = (
-        f"{len(changed)} of {len(old)} words change, {said} of them with {source} as their source; {unchanged} with it stay."
-    )
-    return {
-        "document": document,
-        "what": source,
-        "said": told if changed else "the answer stays the same, word for word.",
-        "before": [[text, place not in kept] for place, text in enumerate(texts[0])],
-        "after": [[text, place not in stays] for place, text in enumerate(texts[1])],
-    }
+    changed = [word["source"] for word, (_, gone) in zip(old, was, strict=True) if gone]
+    stay = [word["source"] for word, (_, gone) in zip(old, was, strict=True) if not gone].count(source)
+    told = f"{len(changed)} of {len(old)} words change, {changed.count(source)} of them with {source} as their source; "
+    said = f"{told}{stay} with it stay." if changed else "the answer stays the same, word for word."
+    return {"document": document, "what": source, "said": said, "before": was, "after": becomes}
 
 
 def answer_page(

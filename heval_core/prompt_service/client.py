@@ -39,7 +39,6 @@ class Ticket:
     error: str = ""
     cancelled: bool = False
     over: threading.Event = field(default_factory=threading.Event)
-    started: float = field(default_factory=time.monotonic)
 
     def hear(self, said: Any) -> None:
         """A text is how far it is; anything else is the result so far."""

@@ -95,13 +95,6 @@ class Reader(InstanceQueries, CitationQueries):
             "AS explained FROM instance GROUP BY ALL ORDER BY ALL"
         )
 
-    def accounting(self) -> pd.DataFrame:
-        """Per model, dataset, regime and technique: instances tried, kept and dropped, by reason."""
-        return self.query(
-            "SELECT model, dataset, regime, technique, coalesce(dropped_because, 'kept') AS outcome, count(*) AS instances "
-            "FROM instance GROUP BY ALL ORDER BY ALL"
-        )
-
     def datasets(self) -> pd.DataFrame:
         """Per dataset: records read, malformed, and left out (JSON: reason ▶ count); questions usable, and asked."""
         return self.query("SELECT * FROM dataset ORDER BY dataset")

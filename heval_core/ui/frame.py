@@ -47,9 +47,7 @@ def through_app() -> None:
 
 
 @contextmanager
-def results_page(
-    title: str = "", caption: str = "", *, link: bool = True, noted: bool = False
-) -> Iterator[Reader]:
+def results_page(title: str = "", caption: str = "", *, link: bool = True, noted: bool = False) -> Iterator[Reader]:
     """A page of the results: title, caption and the page itself; below it where its numbers come from, and its link.
 
     title: empty where the page draws its own below its tabs; the same holds for link. noted: say what bundled results

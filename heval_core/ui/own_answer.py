@@ -23,8 +23,8 @@ from heval_core.ui.text import plain
 # Written again without a document: the request, and (the answer's id, the document).
 _AGAIN, _LEFT_OUT = "own_again", "own_left_out"
 _SPAN = re.compile(r"(\d{1,4})-(\d{1,4})")
+_OLD = "This answer is of the form before your change. Explain again."
 _EMPTY: dict[str, Any] = {"tokens": [], "documents": [], "words": [], "sentences": [], "methods": [], "notes": []}
-OLD = "This answer is of the form before your change. Explain again."
 
 
 def under_way() -> bool:
@@ -74,7 +74,8 @@ def draw(name: str, asked: Asked, result: Mapping[str, Any] | None, status: Mapp
     form: Asked | None = st.session_state.get(sidebar.FORM)
     data |= {"id": name, "status": status, "view": _view(), "without": None, "old": None}
     if status is None and result:
-        data |= {"without": _without(asked, result), "old": OLD if form is not None and not form.asks_like(asked) else None}
+        old = form is not None and not form.asks_like(asked)
+        data |= {"without": _without(asked, result), "old": _OLD if old else None}
     key = f"answer_{name}"
 
     def viewed() -> None:

@@ -22,7 +22,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from heval_core.figures.answer import drawn
-from heval_core.installed import ROOT, installed_models
+from heval_core.installed import ROOT
 from heval_core.records import HEvalError
 
 # Where answers are kept: git-ignored; and those that come with the program.
@@ -158,13 +158,3 @@ def unpacked(text: str) -> Asked | None:
         return ASKED.validate_json(raw)
     except (ValueError, zlib.error, ValidationError):
         return None
-
-
-def can_be_asked(asked: Asked) -> bool:
-    """Whether its model is installed here."""
-    return asked.model in installed_models()
-
-
-def label_of(kept: Kept) -> str:
-    """An example's title; else `smollm2: How was the Blue Lagoon formed?`"""
-    return kept.title or f"{kept.result['model']}: {kept.asked.question}"

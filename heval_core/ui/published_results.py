@@ -57,8 +57,8 @@ def _source_of(folder: Path) -> tuple[Path, bool]:
 def ensure_published() -> str:
     """Publish bundled results where they are not, and any results again that other code has evaluated.
 
-    While that takes, the page shows how far it is. Returns a sentence if it is not possible and older results stay, else an empty text. Raises HEvalError if bundled results
-    cannot be published, and nothing is there.
+    While that takes, the page shows how far it is. Returns a sentence if it is not possible and older results stay, else an
+    empty text. Raises HEvalError if bundled results cannot be published, and nothing is there.
     """
     target = results_folder()
     source, bundled = _source_of(target)

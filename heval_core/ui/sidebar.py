@@ -31,12 +31,8 @@ TICKET, ASKED, FORM = "own_ticket", "own_asked", "own_form"
 # Why the last request has no answer. It stays until the next one.
 REFUSED = "own_refused"
 _FILLED, _COUNT, _TEMPLATE = "own_filled_from", "own_count", "own_template"
-TEMPLATE_TITLES = {CHAT: "chat", AUTO: "solved examples", "plain": "plain"}
-TEMPLATE_NOTES = {
-    AUTO: "The model's own layout. If it has none, four solved examples come first; answers are short then.",
-    "plain": "Documents and question stand in one text, and the answer continues it.",
-    CHAT: "Documents and question are the user's turn, the answer is the assistant's.",
-}
+# `auto` is the layout that the model's folder names, else four solved examples, after which answers are short.
+TEMPLATE_TITLES = {CHAT: "chat", AUTO: "its own", "plain": "plain"}
 MOST_DOCUMENTS = 12
 DEFAULT = ("fa", "origin", "attnlrp", "cgim", "contextcite", "attn", "mechlight")
 # An explainer of more passes waits for a click.
@@ -75,7 +71,7 @@ def draw(on_own_page: bool = False) -> None:
                 return
             lack = missing(asked, models)
             pressed = st.button("Explain", type="primary", width="stretch", key="own_send", disabled=bool(lack))
-            st.caption(f"Not yet: {lack[1]}" if lack else cost(asked))
+            st.caption(f"Not yet: {lack[1]}" if lack else f"Ctrl+Enter. What takes over {AT_ONCE} passes waits for a click.")
         if lack:
             places[lack[0]].error(lack[1])
         elif pressed:
@@ -163,7 +159,6 @@ def _options(folder: Path) -> tuple[int, str | None, tuple[str, ...], str]:
         )
         there = [name for name in TEMPLATE_TITLES if name != CHAT or has_chat_template(folder)]
         template = st.radio("Asked with", there, format_func=TEMPLATE_TITLES.get, key=_TEMPLATE, horizontal=True)
-        st.caption(TEMPLATE_NOTES[template])
     return generate, given.strip() or None, tuple(explainers), template
 
 
@@ -271,13 +266,6 @@ def missing(asked: Asked, models: dict[str, Path]) -> tuple[str, str] | None:
         longest = max(range(len(asked.documents)), key=lambda place: len(asked.documents[place]))
         return f"text {longest}", f"The prompt has {tokens:,} tokens; {asked.model} reads {most:,}. Shorten a document."
     return None
-
-
-def cost(asked: Asked) -> str:
-    """What Explain will do, in passes over the prompt."""
-    sentences = sum(max(1, len(re.findall(r"[.!?](?=\s|$)", text))) for text in asked.documents)
-    passes = 1 + len(asked.documents) + sentences + 20
-    return f"Ctrl+Enter. About {passes} passes before the explainers; one of over {AT_ONCE} waits for a click."
 
 
 def size(asked: Asked, folder: Path) -> tuple[int | None, int | None]:

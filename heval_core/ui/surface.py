@@ -90,13 +90,13 @@ def draw(
     title: str,
     lead: Pieces,
     *,
-    key: str = "reading",
     asked: Callable[[str], None] = lambda what: None,
 ) -> None:
     """Draw the surface.
 
     heads: as `heads.map_data` gives. lead: the sentence under the title. asked: called with `step -1`, `step 1` or `need`.
     """
+    key = "reading"
     # Without an explainer, of an answer that none was run on, nothing is painted.
     first = next(iter(in_order([row.explainer for row in rows])), "")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlparse
-
 import re
+from urllib.parse import parse_qs, urlparse
 
 import pytest
 

@@ -6,13 +6,11 @@ import json
 import shutil
 import threading
 
-import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from heval_core.evaluation.publishing import Told, publish
-from heval_core.store.preview import preview
 from heval_core.store.published import current_file
 from heval_core.ui import published_results
 from heval_core.ui.published_results import Publishing
@@ -36,13 +34,9 @@ def cold(made_up, tmp_path, monkeypatch):
 def a_page():
     import streamlit as st
 
-    from heval_core.ui.published_results import prompt_now, reader
+    from heval_core.ui.published_results import reader
 
-    def meanwhile():
-        st.session_state["already"] = prompt_now()
-        st.write("an example")
-
-    results = reader(meanwhile)
+    results = reader()
     st.write(f"{results.bundled} {len(results.models())}")
 
 
@@ -57,9 +51,7 @@ def texts(app):
 
 def test_a_page_waits_for_its_results_and_then_shows_them(cold):
     app = opened()
-    assert texts(app) == ["True 1"]  # the bar, its sentence and the example are gone
-    _, attributions = app.session_state["already"]
-    assert set(attributions) == {"fa", "ig", "attn", "mechlight"}
+    assert texts(app) == ["True 1"]  # the bar and its sentence are gone
     assert current_file(cold) is not None
 
 
@@ -138,20 +130,3 @@ def test_the_bar_moves_between_two_reports_and_never_beyond_what_is_expected(mon
     assert (job.now().share, job.now().seconds_left) == (pytest.approx(0.7), pytest.approx(6.0))
     clock[0] = 40.0
     assert (job.now().share, job.now().seconds_left) == (1.0, 0.0)
-
-
-def test_the_demo_shards_show_a_prompt_on_which_explainers_differ():
-    instance, attributions = preview(DEMO)
-    gold = instance.documents[instance.used_document].answer_tokens
-    best = {key: int(np.argmax(own.scores[instance.first_ranked :])) for key, own in attributions.items()}
-    assert {token + instance.first_ranked in gold for token in best.values()} == {True, False}
-    assert len(instance.documents) == 2
-
-
-def test_the_preview_is_what_is_published(demo_reader):
-    instance, attributions = preview(DEMO)
-    assert demo_reader.instance(instance.instance_id) == instance
-    published = demo_reader.attributions(instance.instance_id)
-    for key, own in attributions.items():
-        for name in ("scores", "head_scores", "details", "layer", "head", "signed", "tied"):
-            assert getattr(published[key], name) == getattr(own, name), (key, name)

@@ -244,7 +244,7 @@ def test_without_a_document_the_words_that_change_are_marked_and_whether_bars_ha
     before = made_up().result
     words = [word(0, " Iceland", "memory", 0.1), word(1, ".", "memory", 0.1), word(2, " cheap", "document 1", 1.0)]
     found = compared(before, made_up(words=words).result, document=1)
-    assert found["before"] == [["Iceland", False], [".", False], ["60", True], ["maybe", True]]
-    assert found["after"] == [["Iceland", False], [".", False], ["cheap", True]]
+    assert found["before"] == [(" Iceland", False), (".", False), (" 60", True), (" maybe", True)]
+    assert found["after"] == [(" Iceland", False), (".", False), (" cheap", True)]
     assert found["said"] == "2 of 4 words change, 1 of them with document 2 as their source; 0 with it stay."
     assert "the answer stays the same" in compared(before, before, document=0)["said"]

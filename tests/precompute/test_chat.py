@@ -17,7 +17,6 @@ from heval_core.prompt_service.messages import asked_as_stored
 from heval_core.statistics.scores import average_ranks, tied
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import INSTANCE
-from heval_core.store.preview import preview
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore, _content_hash
 from heval_core.ui.instance_tables import tokens_of
@@ -156,8 +155,6 @@ def test_shards_say_where_the_ranked_tokens_end_and_plain_ones_keep_their_hash(s
     assert entry.content == _content_hash(table) == _content_hash(table.drop_columns(["ranked_end"]))
     one = own[0]
     assert _content_hash(one) != _content_hash(one.drop_columns(["ranked_end"]))
-    found = preview(store)
-    assert found is None or found[0].in_chat
 
 
 def test_a_shard_from_before_the_column_reads_on(small_store, tmp_path):

@@ -21,6 +21,7 @@ from precompute.questions import KEPT_BAD, load_questions
 from tests.asked import greedily
 from tests.conftest import ROOT
 from tests.datasets import samples, test_conflictqa, test_counterfact
+from tests.planted import accounting
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +96,7 @@ def test_the_memory_that_must_be_true_drops_what_the_model_remembers_otherwise(m
     common = ["--datasets", "world_capital", "--explainers", "attn", "--regimes", "conflicting", "--limit", "5"]
     assert main(command(model_folders, tmp_path, *common, "--memory", "true")) == 0
     reader = Reader(publish(tmp_path))
-    assert set(reader.accounting()["outcome"]) == {"memory answer is not true"}
+    assert set(accounting(reader)["outcome"]) == {"memory answer is not true"}
 
 
 def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_path, capsys):
@@ -105,7 +106,7 @@ def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_p
     assert "2 regimes have more questions than their cap" in capsys.readouterr().out
     assert main(command(model_folders, tmp_path, *common, "--cap", "4")) == 0
     reader = Reader(publish(tmp_path))
-    outcome = reader.accounting().groupby("regime").apply(lambda f: dict(zip(f["outcome"], f["instances"], strict=True)))
+    outcome = accounting(reader).groupby("regime").apply(lambda f: dict(zip(f["outcome"], f["instances"], strict=True)))
     for regime in ("conflicting", "mixed"):
         assert outcome[regime]["kept"] == 4
         assert outcome[regime]["not sampled"] == 12 - 4 - sum(outcome[regime].get(r, 0) for r in ("same first token",))
@@ -117,7 +118,7 @@ def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_p
     assert "0 shards computed" in capsys.readouterr().out
     # Without the cap the rest is explained too, from the same answers.
     assert main(command(model_folders, tmp_path, *common, "--cap", "none")) == 0
-    assert "not sampled" not in set(Reader(publish(tmp_path)).accounting()["outcome"])
+    assert "not sampled" not in set(accounting(Reader(publish(tmp_path)))["outcome"])
 
 
 def test_a_changed_file_is_published_without_what_was_there_before(model_folders, tmp_path):
@@ -183,7 +184,7 @@ def test_ones_own_ten_lines_go_from_file_to_page_with_two_commands(model_folders
     assert main(command(model_folders, store, "--datasets", str(path))) == 0
     assert main(["publish", "--store", str(store)]) == 0
     reader = Reader(current_file(store))
-    kept = reader.accounting().query("outcome == 'kept'")
+    kept = accounting(reader).query("outcome == 'kept'")
     assert len(kept) == 6  # every regime has instances: the documents that the file lacks were made
     (row,) = reader.query("SELECT * FROM dataset").to_dict("records")
     assert (row["dataset"], row["records"], row["usable"], row["malformed"]) == ("mine", 10, 10, 0)
@@ -282,7 +283,7 @@ def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store
         assert 3 < row["context_tokens"]["mean"] < row["context_characters"]["mean"]
     reader = Reader(current_file(small_store))
     for row in section["answered"]:
-        stored = reader.accounting().query("model == @row['model'] and regime == @row['regime']")
+        stored = accounting(reader).query("model == @row['model'] and regime == @row['regime']")
         assert row["asked"] == stored["instances"].sum() == 6
         assert sum(row["groups"].values()) == stored.query("outcome == 'kept'")["instances"].sum()
     assert main(command) == 0
