@@ -207,6 +207,10 @@ def test_the_answer_is_written_again_without_what_is_said_to_be_its_source(langu
     kept = [[word.strip() for word, changed in words if not changed] for words in (again.before, again.after)]
     assert kept[0] == kept[1]
     assert found.without(1, sentence=2).text
+    framed = found._repr_html_()
+    assert framed.startswith("<iframe")
+    assert "<script" not in framed
+    assert "&lt;script" in framed
     with pytest.raises(HEvalError, match="no document 3; there are 2, from 1"):
         found.without(3)
     with pytest.raises(HEvalError, match="Document 1 has no sentence 3; it has 2, from 1"):

@@ -21,7 +21,7 @@ CEILINGS = {
     "lines of the product": 49_677,
     "files of the product": 428,
     "lines of demo and benchmarks": 4_113,
-    "lines of tests": 34_019,
+    "lines of tests": 34_030,
     "files of tests": 248,
     "lines of JS and CSS": 2_991,
     "words of docs": 13_988,

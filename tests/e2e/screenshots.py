@@ -23,7 +23,8 @@ def main() -> None:
         chosen = Filter(model=("demo-qwen2",), dataset=("world_capital",), regime=("double_conflicting",), group=("C2",))
         instance = reader.instance_ids(chosen)[1]
         real = publish(ROOT / "cache" / "real", Path(folder) / "real", bundled=True).parent
-        shown = {folder: {}, str(real): {"overview": "", "leaderboard_real": "leaderboard", "your_prompt": "your_prompt"}}
+        answer = "your_prompt?result=1-copied&words=12-32"
+        shown = {folder: {}, str(real): {"overview": "", "leaderboard_real": "leaderboard", "your_prompt": answer}}
         shown[folder] = {
             "accuracy": "accuracy?tab=document",
             "failures": "accuracy?tab=failures",
