@@ -68,9 +68,8 @@ class DirectEffects:
         if self._stream_problem is not None:
             raise lacks(self._facts, "the effects of heads", self._stream_problem)
 
-    @cached_property
     def _trial(self) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """(1, n) ids, and what is at the hooks of each block there, (n, …)."""
+        """(1, n) ids, and what is at the hooks of each block there, (n, …), now: some heads may be pruned."""
         ids = torch.arange(2, 9, device=self._facts.device)[None]
         layers = range(self._facts.layers)
         names = [f"blocks.{layer}.{end}" for layer in layers for end in ENDS] + [self._mlp(layer) for layer in layers]
@@ -90,7 +89,7 @@ class DirectEffects:
     @cached_property
     def _stream_problem(self) -> str | None:
         """Why the stream is not the sum of what blocks add in this model; None where it is."""
-        ids, states = self._trial
+        ids, states = self._trial()
         for layer in range(self._facts.layers):
             before, after = (states[f"blocks.{layer}.{end}"].float() for end in ENDS)
             attention, mlp = (states[name].float() for name in (self._hooked.written_names[layer], self._mlp(layer)))
@@ -106,7 +105,7 @@ class DirectEffects:
     @cached_property
     def _read_out_problem(self) -> str | None:
         """Why differences of logits do not differ by <u, r> between positions; None where they do."""
-        ids, states = self._trial
+        ids, states = self._trial()
         streams = states[self._hooked.last_name].float()
         n = len(streams)
         with torch.no_grad():

@@ -46,7 +46,7 @@ def test_a_printed_report_has_its_figures(file, report, dark):
         assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(0, 0, 0)"
         assert page.evaluate("getComputedStyle(document.querySelector('svg text.title')).fill") == "rgb(0, 0, 0)"
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert 10 <= pages_of(pdf) <= 45
+    assert 10 <= pages_of(pdf) <= 55
     assert drawn_in(pdf) > 0.7 * shapes  # whiskers of no length are left out
 
 

@@ -10,6 +10,7 @@ import torch
 
 from heval_core import catalogue
 from heval_core.explainers.attn import Attention
+from heval_core.explainers.cdla import DirectLogits
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompts import assemble
@@ -147,6 +148,9 @@ def test_a_pruned_head_is_never_chosen_nor_averaged_in(lm, explainer):
     assert chosen == set(range(lm.heads_per_layer))
     with lm.pruning.without(heads), pytest.raises(HEvalError, match="Every head is pruned"):
         explainer.explain(CleanPass(lm, prompts), [Target.next_token(40)])
+    # What was found out about the model while heads were pruned says nothing false of the whole one.
+    if isinstance(explainer, MechLight):
+        DirectLogits().explain(CleanPass(lm, prompts), [Target.next_token(40)])
 
 
 def test_a_twin_has_another_subject_and_answer_of_the_same_relation_and_length():
