@@ -30,7 +30,7 @@ def test_a_dot_lists_its_instances_worst_first_and_back_returns(address, page, r
     visit(page, f"{address}/?model=demo-gpt2")
     own = leaderboard(reader, Filter(("demo-gpt2",))).set_index(["question", "explainer"])
     before = loaded(page)
-    page.locator(".mark[aria-label^='AttnLRP, Which token?'] .hit").click()
+    page.locator(".mark[aria-label^='AttnLRP · Which token?'] .hit").click()
     assert listed(page) == own.loc[("RQ3", "attnlrp"), "n"]
     assert "model=demo-gpt2" in page.url
     assert "sort=1%2Frank+of+attnlrp" in page.url

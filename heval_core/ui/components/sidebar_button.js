@@ -6,18 +6,24 @@ function isOpen() {
   return document.querySelector("[data-testid=stSidebar]")?.dataset.collapsed === "false";
 }
 
-function show(first) {
+// Whether the reader has asked for the form on this page.
+let asked = false;
+function show() {
+  asked = true;
   const slides = !isOpen();
   if (slides) document.querySelector(BUTTONS.open)?.click();
   // The form is drawn while the sidebar slides in; a field that somebody chose meanwhile keeps the keyboard.
   const enter = () => writing(document.activeElement) || document.querySelector("[data-testid=stSidebar] textarea")?.focus();
-  if (first) setTimeout(enter, slides ? 350 : 0);
+  setTimeout(enter, slides ? 350 : 0);
 }
 
-// The sidebar and its button may come later than this script, and say that they are open before they are drawn.
-function open(tries = 12) {
-  if (!isOpen()) document.querySelector(BUTTONS.open)?.click();
-  if (tries) setTimeout(() => open(tries - 1), 150);
+// The sidebar and its button may come later than this script, and say what they are before they are drawn; so it is asked until
+// it has said the same for a while.
+function toward(wanted, tries = 12, same = 0) {
+  if (asked) return;
+  if (isOpen() !== wanted) document.querySelector(wanted ? BUTTONS.open : BUTTONS.close)?.click();
+  const calm = isOpen() === wanted ? same + 1 : 0;
+  if (tries && calm < 4) setTimeout(() => toward(wanted, tries - 1, calm), 150);
 }
 
 // To the prompt where there is one, else to the page's title.
@@ -48,24 +54,21 @@ export default function (component) {
   const { data, parentElement } = component;
   const host = parentElement.querySelector(".host");
   if (!host.button) {
-    host.button = button("", "Explain a prompt ", null, () => (isOpen() ? document.querySelector(BUTTONS.close)?.click() : show(true)));
+    host.button = button("", "Explain a prompt ", null, () => (isOpen() ? document.querySelector(BUTTONS.close)?.click() : show()));
     host.button.append(element("kbd", "", "/"));
     host.button.title = "Ask a model a question of your own, and see where its answer comes from";
     host.replaceChildren(button("skip", "Skip to the prompt", null, skipToContent), host.button);
   }
   host.button.hidden = data.own;
-  // The form belongs to its own page: it is open there, and closed on the page that one goes on to.
-  if (data.own !== host.own) {
-    if (data.own) open();
-    else if (host.own && isOpen()) document.querySelector(BUTTONS.close)?.click();
-    host.own = data.own;
-  }
+  // The form belongs to its own page: it is open there, and closed on all others until it is asked for.
+  if (data.own !== host.own) { asked = false; toward(data.own); }
+  host.own = data.own;
   const pressed = (event) => {
     // Streamlit hears of the text first, then the form's button is pressed.
     if (event.isTrusted && event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.closest?.("[data-testid=stSidebar]")) setTimeout(() => document.querySelector(".st-key-own_send button")?.click(), 400);
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || writing(document.activeElement)) return;
     event.preventDefault();
-    show(true);
+    show();
   };
   document.addEventListener("keydown", pressed);
   document.addEventListener("input", typed);
