@@ -23,7 +23,7 @@ CEILINGS = {
     "lines of demo and benchmarks": 4_113,
     "lines of tests": 34_030,
     "files of tests": 248,
-    "lines of JS and CSS": 2_991,
+    "lines of JS and CSS": 2_992,
     "words of docs": 13_988,
 }
 SLACK = 0.02

@@ -47,7 +47,7 @@ def main() -> None:
                         for name, path in pages.items():
                             visit(page, f"{url}/{path}")
                             settle(page)
-                            page.wait_for_timeout(1200)
+                            page.wait_for_timeout(2500)  # the form slides in
                             save(page.screenshot(), OUT / f"{name}-{'dark' if dark else 'light'}.png")
 
 

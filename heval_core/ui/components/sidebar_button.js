@@ -17,13 +17,11 @@ function show() {
   setTimeout(enter, slides ? 350 : 0);
 }
 
-// The sidebar and its button may come later than this script, and say what they are before they are drawn; so it is asked until
-// it has said the same for a while.
-function toward(wanted, tries = 12, same = 0) {
-  if (asked) return;
+// The sidebar and its button may come later than this script, and may be drawn once more; so it is seen to for a while.
+function toward(wanted, tries = 14) {
+  if (asked || !tries) return;
   if (isOpen() !== wanted) document.querySelector(wanted ? BUTTONS.open : BUTTONS.close)?.click();
-  const calm = isOpen() === wanted ? same + 1 : 0;
-  if (tries && calm < 4) setTimeout(() => toward(wanted, tries - 1, calm), 150);
+  setTimeout(() => toward(wanted, tries - 1), 150);
 }
 
 // To the prompt where there is one, else to the page's title.
