@@ -44,15 +44,13 @@ def menus(kept: Kept) -> None:
         download("One HTML file", lambda: answer_page(result, asked.question, asked.explainers), f"{name}.html", "own_html")
         download("A picture (SVG)", lambda: answer_card(result, asked.question), f"{name}.svg", "own_svg")
         same = "The object that `python -m precompute explain --generate N --format json` prints."
-        download("As JSON", json.dumps(result, ensure_ascii=False), f"{name}.json", "own_json", same)
+        download("As JSON", lambda: json.dumps(result, ensure_ascii=False), f"{name}.json", "own_json", same)
 
 
 def gallery() -> None:
     """Links to the examples, and to one's own answers, the newest first. What cannot be opened is not offered."""
-    for name, kept in own_prompts.readable():
-        st.page_link(
-            PAGE, label=plain(kept.title or f"{kept.asked.model}: {kept.asked.question}"), query_params={"result": name}
-        )
+    for name, title in own_prompts.titles().items():
+        st.page_link(PAGE, label=plain(title), query_params={"result": name})
 
 
 def empty(name: str) -> None:

@@ -21,9 +21,9 @@ CEILINGS = {
     "lines of the product": 49_677,
     "files of the product": 428,
     "lines of demo and benchmarks": 4_113,
-    "lines of tests": 34_030,
+    "lines of tests": 34_040,
     "files of tests": 248,
-    "lines of JS and CSS": 2_992,
+    "lines of JS and CSS": 2_990,
     "words of docs": 13_988,
 }
 SLACK = 0.02

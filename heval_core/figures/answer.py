@@ -22,6 +22,8 @@ HUES = ("#2E6FC4", "#C47A00", "#15866A", "#7A5CC0", "#B5533C", "#5B7F2B")
 GREY, DASHED = "#8B8F94", "#8F897D"
 # Left out by themselves: documents, which the matrix draws, and their sentences, with which the explainers begin.
 _DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
+# Explainers whose scores of an answer are the nats that it loses; others have scores of their own.
+_IN_NATS = ("fa", "document")
 
 
 def drawn(result: Mapping[str, Any], chosen: Sequence[str] = ()) -> dict[str, Any]:
@@ -64,6 +66,7 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
     keys = dict.fromkeys([SENTENCE, *chosen, *said["matrix"], *said["refused"]])
     return {
         "model": str(result["model"]),
+        "given": bool(said["given"]),
         "tokens": tokens,
         "documents": [{"sentences": _sentences(tokens, *span)} for span in documents],
         "words": words,
@@ -90,7 +93,7 @@ def _method(key: str, said: Mapping[str, Any], tokens: int) -> dict[str, Any]:
         "title": "Leaving out" if key == SENTENCE else plugin.title,
         "about": first_sentence(catalogue.docstring(plugin)),
         "refused": said["refused"].get(key),
-        "nats": plugin.family in ("perturbation", "control"),
+        "nats": key.partition("(")[0] in _IN_NATS,
         "passes": round(plugin.cost(tokens).tokens / tokens),
         "values": None,
     }
@@ -102,7 +105,7 @@ def _method(key: str, said: Mapping[str, Any], tokens: int) -> dict[str, Any]:
         "columns": found["columns"],
         "values": [[float(value) for value in row] for row in found["values"]],
         "seconds": float(found["seconds"]),
-        "passes": max(1, round(found["passes"])),
+        "passes": round(float(found["passes"]), 1),
     }
 
 
@@ -118,27 +121,17 @@ def compared(before: Mapping[str, Any], after: Mapping[str, Any], document: int)
     return {"document": document, "what": source, "said": said, "before": was, "after": becomes}
 
 
-def answer_page(
-    result: Mapping[str, Any], question: str, chosen: Sequence[str] = (), view: Mapping[str, Any] | None = None
-) -> str:
+def answer_page(result: Mapping[str, Any], question: str, chosen: Sequence[str] = ()) -> str:
     """A self-contained HTML file with hover and selection: one script, one style, and no request."""
-    data = {"id": "file", "static": True, "view": view or {}, "status": None, "without": None, "old": None}
+    data = {"id": "file", "static": True, "view": {}, "status": None, "without": None, "old": None}
     text = json.dumps(data | drawn(result, chosen), ensure_ascii=True).replace("<", "\\u003c")
     # The component's script is a module; what it exports is called once.
     script = joined("answer", "js").replace("export default function", "function start")
     script += f"\nstart({{ data: {text}, parentElement: document }});\n"
     style = joined("answer", "css")
-    documents = len(result["documents"])
-    return render(
-        "answer.html",
-        model=result["model"],
-        question=question,
-        documents=documents,
-        script=script,
-        style=style,
-        script_digest=digest(script),
-        style_digest=digest(style),
-    )
+    about = {"model": result["model"], "question": question, "documents": len(result["documents"])}
+    allowed = {"script_digest": digest(script), "style_digest": digest(style)}
+    return render("answer.html", **about, script=script, style=style, **allowed)
 
 
 # Of the card, in pixels: a word's width is estimated by its letters, so that no font is asked.
@@ -168,11 +161,8 @@ def _bar(word: Mapping[str, Any]) -> dict[str, Any]:
         number = int(source.removeprefix("document ")) - 1
         high = 2 + 4.5 * min(1.0, (max(0.0, word["nats"]) / 8) ** 0.6)
         return {"colour": HUES[number] if number < len(HUES) else GREY, "high": round(high, 1), "dashed": False}
-    return {
-        "colour": GREY if source == "memory" else DASHED,
-        "high": 3 if source == "memory" else 2,
-        "dashed": source != "memory",
-    }
+    memory = source == "memory"
+    return {"colour": GREY if memory else DASHED, "high": 3 if memory else 2, "dashed": not memory}
 
 
 def verdict(data: Mapping[str, Any]) -> str:

@@ -19,11 +19,14 @@ def main() -> None:
         answers.write(json.dumps(message, ensure_ascii=True) + "\n")
         answers.flush()
 
+    def tell(said: Any) -> None:
+        say({"progress" if isinstance(said, str) else "partial": said})
+
     for line in sys.stdin:
         # Whatever ends this process from here on, it was this request: it must not be sent again.
         say({"progress": "starting"})
         try:
-            say({"result": _answer(json.loads(line), loaded, lambda said: say(_message(said)))})
+            say({"result": _answer(json.loads(line), loaded, tell)})
         except HEvalError as error:
             say({"error": str(error)})
         except Exception as error:  # the explorer shows one line; the trace is in its log
@@ -31,10 +34,6 @@ def main() -> None:
 
             traceback.print_exc()
             say({"error": f"The worker failed ({type(error).__name__}); the log has the details."})
-
-
-def _message(said: Any) -> dict[str, Any]:
-    return {"progress" if isinstance(said, str) else "partial": said}
 
 
 def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> Any:
@@ -67,7 +66,10 @@ def _write(lm: Any, request: dict[str, Any], loaded: dict[str, Any], progress: A
         for step, found in steps:
             progress(f"{step} done")
             progress(ExplainedAnswer(found, lm.template).to_json())
-            loaded["answer"] = asked, found
+            if not request.get("only_written"):
+                loaded["answer"] = asked, found
+            elif found.written.stopped:
+                break
     return ExplainedAnswer(found, lm.template).to_json()
 
 

@@ -23,7 +23,7 @@ class Answer(TypedDict):
     """Write an answer and explain all of it; the result is what `precompute explain --generate N --format json` prints.
 
     model: a folder, here and below. answer: given word for word, else the model writes at most `generate` tokens. more: of
-    the answer before, explain it by these explainers as well, and do nothing again.
+    the answer before, explain it by these explainers as well, and do nothing again. only_written: explain nothing.
     """
 
     op: Literal["answer"]
@@ -35,6 +35,7 @@ class Answer(TypedDict):
     generate: int
     answer: str | None
     more: NotRequired[list[str]]
+    only_written: NotRequired[bool]
 
 
 class Heads(TypedDict):

@@ -116,7 +116,9 @@ def _answer(said: Mapping[str, Any], asked: Asked) -> None:
     else:
         document = int(said["about"])
         st.session_state[_LEFT_OUT] = asked.id, document
-        st.session_state[_AGAIN] = begin(sidebar.request_of(asked.without(document), models))
+        request = sidebar.request_of(asked.without(document), models)
+        request["only_written"] = True
+        st.session_state[_AGAIN] = begin(request)
 
 
 def _without(asked: Asked, result: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -7,13 +7,13 @@ with the program, as examples. A link to send also carries what was asked, so th
 from __future__ import annotations
 
 import base64
+import functools
 import gzip
 import hashlib
 import json
 import os
 import re
 import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -111,6 +111,12 @@ def examples() -> list[str]:
     return sorted(file.name.removesuffix(_SUFFIX) for file in EXAMPLES.glob(f"*{_SUFFIX}"))
 
 
+def _file(name: str) -> Path:
+    """Where an answer is kept: one's own, else an example."""
+    own = gallery() / f"{name}{_SUFFIX}"
+    return own if own.is_file() else EXAMPLES / own.name
+
+
 def find(name: str) -> Kept | None:
     """A kept answer; None for one that was never here, or had to make room.
 
@@ -118,11 +124,10 @@ def find(name: str) -> Kept | None:
     """
     if not _NAME.fullmatch(name):
         return None
-    file = next((own for folder in (gallery(), EXAMPLES) if (own := folder / f"{name}{_SUFFIX}").is_file()), None)
-    if file is None:
+    if not _file(name).is_file():
         return None
     try:
-        with gzip.open(file) as packed_file:
+        with gzip.open(_file(name)) as packed_file:
             text = packed_file.read(LARGEST + 1)
         if len(text) > LARGEST:
             raise HEvalError(f"The saved answer {name} is larger than {LARGEST // 1_000_000} MB; it is not opened.")
@@ -138,12 +143,19 @@ def find(name: str) -> Kept | None:
     return kept
 
 
-def readable() -> Iterator[tuple[str, Kept]]:
-    """Ids of examples and of one's own answers, and what is kept; what cannot be opened is left out."""
-    for name in (*examples(), *mine()):
-        with suppress(HEvalError):
-            if (kept := find(name)) is not None:
-                yield name, kept
+def titles() -> dict[str, str]:
+    """Id ▶ title of the examples and of one's own answers; what cannot be opened is left out."""
+    found = {name: _title(name, _file(name).stat().st_mtime_ns) for name in (*examples(), *mine())}
+    return {name: title for name, title in found.items() if title}
+
+
+@functools.lru_cache(maxsize=256)
+def _title(name: str, modified: int) -> str:
+    """Read once while the file stays as it is: every draw of the page lists them all."""
+    with suppress(HEvalError):
+        if kept := find(name):
+            return kept.title or f"{kept.asked.model}: {kept.asked.question}"
+    return ""
 
 
 def packed(asked: Asked) -> str:

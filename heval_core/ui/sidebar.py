@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core import catalogue
 from heval_core.figures.palette import in_order
-from heval_core.installed import folder_of, has_chat_template, places
+from heval_core.installed import folder_of, has_chat_template
+from heval_core.installed import places as places_of_models
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.prompt_service.messages import Answer
 from heval_core.prompts import AUTO, CHAT, TEMPLATE, assemble
+from heval_core.records import HEvalError
 from heval_core.ui import address, links
 from heval_core.ui.own_prompts import Asked, find, unpacked
 from heval_core.ui.published_results import BUNDLED, results_folder
@@ -85,7 +88,7 @@ def draw(on_own_page: bool = False) -> None:
 
 def models_here() -> dict[str, Path]:
     """Those that are here; beside results of real models those of packages first."""
-    found, real = places(), results_folder() == BUNDLED["real"][0]
+    found, real = places_of_models(), results_folder() == BUNDLED["real"][0]
     ordered = sorted(found, key=lambda key: real and not found[key].source.startswith("package"))
     return {key: found[key].path for key in ordered}
 
@@ -118,7 +121,9 @@ def _fill_from_link(models: dict[str, Path]) -> None:
     if not name or st.session_state.get(_FILLED) == name:
         return
     st.session_state[_FILLED] = name
-    kept = find(address.value("result"))
+    kept = None
+    with suppress(HEvalError):  # the page says what is wrong with the file; the form stays
+        kept = find(address.value("result"))
     asked = kept.asked if kept else unpacked(address.value("asked"))
     if asked is not None:
         fill(asked, models)
@@ -134,7 +139,9 @@ def draw_form(models: dict[str, Path]) -> tuple[Asked, dict[str, DeltaGenerator]
         first = next(iter(models))
         fill(Asked(first, documents, question, DEFAULT, _usual(models[first])), models)
     places: dict[str, DeltaGenerator] = {}
-    model = st.selectbox("Model", list(models), key="own_model", format_func=_named, on_change=_suit, args=(models,))
+    taught = {key for key, place in places_of_models().items() if place.source == "bundled"}
+    named = {key: f"{key} · {'taught rule' if key in taught else 'real model'}" for key in models}
+    model = st.selectbox("Model", list(models), key="own_model", format_func=named.get, on_change=_suit, args=(models,))
     counted = st.empty()
     texts = _document_fields(places)
     question = st.text_area("Question", key="own_question", height=72)
@@ -165,10 +172,6 @@ def _options(folder: Path) -> tuple[int, str | None, tuple[str, ...], str]:
 def _usual(folder: Path) -> str:
     """A model is asked through its chat template where it has one."""
     return CHAT if has_chat_template(folder) else AUTO
-
-
-def _named(model: str) -> str:
-    return f"{model} · {'taught rule' if model.startswith('demo-') else 'real model'}"
 
 
 def _suit(models: dict[str, Path]) -> None:
@@ -255,10 +258,8 @@ def missing(asked: Asked, models: dict[str, Path]) -> tuple[str, str] | None:
     if len(set(asked.documents)) < len(asked.documents):
         twice = next(place for place, text in enumerate(asked.documents) if text in asked.documents[:place])
         first = asked.documents.index(asked.documents[twice]) + 1
-        return (
-            f"text {twice}",
-            f"Document {twice + 1} is the same as document {first}: neither would be missed without the other.",
-        )
+        same = f"Document {twice + 1} is the same as document {first}: neither would be missed without the other."
+        return f"text {twice}", same
     if not asked.question:
         return "question", "The question is empty: ask the model something."
     tokens, most = size(asked, models[asked.model])

@@ -130,3 +130,10 @@ def test_the_worker_goes_on_with_an_answer_and_tells_what_it_knows_as_it_knows_i
     assert [said for said in heard if isinstance(said, str)] == ["attnlrp done"]  # nothing else was computed again
     assert more["generated"]["matrix"]["attn"] == first["generated"]["matrix"]["attn"]
     assert "attnlrp" in more["generated"]["matrix"]
+    # An answer that is only written explains nothing, and the one before can still be gone on with.
+    only = child._answer(request | {"documents": [], "only_written": True}, loaded, heard.append)
+    assert only["generated"]["text"]
+    assert only["generated"]["matrix"] == {}
+    heard.clear()
+    child._answer(request | {"more": ["cgim"]}, loaded, heard.append)
+    assert [said for said in heard if isinstance(said, str)] == ["cgim done"]

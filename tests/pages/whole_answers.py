@@ -62,6 +62,7 @@ def made_up(question="Where?", **changed) -> Kept:
         "tokens": [" Iceland", ".", " 60", " maybe"],
         "probabilities": [0.5, 0.5, 0.25, 1e-13],
         "stopped": "4 tokens were written",
+        "given": False,
         "notes": ["'maybe' has a probability of 1e-13: the model would never write it."],
         "words": [
             word(0, " Iceland", "document 1", 3.0),

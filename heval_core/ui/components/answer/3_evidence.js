@@ -15,22 +15,22 @@ function drawMethods(data, view, chosen, act) {
     if (method.refused) small.append("not for this model");
     else if (!method.values) small.append(method.running ? "computing …" : data.status ? "waits" : data.static ? "not computed" : `click: ${method.passes} passes`);
     else {
-      const one = first(method), passes = `${method.passes} ${method.passes === 1 ? "pass" : "passes"}`;
-      if (one) { const mark = element("em", one.place !== null && nameOf(one) !== most ? "other" : "", nameOf(one)); small.append("→ ", mark, ` · ${passes}`); }
-      else small.append(`${passes} · ${method.seconds.toFixed(1)} s`);
+      const one = first(method), seconds = `${method.seconds.toFixed(1)} s`;
+      if (one) small.append("→ ", element("em", one.place !== null && nameOf(one) !== most ? "other" : "", nameOf(one)), ` · ${seconds}`);
+      else small.append(seconds);
     }
-    cell.title = [method.about, method.refused, method.values ? `${method.seconds.toFixed(2)} s, ${method.passes} passes, by ${method.unit}.` : "", place < 9 ? `Key ${place + 1}.` : ""].filter(Boolean).join(" ");
+    cell.title = [method.about, method.refused, method.values ? `${method.seconds.toFixed(2)} s by itself, ${method.passes} passes beyond what others had run; by ${method.unit}.` : "", place < 9 ? `Key ${place + 1}.` : ""].filter(Boolean).join(" ");
     cell.append(element("b", "", method.title), small);
     made.append(cell);
   });
   return made;
 }
 
-// Each ✓, ✗ or –: [passed or null, text, how it was found]. Of a word or a sentence; a span has that of its sentence.
+// Each ✓, ✗ or –: [passed or null, text, how it was found]. What deleting does is known of a word and of a sentence.
 function checks(data, method, chosen) {
   const sentence = sentenceAt(data, chosen[0]), [mine] = choices(data, method, chosen);
   if (!mine || !sentence) return [];
-  const exact = data.words.find((word) => word.start === chosen[0] && word.end === chosen[1]) ?? sentence, found = exact.checks;
+  const found = [...data.words, ...data.sentences].find((one) => one.start === chosen[0] && one.end === chosen[1])?.checks;
   const copied = copiedFrom(data, sentence), number = data.sentences.indexOf(sentence) + 1, list = [];
   if (copied) list.push([mine.document === copied.document && (mine.place === null || mine.place === copied.place), "points at the source", `The answer’s sentence ${number} shares ${copied.run} words in a row with ${inWords(copied)}.`]);
   else list.push([null, "source not known", `No sentence of a document shares ${COPIED} words in a row with the answer’s sentence ${number}.`]);
@@ -38,11 +38,9 @@ function checks(data, method, chosen) {
     const { holds, changed, others, others_changed, nats: lost } = found.stands, share = (part) => `${Math.round(part * 100)} %`;
     list.push([holds, changed > 0 ? "answer changes when it is deleted" : "answer stays when it is deleted", `Without the sentence that most methods choose the words here lose ${nats(lost)} nats, and ${share(changed)} of the model’s tokens change; without other sentences of its length (${others}) ${share(others_changed ?? 0)}.`]);
   }
-  if (found?.points && method.unit !== "document") {
-    const same = mine.document === found.points.document - 1 && mine.place === found.points.sentence - 1;
-    const agree = same ? found.points.agree - 1 : data.methods.filter((other) => other !== method && choices(data, other, chosen)[0] && nameOf(choices(data, other, chosen)[0]) === nameOf(mine)).length;
-    list.push([same ? agree * 2 >= found.points.of - 1 : false, `agrees with ${agree} of ${found.points.of - 1} methods`, "Explainers with the same first choice for what is selected."]);
-  }
+  const others = data.methods.filter((other) => other !== method).map((other) => choices(data, other, chosen)[0]).filter((one) => one && one.place !== null);
+  const agree = others.filter((one) => nameOf(one) === nameOf(mine)).length;
+  if (others.length && mine.place !== null) list.push([agree * 2 > others.length, `agrees with ${agree} of ${others.length} others`, "Explainers above with the same first choice for what is selected."]);
   if (found?.beats && found.beats.next !== null) list.push([found.beats.holds, found.beats.holds ? "beats the rest of its document" : "no better than its document", `Its loss is ${nats(found.beats.nats)} nats; of the other sentences of that document the largest is ${nats(found.beats.next)}.`]);
   return list;
 }
@@ -133,7 +131,7 @@ function drawMatrix(data, chosen, act) {
 function drawTry(data, act) {
   const made = element("div", "try"), row = element("div", "units");
   made.append(element("h2", "", "Try without"), element("p", "", "Writes the answer again, before and after side by side."), row);
-  if (data.static || !data.documents.length) return element("div");
+  if (data.static || data.given || !data.documents.length) return element("div");
   data.documents.forEach((_, number) => row.append(button("", number ? String(number + 1) : "document 1", data.without?.document === number, () => act.without(number))));
   return made;
 }
