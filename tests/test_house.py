@@ -23,7 +23,7 @@ CEILINGS = {
     "lines of demo and benchmarks": 4_113,
     "lines of tests": 34_040,
     "files of tests": 248,
-    "lines of JS and CSS": 2_990,
+    "lines of JS and CSS": 2_991,
     "words of docs": 13_988,
 }
 SLACK = 0.02

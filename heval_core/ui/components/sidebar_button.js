@@ -21,7 +21,8 @@ function show() {
 function toward(wanted, tries = 14) {
   if (asked || !tries) return;
   if (isOpen() !== wanted) document.querySelector(wanted ? BUTTONS.open : BUTTONS.close)?.click();
-  setTimeout(() => toward(wanted, tries - 1), 150);
+  const there = document.querySelector(`${BUTTONS.open}, ${BUTTONS.close}`); // after a server's start it comes late
+  setTimeout(() => toward(wanted, there ? tries - 1 : tries), 150);
 }
 
 // To the prompt where there is one, else to the page's title.
