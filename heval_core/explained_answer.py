@@ -84,8 +84,11 @@ class ExplainedAnswer:
             )
         return Selection(self.generated, range(chosen[0].start, chosen[-1].end))
 
-    def without(self, document: int, sentence: int | None = None) -> WrittenAgain:
-        """The answer that the model writes without a document, or without one of its sentences, both counted from 1."""
+    def without(self, document: int, sentence: int | None = None, instead: str = "") -> WrittenAgain:
+        """The answer that the model writes without a document, or without one of its sentences, both counted from 1.
+
+        instead: what stands there then. Raises HEvalError for a document or sentence that is not there.
+        """
         prompt = self.generated.written.prompt
         texts = ["".join(prompt.tokens[own.start : own.end]).strip() for own in prompt.documents]
         if not 1 <= document <= len(texts):
@@ -93,7 +96,10 @@ class ExplainedAnswer:
         own = split(texts[document - 1])
         if sentence is not None and not 1 <= sentence <= len(own):
             raise HEvalError(f"Document {document} has no sentence {sentence}; it has {len(own)}, from 1.")
-        rest = "" if sentence is None else "".join(own[: sentence - 1] + own[sentence:]).strip()
+        place = slice(None) if sentence is None else slice(sentence - 1, sentence)
+        space = own[sentence - 1][len(own[sentence - 1].rstrip()) :] if sentence and instead.strip() else ""
+        own[place] = [instead.strip() + space]
+        rest = "".join(own).strip()
         kept = [*texts[: document - 1], *([rest] if rest else []), *texts[document:]]
         question = "".join(prompt.tokens[prompt.question.start : prompt.question.end]).strip()
         found, lm = self.generated, self.generated.clean.lm

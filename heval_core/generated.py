@@ -74,7 +74,8 @@ class Generated:
     clean: the pass over the prompt with the answer. logprobs: of its tokens. together, before: what they lose without any
     document, and without the answer's words before. drawn: (draws, m), what other texts give in place of documents.
     matrices: of explainers, by key. costs: the seconds that each would take alone, and the passes that were run for it beyond
-    what others had run. refused: why others have none.
+    what others had run. refused: why others have none. parts: by explainer of sentences, what it says of other tokens [start,
+    end) that it was asked about since.
     """
 
     written: Written
@@ -87,6 +88,7 @@ class Generated:
     matrices: dict[str, Matrix] = field(default_factory=dict)
     costs: dict[str, tuple[float, float]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, dict[tuple[int, int], np.ndarray]] = field(default_factory=dict)
 
     @property
     def documents(self) -> tuple[Span, ...]:
@@ -95,6 +97,8 @@ class Generated:
     def scores(self, key: str, columns: range) -> np.ndarray | None:
         """(U,) an explainer's scores for some tokens; None for an explainer of sentences, unless whole ones are asked for."""
         matrix, sentences = self.matrices[key], [own.indices for own in self.written.sentences]
+        if (part := self.parts.get(key, {}).get((columns.start, columns.stop))) is not None:
+            return part
         if matrix.columns == "token":
             return matrix.values[:, columns.start : columns.stop].sum(1)
         whole = [place for place, own in enumerate(sentences) if set(own) <= set(columns)]
@@ -105,6 +109,13 @@ class Generated:
         target = _with_foils(self.clean, self.written.target).part(columns)
         (found,) = catalogue.method(key).explain(self.clean, [target])
         return Matrix.of_tokens(self.clean.prompts[0], found.scores[:, None]).values[:, 0]
+
+    def with_part(self, key: str, columns: range) -> Generated:
+        """The same, with what an explainer says of some tokens. Raises HEvalError for tokens that the answer does not have."""
+        if not 0 <= columns.start < columns.stop <= len(self.written.ids):
+            raise HEvalError(f"The answer has no tokens {columns.start} to {columns.stop}; it has {len(self.written.ids)}.")
+        part = {} if self.scores(key, columns) is not None else {(columns.start, columns.stop): self.asked_now(key, columns)}
+        return replace(self, parts={**self.parts, key: self.parts.get(key, {}) | part})
 
     def choices(self, columns: range) -> dict[str, int]:
         """Explainer ▶ its first choice for some tokens, of those that tell sentences and are not asked to judge them."""
@@ -228,6 +239,10 @@ class Generated:
             "said_before": None
             if before is None
             else [_short(own / (own + size or 1)) for own, size in zip(before, sizes, strict=True)],
+            "parts": [
+                {"start": start, "end": end, "values": [_short(value) for value in part]}
+                for (start, end), part in self.parts.get(key, {}).items()
+            ],
             "title": catalogue.method(key).title,
             "seconds": seconds,
             "passes": passes,

@@ -119,6 +119,21 @@ def test_a_sentences_scores_are_the_sums_of_its_words(explained):
     )
 
 
+def test_an_explainer_of_sentences_is_asked_about_a_word_and_what_it_says_is_kept(explained):
+    generated, word = explained.generated, explained.generated.written.words[2].indices
+    sentence = generated.written.sentences[0].indices
+    np.testing.assert_allclose(generated.asked_now("attnlrp", sentence), generated.matrices["attnlrp"].values[:, 0], atol=1e-5)
+    found = generated.with_part("attnlrp", word)
+    assert generated.scores("attnlrp", word) is None
+    np.testing.assert_array_equal(found.scores("attnlrp", word), generated.asked_now("attnlrp", word))
+    (part,) = found.to_json()["matrix"]["attnlrp"]["parts"]
+    assert (part["start"], part["end"]) == (word.start, word.stop)
+    np.testing.assert_allclose(part["values"], found.scores("attnlrp", word), rtol=1e-3)
+    assert not found.with_part("attn", word).to_json()["matrix"]["attn"]["parts"]  # a sum of its columns
+    with pytest.raises(HEvalError, match="The answer has no tokens 3 to 99"):
+        generated.with_part("attnlrp", range(3, 99))
+
+
 def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
     assert explained.select("is lisbon").text == explained.select((1, 3)).text == " is Lisbon"
     assert explained.select("isb").text == explained.select(2).text == " Lisbon"
@@ -206,6 +221,9 @@ def test_the_answer_is_written_again_without_what_is_said_to_be_its_source(langu
     assert "".join(word for word, _ in again.after) == again.text
     kept = [[word.strip() for word, changed in words if not changed] for words in (again.before, again.after)]
     assert kept[0] == kept[1]
+    other = (f"{KENYA} It is closed.", TEXTS[1])
+    changed = explain(language_models["gpt2"], question=QUESTION, context=other, generate=8, explainers="attn")
+    assert found.without(1, sentence=2, instead="It is closed.").text == changed.generated.written.text
     assert found.without(1, sentence=2).text
     framed = found._repr_html_()
     assert framed.startswith("<iframe")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -104,21 +105,63 @@ def _method(key: str, said: Mapping[str, Any], tokens: int) -> dict[str, Any]:
         "units": [[int(unit["start"]), int(unit["end"])] for unit in found["units"]],
         "columns": found["columns"],
         "values": [[float(value) for value in row] for row in found["values"]],
+        "parts": [[int(part["start"]), int(part["end"]), part["values"]] for part in found.get("parts", ())],
         "seconds": float(found["seconds"]),
         "passes": round(float(found["passes"]), 1),
     }
 
 
-def compared(before: Mapping[str, Any], after: Mapping[str, Any], document: int) -> dict[str, Any]:
-    """Two answers side by side, the words that changed marked, and whether bars had said so. document: the one left out."""
+@dataclass(frozen=True)
+class Change:
+    """What is tried: another text, or none, in place of a document or of one of its sentences; both from 0."""
+
+    document: int
+    sentence: int | None = None
+    text: str = ""
+
+    def drawn(self) -> dict[str, Any]:
+        part = "" if self.sentence is None else f"sentence {self.sentence + 1} of "
+        title = f"{'With another' if self.text.strip() else 'Without'} {part}document {self.document + 1}"
+        return {"document": self.document, "sentence": self.sentence, "title": title}
+
+    def span(self, result: Mapping[str, Any]) -> tuple[int, int]:
+        """The prompt's tokens that go. Raises IndexError for a sentence that is not there."""
+        whole = result["documents"][self.document]
+        start, end = int(whole["start"]), int(whole["end"])
+        if self.sentence is not None:
+            start, end = _sentences(result["tokens"], start, end)[self.sentence]
+        return start, end
+
+    def applied(self, result: Mapping[str, Any]) -> str:
+        """The text of the document after the change."""
+        whole, (start, end), tokens = result["documents"][self.document], self.span(result), result["tokens"]
+        before, after = "".join(tokens[whole["start"] : start]), "".join(tokens[end : whole["end"]])
+        return " ".join(part.strip() for part in (before, self.text, after) if part.strip())
+
+
+def compared(before: Mapping[str, Any], after: Mapping[str, Any], change: Change) -> dict[str, Any]:
+    """Two answers side by side, the words that changed marked, and whether it had been said so: by bars of a document, and of
+    a sentence by the losses without each."""
     old, new = before["generated"]["words"], after["generated"]["words"]
     was, becomes = changed_words(*([str(word["text"]) for word in words] for words in (old, new)))
-    source = f"document {document + 1}"
-    changed = [word["source"] for word, (_, gone) in zip(old, was, strict=True) if gone]
-    stay = [word["source"] for word, (_, gone) in zip(old, was, strict=True) if not gone].count(source)
-    told = f"{len(changed)} of {len(old)} words change, {changed.count(source)} of them with {source} as their source; "
-    said = f"{told}{stay} with it stay." if changed else "the answer stays the same, word for word."
-    return {"document": document, "what": source, "said": said, "before": was, "after": becomes}
+    pointed = [_points_at(before, word, change) for word in old]
+    changed = [points for points, (_, gone) in zip(pointed, was, strict=True) if gone]
+    told = f"{len(changed)} of {len(old)} words change. It was said to be the source of {sum(changed)} of them"
+    said = (
+        f"{told}, and of {sum(pointed) - sum(changed)} that stay." if changed else "The answer stays the same, word for word."
+    )
+    return change.drawn() | {"said": said, "before": was, "after": becomes}
+
+
+def _points_at(result: Mapping[str, Any], word: Mapping[str, Any], change: Change) -> bool:
+    """Whether what is changed was the source of a word; a sentence also has to be the one that is missed most."""
+    from_document = word["source"] == f"document {change.document + 1}"
+    left_out = result["generated"]["matrix"].get(SENTENCE)
+    if not from_document or change.sentence is None or left_out is None:
+        return from_document and change.sentence is None
+    sums = [sum(row[word["start"] : word["end"]]) for row in left_out["values"]]
+    (start, end), unit = change.span(result), left_out["units"][sums.index(max(sums))]
+    return max(sums) > 0 and bool(start <= unit["start"] < end)
 
 
 def answer_page(result: Mapping[str, Any], question: str, chosen: Sequence[str] = ()) -> str:

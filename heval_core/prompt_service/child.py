@@ -54,11 +54,12 @@ def _write(lm: Any, request: dict[str, Any], loaded: dict[str, Any], progress: A
     from heval_core.generated import Wanted, explain_answer, explained_by
     from heval_core.pipeline import Request
 
-    asked = {name: value for name, value in request.items() if name not in ("op", "explainers", "more")}
+    asked = {name: value for name, value in request.items() if name not in ("op", "explainers", "more", "part")}
     before, more = loaded.get("answer"), request.get("more", [])
     with lm.asked_in(request["template"]):
         if more and before and before[0] == asked:
-            steps = explained_by(before[1], [catalogue.method(key) for key in more])
+            found = before[1]
+            steps = explained_by(found, [catalogue.method(key) for key in more if key not in found.matrices])
         else:
             methods = [catalogue.method(key) for key in (*request["explainers"], *more)]
             wanted = Wanted(request["generate"], request["answer"])
@@ -70,6 +71,10 @@ def _write(lm: Any, request: dict[str, Any], loaded: dict[str, Any], progress: A
                 loaded["answer"] = asked, found
             elif found.written.stopped:
                 break
+        if "part" in request:
+            for key in more:
+                found = found.with_part(key, range(*request["part"]))
+            loaded["answer"] = asked, found
     return ExplainedAnswer(found, lm.template).to_json()
 
 

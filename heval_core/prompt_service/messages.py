@@ -23,7 +23,8 @@ class Answer(TypedDict):
     """Write an answer and explain all of it; the result is what `precompute explain --generate N --format json` prints.
 
     model: a folder, here and below. answer: given word for word, else the model writes at most `generate` tokens. more: of
-    the answer before, explain it by these explainers as well, and do nothing again. only_written: explain nothing.
+    the answer before, explain it by these explainers as well, and do nothing again. part: explain by `more` its tokens
+    [start, end) alone. only_written: explain nothing.
     """
 
     op: Literal["answer"]
@@ -35,6 +36,7 @@ class Answer(TypedDict):
     generate: int
     answer: str | None
     more: NotRequired[list[str]]
+    part: NotRequired[list[int]]
     only_written: NotRequired[bool]
 
 

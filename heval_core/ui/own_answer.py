@@ -13,15 +13,15 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core.figures.answer import compared, drawn
+from heval_core.figures.answer import Change, compared, drawn
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.ui import address, own_prompts, sidebar
 from heval_core.ui.component import component
 from heval_core.ui.own_prompts import Asked
 from heval_core.ui.text import plain
 
-# Written again without a document: the request, and (the answer's id, the document).
-_AGAIN, _LEFT_OUT = "own_again", "own_left_out"
+# Written again after a change: the request, and (the answer's id, the change).
+_AGAIN, _CHANGED = "own_again", "own_changed"
 _SPAN = re.compile(r"(\d{1,4})-(\d{1,4})")
 _OLD = "This answer is of the form before your change. Explain again."
 _EMPTY: dict[str, Any] = {"tokens": [], "documents": [], "words": [], "sentences": [], "methods": [], "notes": []}
@@ -85,7 +85,7 @@ def draw(name: str, asked: Asked, result: Mapping[str, Any] | None, status: Mapp
 
     def heard() -> None:
         if said := (st.session_state.get(key) or {}).get("asked"):
-            _answer(json.loads(said), asked)
+            _answer(json.loads(said), asked, result or {})
 
     component("answer")(key=key, data=data, on_view_change=viewed, on_asked_change=heard)
     for note in data["notes"]:
@@ -100,11 +100,11 @@ def _view() -> dict[str, Any]:
     return {"chosen": [int(span[1]), int(span[2])] if span else None, "method": address.value("by") or None}
 
 
-def _answer(said: Mapping[str, Any], asked: Asked) -> None:
-    """The reader asks for an explainer that waited, for the answer without a document, or is back from there."""
+def _answer(said: Mapping[str, Any], asked: Asked, result: Mapping[str, Any]) -> None:
+    """The reader asks for an explainer, of all or of some words, for the answer after a change, or is back from there."""
     models = sidebar.models_here()
     if said["what"] == "back":
-        st.session_state.pop(_LEFT_OUT, None)
+        st.session_state.pop(_CHANGED, None)
     elif asked.model not in models:
         st.session_state[sidebar.REFUSED] = f"{asked.model} is not installed here: nothing of it can be computed again."
     elif said["what"] == "method":
@@ -112,27 +112,28 @@ def _answer(said: Mapping[str, Any], asked: Asked) -> None:
         st.session_state[sidebar.ASKED] = replace(asked, explainers=explainers)
         request = sidebar.request_of(asked, models)
         request["more"] = [said["about"]]
+        if "part" in said:
+            request["part"] = said["part"]
         st.session_state[sidebar.TICKET] = begin(request)
     else:
-        document = int(said["about"])
-        st.session_state[_LEFT_OUT] = asked.id, document
-        request = sidebar.request_of(asked.without(document), models)
+        change = Change(**said["about"])
+        st.session_state[_CHANGED] = asked.id, change
+        request = sidebar.request_of(asked.changed(change.document, change.applied(result)), models)
         request["only_written"] = True
         st.session_state[_AGAIN] = begin(request)
 
 
 def _without(asked: Asked, result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The answer before and after a document was left out; None where none was."""
-    left_out, ticket = st.session_state.get(_LEFT_OUT), st.session_state.get(_AGAIN)
-    if left_out is None or left_out[0] != asked.id or ticket is None:
+    """The answer before and after a document or a sentence was changed; None where none was."""
+    changed, ticket = st.session_state.get(_CHANGED), st.session_state.get(_AGAIN)
+    if changed is None or changed[0] != asked.id or ticket is None:
         return None
-    document = left_out[1]
+    change: Change = changed[1]
     if ticket.over.is_set() and not ticket.error:
-        return compared(result, ticket.result, document)
+        return compared(result, ticket.result, change)
     if not ticket.over.is_set():
         st.fragment(_wait, run_every=0.3)()
-    said = ticket.error or "The answer is written again …"
-    return {"document": document, "what": f"document {document + 1}", "said": said, "before": [], "after": []}
+    return change.drawn() | {"said": ticket.error or "The answer is written again …", "before": [], "after": []}
 
 
 def _wait() -> None:

@@ -60,10 +60,10 @@ class Asked:
         """Whether both ask the same of the same model, whatever explains it."""
         return replace(self, explainers=()) == replace(other, explainers=())
 
-    def without(self, document: int) -> Asked:
-        """The same, asked without one of its documents; the answer is written again."""
-        left = (*self.documents[:document], *self.documents[document + 1 :])
-        return replace(self, documents=left, answer=None, explainers=())
+    def changed(self, document: int, text: str = "") -> Asked:
+        """The same, asked with another text as one of its documents, or without it; the answer is written again."""
+        changed = (*self.documents[:document], *([text.strip()] if text.strip() else []), *self.documents[document + 1 :])
+        return replace(self, documents=changed, answer=None, explainers=())
 
 
 ASKED = TypeAdapter(Asked)
@@ -156,6 +156,25 @@ def _title(name: str, modified: int) -> str:
         if kept := find(name):
             return kept.title or f"{kept.asked.model}: {kept.asked.question}"
     return ""
+
+
+def seconds_of(model: str, tokens: int) -> float | None:
+    """What all explainers took here with a model's newest answer, for as many tokens; None where it has none."""
+    for name in mine():
+        spent = _spent(name, _file(name).stat().st_mtime_ns)
+        if spent is not None and spent[0] == model and spent[1]:
+            return spent[2] * tokens / spent[1]
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _spent(name: str, modified: int) -> tuple[str, int, float] | None:
+    """Model, tokens of the prompt, seconds."""
+    with suppress(HEvalError):
+        if kept := find(name):
+            seconds = sum(float(matrix["seconds"]) for matrix in kept.result["generated"]["matrix"].values())
+            return kept.asked.model, len(kept.result["tokens"]), seconds
+    return None
 
 
 def packed(asked: Asked) -> str:

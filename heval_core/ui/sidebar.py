@@ -26,7 +26,7 @@ from heval_core.prompt_service.messages import Answer
 from heval_core.prompts import AUTO, CHAT, TEMPLATE, assemble
 from heval_core.records import HEvalError
 from heval_core.ui import address, links
-from heval_core.ui.own_prompts import Asked, find, unpacked
+from heval_core.ui.own_prompts import Asked, find, seconds_of, unpacked
 from heval_core.ui.published_results import BUNDLED, results_folder
 
 # The request under way, and what it asks; what the form asks for now.
@@ -74,7 +74,7 @@ def draw(on_own_page: bool = False) -> None:
                 return
             lack = missing(asked, models)
             pressed = st.button("Explain", type="primary", width="stretch", key="own_send", disabled=bool(lack))
-            st.caption(f"Not yet: {lack[1]}" if lack else f"Ctrl+Enter. What takes over {AT_ONCE} passes waits for a click.")
+            st.caption(f"Not yet: {lack[1]}" if lack else _price(asked, models))
         if lack:
             places[lack[0]].error(lack[1])
         elif pressed:
@@ -113,6 +113,13 @@ def request_of(asked: Asked, models: dict[str, Path]) -> Answer:
         "generate": asked.generate,
         "answer": asked.answer,
     }
+
+
+def _price(asked: Asked, models: dict[str, Path]) -> str:
+    """What Explain costs: seconds, where this machine has explained an answer of the model before."""
+    seconds = seconds_of(asked.model, size(asked, models[asked.model])[0] or 0)
+    took = f"About {max(1, round(seconds))} s, by the last answer. " if seconds else ""
+    return f"Ctrl+Enter. {took}What takes over {AT_ONCE} passes waits for a click."
 
 
 def _fill_from_link(models: dict[str, Path]) -> None:

@@ -115,6 +115,12 @@ def test_an_explainer_that_waited_is_computed_at_a_click_and_the_selection_stays
     waits.click()
     waits.locator("em").wait_for(timeout=60_000)
     assert "Sentence 1" in page.locator(".read").inner_text()
+    # One that scored sentences is asked about a word alone.
+    page.locator(".methods button[data-key=attnlrp]").click()
+    page.locator(".word").nth(2).click()
+    page.get_by_role("button", name="Explain this word").click()
+    page.locator(".read").get_by_text("scored whole sentences").wait_for(state="detached", timeout=60_000)
+    assert page.locator(".word").nth(2).get_attribute("aria-pressed") == "true"
 
 
 def test_an_answer_survives_a_reload_and_its_link_shows_the_same_words_to_somebody_else(address, asked):
@@ -149,6 +155,16 @@ def test_an_old_answer_is_marked_and_one_without_a_document_stands_beside_it(ask
     page.locator(".try button").first.click()
     page.locator(".without .pair p").last.get_by_text("", exact=False).first.wait_for()
     page.get_by_text("Without document 1").wait_for()
+    settle(page)
+    page.locator(".without").get_by_role("button", name="back").click()
+    page.locator(".without").wait_for(state="detached")
+    # A sentence of a document is changed in place; a hover meanwhile takes nothing away.
+    page.locator(".line .text").first.click()
+    page.get_by_label("Sentence 1 of document 1").fill("According to a world atlas: The capital of Kenya is Oslo.")
+    page.locator(".word").first.hover()
+    page.get_by_role("button", name="Try it changed").click()
+    page.get_by_text("With another sentence 1 of document 1").wait_for()
+    page.locator(".without mark").first.wait_for(timeout=60_000)
     settle(page)
     page.locator(".without").get_by_role("button", name="back").click()
     page.locator(".without").wait_for(state="detached")

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from heval_core.figures.answer import answer_card, answer_page, compared, drawn
+from heval_core.figures.answer import Change, answer_card, answer_page, compared, drawn
 from heval_core.installed import installed_models
 from heval_core.records import HEvalError
 from heval_core.ui import own_prompts, sidebar
@@ -197,6 +197,13 @@ def test_a_packed_request_is_read_back_and_anything_else_is_no_request():
     assert [own_prompts.unpacked(text) for text in wrong] == [None] * len(wrong)
 
 
+def test_what_explaining_costs_is_known_from_the_models_last_answer(gallery):
+    assert own_prompts.seconds_of("demo-gpt2", 110) is None
+    own_prompts.keep(ASKED, made_up().result)
+    assert own_prompts.seconds_of("demo-gpt2", 110) == 0.5 * 4 * 110 / 11
+    assert own_prompts.seconds_of("another", 110) is None
+
+
 def test_the_oldest_answers_make_room(monkeypatch, gallery):
     monkeypatch.setattr(own_prompts, "MOST_KEPT", 2)
     names = []
@@ -244,8 +251,26 @@ def test_a_card_has_every_word_with_its_bar_and_says_what_was_found():
 def test_without_a_document_the_words_that_change_are_marked_and_whether_bars_had_said_so():
     before = made_up().result
     words = [word(0, " Iceland", "memory", 0.1), word(1, ".", "memory", 0.1), word(2, " cheap", "document 1", 1.0)]
-    found = compared(before, made_up(words=words).result, document=1)
+    found = compared(before, made_up(words=words).result, Change(1))
     assert found["before"] == [(" Iceland", False), (".", False), (" 60", True), (" maybe", True)]
     assert found["after"] == [(" Iceland", False), (".", False), (" cheap", True)]
-    assert found["said"] == "2 of 4 words change, 1 of them with document 2 as their source; 0 with it stay."
-    assert "the answer stays the same" in compared(before, before, document=0)["said"]
+    assert found["said"] == "2 of 4 words change. It was said to be the source of 1 of them, and of 0 that stay."
+    assert found["title"] == "Without document 2"
+    same = compared(before, before, Change(0, 0, "Iceland is warm."))
+    assert (same["title"], same["said"]) == (
+        "With another sentence 1 of document 1",
+        "The answer stays the same, word for word.",
+    )
+
+
+@pytest.mark.parametrize(("change", "text", "source"), [
+    (Change(0), "", 1),
+    (Change(0, 0, " It is warm. "), "It is warm.", 1),
+    (Change(1, 0), "", 1),
+])  # fmt: skip
+def test_a_change_replaces_its_sentence_and_knows_whose_words_it_was_said_to_give(change, text, source):
+    before = made_up().result
+    assert change.applied(before) == text
+    words = [word(0, " Nothing", "memory", 0.1)]
+    said = compared(before, made_up(words=words).result, change)["said"]
+    assert said == f"4 of 4 words change. It was said to be the source of {source} of them, and of 0 that stay."

@@ -21,8 +21,12 @@ function columnsOf(data, method, [start, end]) {
   const whole = data.sentences.map((one, place) => [one, place]).filter(([one]) => one.start >= start && one.end <= end).map(([, place]) => place);
   return whole.length && data.sentences[whole[0]].start === start && data.sentences[whole.at(-1)].end === end ? [whole[0], whole.at(-1) + 1] : null;
 }
-const knows = (data, method, span) => columnsOf(data, method, span) !== null;
+// Of other tokens such a method says something once it was asked.
+const partOf = (method, [start, end]) => method?.parts?.find(([from, to]) => from === start && to === end)?.[2];
+const knows = (data, method, span) => columnsOf(data, method, span) !== null || partOf(method, span) !== undefined;
 function summedOver(data, method, span) {
+  const part = partOf(method, span);
+  if (part) return part;
   const [from, to] = columnsOf(data, method, span);
   return method.values.map((row) => row.slice(from, to).reduce((sum, value) => sum + value, 0));
 }

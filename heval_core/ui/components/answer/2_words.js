@@ -82,7 +82,10 @@ function readOut(data, method, chosen, act) {
   made.append(element("b", "", name), text);
   const [first, second] = choices(data, method, chosen);
   const of = method?.nats ? "nats lost without it" : "is its score", word = words.length === 1 ? words[0] : null;
-  if (!knows(data, method, chosen)) text.append(method?.values?.length ? "this explainer scores whole sentences: double click takes one." : "not computed yet.");
+  if (!knows(data, method, chosen)) {
+    text.append(method?.values?.length ? `${method.title} scored whole sentences: a double click takes one. ` : "not computed yet.");
+    if (method?.values?.length && !data.static && !data.status) text.append(button("ask", words.length > 1 ? "Explain these words" : "Explain this word", null, () => act.part(method.key, chosen)));
+  }
   else if (!first) text.append("nothing in the documents speaks for it.");
   else if (word?.source === "memory" || word?.source === "unclear") {
     text.append(word.source === "memory" ? "is from memory: it would be said without any document too." : "is unclear: no document alone gives it.", ` ${method.title} points at ${nameOf(first)} with ${nats(first.value)}.`);

@@ -128,18 +128,32 @@ function drawMatrix(data, chosen, act) {
   return made;
 }
 
-function drawTry(data, act) {
+function drawTry(data, source, act) {
   const made = element("div", "try"), row = element("div", "units");
   made.append(element("h2", "", "Try without"), element("p", "", "Writes the answer again, before and after side by side."), row);
   if (data.static || data.given || !data.documents.length) return element("div");
-  data.documents.forEach((_, number) => row.append(button("", number ? String(number + 1) : "document 1", data.without?.document === number, () => act.without(number))));
+  data.documents.forEach((_, number) => row.append(button("", number ? String(number + 1) : "document 1", data.without?.document === number && data.without.sentence === null, () => act.change({ document: number }))));
+  made.append(source ? drawEdit(data, source, act) : element("p", "hint", "Or click a sentence of a document, to change it or leave it out."));
+  return made;
+}
+
+// The sentence that was clicked: what is typed stands in its place.
+function drawEdit(data, [document, place], act) {
+  const made = element("div", "edit"), [start, end] = data.documents[document].sentences[place], own = data.tokens.slice(start, end).join("").trim();
+  const text = element("textarea"), row = element("div", "units");
+  text.value = own;
+  text.rows = 3;
+  text.setAttribute("aria-label", `Sentence ${place + 1} of document ${document + 1}`);
+  const try_ = (said) => act.change({ document, sentence: place, text: said });
+  row.append(button("", "Try it changed", null, () => { if (text.value.trim() !== own) try_(text.value.trim()); else text.focus(); }), button("", "without it", null, () => try_("")));
+  made.append(element("p", "", `Sentence ${place + 1} of document ${document + 1}`), text, row);
   return made;
 }
 
 // Before and after side by side, the words that changed marked.
 function drawWithout(without, back) {
   const made = element("div", "without"), head = element("p", "head"), pair = element("div", "pair");
-  head.append(element("b", "", `Without ${without.what}`), ` ${without.said}`, button("free", "back", null, back));
+  head.append(element("b", "", without.title), ` ${without.said}`, button("free", "back", null, back));
   for (const [title, words] of [["before", without.before], ["after", without.after]]) {
     const side = element("div"), text = element("p");
     for (const [word, changed] of words) text.append(element(changed ? "mark" : "span", "", word));

@@ -11,7 +11,8 @@ class Answer {
       method: (key) => this.method(key),
       cite: (sentence, document) => { const { start, end } = this.data.sentences[sentence]; this.choose([start, end]); this.see(document); },
       source: (document, place) => { this.source = this.source?.[0] === document && this.source[1] === place ? null : [document, place]; this.mark(); },
-      without: (document) => this.ask("without", document),
+      change: (change) => this.ask("change", change),
+      part: (key, part) => this.ask("method", key, { part }),
     };
     this.root.addEventListener("mousedown", (event) => this.grip(event));
     this.root.addEventListener("mouseover", (event) => this.over(event));
@@ -31,7 +32,7 @@ class Answer {
     this.draw();
   }
 
-  ask(what, about) { this.send?.("asked", JSON.stringify({ what, about, at: Date.now() })); }
+  ask(what, about, more) { this.send?.("asked", JSON.stringify({ what, about, ...more, at: Date.now() })); }
 
   get shown() { return this.view.chosen ?? this.preview; }
   get painter() { return this.data.methods.find((method) => method.key === this.view.method); }
@@ -92,10 +93,11 @@ class Answer {
     for (const unit of ["word", "sentence"]) units.append(button("", unit, this.view.unit === unit, () => { this.view.unit = unit; this.draw(); }));
     top.append(legend(data), element("span", "note", "bar: nats lost without the source"), units);
     this.words = drawWords(data, act);
-    this.parts = Object.fromEntries(["read", "methods", "checks", "documents"].map((name) => [name, element("div")]));
-    this.side = element("aside", "side");
-    const low = element("div", "low"), { read, methods, checks, documents } = this.parts;
-    low.append(documents, this.side);
+    this.parts = Object.fromEntries(["read", "methods", "checks", "documents", "matrix", "tried"].map((name) => [name, element("div")]));
+    const low = element("div", "low"), side = element("aside", "side"), { read, methods, checks, documents, matrix, tried } = this.parts;
+    side.append(matrix, tried);
+    low.append(documents, side);
+    this.edited = null;
     root.classList.toggle("old", Boolean(data.old));
     root.replaceChildren(top, ...(data.old ? [element("p", "stale", data.old)] : []), this.words, ...(data.status ? [this.progress()] : []), read, methods, checks, ...(data.without ? [drawWithout(data.without, () => this.ask("back"))] : []), low);
     const first = this.words.querySelector(held ? `.word[data-start="${held[0]}"]` : ".word");
@@ -114,12 +116,17 @@ class Answer {
   mark() {
     const { data, act, painter, parts } = this, chosen = this.shown;
     if (!data.words.length) { parts.read.replaceChildren(readOut(data, painter, null, act)); return; }
-    markWords(this.words, data, chosen, this.source, painter);
+    // Which words come from a clicked sentence: of an explainer of sentences, leaving out says it.
+    markWords(this.words, data, chosen, this.source, painter?.columns === "token" ? painter : data.methods[0]);
     parts.read.replaceChildren(readOut(data, painter, chosen, act));
     parts.methods.replaceChildren(drawMethods(data, this.view, chosen, act));
     parts.checks.replaceChildren(drawChecks(data, painter, chosen));
     parts.documents.replaceChildren(drawDocuments(data, painter, chosen, act));
-    this.side.replaceChildren(drawMatrix(data, chosen, act), drawTry(data, act));
+    parts.matrix.replaceChildren(drawMatrix(data, chosen, act));
+    // What is typed there must outlive a hover.
+    if (this.edited === String(this.source)) return;
+    this.edited = String(this.source);
+    parts.tried.replaceChildren(drawTry(data, this.source, act));
   }
 
   see(document) { this.parts.documents.querySelectorAll(".document")[document]?.scrollIntoView({ block: "nearest" }); }
