@@ -36,22 +36,22 @@ def runs(models: Sequence[str], store: Path, claims: Path, entailment: Path) -> 
     """Arguments of `precompute`, in the order of their use. claims: a file. entailment: the model that reads for `nli`."""
     fitted = [key for key in catalogue.explainers() if getattr(catalogue.find("explainer", key), "needs_fit", False)]
     others = [key for key in catalogue.explainers() if key not in fitted]
-    for count in (FIRST, ALL):
-        how = ["--limit", str(count), "--shard-size", str(FIRST), "--match", "text", "--device", "cpu", "--store", str(store)]
-        every = ["run", "--models", *models, "--explainers", ",".join(others), *how, "--datasets"]
-        yield [*every, "world_capital", "--regimes", *PLAIN, "--limit", str(ALL)]
-        yield [*every, *datasets()[:2], "--regimes", *PLAIN]
-        capitals = ["--datasets", "world_capital"]
-        for model in models:
-            yield ["run", "--models", model, *capitals, "--regimes", *CONTEXT_KINDS, "--techniques", TECHNIQUES[model], *how]
-        if WRITER in models:
-            readers = f"random,lexical,position,nli(model={entailment}),explainer(loo),explainer(contextcite)"
-            asked = ["--claims", str(claims), "--limit", str(CLAIMS), "--writers", WRITER, "--selectors", "all"]
-            yield ["citations", "run", *asked, "--annotators", readers, "--masking", "full", *how[-4:], "--shard-size", "40"]
-        yield [*every, *datasets()[2:], "--regimes", *PLAIN]
-        for dataset in datasets():
-            yield [*every, dataset, "--regimes", *(regime for regime in REGIMES if regime not in PLAIN)]
-        yield ["fit", "--models", *models, *capitals, "--limit", str(ALL), "--questions", str(FITTED), *how[-4:]]
-        yield ["run", "--models", *models, *capitals, "--regimes", *PLAIN, "--explainers", ",".join(fitted), *how]
-        yield [*every, "world_capital", "--regimes", *PLAIN, "--faithfulness-protected", str(PROTECTED)]
-        yield [*every, LONG, "--regimes", *PLAIN, "--limit", str(OF_LONG)]
+    how = ["--shard-size", str(FIRST), "--match", "text", "--device", "cpu", "--store", str(store)]
+    every = ["run", "--models", *models, "--explainers", ",".join(others), *how, "--limit"]
+    capitals, plain = ["--datasets", "world_capital"], ["--regimes", *PLAIN]
+    yield [*every, str(ALL), "--datasets", *datasets()[:2], *plain]
+    yield [*every, str(FIRST), "--datasets", *datasets()[2:], *plain]
+    yield [*every, str(FIRST), *capitals, "--regimes", *(regime for regime in REGIMES if regime not in PLAIN)]
+    for model in models:
+        asked = ["--regimes", *CONTEXT_KINDS, "--techniques", TECHNIQUES[model], "--limit", str(FIRST)]
+        yield ["run", "--models", model, *capitals, *asked, *how]
+    yield ["fit", "--models", *models, *capitals, "--limit", str(ALL), "--questions", str(FITTED), *how[2:]]
+    yield ["run", "--models", *models, *capitals, *plain, "--explainers", ",".join(fitted), "--limit", str(FIRST), *how]
+    yield [*every, str(FIRST), *capitals, *plain, "--faithfulness-protected", str(PROTECTED)]
+    yield [*every, str(OF_LONG), "--datasets", LONG, *plain]
+    if WRITER in models:
+        readers = f"random,lexical,position,nli(model={entailment}),explainer(loo),explainer(contextcite)"
+        asked = ["--claims", str(claims), "--limit", str(CLAIMS), "--writers", WRITER, "--selectors", "all"]
+        yield ["citations", "run", *asked, "--annotators", readers, "--masking", "full", *how[4:], "--shard-size", "40"]
+    for dataset in datasets()[1:]:
+        yield [*every, str(FIRST), "--datasets", dataset, "--regimes", *(regime for regime in REGIMES if regime not in PLAIN)]
