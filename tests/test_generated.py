@@ -63,6 +63,41 @@ def test_the_matrix_of_all_tokens_equals_a_run_for_each(tiny, key):
         assert not scores.scores[len(written.prompt.ids) :].any()  # the answer's own tokens are never ranked
 
 
+@pytest.mark.parametrize("screen", ["sentences:1", "sentences:99", "cgim:2"])
+def test_a_screen_gives_its_tokens_their_exact_scores_and_no_other_token_one(tiny, screen):
+    clean, target, written = answered(tiny, *TEXTS)
+    exact = matrix_of(catalogue.method("fa"), clean, target, ranges(written))
+    found = matrix_of(catalogue.method(f"fa(screen={screen})"), clean, target, ranges(written))
+    single = [place for place, unit in enumerate(found.units) if len(unit.indices) == 1]
+    first = exact.units[0].start
+    tokens = [found.units[place].start - first for place in single]
+    np.testing.assert_allclose(found.values[single], exact.values[tokens], atol=1e-5)
+    if screen == "sentences:99":  # nothing is left out
+        assert [unit.start for unit in found.units] == [unit.start for unit in exact.units]
+    elif screen == "cgim:2":
+        assert len(single) == len(found.units) <= 2 * len(written.sentences)
+    else:
+        whole = next(unit for unit in found.units if len(unit.indices) > 1)
+        ids = list(written.whole.ids)
+        ids[whole.start : whole.end] = [tiny.baseline("and")] * len(whole.indices)
+        both = [tiny.model(tiny.ids(own)).logits[0].detach() for own in (written.whole.ids, ids)]
+        lost = [own.double().log_softmax(-1) for own in both]
+        place = target.positions[0]
+        value = float(lost[0][place, target.ids[0]] - lost[1][place, target.ids[0]])
+        assert found.values[found.units.index(whole), 0] == pytest.approx(value, abs=1e-4)
+        # Every ranked token is in one unit, and the sentence whose loss is largest is the one that is looked at.
+        assert sorted(index for unit in found.units for index in unit.indices) == [unit.start for unit in exact.units]
+
+
+def test_a_screen_ranks_nothing_and_another_one_is_refused(tiny):
+    clean, target, _ = answered(tiny, *TEXTS)
+    with pytest.raises(HEvalError, match="does not score every token: it explains whole answers"):
+        catalogue.method("fa(screen=cgim:4)").explain(clean, [target])
+    for screen in ("gxi:4", "sentences", "sentences:0", "cgim:x"):
+        with pytest.raises(HEvalError, match="fa has no screen"):
+            catalogue.method(f"fa(screen={screen})")
+
+
 @pytest.mark.parametrize("key", catalogue.explainers())
 def test_a_words_first_token_alone_has_todays_scores(tiny, key):
     explainer = catalogue.method(key)

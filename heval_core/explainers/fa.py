@@ -6,7 +6,8 @@ of several tokens, z_a is the sum of their logits.
 Reference: Sun et al., arXiv 2510.02629; Zeiler & Fergus 2014 (occlusion).
 Departure: none. Baseline token (our decision): the word "and", which never ends a text or a turn as a pad may
 (docs/metrics.md has what was measured); stored with the result.
-Options: `target` in logit, logprob, prob, contrast (z_a - z_b); `baseline`: a word, `pad`, or a token's number.
+Options: `target` in logit, logprob, prob, contrast (z_a - z_b); `baseline`: a word, `pad`, or a token's number; `screen`, for
+whole answers alone: `sentences:N` or `cgim:N`, the tokens that are worth it (`shared/screened.py`).
 Cost: n(n+1)/2 token-forwards instead of n²: tokens before i do not change, so their keys and values are kept from the
 clean pass and only the suffix is run. A block of w neighbouring positions of B prompts runs as one batch, from the
 block's first position on: this wastes B n w / 2 tokens, and takes n / w passes. The last layer's MLP runs for the last
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from heval_core.explainers.shared import screened
 from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores, check_baseline, falls
 from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
@@ -35,6 +37,7 @@ TARGETS = ("logit", "logprob", "prob", "contrast")  # `lm.targets` computes them
 class FeatureAblation:
     target: str = "logit"
     baseline: str = BASELINE
+    screen: str = ""
 
     key = "fa"
     title = "Feature ablation"
@@ -47,18 +50,22 @@ class FeatureAblation:
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown target, or no baseline."""
+        """Raises HEvalError for an unknown target or screen, or no baseline."""
         if self.target not in TARGETS:
             raise HEvalError(f"fa has no target {self.target!r}; there are: {', '.join(TARGETS)}.")
         check_baseline(self.key, self.baseline)
+        if self.screen:
+            screened.parsed(self.screen)
 
     def cost(self, tokens: float) -> Cost:
         """The clean pass, and one for each token over the rest of the prompt: half of it on average."""
-        part = ablation_cost(tokens)
+        part = screened.cost(tokens, self.screen) if self.screen else ablation_cost(tokens)
         return Cost(1 + part.passes, tokens + part.tokens, (CLEAN,))
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()
+        if self.screen:  # ranks of tokens that were not looked at would be made up
+            raise HEvalError(f"{self!r} does not score every token: it explains whole answers, and nothing is ranked by it.")
         clock = clean.clock()
         scores = ablation_scores(clean, targets, self.target, self.baseline)
         seconds = clock.stop()
@@ -71,6 +78,8 @@ class FeatureAblation:
 
         self.check()
         measure = partial(values_of_each, targets=[target], scale="logprob")
+        if self.screen:
+            return screened.screened(clean, target, sentences, measure, self.screen, self.baseline)
         (scores,) = falls(clean, [target], measure, self.baseline)
         return Matrix.of_tokens(clean.prompts[0], scores)
 

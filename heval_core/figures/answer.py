@@ -23,6 +23,9 @@ HUES = ("#2E6FC4", "#C47A00", "#15866A", "#7A5CC0", "#B5533C", "#5B7F2B")
 GREY, DASHED = "#8B8F94", "#8F897D"
 # Left out by themselves: documents, which the matrix draws, and their sentences, with which the explainers begin.
 _DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
+# Feature ablation of the sentences that matter, for long prompts.
+SCREENED = "fa(screen=sentences:3)"
+_TITLES = {SENTENCE: "Leaving out", SCREENED: "Feature ablation, in part"}
 # Explainers whose scores of an answer are the nats that it loses; others have scores of their own.
 _IN_NATS = ("fa", "document")
 
@@ -91,7 +94,7 @@ def _method(key: str, said: Mapping[str, Any], tokens: int) -> dict[str, Any]:
     plugin, found = catalogue.method(key), said["matrix"].get(key)
     method: dict[str, Any] = {
         "key": key,
-        "title": "Leaving out" if key == SENTENCE else plugin.title,
+        "title": _TITLES.get(key, plugin.title),
         "about": first_sentence(catalogue.docstring(plugin)),
         "refused": said["refused"].get(key),
         "nats": key.partition("(")[0] in _IN_NATS,

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core import catalogue
+from heval_core.figures.answer import SCREENED
 from heval_core.figures.palette import in_order
 from heval_core.installed import folder_of, has_chat_template
 from heval_core.installed import places as places_of_models
@@ -40,6 +42,8 @@ MOST_DOCUMENTS = 12
 DEFAULT = ("fa", "origin", "attnlrp", "cgim", "contextcite", "attn", "mechlight")
 # An explainer of more passes waits for a click.
 AT_ONCE = 30
+# Of a prompt of more tokens, feature ablation first looks only at those of the sentences that matter.
+LONG = 150
 # What a model's configuration calls the number of positions it reads.
 _LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length")
 FIRST = (
@@ -156,6 +160,8 @@ def draw_form(models: dict[str, Path]) -> tuple[Asked, dict[str, DeltaGenerator]
     generate, answer, explainers, template = _options(models[model])
     asked = Asked(model, tuple(texts), question.strip(), explainers, template, generate, answer)
     tokens, most = size(asked, models[model])
+    if tokens is not None and tokens > LONG and "fa" in explainers:
+        asked = replace(asked, explainers=(SCREENED, *explainers))
     over = tokens is not None and most is not None and tokens >= most
     said = f"{tokens:,}{f' of {most:,}' if most else ''} tokens" if tokens is not None else "counted when the model is asked"
     counted.markdown(f"**Documents** :{'red' if over else 'gray'}[{said}]")

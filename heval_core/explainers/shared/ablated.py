@@ -54,32 +54,42 @@ def falls(clean: CleanPass, targets: Sequence[Target], measure: Measure, baselin
 
     measure: (B, …, P, V) logits at the targets' positions ▶ (B, …), or (B, …, P).
     """
+    from heval_core.lm.targets import positions_of
+
+    ranked, n = [prompt.ranked for prompt in clean.prompts], clean.length
+    # No later token can matter.
+    last = min(max(own.stop for own in ranked), max(position % n for position in positions_of(targets)) + 1)
+    first = min(own.start for own in ranked)
+    found = falls_of(clean, targets, measure, [Span(token, token + 1) for token in range(first, last)], baseline)
+    scores = np.zeros((len(ranked), n, *found.shape[2:]), dtype=np.float32)
+    scores[:, first:last] = found
+    for row, own in zip(scores, ranked, strict=True):
+        row[: own.start], row[own.stop :] = 0, 0
+    return scores
+
+
+def falls_of(
+    clean: CleanPass, targets: Sequence[Target], measure: Measure, spans: Sequence[Span], baseline: str = BASELINE
+) -> np.ndarray:
+    """(B, spans, …) float32: how much a measure falls when all tokens of a span become the baseline token, in their order."""
     import torch
 
     from heval_core.lm.targets import positions_of
 
-    lm, positions = clean.lm, positions_of(targets)
-    replacement = lm.baseline(baseline)
+    lm, positions, prompts = clean.lm, positions_of(targets), len(clean.ids)
     value = measure(clean.logits_at(positions))[:, None].cpu().numpy()
-    prompts, n = clean.ids.shape
-    ranked = [prompt.ranked for prompt in clean.prompts]
-    # No later token can matter.
-    last = min(max(own.stop for own in ranked), max(position % n for position in positions) + 1)
-    scores = np.zeros((prompts, n, *value.shape[2:]), dtype=np.float32)
-    width = block_size(prompts, n, lm.budget.tokens, lm.device.type)
+    scores = np.zeros((prompts, len(spans), *value.shape[2:]), dtype=np.float32)
+    width = block_size(prompts, clean.length, lm.budget.tokens, lm.device.type)
     width = max(1, min(width, READ_TOGETHER // (prompts * len(positions)))) if len(positions) > 1 else width
     waiting: list[torch.Tensor] = []
-    first = min(own.start for own in ranked)
-    for start in range(first, last, width):
-        stop = min(start + width, last)
-        tokens = [Span(token, token + 1) for token in range(start, stop)]
-        waiting.append(lm.ablation.spans(clean.ids, clean.prefix, tokens, replacement, positions))
-        if prompts * len(positions) * (stop - first) >= READ_TOGETHER or stop == last:
+    first = 0
+    for start in range(0, len(spans), width):
+        stop = min(start + width, len(spans))
+        waiting.append(lm.ablation.spans(clean.ids, clean.prefix, spans[start:stop], lm.baseline(baseline), positions))
+        if prompts * len(positions) * (stop - first) >= READ_TOGETHER or stop == len(spans):
             logits = lm.read_out.logits(torch.cat(waiting, 1)).detach()
             scores[:, first:stop] = value - measure(logits).cpu().numpy()
             waiting, first = [], stop
-    for row, own in zip(scores, ranked, strict=True):
-        row[: own.start], row[own.stop :] = 0, 0
     return scores
 
 

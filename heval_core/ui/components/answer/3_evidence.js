@@ -82,7 +82,9 @@ function drawDocuments(data, method, chosen, act) {
         mark.style.setProperty("--share", strength.toFixed(2));
         text.append(mark);
       }
-      text.title = `Document ${number + 1}, sentence ${place + 1}: which words of the answer come from it`;
+      const together = sums && method.unit === "token" && method.units.some(([from, to]) => to - from > 1 && from < end && to > start);
+      text.classList.toggle("together", Boolean(together));
+      text.title = `Document ${number + 1}, sentence ${place + 1}: which words of the answer come from it${together ? ". Its tokens were not looked at one by one" : ""}`;
       const value = element("span", share > 0.5 ? "value most" : "value", own ? nats(own.value) : "");
       value.style.setProperty("--share", share.toFixed(3));
       line.append(text, value);
@@ -93,10 +95,10 @@ function drawDocuments(data, method, chosen, act) {
   return made;
 }
 
-// (prompt tokens,) what each token's unit has, spread evenly over it.
+// (prompt tokens,) what each token has. Of tokens that were scored only together nothing is said.
 function tokenScores(data, method, sums) {
   const scores = new Array(data.tokens.length).fill(0);
-  method.units.forEach(([start, end], unit) => { for (let index = start; index < end; index += 1) scores[index] = sums[unit] / (end - start); });
+  method.units.forEach(([start, end], unit) => { if (method.unit !== "token" || end - start === 1) for (let index = start; index < end; index += 1) scores[index] = sums[unit] / (end - start); });
   return scores;
 }
 

@@ -1,0 +1,86 @@
+"""Feature ablation of the tokens that a cheaper look finds worth it; of the others it says less, and does not hide that.
+
+`sentences:N`: each sentence is replaced as a whole first (the question's too); then each token of the N that an answer's
+sentence loses most without. Any other sentence stays one unit: what it gives is known, not which of its tokens gives it.
+`cgim:N`: each of the N tokens that Contrastive GIM scores highest for an answer's sentence; of the others nothing is known.
+Reference: ours. `python -m benchmarks screened` compares both with all tokens.
+Cost: a pass for each sentence, or Contrastive GIM; and one for each token chosen, over the rest of the prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heval_core.explainers.shared.ablated import falls_of
+from heval_core.explainers.shared.left_out import units
+from heval_core.records import Cost, HEvalError, Span, Target
+from heval_core.units import Matrix, Unit
+
+if TYPE_CHECKING:
+    from heval_core.explainers.shared.ablated import Measure
+    from heval_core.lm.clean_pass import CleanPass
+
+SENTENCES, CGIM = "sentences", "cgim"
+# Of a sentence, for estimating what a screen costs.
+TOKENS = 16
+
+
+def parsed(screen: str) -> tuple[str, int]:
+    """`sentences:3` ▶ its name and number. Raises HEvalError for anything else."""
+    name, _, number = screen.partition(":")
+    if name not in (SENTENCES, CGIM) or not number.isdecimal() or int(number) < 1:
+        raise HEvalError(f"fa has no screen {screen!r}; there are {SENTENCES}:N and {CGIM}:N, N from 1, as {SENTENCES}:3.")
+    return name, int(number)
+
+
+def cost(tokens: float, screen: str) -> Cost:
+    """Passes over half of the prompt on average, for an answer of one sentence. The clean pass is not counted."""
+    name, count = parsed(screen)
+    passes = tokens / TOKENS + TOKENS * count if name == SENTENCES else 2 + count
+    return Cost(min(passes, tokens), min(passes, tokens) * tokens / 2)
+
+
+def screened(
+    clean: CleanPass, target: Target, sentences: Sequence[range], measure: Measure, screen: str, baseline: str
+) -> Matrix:
+    """The matrix of an answer. sentences: of the answer, as columns. measure: as for `falls`."""
+    (name, count), (prompt,) = parsed(screen), clean.prompts
+    whole, kept = list[Unit](), np.zeros((0, len(target.ids)), np.float32)
+    if name == SENTENCES:
+        whole = stretches(clean, target)
+        (lost,) = falls_of(clean, [target], measure, [Span(own.start, own.end) for own in whole], baseline)
+        chosen = strongest(np.stack([lost[:, own.start : own.stop].sum(1) for own in sentences]), count)
+        tokens = sorted(index for place in chosen for index in whole[place].indices)
+        left = [place for place in range(len(whole)) if place not in chosen]
+        whole, kept = [whole[place] for place in left], lost[left]
+    else:
+        from heval_core import catalogue
+
+        ranked = [catalogue.method(CGIM).explain(clean, [target.part(own)])[0].scores for own in sentences]
+        last = min(prompt.ranked.stop, max(position % clean.length for position in target.positions) + 1)
+        first = prompt.ranked.start
+        tokens = sorted(first + place for place in strongest(np.stack(ranked)[:, first:last], count))
+    spans = [Span(token, token + 1) for token in tokens]
+    (exact,) = falls_of(clean, [target], measure, spans, baseline)
+    found = [*whole, *(Unit(token, token + 1, "") for token in tokens)]
+    order = sorted(range(len(found)), key=lambda place: found[place].start)
+    values = np.concatenate([kept, exact])[order]
+    return Matrix("token", tuple(found[place] for place in order), values)
+
+
+def stretches(clean: CleanPass, target: Target) -> list[Unit]:
+    """The sentences of the documents, and what is ranked between them: the question, say."""
+    (prompt,) = clean.prompts
+    own = [unit for unit in units(prompt, "sentence", target) if unit.start in prompt.ranked]
+    edges = [prompt.ranked.start, *(edge for unit in own for edge in (unit.start, unit.end)), prompt.ranked.stop]
+    between = [Unit(start, end, "") for start, end in list(pairwise(edges))[::2] if end > start]
+    return sorted([*own, *between], key=lambda unit: unit.start)
+
+
+def strongest(scores: np.ndarray, count: int) -> set[int]:
+    """(rows, places) ▶ the places of each row's `count` highest scores."""
+    return {int(place) for row in scores for place in np.argsort(-row, kind="stable")[:count]}
