@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig
 
-from benchmarks import precision
+from benchmarks import shortcuts
 from benchmarks.agreement import rounding_figures
 from benchmarks.citations import citation_figures
 from benchmarks.methods import method_figures
@@ -24,24 +24,36 @@ from benchmarks.ratios import figures, memory_figure, short_figure
 from benchmarks.relevance import relevance_figures
 from benchmarks.techniques import technique_figures
 from benchmarks.timing import Figure, as_line
+from heval_core import installed
 from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
 
-PARTS = ("explainers", "relevance", "techniques", "citations", "precision", "gpu")
+PARTS = ("explainers", "relevance", "techniques", "citations", "shortcuts", "gpu")
+PROMPTS = 20
 
 
 def run(
-    names: list[str], tokens: list[int], out: Path | None, say: Callable[[str], None], only: str | None = None
+    names: list[str],
+    tokens: list[int],
+    out: Path | None,
+    say: Callable[[str], None],
+    only: str | None = None,
+    prompts: int = PROMPTS,
 ) -> dict[str, Any]:
-    """The benchmark; also as JSON where `out` says. names: of SMALL, or local folders and hub ids. only: one of PARTS."""
+    """The benchmark; also as JSON where `out` says. names: of SMALL, of installed models, local folders, hub ids.
+
+    only: one of PARTS; without it all but `shortcuts`, which asks `prompts` prompts of real models.
+    """
     rows: list[dict[str, Any]] = []
-    for name in names or list(SMALL):
+    for name in [] if only == "shortcuts" else names or list(SMALL):
         for figure in figures_of(name, tokens, only):
             rows.append(asdict(figure) | {"reached": figure.reached})
             say(as_line(figure))
     result: dict[str, Any] = {"machine": machine(), "figures": rows}
-    if only in (None, "precision"):
-        result["precision"] = list(precisions(say))
+    if only == "shortcuts":  # on real models, and long
+        found = installed.places()
+        paths = [str(found[name].path) if name in found else name for name in names or list(found)]
+        result["shortcuts"] = list(shortcuts.figures(paths, tokens, prompts, say))
     if only in (None, "gpu"):
         result |= on_gpu(say)
     if out is not None:
@@ -51,7 +63,7 @@ def run(
 
 def figures_of(name: str, tokens: list[int], only: str | None = None) -> Iterator[Figure]:
     """The figures of one model. Raises HEvalError for a length that the model cannot read."""
-    if only in ("precision", "gpu"):
+    if only == "gpu":
         return
     config = SMALL[name]() if name in SMALL else AutoConfig.from_pretrained(name, trust_remote_code=False)
     lm = random_model(name, config, torch.device("cpu"), torch.float32)
@@ -75,14 +87,6 @@ def _explainers(name: str, lm: LanguageModel, tokens: list[int]) -> Iterator[Fig
     if name in SMALL:
         yield memory_figure(name)
         yield from rounding_figures(name)
-
-
-def precisions(say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """The demo models in bfloat16 and in float32, from the same weights."""
-    for folder in sorted(path for path in precision.DEMO.iterdir() if path.is_dir()):
-        for compared in precision.compare(str(folder)):
-            say(precision.as_line(compared))
-            yield precision.as_row(compared)
 
 
 def machine() -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from benchmarks import agreement, citations, cub, methods, models, paper, precision, ratios, relevance, techniques, timing
+from benchmarks import agreement, citations, cub, methods, models, paper, ratios, relevance, shortcuts, techniques, timing
 from heval_core import catalogue
 from heval_core.citations.annotators.shared.tokens import tokens_of
 from heval_core.citations.reading import reading
@@ -173,27 +173,25 @@ def test_a_batch_changes_no_ranks_in_float32(lm):
 
 
 @pytest.mark.slow
-def test_bfloat16_is_compared_with_float32_of_the_same_weights(monkeypatch):
+def test_shortcuts_are_compared_with_exact_scores_of_the_same_weights(monkeypatch):
     """Two runs that differ in nothing agree in everything; with other weights in one of them they do not."""
-    load, asked = precision.load, []
+    load = shortcuts.load
 
     def one_dtype(name, device, dtype):
-        asked.append(dtype)
         lm = load(name, device, "float32")
         if dtype == "bfloat16" and shaken:
             with torch.no_grad():
                 lm.model.get_input_embeddings().weight.mul_(1 + 0.2 * torch.randn(lm.width))
         return lm
 
-    monkeypatch.setattr(precision, "load", one_dtype)
-    folder, shaken = str(precision.DEMO / "demo-gpt2"), False
-    alike = list(precision.compare(folder, 6))
-    assert asked == ["bfloat16", "float32"]
-    assert [found.explainer for found in alike] == ["mechlight", "fa", "ig", "attn"]
-    for found in alike:
-        assert found.spearman == pytest.approx(1)
-        assert found.tied == found.tied_float32
-        assert (found.margin_bfloat16, found.mrr_bfloat16) == (found.margin[0], found.mrr[0])
-        assert found.inside
+    monkeypatch.setattr(shortcuts, "load", one_dtype)
+    monkeypatch.setattr(shortcuts, "SCREENS", ("sentences:99", "cgim:1"))
+    folder, shaken = str(models.TOKENIZER), False
+    rows = {row["what"]: row for row in shortcuts.figures([folder], [60], 3, lambda line: None)}
+    assert (rows["fa(screen=sentences:99)"]["top"], rows["fa(screen=sentences:99)"]["five"]) == (1, 1)
+    assert rows["fa(screen=cgim:1)"]["five"] == pytest.approx(0.2)
+    for key in ("fa", "ig", "attn"):
+        assert (rows[key]["n"], rows[key]["top"]) == (3, 1)
+        assert rows[key]["spearman"] == pytest.approx(1)
     shaken = True
-    assert all(found.spearman < 0.999 for found in precision.compare(folder, 6) if found.explainer in ("fa", "ig"))
+    assert all(row["spearman"] < 0.999 for row in shortcuts.coarse(folder, 60, 3) if row["what"] in ("fa", "ig"))
