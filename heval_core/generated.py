@@ -180,7 +180,7 @@ class Generated:
             "probabilities": [_short(value) for value in written.probabilities],
             "given": written.given,
             "stopped": written.stopped,
-            "notes": written.notes,
+            "notes": [*written.notes, *self._rounding()],
             "words": words,
             "sentences": [self._sentence(unit, words) for unit in written.sentences],
             "bounds": asdict(self.wanted.bounds),
@@ -191,6 +191,10 @@ class Generated:
             },
             "refused": self.refused,
         }
+
+    def _rounding(self) -> list[str]:
+        dtype = str(self.clean.lm.model.dtype).removeprefix("torch.")
+        return [] if dtype == "float32" else [f"Computed in {dtype}, which is coarser than float32: small scores may differ."]
 
     def _text(self, unit: Unit) -> dict[str, Any]:
         return {"start": unit.start, "end": unit.end, "text": "".join(self.written.tokens[unit.start : unit.end])}

@@ -151,6 +151,16 @@ def folder_of(path: Path, key: str = "") -> Path:
     return path if path.is_dir() else JOINED / f"{(key or key_of(path)).replace(':', '-')}-{revision_of(path)}"
 
 
+@functools.cache
+def has_bfloat16() -> bool:
+    """Whether this processor multiplies bfloat16 numbers itself, as far as Linux says."""
+    try:
+        said = Path("/proc/cpuinfo").read_text("utf-8")
+    except OSError:
+        return False
+    return bool({"avx512_bf16", "amx_bf16"} & set(said.split()))
+
+
 def installed_models() -> dict[str, Path]:
     """The folders and files of `places`, by key."""
     return {key: place.path for key, place in places().items()}

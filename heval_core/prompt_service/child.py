@@ -13,7 +13,7 @@ def main() -> None:
     """Serve until standard input closes. One model is kept loaded; another one takes its place."""
     # What libraries print must not get between the answers: standard output is kept for them alone.
     answers, sys.stdout = sys.stdout, sys.stderr
-    loaded: dict[str, Any] = {}
+    loaded: dict[Any, Any] = {}
 
     def say(message: dict[str, Any]) -> None:
         answers.write(json.dumps(message, ensure_ascii=True) + "\n")
@@ -36,8 +36,8 @@ def main() -> None:
             say({"error": f"The worker failed ({type(error).__name__}); the log has the details."})
 
 
-def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> Any:
-    lm = _model(request["model"], loaded, progress)
+def _answer(request: dict[str, Any], loaded: dict[Any, Any], progress: Any) -> Any:
+    lm = _model(request["model"], request.get("dtype", "float32"), loaded, progress)
     if "expected" in request:
         _refuse_another(lm, _stored_prompt(lm, request), request["expected"])
     if request["op"] == "heads":
@@ -47,7 +47,7 @@ def _answer(request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> A
     return _write(lm, request, loaded, progress)
 
 
-def _write(lm: Any, request: dict[str, Any], loaded: dict[str, Any], progress: Any) -> Any:
+def _write(lm: Any, request: dict[str, Any], loaded: dict[Any, Any], progress: Any) -> Any:
     """An answer, with all that is known of it told as it becomes known. The last one is kept, to go on with."""
     from heval_core import catalogue
     from heval_core.explained_answer import ExplainedAnswer
@@ -136,14 +136,14 @@ def _ablate(lm: Any, prompt: Any, answer: int, foil: int, progress: Any) -> dict
     return {"whole": lead(lm.forward.logits(ids))[0], **leads}
 
 
-def _model(name: str, loaded: dict[str, Any], progress: Any) -> Any:
-    if name not in loaded:
+def _model(name: str, dtype: str, loaded: dict[Any, Any], progress: Any) -> Any:
+    if (name, dtype) not in loaded:
         progress("loading the model")
         from heval_core.lm.loading import load
 
         loaded.clear()  # one model at a time, and what it was last asked
-        loaded[name] = load(name, device="cpu")
-    return loaded[name]
+        loaded[name, dtype] = load(name, device="cpu", dtype=dtype)
+    return loaded[name, dtype]
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ class Stored(TypedDict):
 class Answer(TypedDict):
     """Write an answer and explain all of it; the result is what `precompute explain --generate N --format json` prints.
 
-    model: a folder, here and below. answer: given word for word, else the model writes at most `generate` tokens. more: of
-    the answer before, explain it by these explainers as well, and do nothing again. part: explain by `more` its tokens
-    [start, end) alone. only_written: explain nothing.
+    model: a folder, here and below. dtype: float32, unless it says bfloat16. answer: given word for word, else the model
+    writes at most `generate` tokens. more: of the answer before, explain it by these explainers as well, and do nothing
+    again. part: explain by `more` its tokens [start, end) alone. only_written: explain nothing.
     """
 
     op: Literal["answer"]
@@ -35,6 +35,7 @@ class Answer(TypedDict):
     template: str
     generate: int
     answer: str | None
+    dtype: NotRequired[str]
     more: NotRequired[list[str]]
     part: NotRequired[list[int]]
     only_written: NotRequired[bool]

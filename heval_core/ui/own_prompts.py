@@ -17,7 +17,7 @@ import zlib
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -39,7 +39,7 @@ _NAME = re.compile(r"[a-z0-9-]{1,60}")
 @dataclass(frozen=True)
 class Asked:
     """What a form asks for. model: the key of an installed one. answer: given word for word; None where the model writes, at
-    most `generate` tokens. template: a layout of `heval_core.prompts`."""
+    most `generate` tokens. template: a layout of `heval_core.prompts`. dtype: in which the model computes."""
 
     model: str
     documents: tuple[str, ...]
@@ -48,6 +48,7 @@ class Asked:
     template: str
     generate: Annotated[int, Field(ge=1, le=400)] = 60
     answer: str | None = None
+    dtype: Literal["float32", "bfloat16"] = "float32"
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 

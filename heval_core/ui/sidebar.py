@@ -21,7 +21,7 @@ from streamlit.delta_generator import DeltaGenerator
 from heval_core import catalogue
 from heval_core.figures.answer import SCREENED
 from heval_core.figures.palette import in_order
-from heval_core.installed import folder_of, has_chat_template
+from heval_core.installed import folder_of, has_bfloat16, has_chat_template
 from heval_core.installed import places as places_of_models
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.prompt_service.messages import Answer
@@ -40,6 +40,7 @@ _FILLED, _COUNT, _TEMPLATE = "own_filled_from", "own_count", "own_template"
 TEMPLATE_TITLES = {CHAT: "chat", AUTO: "its own", "plain": "plain"}
 MOST_DOCUMENTS = 12
 DEFAULT = ("fa", "origin", "attnlrp", "cgim", "contextcite", "attn", "mechlight")
+COARSE = "bfloat16 is faster on this processor, and coarser: small scores may differ. Results are float32."
 # An explainer of more passes waits for a click.
 AT_ONCE = 30
 # Of a prompt of more tokens, feature ablation first looks only at those of the sentences that matter.
@@ -116,6 +117,7 @@ def request_of(asked: Asked, models: dict[str, Path]) -> Answer:
         "template": template_of(asked, folder),
         "generate": asked.generate,
         "answer": asked.answer,
+        "dtype": asked.dtype,
     }
 
 
@@ -157,8 +159,8 @@ def draw_form(models: dict[str, Path]) -> tuple[Asked, dict[str, DeltaGenerator]
     texts = _document_fields(places)
     question = st.text_area("Question", key="own_question", height=72)
     places["question"] = st.empty()
-    generate, answer, explainers, template = _options(models[model])
-    asked = Asked(model, tuple(texts), question.strip(), explainers, template, generate, answer)
+    generate, answer, explainers, template, dtype = _options(models[model])
+    asked = Asked(model, tuple(texts), question.strip(), explainers, template, generate, answer, dtype)
     tokens, most = size(asked, models[model])
     if tokens is not None and tokens > LONG and "fa" in explainers:
         asked = replace(asked, explainers=(SCREENED, *explainers))
@@ -168,8 +170,8 @@ def draw_form(models: dict[str, Path]) -> tuple[Asked, dict[str, DeltaGenerator]
     return asked, places
 
 
-def _options(folder: Path) -> tuple[int, str | None, tuple[str, ...], str]:
-    """Tokens at most, an answer of one's own, explainers, and the layout."""
+def _options(folder: Path) -> tuple[int, str | None, tuple[str, ...], str, Any]:
+    """Tokens at most, an answer of one's own, explainers, the layout, and the precision."""
     held, methods = st.session_state, catalogue.explainers()
     with st.expander(f"Options: up to {held['own_generate']} tokens, {len(held['own_explainers'])} explainers"):
         generate = int(st.number_input("Tokens, at most", 1, 400, key="own_generate"))
@@ -179,7 +181,9 @@ def _options(folder: Path) -> tuple[int, str | None, tuple[str, ...], str]:
         )
         there = [name for name in TEMPLATE_TITLES if name != CHAT or has_chat_template(folder)]
         template = st.radio("Asked with", there, format_func=TEMPLATE_TITLES.get, key=_TEMPLATE, horizontal=True)
-    return generate, given.strip() or None, tuple(explainers), template
+        dtypes = ["float32", "bfloat16"] if has_bfloat16() else ["float32"]
+        dtype = st.radio("Computed in", dtypes, key="own_dtype", horizontal=True, help=COARSE) if dtypes[1:] else dtypes[0]
+    return generate, given.strip() or None, tuple(explainers), template, dtype
 
 
 def _usual(folder: Path) -> str:
@@ -256,6 +260,7 @@ def fill(asked: Asked, models: dict[str, Path]) -> None:
     held = st.session_state
     _hold(list(asked.documents))
     held["own_question"], held["own_answer"], held["own_generate"] = asked.question, asked.answer or "", asked.generate
+    held["own_dtype"] = asked.dtype if has_bfloat16() else "float32"
     held["own_explainers"] = in_order([key for key in asked.explainers if key in catalogue.explainers()])
     if asked.model in models:
         held["own_model"] = asked.model

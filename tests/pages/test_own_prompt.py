@@ -60,7 +60,8 @@ def texts(app):
     return [box.value for box in app.sidebar.text_area if box.key.startswith("own_text_")]
 
 
-def test_the_form_sends_what_it_holds(sent):
+def test_the_form_sends_what_it_holds(sent, monkeypatch):
+    monkeypatch.setattr("heval_core.ui.sidebar.has_bfloat16", lambda: True)
     app = form()
     app.sidebar.number_input(key="own_generate").set_value(12)
     app.sidebar.multiselect(key="own_explainers").set_value(["attn"])
@@ -70,9 +71,11 @@ def test_the_form_sends_what_it_holds(sent):
     assert request["model"] == str(installed_models()["demo-gpt2"])
     assert request["documents"] == list(sidebar.FIRST[0])
     assert (request["generate"], request["answer"], request["explainers"]) == (12, None, ["attn"])
-    app.sidebar.text_area(key="own_answer").set_value(" In Iceland. ").run()
+    assert request["dtype"] == "float32"
+    app.sidebar.text_area(key="own_answer").set_value(" In Iceland. ")
+    app.sidebar.radio(key="own_dtype").set_value("bfloat16").run()
     send(app)
-    assert sent[-1]["answer"] == "In Iceland."
+    assert (sent[-1]["answer"], sent[-1]["dtype"]) == ("In Iceland.", "bfloat16")
 
 
 def test_documents_are_added_pasted_moved_and_removed(sent):

@@ -137,3 +137,12 @@ def test_the_worker_goes_on_with_an_answer_and_tells_what_it_knows_as_it_knows_i
     heard.clear()
     child._answer(request | {"more": ["cgim"]}, loaded, heard.append)
     assert [said for said in heard if isinstance(said, str)] == ["cgim done"]
+    given = request | {"answer": "Nairobi is far away.", "more": ["cgim"]}
+    child._answer(given, loaded, heard.append)
+    heard.clear()
+    part = child._answer(given | {"part": [0, 1]}, loaded, heard.append)
+    assert heard == []  # its whole sentence is known, and one token of it is asked about
+    assert [(one["start"], one["end"]) for one in part["generated"]["matrix"]["cgim"]["parts"]] == [(0, 1)]
+    coarse = child._answer(request | {"dtype": "bfloat16"}, loaded, heard.append)
+    assert coarse["generated"]["notes"] == ["Computed in bfloat16, which is coarser than float32: small scores may differ."]
+    assert "loading the model" in heard
