@@ -27,7 +27,7 @@ from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import tied
-from precompute.memories import Memories
+from precompute.memory import Memories
 from precompute.questions import load_questions
 from precompute.rows import instance_row
 

@@ -19,7 +19,7 @@ from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES, Behaviour, Dropped, HEvalError
-from precompute.memories import Memories
+from precompute.memory import Memories
 from precompute.questions import load_questions
 
 # Asked about under every instruction: some twenty prompts each.

@@ -18,10 +18,10 @@ from precompute.citations.sources import Source
 from precompute.citations.study import SAMPLE, Study
 from precompute.costs import WRITTEN, cost, together, total
 from precompute.highlights import Highlights
-from precompute.models import Loading
 from precompute.pair import Pair
-from precompute.studies import Asked, parts_of, with_stored
+from precompute.schedule import Asked, parts_of, with_stored
 from precompute.task import Task, missing_from, unfinished
+from precompute.worker import Loading
 
 EXPLANATIONS = "explanations"
 

@@ -1,15 +1,25 @@
-"""Which tasks of a part of a run can begin now: those of the stage that is under way, and what follows from their results."""
+"""What is planned and run, a grid or the study of citations, in parts; and which tasks of a part can begin now."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
+from heval_core.citations.remembering import FILE as ANSWERS
 from heval_core.records import RegimeKey
 from heval_core.store.shards import ShardStore
+from precompute.citations.chunks import Citations, citations_of
+from precompute.citations.study import Study
+from precompute.grid import Grid
+from precompute.highlights import Highlights
+from precompute.pair import Problems, pairs, with_fits
 from precompute.questions import Questions
 from precompute.task import Shard, Task, missing_from
+from precompute.worker import Loading
+
+Asked = Grid | Study
 
 
 class Part(Protocol):
@@ -95,3 +105,23 @@ class Schedule:
             planned[shard.whose].append(shard.key)
         for whose, keys in planned.items():
             yield {**whose._asdict(), "keys": keys}
+
+
+def parts_of(asked: Asked, store: ShardStore, problems: Problems) -> Iterator[Highlights | Citations]:
+    """What is planned together. problems: is told what cannot be read or had."""
+    if isinstance(asked, Study):
+        yield from citations_of(asked, store, problems)
+    else:
+        yield from (Highlights(pair, store) for pair in pairs(asked, store, problems))
+
+
+def with_stored(asked: Asked, folder: Path) -> Asked:
+    """With the fits that a store has for explainers with parameters. Raises HEvalError for a damaged one."""
+    return with_fits(asked, folder) if isinstance(asked, Grid) else asked
+
+
+def loading_of(asked: Asked, store: ShardStore) -> Loading:
+    how = asked.device, asked.dtype, asked.batch_tokens
+    if isinstance(asked, Study):
+        return Loading(*how, answers=store.folder / ANSWERS)
+    return Loading(*how, own=asked.own, fits=asked.fits)

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from heval_core import catalogue
 from heval_core.store.kinds import ATTRIBUTION, INSTANCE, MEMORY
 from heval_core.store.shards import Entry, ShardStore
+from precompute.compute import JobTask
+from precompute.costs import MEASURED
 from precompute.highlights import Highlights
-from precompute.jobs import Job, instance_id
-from precompute.measured_kinds import MEASURED
-from precompute.memory_task import memory_tasks
+from precompute.memory import memory_tasks
 from precompute.pair import Pair
 from precompute.task import Row, Shard, entries_like, unfinished
 
@@ -63,11 +63,9 @@ class Lender:
         """Write the missing shards of a pair whose rows are all there."""
         self._lend_memory(part)
         for task in unfinished(part.jobs(), part.store):
-            ids = {
-                instance_id(task.job, part.pair.model.identity.style, part.questions.facts[place].id): place
-                for place in task.places
-            }
-            explained = self._explained(part.pair, task.job, ids)
+            style, facts = part.pair.model.identity.style, part.questions.facts
+            ids = {task.instance_id(style, facts[place].id): place for place in task.places}
+            explained = self._explained(part.pair, task, ids)
             if explained is None:
                 continue
             for shard in (own for own in task.shards if own.kind in KINDS and not _of_own_code(own)):
@@ -93,9 +91,9 @@ class Lender:
         store.write(asdict(shard), rows)
         self.taken += 1
 
-    def _explained(self, pair: Pair, job: Job, ids: Mapping[str, int]) -> set[str] | None:
-        """The job's instances that were not dropped; None where the source does not have all of the job's instances."""
-        first = job.shards[0]
+    def _explained(self, pair: Pair, task: JobTask, ids: Mapping[str, int]) -> set[str] | None:
+        """The task's instances that were not dropped; None where the source does not have all of the task's instances."""
+        first = task.every[0]
         answered = self._rows(pair, first, ids) if first.kind == INSTANCE.name else []
         if {row["instance_id"] for row in answered} != ids.keys():
             return None

@@ -22,15 +22,14 @@ from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute.board.borrowed import Lender
 from precompute.board.trial import try_out
-from precompute.fitting import with_fits
 from precompute.grid import MEMORIES, Grid
 from precompute.highlights import Highlights
 from precompute.own_file import OwnFile, added
-from precompute.pair import asked_as, settings_of
+from precompute.pair import asked_as, settings_of, with_fits
 from precompute.plan import Plan
 from precompute.questions import open_dataset
 from precompute.run import run
-from precompute.studies import parts_of
+from precompute.schedule import parts_of
 
 Say = Callable[[str], None]
 

@@ -39,7 +39,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def _fit(options: argparse.Namespace) -> int:
     from heval_core.lm.fits import FOLDER
-    from precompute.fitting import Asked, fit_model, needing
+    from precompute.fitting import FitPlan, fit_model
+    from precompute.pair import needing
 
     keys = [method.key for method in methods_of(options.explainers)]
     explainers = needing(keys)
@@ -49,7 +50,7 @@ def _fit(options: argparse.Namespace) -> int:
     for name in ("questions", "limit"):
         if getattr(options, name) < 1:
             raise HEvalError(f"--{name} is {getattr(options, name)}; it must be at least 1.")
-    asked = Asked(all_words(options.datasets), options.limit, options.questions, options.seed)
+    asked = FitPlan(all_words(options.datasets), options.limit, options.questions, options.seed)
     failed = 0
     for name in all_words(options.models):
         try:

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from heval_core.evaluation.publisher import is_outdated
-from heval_core.evaluation.publishing import Told, publish
+from heval_core.evaluation.publishing import Told, is_outdated, publish
 from heval_core.evaluation.usable import notes
 from heval_core.records import TECHNIQUE
 from heval_core.store.progress import Progress, progress

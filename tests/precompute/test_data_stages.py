@@ -15,7 +15,7 @@ from heval_core.regimes import Plain
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from precompute import journal, memory_task
+from precompute import journal, memory
 from precompute.cli import main
 from precompute.questions import KEPT_BAD, load_questions
 from tests.asked import greedily
@@ -70,14 +70,14 @@ def test_the_memory_answer_is_the_true_one_only_where_the_model_begins_with_it(l
 
 def test_no_question_is_asked_twice(model_folders, tmp_path, monkeypatch, capsys):
     asked: list[str] = []
-    whole = memory_task.ask
+    whole = memory.ask
 
     def noting(lm, questions):
         asked.extend(questions)
         return whole(lm, questions)
 
-    monkeypatch.setattr(memory_task, "ask", noting)
-    monkeypatch.setattr(memory_task, "CHUNK", 4)
+    monkeypatch.setattr(memory, "ask", noting)
+    monkeypatch.setattr(memory, "CHUNK", 4)
     common = ["--datasets", "world_capital", "--explainers", "attn"]
     assert main(command(model_folders, tmp_path, *common, "--regimes", "conflicting", "--limit", "8")) == 0
     first = list(asked)

@@ -19,10 +19,9 @@ from heval_core.store import shards
 from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
-from precompute.executors.local import Local
 from precompute.questions import load_questions
 from precompute.run import run
-from precompute.worker import Done
+from precompute.worker import Done, Local
 from tests.precompute.kills import contents, publish_under_fire, read, run_under_fire, started, states_at_every_moment
 from tests.precompute.test_cli import grid
 

@@ -21,12 +21,11 @@ from heval_core.techniques import ccu
 from heval_core.techniques.shared.base import Base
 from heval_core.techniques.shared.development import Setting
 from precompute.cli import main
-from precompute.grid import Grid
+from precompute.grid import GRIDS, Grid
 from precompute.plan import Plan, as_lines, plan
-from precompute.presets import GRIDS
 from precompute.questions import load_questions
 from precompute.run import run
-from precompute.studies import parts_of
+from precompute.schedule import parts_of
 from precompute.techniques import DEVELOPMENT, TEST, arrangements, asked_for, split_of
 from tests.precompute.kills import contents, run_under_fire
 
