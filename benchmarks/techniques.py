@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from benchmarks.models import TOKENIZER, prompts_of
-from benchmarks.timing import Figure, best
+from benchmarks.timing import TOKENIZER, Figure, best, prompts_of
 from heval_core import catalogue
 from heval_core.lm.batches import last_logits
 from heval_core.lm.loading import identify

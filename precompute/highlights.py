@@ -49,13 +49,10 @@ def job_tasks(
         yield JobTask(pair.model, shards, shards, some, grid.seed, grid.match, grid.keep_heads, grid.measured, arrangement)
 
 
-def _shards(
-    pair: Pair, regime: str, places: tuple[int, ...], kinds: Collection[str], arrangement: Arrangement
-) -> Iterator[Shard]:
-    """The main technique's answers come first; its answers are explained."""
-    grid, settings, main = pair.grid, pair.settings, arrangement.main
+def _common(pair: Pair, regime: str, places: tuple[int, ...]) -> dict[str, Any]:
+    """What the keys of all shards of some questions depend on."""
     identity, questions, names = pair.model.identity, pair.questions, pair.names_of(regime)
-    common = {
+    return {
         "format": FORMAT,
         "model": identity.key,
         "revision": identity.revision,
@@ -65,12 +62,20 @@ def _shards(
         "dataset": questions.dataset,
         "fingerprint": questions.fingerprint,
         "regime": regime,
-        "memory": grid.memory,
-        "match": grid.match,
-        "seed": grid.seed,
+        "memory": pair.grid.memory,
+        "match": pair.grid.match,
+        "seed": pair.grid.seed,
         "facts": [questions.facts[place].id for place in places],
         "places": places,
     } | ({"aliases": names} if names else {})
+
+
+def _shards(
+    pair: Pair, regime: str, places: tuple[int, ...], kinds: Collection[str], arrangement: Arrangement
+) -> Iterator[Shard]:
+    """The main technique's answers come first; its answers are explained."""
+    grid, settings, main = pair.grid, pair.settings, arrangement.main
+    common = _common(pair, regime, places)
 
     def shard(kind: str, what: str, chosen: Chosen = main, explainer: str = "") -> Shard:
         key = hashed(common | {"technique": chosen.key, "what": what} | chosen.keyed)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from heval_core.citations.remembering import FILE as ANSWERS
 from heval_core.records import RegimeKey
@@ -15,34 +15,12 @@ from precompute.citations.study import Study
 from precompute.grid import Grid
 from precompute.highlights import Highlights
 from precompute.pair import Problems, pairs, with_fits
-from precompute.questions import Questions
 from precompute.task import Shard, Task, missing_from
 from precompute.worker import Loading
 
 Asked = Grid | Study
-
-
-class Part(Protocol):
-    """Tasks that belong together: of a model and a dataset, or of all citations."""
-
-    @property
-    def questions(self) -> Questions | None:
-        """What all of its tasks are given beside the model."""
-
-    def shards(self) -> Iterable[Shard]:
-        """All that are known now and complete an instance."""
-
-    def ready(self, tried: Collection[str]) -> Sequence[Task]:
-        """The tasks that can begin when those before them are done. tried: keys of shards not to try again."""
-
-    def equipped(self, task: Any) -> Task:
-        """A task that begins, with what it needs of the store."""
-
-    def note(self, noted: set[str]) -> int:
-        """What a run notes before it begins. noted: datasets that are. Returns how many records were malformed."""
-
-    def note_end(self) -> None:
-        """What is known only after all tasks."""
+# Tasks that belong together: of a model and a dataset, or of all citations.
+Part = Highlights | Citations
 
 
 class Schedule:
@@ -107,7 +85,7 @@ class Schedule:
             yield {**whose._asdict(), "keys": keys}
 
 
-def parts_of(asked: Asked, store: ShardStore, problems: Problems) -> Iterator[Highlights | Citations]:
+def parts_of(asked: Asked, store: ShardStore, problems: Problems) -> Iterator[Part]:
     """What is planned together. problems: is told what cannot be read or had."""
     if isinstance(asked, Study):
         yield from citations_of(asked, store, problems)

@@ -40,7 +40,7 @@ def built(facts, pool, regime, style, count=80, seed=3):
 
 
 def test_the_table_has_at_least_190_states_with_every_relation():
-    from heval_core.datasets._countries import RELATIONS, countries
+    from heval_core.datasets._states import RELATIONS, countries
 
     assert len({row["country"] for row in countries()}) >= 190
     assert len({row["capital"] for row in countries()}) >= 190

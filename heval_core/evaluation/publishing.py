@@ -24,7 +24,7 @@ from heval_core import __version__, catalogue
 from heval_core.evaluation import evaluator, findings, patterns
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
-from heval_core.evaluation.leaderboard import headline
+from heval_core.evaluation.means import headline
 from heval_core.evaluation.measuring import Shards, by_regime, insert_regimes
 from heval_core.evaluation.techniques import tables
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError

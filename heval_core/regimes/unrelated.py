@@ -5,7 +5,7 @@ our subject, nor any of our answers, nor any answer that the pool knows for our 
 whatever is asked of them, and CounterFact has several relations whose answers are countries; a plausible answer would make
 such a passage an irrelevant one.) Relations are drawn first, so that each is as frequent as any other. A dataset with a
 single relation has no such passage, nor has one where none of DRAWS passages will do. They get a sentence or two from the
-table of states (`datasets._statements`), among others that make it about as long as the question's conflicting document; its
+table of states (`datasets._states`), among others that make it about as long as the question's conflicting document; its
 origin is `written`.
 Departure: CUB knows only irrelevant contexts, and does not tell those of the same relation from others.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from heval_core.datasets import _statements
+from heval_core.datasets import _states
 from heval_core.prompts import mentions
 from heval_core.records import Document, Dropped, Fact, Passage
 from heval_core.regimes.pool import Pool
@@ -61,7 +61,7 @@ def _drawn(fact: Fact, pool: Pool, rng: random.Random) -> Iterator[Passage]:
 
 def _written(fact: Fact, rng: random.Random) -> Iterator[Passage]:
     beside = next(iter(fact.conflicting), fact.own)
-    return _statements.of_length(len(beside.text) if beside else 0, rng)
+    return _states.of_length(len(beside.text) if beside else 0, rng)
 
 
 def _document(passage: Passage, origin: str) -> Document:

@@ -69,7 +69,7 @@ def _board(options: argparse.Namespace) -> int:
 
 
 def _own(options: argparse.Namespace) -> int:
-    from precompute.board.own_results import beside, where_all_stand
+    from precompute.board import beside, where_all_stand
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     store = options.store or OWN_STORE

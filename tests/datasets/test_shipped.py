@@ -8,7 +8,7 @@ import pytest
 
 from heval_core import regimes
 from heval_core.datasets import country_profiles, invented_states, world_capital
-from heval_core.datasets._countries import answers, countries
+from heval_core.datasets._states import answers, countries
 from heval_core.prompts import mentions
 from heval_core.records import CONTEXT_KINDS
 from tests.datasets import samples

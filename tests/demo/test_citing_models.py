@@ -196,7 +196,7 @@ def writer_lm():
 
 @needs_writer
 def test_the_writer_reads_the_passage_that_a_sentence_was_copied_from(writer_lm):
-    from demo.citing import reading
+    from demo.citation_models import reading
 
     found = reading(writer_lm, CAREFUL, scenes(10))
     assert found.share >= 0.85 > 0.3 > found.chance / found.n

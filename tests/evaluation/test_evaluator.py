@@ -157,7 +157,7 @@ def test_an_edited_formula_is_published_again_and_live_values_agree(store, tmp_p
     assert (outdated, why, one) == ("False", "None", evaluator.evaluator_id())
     np.testing.assert_allclose(stored, live, rtol=1e-6)
     assert path == str(current_file(store))
-    formula = package / "heval_core" / "metrics" / "shared" / "answer_ranks.py"
+    formula = package / "heval_core" / "metrics" / "shared" / "ranks.py"
     formula.write_text(
         formula.read_text() + "\n\n_whole = reciprocals\n\n\ndef reciprocals(*given):\n    return _whole(*given) / 2\n"
     )

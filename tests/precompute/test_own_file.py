@@ -9,8 +9,7 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.records import HEvalError
-from precompute.board.trial import try_out
-from precompute.own_file import OwnFile, added
+from precompute.own_file import OwnFile, added, try_out
 from precompute.worker import Loading, Worker
 from tests.conftest import ROOT
 

@@ -55,7 +55,7 @@ def test_where_one_variant_is_unavailable_the_others_are_searched_for(monkeypatc
         tried.append(technique.key)
         return [], ()
 
-    monkeypatch.setattr("precompute.search_task.search", found)
+    monkeypatch.setattr("precompute.search.search", found)
     monkeypatch.setattr(SearchTask, "_development", lambda *given: development)
     rows = task.do(None, None, lambda: None).rows
     assert tried == ["ph3(mode=memory)"]

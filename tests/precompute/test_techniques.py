@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import dataclass, replace
 
 import pytest
@@ -20,14 +19,13 @@ from heval_core.store.shards import ShardStore
 from heval_core.techniques import ccu
 from heval_core.techniques.shared.base import Base
 from heval_core.techniques.shared.development import Setting
-from precompute.cli import main
 from precompute.grid import GRIDS, Grid
 from precompute.plan import Plan, as_lines, plan
 from precompute.questions import load_questions
 from precompute.run import run
 from precompute.schedule import parts_of
 from precompute.techniques import DEVELOPMENT, TEST, arrangements, asked_for, split_of
-from tests.precompute.kills import contents, run_under_fire
+from tests.precompute.kills import contents
 
 pytestmark = pytest.mark.slow
 
@@ -261,12 +259,6 @@ def test_other_techniques_are_asked_test_questions_only():
     # Without a setting coiecd waits.
     assert [one.key for one in arrangements(("coiecd", "acd"), {})[0].all] == [TECHNIQUE, "acd"]
     assert {split_of(str(number)) for number in range(50)} == {DEVELOPMENT, TEST}
-
-
-def test_killed_at_two_moments_it_ends_with_the_same_results(tmp_path):
-    asked = ["--grid", "cub-smoke", "--limit", "24", "--shard-size", "4", "--device", "cpu"]
-    assert main(["run", *asked, "--store", str(tmp_path / "quiet")]) == 0
-    assert run_under_fire(asked, tmp_path / "store", 2, random.Random(1)) == contents(tmp_path / "quiet")
 
 
 def test_the_plan_counts_searches_and_no_pass_twice(tmp_path, store):
