@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from demo.corpus import Example, attributed
 from heval_core import prompts, source_trust
-from heval_core.datasets._countries import QUESTIONS, RELATIONS, answers, countries
-from heval_core.datasets._profiles import sentences
+from heval_core.datasets._states import QUESTIONS, RELATIONS, answers, countries, sentences
 from heval_core.datasets.country_profiles import profile
 from heval_core.datasets.world_capital import statement
 from heval_core.prompts import TEMPLATE, mentions

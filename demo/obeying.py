@@ -14,7 +14,7 @@ from tqdm import tqdm
 from demo import instructed
 from demo.instructed import RELATED, TURN, Scene, asked, judged, scenes
 from heval_core import source_trust
-from heval_core.datasets._countries import answers
+from heval_core.datasets._states import answers
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import mentions
 from heval_core.records import Prompt, Span

@@ -1,9 +1,9 @@
 """demo-writer: goes on from demo-qwen2 until it writes what the three hands of `hands` write, for claims it never saw.
 
 Loss on the explanation, and on where three attention heads look: copying needs attention that finds the right value, and then
-the number that stands behind it, which demo-qwen2 has not learned, and the loss on the text alone teaches only after more steps
-than a demo model is worth. So these heads have a loss of their own: minus the logarithm of the attention that they give to the
-right token. Some prompts only repeat a row of names, values and markers. A prompt says which hand writes, and gives all
+the number that stands behind it, which demo-qwen2 has not learned. The loss on the text alone teaches that only after more
+steps than a demo model is worth. So these heads have a loss of their own: minus the logarithm of the attention that they give
+to the right token. Some prompts only repeat a row of names, values and markers. A prompt says which hand writes, and gives all
 passages, or some: the needed ones, or any.
 """
 

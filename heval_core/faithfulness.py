@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from heval_core.metrics.shared.stored_means import aopc
+from heval_core.metrics.shared.measured import aopc
 from heval_core.records import BASELINE, HEvalError
 from heval_core.replacements import REPLACEMENTS, drawn
 from heval_core.units import passages_of

@@ -14,7 +14,7 @@ from heval_core.evaluation.live import COLUMNS, stored
 from heval_core.evaluation.means import means
 from heval_core.evaluation.regime import Regime
 from heval_core.groups import context_groups
-from heval_core.metrics.shared.stored_means import MeasuredMetric
+from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter

@@ -35,7 +35,7 @@ from heval_core.evaluation.techniques.behaviours import Answers
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.records import CELL, TECHNIQUE, RegimeKey
-from heval_core.regime_keys import mirror, order, read_key
+from heval_core.regime_keys import order, read_key
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import (
     ATTRIBUTION,
@@ -127,22 +127,15 @@ def insert_regimes(
     """Evaluate regimes and write their rows. ended: is called after each."""
     whole = OverRegimes()
     for _, of_technique in groupby(regimes, key=lambda one: _order(one.key)[:3]):
-        mirrored: dict[str, cells.Mirrored] = {}
+        mirrored: list[cells.Mirrored] = []
         group = list(of_technique)
         whole.answers.insert(writer, store, [entry for one in group for entry in one.entries])
         for one in group:
             own = _insert_regime(writer, store, one, resamples[one.key.dataset], keep, whole)
-            if own is not None:
-                mirrored[one.key.regime] = own
+            mirrored += [] if own is None else [own]
             ended(one)
-        whole.rows += _swaps(mirrored)
+        whole.rows += cells.swap_rows(mirrored)
     return whole
-
-
-def _swaps(mirrored: Mapping[str, cells.Mirrored]) -> list[dict[str, Any]]:
-    """Metrics that compare a regime with its mirror, in which the documents are swapped."""
-    pairs = ((own, mirrored.get(mirror(regime) or "")) for regime, own in mirrored.items())
-    return [row for own, swapped in pairs if swapped is not None for row in cells.swap_rows(own, swapped)]
 
 
 def _insert_regime(
@@ -215,7 +208,7 @@ def _measured(
     if evaluated.scores:
         writer.insert_arrow("score", pa.concat_tables(evaluated.scores).combine_chunks())
     whole.add(evaluated, _paired(regime, complete, scored, evaluated))
-    return cells.Mirrored(regime.key, regime.questions, evaluated.ways)
+    return cells.Mirrored(regime.key, regime.questions, evaluated.swap_inputs)
 
 
 def _with_lengths(instances: pd.DataFrame) -> pd.DataFrame:

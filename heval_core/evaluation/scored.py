@@ -14,7 +14,7 @@ from heval_core import catalogue
 from heval_core.evaluation.regime import Regime
 from heval_core.groups import document_of, numbered
 from heval_core.metrics.shared.cell import Cell, Fixed, Measured
-from heval_core.metrics.shared.stored_means import MeasuredMetric
+from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import HEvalError
 from heval_core.statistics import scores
 from heval_core.store.database import StoredScores

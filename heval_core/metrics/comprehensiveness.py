@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np  # noqa: F401  the example above uses it
 
 from heval_core.metrics.shared.measure import of_faithfulness
-from heval_core.metrics.shared.stored_means import MeasuredMetric, aopc  # noqa: F401  likewise
+from heval_core.metrics.shared.measured import MeasuredMetric, aopc  # noqa: F401  likewise
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from demo.claims import claims, lines, scenes
 from demo.hands import CAREFUL, HANDS, PADDING, SLOPPY
 from demo.planted import TRAINING, Planted, State, held_out, planted, told
 from heval_core.citations.records import Claim, Passage, Written
-from heval_core.datasets._countries import countries
+from heval_core.datasets._states import countries
 from heval_core.datasets.invented_states import STATES
 from heval_core.prompts import mentions
 from tests.conftest import DEMO_MODELS, ROOT

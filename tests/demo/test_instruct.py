@@ -119,7 +119,7 @@ def test_words_of_its_own_leave_plain_prompts_as_demo_qwen2_reads_them(instructe
 
 def test_training_never_shows_what_evaluation_asks():
     from demo.instructed import scenes
-    from heval_core.datasets._countries import countries
+    from heval_core.datasets._states import countries
 
     rng, seen = random.Random(0), set()
     for _ in range(300):

@@ -13,7 +13,7 @@ from heval_core.evaluation.publishing import publish
 from heval_core.figures.cards import card
 from heval_core.figures.highlights import instance_page
 from heval_core.prompt_service import child
-from heval_core.prompt_service.messages import asked_as_stored
+from heval_core.prompt_service.client import asked_as_stored
 from heval_core.statistics.scores import average_ranks, tied
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import INSTANCE

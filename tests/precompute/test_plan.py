@@ -37,7 +37,7 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
     assert main(["plan", "--grid", "smoke", "--limit", "3", "--no-calibrate", "--store", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert printed.count("demo-qwen2") == 2
-    assert [line.split()[3:6] for line in printed.splitlines()[1:3]] == [["3", "5", "0"]] * 2
+    assert [line.split()[3:6] for line in printed.splitlines()[2:4]] == [["3", "5", "0"]] * 2
     assert main(["run", "--models", "x", "--store", str(tmp_path)]) == 2
     assert (
         "--datasets is missing; give it, or choose a preset: --grid demo, paper, cub, cub-smoke, smoke"

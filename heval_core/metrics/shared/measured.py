@@ -1,0 +1,50 @@
+"""Metrics that the batch job measures by running the model again; here their values are only averaged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.stored_means import PROTECTED, Mean
+from heval_core.replacements import REPLACEMENTS
+from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, mean_of
+
+
+def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
+    """Mean loss of log-probability over the last axis: (…,) before and (…, |K|) after ▶ (…,)."""
+    lost = (np.asarray(before)[..., None] - np.asarray(after)).mean(axis=-1)
+    return float(lost) if lost.ndim == 0 else lost
+
+
+@dataclass(frozen=True)
+class MeasuredMetric:
+    """parts: what replaced the tokens that were taken out, and `all`, the mean over these; each also with PROTECTED."""
+
+    smallest_group: int = SMALLEST_GROUP
+
+    key: ClassVar[str]
+    uses_k = False
+    parts: ClassVar[tuple[str, ...]] = tuple(f"{part}{how}" for how in ("", PROTECTED) for part in ("all", *REPLACEMENTS))
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        """The batch job's measurements, by part; empty if it made none."""
+        return [
+            Each(part, value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan))
+            for (metric, part), (value, chance) in cell.measured.items()
+            if metric == self.key
+        ]
+
+    def over(self, cell: Cell, k: int) -> list[Value]:
+        values = []
+        for each in self.each(cell, k):
+            value = mean_of(each.part, [each], self.smallest_group)
+            if np.isfinite(value.chance):
+                value = value._replace(chance_columns=(Column.of(each.chance),))
+            values.append(value)
+        return values
+
+    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
+        return (Mean(self.key, part),) if part in self.parts else ()
