@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heval_core import catalogue
-from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime, numbers_of
 from heval_core.evaluation.scored import Scored
+from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics._features import Labelled, LearnedMetric, labelled, largest
 from heval_core.metrics.shared.cell import KS, Cell, Fixed, Layout
 from heval_core.metrics.shared.measure import MirrorMetric
@@ -31,13 +31,13 @@ def estimates(
     metrics: Sequence[Metric],
     cells: Iterable[tuple[str, Cell]],
     ks: Iterable[int],
-    kept: Kept | None = None,
+    cache: ValueCache | None = None,
     visit: Callable[[str, Cell], None] = lambda explainer, cell: None,
 ) -> dict[str, dict[tuple[str, int], list[Value]]]:
     """Estimates by metric, and by (explainer, k), with k = 0 if the metric has none.
 
     cells: with their explainers, of one layout. Each is let go before the next is asked for, so that only one is in memory.
-    kept: stored values of the metrics whose errors take long. They have no runs, so they are no use for differences.
+    cache: stored values of the metrics whose errors take long. They have no runs, so they are no use for differences.
     visit: is called with every cell too.
     """
     ks = tuple(ks)
@@ -55,7 +55,7 @@ def estimates(
         del cell
     for metric in learned:
         targets = [target for _, _, target in data]
-        computed = metric.of_all(targets) if kept is None else kept.of_all(metric, [k for _, k, _ in data], targets)
+        computed = metric.of_all(targets) if cache is None else cache.of_all(metric, [k for _, k, _ in data], targets)
         for (explainer, k, _), of_target in zip(data, computed, strict=True):
             by_metric[metric.key].setdefault((explainer, k), []).extend(of_target)
     return by_metric
@@ -108,7 +108,7 @@ def evaluate(
     cells: Iterable[tuple[str, Cell]],
     metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
-    kept: Kept | None = None,
+    cache: ValueCache | None = None,
     wanted: Wanted = lambda *value: True,
 ) -> Evaluated:
     """Every metric for explainers that share one layout; one matrix product gives all their replicates.
@@ -131,7 +131,7 @@ def evaluate(
 
     found = [
         ((explainer, key, k), value)
-        for key, by_explainer in estimates(metrics, cells, ks, kept, visit).items()
+        for key, by_explainer in estimates(metrics, cells, ks, cache, visit).items()
         for (explainer, k), own in by_explainer.items()
         for value in own
     ]
@@ -149,7 +149,7 @@ def evaluate_all(
     scored: Scored,
     metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
-    kept: Kept | None = None,
+    cache: ValueCache | None = None,
     wanted: Wanted = lambda *value: True,
 ) -> tuple[list[str], Evaluated]:
     """Every explainer of a regime, each on the instances for which it has scores.
@@ -164,7 +164,7 @@ def evaluate_all(
     everything, complete = Evaluated([], [], {}), []
     for mask, explainers in by_rows.items():
         regime = whole.rows(np.frombuffer(mask, dtype=bool))
-        part = evaluate(regime, scored.cells(regime, explainers), metrics, ks, kept, wanted)
+        part = evaluate(regime, scored.cells(regime, explainers), metrics, ks, cache, wanted)
         everything.scores.extend(part.scores)
         everything.rows.extend(part.rows)
         if regime is whole:

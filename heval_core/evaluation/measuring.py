@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from heval_core import catalogue, metrics
 from heval_core.evaluation import cells, findings, patterns
-from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime, regime_of
 from heval_core.evaluation.scored import (
     TOGETHER,
@@ -32,6 +31,7 @@ from heval_core.evaluation.scored import (
     with_means,
 )
 from heval_core.evaluation.techniques.behaviours import Answers
+from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.records import CELL, TECHNIQUE, RegimeKey
@@ -179,12 +179,12 @@ def _insert_regime(
     return _measured(writer, store, regime_of(used, resamples), scored, keep, whole)
 
 
-def _followed(kept: pd.DataFrame) -> np.ndarray:
+def _followed(compared: pd.DataFrame) -> np.ndarray:
     """(4, 2) of the instances for which a taught rule implies a group: their number, and how many are of that group.
 
     Rows: all of them; the shortest and the longest quarter; those answered from one of two documents, and from the second.
     """
-    ruled = kept[kept["expected_group"].notna()].sort_values(["length", "instance_id"])
+    ruled = compared[compared["expected_group"].notna()].sort_values(["length", "instance_id"])
     followed = (ruled["group"] == ruled["expected_group"]).to_numpy(dtype=float)
     quarters = np.array_split(followed, 4)
     later = (ruled["group"] == "C2").to_numpy(dtype=float)[ruled["group"].isin(["C1", "C2"]).to_numpy()]
@@ -202,9 +202,9 @@ def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
 def _measured(
     writer: Writer, store: ShardStore, regime: Regime, scored: Scored, keep: bool, whole: OverRegimes
 ) -> cells.Mirrored:
-    before = Kept(store.folder, regime.key, findings.WANTED, keep)
-    complete, evaluated = cells.evaluate_all(regime, scored, kept=before, wanted=_is_wanted)
-    before.save()
+    cache = ValueCache(store.folder, regime.key, findings.WANTED, keep)
+    complete, evaluated = cells.evaluate_all(regime, scored, cache=cache, wanted=_is_wanted)
+    cache.save()
     if evaluated.scores:
         writer.insert_arrow("score", pa.concat_tables(evaluated.scores).combine_chunks())
     whole.add(evaluated, _paired(regime, complete, scored, evaluated))

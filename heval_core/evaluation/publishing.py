@@ -96,8 +96,8 @@ def publish(
 
     source: the store with the shards. target: the folder for the file and its pointer, by default the store itself.
     tell: is called with how far it is.
-    keep: whether to keep values that take long in the store for the next time (`kept`); by default yes, except for bundled
-    results, which belong to the program.
+    keep: whether to keep values that take long in the store for the next time (`value_cache`); by default yes, except for
+    bundled results, which belong to the program.
     Returns the published file. Raises HEvalError if there is nothing to publish, or a shard is damaged.
     """
     store, target = ShardStore(source), target or source
