@@ -142,24 +142,17 @@ class Worker:
 
     def do(self, task: Task, questions: Any, progress: Callable[[], None] = lambda: None) -> Done:
         """Do a task. Every error but an interruption comes back as data. questions: of the task's schedule."""
-        done = self._do(task, questions, progress)
-        done.held = self.held
-        return done
-
-    def _do(self, task: Task, questions: Any, progress: Callable[[], None]) -> Done:
-        started = time.perf_counter()
+        started, facts = time.perf_counter(), None
+        result: Result | None = None
+        error, model_failed = "", True
         try:
             loaded = self._load(task)
             ready: Any = task.model.ready(loaded)
-        except Exception as error:
-            reason = str(error) if isinstance(error, HEvalError) else named(error)
-            return Done(None, time.perf_counter() - started, reason, model_failed=True)
-        facts = task.model.facts(loaded)
-        try:
+            facts, model_failed = task.model.facts(loaded), False
             result = task.do(ready, questions, progress)
-        except Exception as error:
-            return Done(None, time.perf_counter() - started, named(error), model=facts)
-        return Done(result, time.perf_counter() - started, model=facts)
+        except Exception as raised:
+            error = str(raised) if model_failed and isinstance(raised, HEvalError) else named(raised)
+        return Done(result, time.perf_counter() - started, error, model_failed, facts, self.held)
 
     def _load(self, task: Task) -> Any:
         """The task's model, which stays loaded for the next task."""
@@ -177,25 +170,19 @@ class Worker:
 
 
 class Executor(Protocol):
-    """Takes tasks while a worker is free, and returns their outcomes in the order in which they end."""
+    """Takes tasks while a worker is free, and returns their outcomes in the order in which they end.
 
-    def device(self) -> str:
-        """What its workers compute on: cpu, cuda or mps."""
+    device: what its workers compute on: cpu, cuda or mps. held: the names of the models that free workers hold, whose tasks
+    begin without loading. submit: on a free worker, one that holds the task's model if there is one. next_done: waits for any
+    running task; a worker's death is returned as an error, not raised. close: running tasks are dropped.
+    """
 
-    def free(self) -> bool:
-        """Whether a worker could begin a task now."""
-
-    def held(self) -> frozenset[str]:
-        """The names of the models that free workers hold: their tasks begin without loading."""
-
-    def submit(self, task: Task, questions: Questions | None) -> None:
-        """Begin a task on a free worker, one that holds its model if there is one."""
-
-    def next_done(self) -> tuple[Task, Done]:
-        """Wait for any of the running tasks. A worker's death is returned as an error, not raised."""
-
-    def close(self) -> None:
-        """End the workers; their running tasks are dropped."""
+    def device(self) -> str: ...
+    def free(self) -> bool: ...
+    def held(self) -> frozenset[str]: ...
+    def submit(self, task: Task, questions: Questions | None) -> None: ...
+    def next_done(self) -> tuple[Task, Done]: ...
+    def close(self) -> None: ...
 
 
 class Local:

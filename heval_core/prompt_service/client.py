@@ -1,7 +1,8 @@
 """The explorer's side of the child processes: one per model, one request at a time; browsing never waits for them.
 
 A request is carried by a thread of its own, so that a page only looks at how far it is: it can be cancelled, outlives the page
-that began it, and a worker that dies costs one request.
+that began it, and a worker that dies costs one request. Both say one JSON object a line: a request is answered by
+{"progress": text} and {"partial": what is known so far} any number of times, then by {"result": …} or {"error": text}.
 """
 
 from __future__ import annotations
