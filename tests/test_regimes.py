@@ -12,7 +12,8 @@ from heval_core.lm.loading import Identity
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import mentions
 from heval_core.records import DUAL_REGIMES, REGIMES, Fact, HEvalError, Passage
-from heval_core.regimes import Plain, Pool, build, select
+from heval_core.regimes import Plain, Pool, build
+from tests.asked import select
 
 DATASETS = [catalogue.find("dataset", key) for key in ("world_capital", "country_profiles")]
 

@@ -16,7 +16,6 @@ from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from heval_core.techniques import ccu
 from heval_core.techniques.shared.base import Base
 from heval_core.techniques.shared.development import Setting
 from precompute.grid import GRIDS, Grid
@@ -88,12 +87,6 @@ def test_regular_follows_the_taught_rule_and_what_only_combines_logits_cannot_te
     followed, ignored = (sum(each) / len(each) for each in hits.values())
     assert followed == pytest.approx(sum(trusted) / len(trusted), abs=0.05)
     assert followed + ignored - 1 == pytest.approx(0, abs=0.1)
-
-
-def test_a_document_that_is_believed_moves_its_answers_probability_up(store):
-    values = [ccu(row["probability"], row["alone_probability"]) for row in rows(store, "behaviour")]
-    assert min(values) >= -1
-    assert max(values) > 0.9
 
 
 def test_the_search_sees_development_questions_only_and_keeps_every_trial(store):
