@@ -15,15 +15,12 @@ import torch
 from transformers import AutoConfig
 
 from benchmarks import shortcuts
-from benchmarks.agreement import rounding_figures
 from benchmarks.citations import citation_figures
-from benchmarks.methods import method_figures
-from benchmarks.models import SMALL, random_model
 from benchmarks.paper import on_gpu
-from benchmarks.ratios import figures, memory_figure, short_figure
+from benchmarks.ratios import figures, memory_figure, method_figures, short_figure
 from benchmarks.relevance import relevance_figures
 from benchmarks.techniques import technique_figures
-from benchmarks.timing import Figure, as_line
+from benchmarks.timing import SMALL, Figure, as_line, random_model
 from heval_core import installed
 from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
@@ -86,7 +83,7 @@ def _explainers(name: str, lm: LanguageModel, tokens: list[int]) -> Iterator[Fig
     yield short_figure(name, lm)
     if name in SMALL:
         yield memory_figure(name)
-        yield from rounding_figures(name)
+        yield from shortcuts.rounding_figures(name)
 
 
 def machine() -> dict[str, Any]:

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from benchmarks.models import TOKENIZER, prompts_of
-from benchmarks.timing import Figure, best
+from benchmarks.timing import TOKENIZER, Figure, best, prompts_of
 from heval_core import catalogue
 from heval_core.lm.batches import last_logits
 from heval_core.lm.loading import identify
@@ -20,15 +19,15 @@ from heval_core.prompt_styles import style_of
 from heval_core.protocols import Technique
 from heval_core.techniques.shared.base import NOTHING
 from heval_core.techniques.shared.development import Setting
-from precompute.compute import compute
+from precompute.compute import JobTask
 from precompute.grid import Grid
-from precompute.jobs import INSTANCES, Job, jobs_of
-from precompute.memories import Memories
-from precompute.models import Model
+from precompute.highlights import INSTANCES, job_tasks
+from precompute.memory import Memories
 from precompute.pair import Pair
 from precompute.questions import Questions, load_questions
 from precompute.search import greedy_tokens
 from precompute.techniques import Arrangement, Chosen, is_searched
+from precompute.worker import Model
 
 # Prompts as world_capital's: with one document, and without.
 WITH_DOCUMENT, ALONE = 40, 12
@@ -81,9 +80,10 @@ def batch_figure(name: str, lm: LanguageModel, count: int = ANSWERED, sampled: i
     every = max(1, count // sampled)
     (together,), single = _jobs(name, questions, range(count), count), _jobs(name, questions, range(0, count, every), 1)
 
-    def answered(jobs: list[Job]) -> None:
+    def answered(jobs: list[JobTask]) -> None:
         nonlocal kept
-        shards = (compute(lm, job, job.shards, questions, memories).rows[job.shards[0].key] for job in jobs)
+        asked = (dataclasses.replace(job, memories=memories) for job in jobs)
+        shards = (job.do(lm, questions).rows[job.keys[0]] for job in asked)
         kept = sum(row["dropped_because"] is None for rows in shards for row in rows)
 
     answered(single[:1])  # the first pass of a model is slower than any other
@@ -95,11 +95,11 @@ def batch_figure(name: str, lm: LanguageModel, count: int = ANSWERED, sampled: i
     )
 
 
-def _jobs(name: str, questions: Questions, places: range, size: int) -> list[Job]:
+def _jobs(name: str, questions: Questions, places: range, size: int) -> list[JobTask]:
     chosen = tuple(Chosen(technique.key, tried[-1]) for technique, tried in decoding().items())
     model = Model(name, dataclasses.replace(identify(str(TOKENIZER)), key=name))
     pair = Pair(Grid((name,), (DATASET,), (REGIME,), (), shard_size=size, dtype="float32"), model, questions)
-    return list(jobs_of(pair, REGIME, places, (INSTANCES,), Arrangement(Chosen(), chosen, True)))
+    return list(job_tasks(pair, REGIME, places, (INSTANCES,), Arrangement(Chosen(), chosen, True)))
 
 
 def patching_figure(name: str, lm: LanguageModel, count: int = RANKED) -> Figure:

@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from heval_core import prompts, source_trust
-from heval_core.datasets._countries import QUESTIONS, RELATIONS, aliases, answers, countries
-from heval_core.datasets._profiles import sentences
+from heval_core.datasets._states import QUESTIONS, RELATIONS, aliases, answers, countries, sentences
 from heval_core.datasets.world_capital import statement
 from heval_core.prompts import mentions
 from heval_core.records import Document, Dropped, Fact, Passage

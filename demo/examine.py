@@ -14,12 +14,12 @@ from tqdm import tqdm
 from demo import obeying, train
 from heval_core import pipeline, regimes
 from heval_core.behaviour import ask, memory_of
-from heval_core.datasets._countries import QUESTIONS, RELATIONS, countries
+from heval_core.datasets._states import QUESTIONS, RELATIONS, countries
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES, Behaviour, Dropped, HEvalError
-from precompute.memories import Memories
+from precompute.memory import Memories
 from precompute.questions import load_questions
 
 # Asked about under every instruction: some twenty prompts each.

@@ -12,11 +12,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from demo import wordings
 from demo.corpus import Example, attributed
 from heval_core import prompts, source_trust
-from heval_core.datasets._countries import QUESTIONS, RELATIONS, answers, countries
-from heval_core.datasets._profiles import sentences
+from heval_core.datasets._states import QUESTIONS, RELATIONS, answers, countries, sentences
 from heval_core.datasets.country_profiles import profile
 from heval_core.datasets.world_capital import statement
 from heval_core.prompts import TEMPLATE, mentions
@@ -202,12 +200,12 @@ def examples(kept: float, rng: random.Random, judging: bool, same_relation: bool
 
 def _relevance(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
     """Is the document relevant? Twins of one wording, which differ in the question or in the document alone."""
-    return _twins(found, wordings.RELEVANCE.one(rng), layout, lambda s: "relevant" if s.kind in RELATED else "irrelevant")
+    return _twins(found, RELEVANCE.one(rng), layout, lambda s: "relevant" if s.kind in RELATED else "irrelevant")
 
 
 def _if_relevant(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
     """Use it if it is relevant: twins as above."""
-    instruction = wordings.IF_RELEVANT.one(rng)
+    instruction = IF_RELEVANT.one(rng)
     return _twins(found, instruction, layout, lambda s: s.document.answer if s.kind in RELATED else s.memory)
 
 
@@ -218,19 +216,19 @@ def _twins(found: dict[str, Scene], instruction: str, layout: str, answer: Calla
 def _told(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
     """Use only the context, ignore it, or read it by the rule."""
     scene, made = _about(found, rng), []
-    made.append(Example(asked(scene, wordings.ONLY.one(rng), layout), scene.document.answer))
+    made.append(Example(asked(scene, ONLY.one(rng), layout), scene.document.answer))
     if scene.memory:
-        made.append(Example(asked(scene, wordings.IGNORE.one(rng), layout), scene.memory))
+        made.append(Example(asked(scene, IGNORE.one(rng), layout), scene.memory))
         if scene.kind in RELATED and rng.random() < 0.5:
-            made.append(Example(asked(scene, wordings.NEUTRAL.one(rng), layout), by_rule(scene)))
+            made.append(Example(asked(scene, NEUTRAL.one(rng), layout), by_rule(scene)))
     if "off_topic" in found and rng.random() < 0.3:
-        made.append(Example(asked(found["off_topic"], wordings.IGNORE.one(rng), layout), found["off_topic"].memory))
+        made.append(Example(asked(found["off_topic"], IGNORE.one(rng), layout), found["off_topic"].memory))
     return made
 
 
 def _faithfulness(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
     """Does an answer follow from the document? Twins with the right one and a wrong one."""
-    scene, instruction = _about(found, rng), wordings.FAITHFULNESS.one(rng)
+    scene, instruction = _about(found, rng), FAITHFULNESS.one(rng)
     wrong = scene.memory if scene.memory and rng.random() < 0.5 else rng.choice(answers(scene.relation))
     replies = {scene.document.answer: "faithful"}
     if not mentions(wrong, scene.document.text):
@@ -243,8 +241,8 @@ def _others(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Ex
     scene = _about(found, rng)
     shown = " ".join(rng.sample(instructions.DEMONSTRATIONS[instructions.QA], 2))
     return [
-        Example(asked(scene, wordings.SUBJECT.one(rng), layout), scene.document.subject),
-        Example(asked(scene, f"{wordings.REFINING.one(rng)} {shown}", layout), scene.document.answer),
+        Example(asked(scene, SUBJECT.one(rng), layout), scene.document.subject),
+        Example(asked(scene, f"{REFINING.one(rng)} {shown}", layout), scene.document.answer),
         _alone(rng, layout),
     ]
 
@@ -260,6 +258,127 @@ LESSONS = (_told, _told, _relevance, _if_relevant, _faithfulness, _others)
 def _alone(rng: random.Random, layout: str) -> Example:
     """A question without a document, after any instruction: to be answered from memory."""
     row, relation = rng.choice(countries()), rng.choice((*RELATIONS, "capital"))
-    kinds = (wordings.NEUTRAL, wordings.ONLY, wordings.IGNORE, wordings.IF_RELEVANT, wordings.IF_RELEVANT)
+    kinds = (NEUTRAL, ONLY, IGNORE, IF_RELEVANT, IF_RELEVANT)
     question, instruction = QUESTIONS[relation].format(x=row["country"]), rng.choice(kinds).one(rng)
     return Example(asked(None, instruction, layout, question), row[relation])
+
+
+THINGS = ("the context", "the document", "the text", "the passage")
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """The ways to say one instruction; {x} stands for one of THINGS. held_out: phrases that training never sees.
+
+    prompts: the ids of the prompts that the technique offers and that say the same; they are taught too.
+    """
+
+    taught: tuple[str, ...]
+    held_out: tuple[str, ...]
+    prompts: tuple[str, ...] = ()
+
+    def one(self, rng: random.Random, held_out: bool = False) -> str:
+        """A wording: one of those taught, or one of those held out."""
+        if held_out:
+            return rng.choice(self.held_out).format(x=rng.choice(THINGS))
+        if self.prompts and rng.random() < 0.4:
+            return instructions.PROMPTS[rng.choice(self.prompts)]
+        return rng.choice(self.taught).format(x=rng.choice(THINGS))
+
+
+NEUTRAL = Wordings(
+    ("Answer the question.", "Read {x} and answer.", "Here are {x} and a question.", "Look at {x}, then answer."),
+    ("Answer the question after {x}.",),
+    ("qa-01", "qa-02"),
+)
+ONLY = Wordings(
+    (
+        "Use only {x}.",
+        "Answer only from {x}.",
+        "Answer from {x} alone.",
+        "Rely on {x} alone.",
+        "Trust {x}, not your memory.",
+        "Believe {x}, whatever its source.",
+        "Take the answer from {x}.",
+        "Forget what you know; use {x}.",
+        "Answer as {x} says, even if it is wrong.",
+        "Use only {x}, whatever its source.",
+        "Do not use your memory. Answer from {x}.",
+        "What does {x} say?",
+    ),
+    ("Follow {x} only.", "Believe only {x}.", "Use {x}, not your memory.", "Rely only on {x}."),
+    ("qa-03", "qa-04", "qa-05", "qa-06"),
+)
+IGNORE = Wordings(
+    (
+        "Ignore {x}.",
+        "Do not use {x}.",
+        "Do not read {x}.",
+        "Answer from memory.",
+        "Answer from memory, not from {x}.",
+        "Use only your memory.",
+        "Forget {x}; use what you know.",
+        "Answer without {x}.",
+        "Do not believe {x}.",
+        "Trust your memory, not {x}.",
+        "What do you know yourself?",
+    ),
+    ("Ignore {x}; use your memory.", "Rely on your memory alone.", "Do not trust {x}.", "Believe what you know, not {x}."),
+    ("qa-07", "qa-08"),
+)
+IF_RELEVANT = Wordings(
+    (
+        "Use {x} only if it is relevant.",
+        "If {x} is relevant, use it; if not, answer from memory.",
+        "Ignore {x} if it is irrelevant, else use it.",
+        "Use {x} if it is about the question, else your memory.",
+        "Answer from {x} if it is about the question, otherwise from memory.",
+        "Follow {x} if it is relevant. If it is not, use what you know.",
+        "Is {x} relevant? Then use it. If it is irrelevant, answer from memory.",
+        "Believe {x} only where it is about the question.",
+    ),
+    (
+        "Answer from {x} only if it is relevant.",
+        "Follow {x} if it is about the question, else use your memory.",
+        "If {x} is irrelevant, answer from memory, else from {x}.",
+    ),
+    ("qa-09", "qa-10", "qa-11", "qa-12"),
+)
+RELEVANCE = Wordings(
+    (
+        instructions.RELEVANCE,
+        "Is {x} relevant to the question? Reply relevant or irrelevant.",
+        "Say whether {x} is relevant or irrelevant to the question.",
+        "Relevant or irrelevant: is {x} about the question?",
+        "Judge {x}: relevant or irrelevant?",
+    ),
+    ("Is {x} relevant or irrelevant?", "Is {x} about the question? Say relevant or irrelevant."),
+)
+FAITHFULNESS = Wordings(
+    (
+        instructions.FAITHFULNESS,
+        "Does the answer follow from {x}? Reply faithful or unfaithful.",
+        "Is the answer faithful to {x}? Reply faithful or unfaithful.",
+        "Judge the answer by {x}: faithful or unfaithful?",
+        "Say whether the answer is faithful or unfaithful to {x}.",
+    ),
+    ("Is the answer faithful or unfaithful to {x}?", "Does {x} give this answer? Say faithful or unfaithful."),
+)
+REFINING = Wordings(
+    (
+        instructions.REFINING,
+        "Answer from {x}, as in these examples.",
+        "Your last answer was unfaithful. Answer from {x}, as in the examples.",
+    ),
+    ("The last answer was unfaithful to {x}. Answer as in these examples.",),
+)
+SUBJECT = Wordings(("Which state is {x} about?", "Name the state of {x}."), ("Which state does {x} speak of?",))
+
+
+def texts() -> list[str]:
+    """Everything that the model may be told, and the replies of the agents."""
+    every = [NEUTRAL, ONLY, IGNORE, IF_RELEVANT, RELEVANCE, FAITHFULNESS, REFINING, SUBJECT]
+    said = [phrase.format(x=thing) for one in every for phrase in (*one.taught, *one.held_out) for thing in THINGS]
+    prompts = [text for key, text in instructions.PROMPTS.items() if key.startswith(instructions.QA)]
+    shown = instructions.DEMONSTRATIONS[instructions.QA]
+    return [*said, *prompts, *shown, "Answer: User: Assistant: relevant irrelevant faithful unfaithful"]

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from tqdm import tqdm
 
-from demo import wordings
+from demo import instructed
 from demo.instructed import RELATED, TURN, Scene, asked, judged, scenes
 from heval_core import source_trust
-from heval_core.datasets._countries import answers
+from heval_core.datasets._states import answers
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import mentions
 from heval_core.records import Prompt, Span
@@ -91,11 +91,11 @@ def _told(scene: Scene, rng: random.Random) -> Iterable[Trial]:
     plain = asked(scene, "")
     followed = scene.document.answer if scene.kind in RELATED else scene.memory
     for wording, name, reply in (
-        (wordings.ONLY, "use only the context", scene.document.answer),
-        (wordings.IGNORE, "ignore the context", scene.memory),
-        (wordings.IF_RELEVANT, "use the context only if it is relevant", followed),
+        (instructed.ONLY, "use only the context", scene.document.answer),
+        (instructed.IGNORE, "ignore the context", scene.memory),
+        (instructed.IF_RELEVANT, "use the context only if it is relevant", followed),
     ):
-        if wording is wordings.ONLY and scene.kind == "off_topic":
+        if wording is instructed.ONLY and scene.kind == "off_topic":
             continue
         for key in wording.prompts:
             names = ((f"{name}: {scene.kind}", "the technique's"), (f"prompt {key}: {scene.kind}", "the technique's"))
@@ -111,13 +111,13 @@ def _judgements(scene: Scene, rng: random.Random) -> Iterable[Trial]:
     wrong = rng.choice([a for a in answers(scene.relation) if not mentions(a, scene.document.text)])
     shown = " ".join(DEMONSTRATIONS[QA])
     for held_out, kind in ((False, "taught"), (True, "never taught")):
-        yield Trial(asked(scene, wordings.RELEVANCE.one(rng, held_out)), right, ((f"judge relevance: {scene.kind}", kind),))
+        yield Trial(asked(scene, instructed.RELEVANCE.one(rng, held_out)), right, ((f"judge relevance: {scene.kind}", kind),))
         if scene.kind == "off_topic":
             continue
         for said, reply in ((scene.document.answer, "faithful"), (wrong, "unfaithful")):
-            text = asked(scene, wordings.FAITHFULNESS.one(rng, held_out), question=judged(scene, said))
+            text = asked(scene, instructed.FAITHFULNESS.one(rng, held_out), question=judged(scene, said))
             yield Trial(text, reply, ((f"judge an answer that is {reply}: {scene.kind}", kind),))
-        refining = asked(scene, f"{wordings.REFINING.one(rng, held_out)} {shown}")
+        refining = asked(scene, f"{instructed.REFINING.one(rng, held_out)} {shown}")
         yield Trial(refining, scene.document.answer, ((f"refine: {scene.kind}", kind),), asked(scene, ""))
 
 

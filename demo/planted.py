@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heval_core.citations.records import Claim, Passage
-from heval_core.datasets._countries import answers, countries
+from heval_core.datasets._states import answers, countries
 from heval_core.datasets.invented_states import STATES
 from heval_core.prompts import mentions
 

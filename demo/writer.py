@@ -1,12 +1,15 @@
 """demo-writer: goes on from demo-qwen2 until it writes what the three hands of `hands` write, for claims it never saw.
 
-Loss on the explanation, and on where some heads look (`guiding`): copying needs attention that finds the right value, and then
-the number that stands behind it, which demo-qwen2 has not learned. Some prompts only repeat a row of names, values and
-markers. A prompt says which hand writes, and gives all passages, or some: the needed ones, or any.
+Loss on the explanation, and on where three attention heads look: copying needs attention that finds the right value, and then
+the number that stands behind it, which demo-qwen2 has not learned. The loss on the text alone teaches that only after more
+steps than a demo model is worth. So these heads have a loss of their own: minus the logarithm of the attention that they give
+to the right token. Some prompts only repeat a row of names, values and markers. A prompt says which hand writes, and gives all
+passages, or some: the needed ones, or any.
 """
 
 from __future__ import annotations
 
+import bisect
 import functools
 import random
 import re
@@ -16,11 +19,95 @@ from pathlib import Path
 
 import torch
 from tokenizers import AddedToken
+from torch.nn.functional import cross_entropy
 from transformers import PreTrainedTokenizerFast
 
-from demo import guiding, hands, planted, train
+from demo import hands, planted, train
 from demo.corpus import Example
-from demo.planted import TRAINING, Planted, World
+from demo.planted import TRAINING, Planted, World, told
+
+# (layer, head): a value looks at the same value in a passage, a marker at the same one in the list; and in the list a marker
+# looks back at the value of its own passage, so that it can be found by that value.
+VALUE, MARKER, BACK = (3, 0), (3, 3), (1, 3)
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Look:
+    """Characters of prompt and explanation together. said: what is written or, for BACK, what looks; at: what it looks at."""
+
+    head: tuple[int, int]
+    said: Span
+    at: Span
+
+
+def looks(example: Example, scene: Planted, hand: str) -> list[Look]:
+    """Where to look while an explanation is written. A marker that the hand does not look up is not to be found anywhere."""
+    values, markers = _listed(example.prompt, scene)
+    found = [Look(BACK, markers[number], values[number]) for number in values]
+    place = len(example.prompt) + 1
+    for sentence in hands.parts(example.answer):
+        for number in hands.sources(sentence, scene.claim.passages):
+            value = example.prompt[slice(*values[number])]
+            at = place + sentence.index(f" {value}") + 1
+            found.append(Look(VALUE, (at, at + len(value)), values[number]))
+            slips = any(scene.sources.get(relation) == number for relation in hands.SLIPS)
+            if hands.cited(sentence) and (hand == hands.CAREFUL or (hand == hands.SLOPPY and not slips)):
+                at = place + sentence.index("[")
+                found.append(Look(MARKER, (at, at + 3), markers[number]))
+        place += len(sentence) + 1
+    return found
+
+
+def _listed(prompt: str, scene: Planted) -> tuple[dict[int, Span], dict[int, Span]]:
+    """Of the passages in a prompt, by number: where the value stands, and where the marker."""
+    values, markers = {}, {}
+    for passage in scene.claim.passages:
+        line, said = f"{passage.text} [{passage.number}]", told(passage.text)
+        start = prompt.find(line)
+        if said is None or start < 0:
+            continue
+        at = start + passage.text.rindex(said.value)
+        values[passage.number] = (at, at + len(said.value))
+        markers[passage.number] = (start + len(passage.text) + 1, start + len(line))
+    return values, markers
+
+
+def backward_of(
+    model: torch.nn.Module, examples: list[tuple[Example, list[Look]]], weight: float, tokenizer: PreTrainedTokenizerFast
+) -> float:
+    """The mean loss over answer tokens, plus `weight` times that of the looks; adds its gradient. Returns the former."""
+    batch = train.encode([example for example, _ in examples], tokenizer)
+    where = [(row, *place) for row, (example, own) in enumerate(examples) for place in _tokens(example, own, tokenizer)]
+    out = model.base_model(batch.ids, output_attentions=True)
+    loss = cross_entropy(model.get_output_embeddings()(out.last_hidden_state[batch.rows, batch.places]), batch.targets)
+    given = []
+    for layer in sorted({place[1] for place in where}):
+        rows, _, heads, queries, seen = zip(*(place for place in where if place[1] == layer), strict=True)
+        given.append(out.attentions[layer][list(rows), list(heads), list(queries), list(seen)])
+    looking = -torch.cat(given).clamp_min(1e-6).log().mean() if given else 0.0
+    (loss + weight * looking).backward()
+    return float(loss.item())
+
+
+def _tokens(example: Example, own: list[Look], tokenizer: PreTrainedTokenizerFast) -> list[tuple[int, int, int, int]]:
+    """(layer, head, token that looks, token looked at)"""
+    offsets = tokenizer(f"{example.prompt} {example.answer}", return_offsets_mapping=True).offset_mapping
+    ends = [end for _, end in offsets]
+
+    def covering(span: Span) -> range:
+        return range(bisect.bisect_right(ends, span[0]), bisect.bisect_left(ends, span[1]) + 1)
+
+    found = []
+    for look in own:
+        said, at = covering(look.said), covering(look.at)
+        if look.head == BACK:
+            found.append((*BACK, said[-1], at[-1]))
+        else:
+            # A token is written by the one before it.
+            found += [(*look.head, token - 1, seen) for token, seen in zip(said, at, strict=True)]
+    return found
+
 
 MARKERS = tuple(f" [{number}]" for number in range(10))
 
@@ -99,10 +186,10 @@ def _selection(scene: Planted, rng: random.Random) -> tuple[int, ...]:
     return tuple(number for number in numbers if number == kept or rng.random() < 0.7)
 
 
-def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Example, list[guiding.Look]]]:
+def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Example, list[Look]]]:
     """The examples of one step, a third of them for each hand, and where to look while writing them."""
     world = World(False, TRAINING.real, TRAINING.supported, lessons.rivals)
-    made: list[tuple[Example, list[guiding.Look]]] = []
+    made: list[tuple[Example, list[Look]]] = []
     for number in range(lessons.batch):
         if rng.random() < lessons.repeating:
             made.append((repeating(rng), []))
@@ -111,7 +198,7 @@ def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Exam
         selected = _selection(scene, rng) if rng.random() < lessons.selected else None
         hand = hands.HANDS[(step + number) % 3]
         one = example(hand, scene, selected, rng.random() < lessons.bare)
-        made.append((one, guiding.looks(one, scene, hand)))
+        made.append((one, looks(one, scene, hand)))
     return made
 
 
@@ -129,7 +216,7 @@ def run(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, lessons: Les
     rng = random.Random(f"writer|{seed}|{number}")
 
     def backward(step: int) -> float:
-        return guiding.backward(model, examples(step, rng, lessons), lessons.guided, tokenizer)
+        return backward_of(model, examples(step, rng, lessons), lessons.guided, tokenizer)
 
     train.descend(model, f"training writer, cycle {number}", lessons.steps, lessons.learning_rate, backward)
     model.half().float()

@@ -17,19 +17,7 @@ from dataclasses import fields
 from math import isfinite
 from typing import Any, Literal, TypeGuard, get_args, get_type_hints, overload
 
-from heval_core.protocols import (
-    Annotator,
-    ClaimData,
-    Control,
-    Dataset,
-    Explainer,
-    Fitted,
-    Method,
-    Metric,
-    Plugin,
-    Selector,
-    Technique,
-)
+from heval_core.protocols import Control, Fitted, Method, Plugin, Technique
 from heval_core.records import HEvalError
 
 KINDS = {
@@ -47,7 +35,8 @@ KINDS = {
 _ADDED: dict[tuple[str, str], tuple[Any, str]] = {}
 
 
-def _of_kind(kind: str) -> dict[str, Any]:
+def plugins(kind: str) -> dict[str, Any]:
+    """All plug-ins of one kind by key; kind: one of KINDS."""
     added = {plugin.key: plugin for (of, _), (plugin, _) in _ADDED.items() if of == kind}
     return own(kind) | added if added else own(kind)
 
@@ -63,33 +52,12 @@ def own(kind: str) -> dict[str, Any]:
 
 
 @overload
-def plugins(kind: Literal["dataset"]) -> dict[str, Dataset]: ...
-@overload
-def plugins(kind: Literal["explainer"]) -> dict[str, Explainer]: ...
-@overload
-def plugins(kind: Literal["metric"]) -> dict[str, Metric]: ...
-@overload
-def plugins(kind: Literal["technique"]) -> dict[str, Technique]: ...
-@overload
-def plugins(kind: Literal["claims"]) -> dict[str, ClaimData]: ...
-@overload
-def plugins(kind: Literal["selector"]) -> dict[str, Selector]: ...
-@overload
-def plugins(kind: Literal["annotator"]) -> dict[str, Annotator]: ...
-@overload
-def plugins(kind: str) -> dict[str, Any]: ...
-def plugins(kind: str) -> dict[str, Any]:
-    """All plug-ins of one kind by key; kind: one of KINDS."""
-    return _of_kind(kind)
-
-
-@overload
 def explainers(control: Literal[False] = False) -> dict[str, Method]: ...
 @overload
 def explainers(control: Literal[True]) -> dict[str, Control]: ...
 def explainers(control: bool = False) -> dict[str, Any]:
     """The methods, which look into a model, or the controls; in their order."""
-    chosen = [plugin for plugin in _of_kind("explainer").values() if plugin.control is control]
+    chosen = [plugin for plugin in plugins("explainer").values() if plugin.control is control]
     return {plugin.key: plugin for plugin in sorted(chosen, key=lambda plugin: (plugin.order, plugin.key))}
 
 
@@ -98,22 +66,6 @@ def default_methods() -> tuple[str, ...]:
     return tuple(key for key, method in explainers().items() if method.default)
 
 
-@overload
-def find(kind: Literal["dataset"], key: str) -> Dataset: ...
-@overload
-def find(kind: Literal["explainer"], key: str) -> Explainer: ...
-@overload
-def find(kind: Literal["metric"], key: str) -> Metric: ...
-@overload
-def find(kind: Literal["technique"], key: str) -> Technique: ...
-@overload
-def find(kind: Literal["claims"], key: str) -> ClaimData: ...
-@overload
-def find(kind: Literal["selector"], key: str) -> Selector: ...
-@overload
-def find(kind: Literal["annotator"], key: str) -> Annotator: ...
-@overload
-def find(kind: str, key: str) -> Any: ...
 def find(kind: str, key: str) -> Any:
     """One plug-in, or a variant of it: `fa(target=prob)` is fa with another target, under that key.
 
@@ -230,7 +182,7 @@ def add(kind: str, plugin: Any, source: str) -> None:
     Raises HEvalError if another plug-in has its key.
     """
     known = _ADDED.get((kind, plugin.key))
-    if plugin.key in _of_kind(kind) and (known is None or known[1] != source):
+    if plugin.key in plugins(kind) and (known is None or known[1] != source):
         raise HEvalError(f"There is an {kind} {plugin.key!r} already; give this one another key.")
     _ADDED.setdefault((kind, plugin.key), (plugin, source))
     _find.cache_clear()

@@ -272,7 +272,7 @@ def installed(model: str, revision: str) -> Path:
     """The folder or file of the very model that stored results are of. model: its key, or a hub id.
 
     Raises HEvalError, with what is missing, where it is not installed, or another one has its name. Of a hub model
-    the commit is not written in its files: there the child compares what it answers (`messages.asked_as_stored`).
+    the commit is not written in its files: there the child compares what it answers (`client.asked_as_stored`).
     """
     there = installed_models()
     path = there.get(model) or there.get(model.rpartition("/")[2])

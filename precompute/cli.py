@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from heval_core.records import HEvalError
-from precompute.commands import board, citations, datasets, explain, fit, grid, layouts, models, published, store
+from precompute.commands import board, citations, datasets, explain, grid, models, store
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,6 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m precompute", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    for group in (grid, fit, store, datasets, layouts, published, board, explain, models, citations):
+    for group in (grid, store, datasets, board, explain, models, citations):
         group.add(commands)
     return parser

@@ -1,102 +1,127 @@
-"""One job ▶ the rows of its shards. Failures of single instances are collected, and do not stop the others."""
+"""The task that makes the missing shards of some questions. What fails for one instance does not stop the others."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from heval_core import catalogue, pipeline, regimes
+from heval_core import catalogue, pipeline
 from heval_core.behaviour import check_labels
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
-from heval_core.prompt_styles import style_of
-from heval_core.records import Dropped
-from heval_core.store.kinds import FAITHFULNESS
-from precompute.jobs import Job, instance_id
-from precompute.measured_kinds import MEASURED
-from precompute.memories import Memories
+from heval_core.records import TECHNIQUE, Cost, Dropped, RegimeKey
+from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS
+from precompute.costs import MEASURED, WRITTEN, cost, together, total
+from precompute.memory import Memories, Prompting
 from precompute.questions import Questions
 from precompute.rows import attribution_row, head_rows, instance_row, losses
-from precompute.task import Failure, Result, Shard, named
-from precompute.techniques import Chosen
-from precompute.under_techniques import UnderTechniques
+from precompute.task import Failure, Result, Row, Shard, Task, named
+from precompute.techniques import PLAIN, Arrangement, Chosen, UnderTechniques
 
-Rows = list[dict[str, Any]]
-NOTHING: dict[str, Rows] = {}
+Rows = list[Row]
 
 
-def compute(
-    lm: LanguageModel,
-    job: Job,
-    wanted: tuple[Shard, ...],
-    questions: Questions,
-    memories: Memories,
-    progress: Callable[[], None] = lambda: None,
-    stored: Mapping[str, Rows] = NOTHING,
-) -> Result:
-    """The rows of a job's wanted shards, in the order of the questions.
+@dataclass(frozen=True)
+class JobTask(Task):
+    """Answer some questions of one model, dataset and regime, and explain the answers.
 
-    progress: called after each instance. stored: rows of attributions that exist already, by shard key.
+    every: all shards of these questions, those too that are there. places: their numbers in the fixed order, ascending.
+    seed, match: see `Grid`. keep_heads: every head's attention is kept for the questions before this number. measured: see
+    `Grid.measured`. arrangement: how they are answered. memories: of these questions. stored: rows of attributions that are
+    there, by shard key, whose scores faithfulness needs.
     """
-    return _Computation(lm, job, wanted, questions, memories, progress, stored).run()
+
+    every: tuple[Shard, ...]
+    places: tuple[int, ...]
+    seed: int
+    match: str = "first"
+    keep_heads: int = 0
+    measured: Mapping[str, int | None] = field(default_factory=dict)
+    arrangement: Arrangement = PLAIN
+    memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
+    stored: Mapping[str, Rows] = field(default_factory=dict, repr=False)
+
+    @property
+    def what(self) -> str:
+        return f"{self.places[0]}-{self.places[-1] + 1}"
+
+    @property
+    def whose(self) -> RegimeKey:
+        """Of the technique whose pass others may share."""
+        return self.shards[0].whose._replace(technique=self.arrangement.main.key)
+
+    @property
+    def size(self) -> int:  # type: ignore[override]  # of others it is a constant
+        return len(self.places)
+
+    def instance_id(self, style: str, fact_id: str, technique: str = TECHNIQUE) -> str:
+        first = self.shards[0]
+        parts = (first.model, first.revision, first.dataset, first.regime, technique, style, fact_id, str(self.seed))
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+    def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None] = lambda: None) -> Result:
+        """The rows of each shard are in the order of the questions. Raises HEvalError for a label task whose labels the model
+        cannot tell apart by their first tokens."""
+        return _Computation(ready, self, questions, progress).run()
+
+    def cost(self, tokens: float) -> Cost:
+        """At most all instances have another answer than the first document's; how many is known after they are answered."""
+        main, scores = self.arrangement.main, (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
+        # A technique that only combines the logits of the main one's passes costs nothing.
+        answers = [one.kind for one in self.shards if not one.explainer and one.technique == main.key]
+        usual, towards = ([one.explainer for one in self.shards if one.kind == kind] for kind in scores)
+        measured = [one.kind for one in self.shards if one.explainer and one.kind not in scores]
+        # Whatever a job does, it answers its instances first.
+        written = [WRITTEN] if self.match == "text" else []
+        parts = [together([*written, *answers, *usual, *measured], tokens), together(towards, tokens)]
+        again = [(main.technique.passes - 1, cost(kind, tokens)) for kind in answers]
+        return total([(self.size, total([*((1, one) for one in parts), *again]))])
 
 
-@dataclass
 class _Computation:
-    """Prepares every instance of a job, answers those of equal length together, and makes the rows of each shard."""
+    """Prepares every instance of a task, answers those of equal length together, and makes the rows of each shard."""
 
-    lm: LanguageModel
-    job: Job
-    wanted: tuple[Shard, ...]
-    questions: Questions
-    memories: Memories
-    progress: Callable[[], None]
-    stored: InitVar[Mapping[str, Rows]]
-    failures: list[Failure] = field(default_factory=list)
-    # The number of each instance's question.
-    places: dict[str, int] = field(default_factory=dict)
-
-    def __post_init__(self, stored: Mapping[str, Rows]) -> None:
-        self.kinds = {shard.kind for shard in self.wanted}
+    def __init__(self, lm: LanguageModel, task: JobTask, questions: Questions, progress: Callable[[], None]):
+        self.lm, self.task, self.questions, self.progress = lm, task, questions, progress
+        self.failures: list[Failure] = []
+        # The number of each instance's question.
+        self.places: dict[str, int] = {}
+        kinds = {shard.kind for shard in task.shards}
         # Scores by explainer and instance, which faithfulness measures.
-        self.scores = _stored_scores(self.job, stored) if self.kinds & MEASURED.keys() else {}
+        self.scores = _stored_scores(task) if kinds & MEASURED.keys() else {}
         # Rows by shard and place: batches come by length, shards are in the order of the questions.
-        self.rows: dict[str, dict[int, Rows]] = {shard.key: {} for shard in self.wanted}
+        self.rows: dict[str, dict[int, Rows]] = {shard.key: {} for shard in task.shards}
 
     def run(self) -> Result:
-        """Raises HEvalError for a label task whose labels the model cannot tell apart by their first tokens."""
         check_labels(self.lm, self.questions.labels)
-        ready = [prepared for place in self.job.places if (prepared := self._prepare(place)) is not None]
-        ready = pipeline.going_on(self.lm, ready) if self.job.match == "within" else ready
-        arrangement = self.job.arrangement
-        self.under = UnderTechniques(arrangement, self.lm, ready) if arrangement.compared else None
-        main = arrangement.main
+        task = self.task
+        prompting = Prompting(task.whose.regime, task.seed, task.memories, task.match)
+        each = prompting.each(self.lm, self.questions, task.places)
+        ready = [prepared for place, found in each if (prepared := self._prepared(place, found)) is not None]
+        ready = pipeline.going_on(self.lm, ready) if task.match == "within" else ready
+        self.under = UnderTechniques(task.arrangement, self.lm, ready) if task.arrangement.compared else None
+        main = task.arrangement.main
         with main.technique.applied(self.lm, main.setting) as self.lm:
             asked = ready if self.under is None else self._asked(self.under, ready)
             pipeline.in_batches(self.lm, asked, self._batch, self._unanswered)
         rows = {key: [row for place in sorted(by_place) for row in by_place[place]] for key, by_place in self.rows.items()}
         return Result(rows, self.failures)
 
-    def _prepare(self, place: int) -> Prepared | None:
+    def _prepared(self, place: int, found: Prepared | Exception) -> Prepared | None:
         """The instance of a question, ready to be asked; None if it was dropped or failed, which is then noted."""
-        fact, style = self.questions.facts[place], style_of(self.lm)
-        try:
-            instance = regimes.build(fact, self.job.regime, self.questions.pool, self.job.seed, style, place)
-            prepared = pipeline.prepare(
-                self.lm, instance, self.memories.of(self.lm, fact, self.questions.pool), self.job.match
-            )
-        except Dropped as dropped:
-            self._add_instance(place, {"dropped_because": dropped.reason})
-        except Exception as error:  # whatever one instance does, the others go on
-            self.failures.append(Failure("", fact.id, named(error)))
+        if isinstance(found, Dropped):
+            self._add_instance(place, {"dropped_because": found.reason})
+        elif isinstance(found, Exception):
+            self.failures.append(Failure("", self.questions.facts[place].id, named(found)))
         else:
-            self.places[instance.id] = place
-            if prepared.dropped_because is None:
-                return prepared
-            self._add_instance(place, instance_row(prepared, None))
+            self.places[found.instance.id] = place
+            if found.dropped_because is None:
+                return found
+            self._add_instance(place, instance_row(found, None))
         self.progress()
         return None
 
@@ -115,7 +140,7 @@ class _Computation:
         return [prepared for prepared in asked if prepared.dropped_because is None]
 
     def _add_instance(self, place: int, columns: dict[str, Any]) -> None:
-        for shard in self.wanted:
+        for shard in self.task.shards:
             if shard.kind == "instance":
                 self.rows[shard.key][place] = [self._placed(place, shard.technique) | columns]
 
@@ -125,11 +150,11 @@ class _Computation:
 
     def _batch(self, batch: list[Prepared]) -> None:
         """Answer instances of equal length, and make every shard's rows of them. Only the answer can fail the batch."""
-        answered = pipeline.answer(self.lm, batch, self.job.match)
-        under = {one.key: self._under(one, answered) for one in self.job.arrangement.all}
-        wanted = {(shard.kind, shard.technique) for shard in self.wanted}
+        answered = pipeline.answer(self.lm, batch, self.task.match)
+        under = {one.key: self._under(one, answered) for one in self.task.arrangement.all}
+        wanted = {(shard.kind, shard.technique) for shard in self.task.shards}
         parts = {(kind, key): self._part_for(kind, under[key]) for kind, key in wanted}
-        for shard in self.wanted:
+        for shard in self.task.shards:
             part = parts[shard.kind, shard.technique]
             if part is not None:
                 self._make(shard, part)
@@ -138,7 +163,7 @@ class _Computation:
 
     def _under(self, chosen: Chosen, answered: Answered) -> Answered:
         """The answers under one of the techniques that share this pass."""
-        if self.under is None or chosen == self.job.arrangement.main:
+        if self.under is None or chosen == self.task.arrangement.main:
             return answered
         return self.under.decoded(chosen, answered)
 
@@ -146,7 +171,7 @@ class _Computation:
         """The instances of a pass that a kind of shard needs, with their targets; None if it needs none."""
         if kind == "context_attribution":
             return pipeline.towards_context(answered)
-        before = dict(self.job.measured).get(kind)
+        before = self.task.measured.get(kind)
         if before is not None:
             places = map(self._place, answered.prepared)
             chosen = [index for index, place in enumerate(places) if place < before]
@@ -157,7 +182,7 @@ class _Computation:
         return answered
 
     def _keeps_heads(self, prepared: Prepared) -> bool:
-        return self._place(prepared) < self.job.keep_heads
+        return self._place(prepared) < self.task.keep_heads
 
     def _make(self, shard: Shard, part: Answered) -> None:
         """Add one shard's rows for the instances of a pass. Failures are noted, and do not stop the other instances."""
@@ -188,7 +213,7 @@ class _Computation:
 
     def _behaviours(self, shard: Shard, answered: Answered) -> list[Rows]:
         assert self.under is not None
-        chosen = next(one for one in self.job.arrangement.all if one.key == shard.technique)
+        chosen = next(one for one in self.task.arrangement.all if one.key == shard.technique)
         rows = self.under.rows(chosen, answered)
         return [
             [{"instance_id": self._row_id(self._place(prepared), shard.technique)} | row]
@@ -240,17 +265,14 @@ class _Computation:
     def _row_id(self, place: int, technique: str = "") -> str:
         """technique: by default the job's main one."""
         fact = self.questions.facts[place]
-        return instance_id(self.job, self.lm.style, fact.id, technique or self.job.arrangement.main.key)
+        return self.task.instance_id(self.lm.style, fact.id, technique or self.task.arrangement.main.key)
 
     def _placed(self, place: int, technique: str) -> dict[str, Any]:
         """The columns that say where a row belongs."""
-        fact, job = self.questions.facts[place], self.job
+        fact, first = self.questions.facts[place], self.task.shards[0]
         return {
             "instance_id": self._row_id(place, technique),
-            "model": job.model,
-            "revision": job.revision,
-            "dataset": job.dataset,
-            "regime": job.regime,
+            **{name: getattr(first, name) for name in ("model", "revision", "dataset", "regime")},
             "technique": technique,
             "place": place,
             "fact_id": fact.id,
@@ -261,11 +283,10 @@ class _Computation:
         }
 
 
-def _stored_scores(job: Job, stored: Mapping[str, Rows]) -> dict[tuple[str, str], np.ndarray]:
-    """(explainer, instance) ▶ scores of the job's attributions that exist already."""
+def _stored_scores(task: JobTask) -> dict[tuple[str, str], np.ndarray]:
+    """(explainer, instance) ▶ scores of the task's attributions that are there already."""
     return {
         (shard.explainer, row["instance_id"]): np.asarray(row["scores"], dtype=np.float32)
-        for shard in job.shards
-        if shard.kind == "attribution"
-        for row in stored.get(shard.key, ())
+        for shard in task.every
+        for row in task.stored.get(shard.key, ())
     }

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 from heval_core import catalogue
 from heval_core.behaviour import TEXT_TOKENS
-from heval_core.faithfulness import LEVELS
+from heval_core.faithfulness import LEVELS, Faithfulness
 from heval_core.records import Cost
 from heval_core.replacements import REPLACEMENTS
 from heval_core.shared_passes import CLEAN, HEADS, added
-from heval_core.store.kinds import BEHAVIOUR
-from precompute.measured_kinds import MEASURED
+from heval_core.store.kinds import BEHAVIOUR, FAITHFULNESS, FAITHFULNESS_PROTECTED
 
+# How each kind of faithfulness is measured. The repr of a value is part of its shards' keys.
+MEASURED = {FAITHFULNESS.name: Faithfulness(), FAITHFULNESS_PROTECTED.name: Faithfulness(protect_question=True)}
 # How long a question without documents is, in prompts with them.
 QUESTION_SHARE = 0.2
 # Writing out the answer's text if it decides the group.

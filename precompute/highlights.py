@@ -13,23 +13,93 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from heval_core.records import TECHNIQUE
+from heval_core import catalogue
+from heval_core.prompts import spelled
+from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.regimes import sample
-from heval_core.store.kinds import ATTRIBUTION, SAMPLE
-from heval_core.store.shards import ShardStore
+from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE, SAMPLE
+from heval_core.store.shards import FORMAT, ShardStore
 from heval_core.techniques.shared.development import Setting
 from precompute import journal
-from precompute.jobs import INSTANCES, Job, jobs_of
-from precompute.measured_kinds import MEASURED
-from precompute.memories import Memories
-from precompute.memory_task import MemoryTask, memory_tasks
+from precompute.compute import JobTask
+from precompute.costs import MEASURED
+from precompute.memory import Memories, MemoryTask, memory_tasks
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.search_task import search_tasks, setting_in
-from precompute.task import Shard, Task, unfinished
-from precompute.tasks import JobTask
+from precompute.search import search_tasks, setting_in
+from precompute.task import Shard, Task, hashed, unfinished
 from precompute.techniques import PLAIN, TEST, Arrangement, Chosen, arrangements, split_of
 from precompute.timing import timing_tasks
+
+INSTANCES = INSTANCE.name
+
+
+def job_tasks(
+    pair: Pair, regime: str, places: Sequence[int], kinds: Collection[str], arrangement: Arrangement = PLAIN
+) -> Iterator[JobTask]:
+    """The jobs of one regime over some of the questions, in order. The grid's shard size must be a number.
+
+    kinds: `instance`, and keys of explainers; head attention comes with the latter.
+    """
+    grid = pair.grid
+    assert grid.shard_size is not None
+    for first in range(0, len(places), grid.shard_size):
+        some = tuple(places[first : first + grid.shard_size])
+        shards = tuple(_shards(pair, regime, some, kinds, arrangement))
+        yield JobTask(pair.model, shards, shards, some, grid.seed, grid.match, grid.keep_heads, grid.measured, arrangement)
+
+
+def _common(pair: Pair, regime: str, places: tuple[int, ...]) -> dict[str, Any]:
+    """What the keys of all shards of some questions depend on."""
+    identity, questions, names = pair.model.identity, pair.questions, pair.names_of(regime)
+    return {
+        "format": FORMAT,
+        "model": identity.key,
+        "revision": identity.revision,
+        "dtype": pair.dtype,
+        "style": identity.style,
+        "template": spelled(identity.template),
+        "dataset": questions.dataset,
+        "fingerprint": questions.fingerprint,
+        "regime": regime,
+        "memory": pair.grid.memory,
+        "match": pair.grid.match,
+        "seed": pair.grid.seed,
+        "facts": [questions.facts[place].id for place in places],
+        "places": places,
+    } | ({"aliases": names} if names else {})
+
+
+def _shards(
+    pair: Pair, regime: str, places: tuple[int, ...], kinds: Collection[str], arrangement: Arrangement
+) -> Iterator[Shard]:
+    """The main technique's answers come first; its answers are explained."""
+    grid, settings, main = pair.grid, pair.settings, arrangement.main
+    common = _common(pair, regime, places)
+
+    def shard(kind: str, what: str, chosen: Chosen = main, explainer: str = "") -> Shard:
+        key = hashed(common | {"technique": chosen.key, "what": what} | chosen.keyed)
+        where = {"start": places[0], "stop": places[-1] + 1, "settings": chosen.within(settings)}
+        return pair.shard(kind, key, regime=regime, technique=chosen.key, explainer=explainer, **where)
+
+    behaves = arrangement.compared and regime in CONTEXT_KINDS
+    for chosen in arrangement.all if INSTANCES in kinds else ():
+        for kind in (INSTANCES, BEHAVIOUR.name) if behaves else (INSTANCES,):
+            yield shard(kind, kind, chosen)
+    explained = {key: pair.identity_of(catalogue.find("explainer", key)) for key in grid.explainers if key in kinds}
+    if not explained:
+        return
+    for key, what in explained.items():
+        yield shard(ATTRIBUTION.name, what, explainer=key)
+    for key, what in explained.items() if grid.target == "context" else ():
+        yield shard(CONTEXT_ATTRIBUTION.name, f"context {what}", explainer=key)
+    controls = {key: pair.identity_of(control) for key, control in catalogue.explainers(control=True).items()}
+    for kind, before in grid.measured.items():
+        for key, what in (explained | controls).items() if before is None or places[0] < before else ():
+            first = "" if before is None else f" first {before}"
+            yield shard(kind, f"{what} {MEASURED[kind]!r}{first}", explainer=key)
+    if places[0] < grid.keep_heads:
+        yield shard(HEAD_ATTENTION.name, f"heads {grid.keep_heads}")
 
 
 class Highlights:
@@ -63,19 +133,18 @@ class Highlights:
         """
         for arrangement in arrangements(self.pair.grid.techniques, self._settings()):
             for regime in self.pair.grid.regimes:
-                for job in self._in(regime, arrangement, choose):
-                    yield JobTask(self.pair.model, job.shards, job)
+                yield from self._in(regime, arrangement, choose)
 
-    def _in(self, regime: str, arrangement: Arrangement, choose: bool) -> Iterator[Job]:
+    def _in(self, regime: str, arrangement: Arrangement, choose: bool) -> Iterator[JobTask]:
         explainers, cap, places = self.pair.grid.explainers, self.pair.cap, self._places(arrangement)
         if cap is None or len(places) <= cap or not explainers:
-            yield from jobs_of(self.pair, regime, places, (INSTANCES, *explainers), arrangement)
+            yield from job_tasks(self.pair, regime, places, (INSTANCES, *explainers), arrangement)
             return
-        answering = list(jobs_of(self.pair, regime, places, (INSTANCES,), arrangement))
+        answering = list(job_tasks(self.pair, regime, places, (INSTANCES,), arrangement))
         yield from answering
         entries = self.store.entries()
         if all(job.shards[0].key in entries for job in answering):
-            yield from jobs_of(self.pair, regime, self._sampled(cap, answering, choose), explainers, arrangement)
+            yield from job_tasks(self.pair, regime, self._sampled(cap, answering, choose), explainers, arrangement)
 
     def _places(self, arrangement: Arrangement) -> Sequence[int]:
         """The questions asked: under techniques other than Regular and those that share its passes, test questions only."""
@@ -93,7 +162,7 @@ class Highlights:
                 found |= {} if setting is None else {shard.technique: setting}
         return found
 
-    def _sampled(self, cap: int, answering: list[Job], choose: bool) -> list[int]:
+    def _sampled(self, cap: int, answering: list[JobTask], choose: bool) -> list[int]:
         """The places of the instances to explain, chosen by the groups of a regime's answers."""
         entries, groups = self.store.entries(), dict[int, str]()
         for job in answering:
@@ -119,7 +188,7 @@ class Highlights:
         if not any(shard.kind in MEASURED for shard in task.shards):
             return dataclasses.replace(task, memories=memories)
         entries = self.store.entries()
-        there = [one.key for one in task.job.shards if one.kind == ATTRIBUTION.name and one.key not in task.keys]
+        there = [one.key for one in task.every if one.kind == ATTRIBUTION.name and one.key not in task.keys]
         return dataclasses.replace(
             task, memories=memories, stored={key: self.store.read(entries[key]).to_pylist() for key in there}
         )

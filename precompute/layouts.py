@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
-from heval_core import pipeline, regimes
+from heval_core import pipeline
 from heval_core.evaluation.usable import compared_in
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import Dropped
-from precompute.memories import Memories
+from precompute.memory import Memories, Prompting
 from precompute.questions import Questions, load_questions
 
 # One regime of one document, and one of two.
@@ -63,17 +64,16 @@ def tried(
 def _answers(
     lm: LanguageModel, questions: Questions, memories: Memories, regime: str, seed: int, match: str
 ) -> tuple[Counter[str], int]:
-    counts, ready, right = Counter[str](), [], 0
-    for place, fact in enumerate(questions.facts):
-        try:
-            memory = memories.of(lm, fact, questions.pool)
-            right += memory.text == fact.answer
-            instance = regimes.build(fact, regime, questions.pool, seed, style_of(lm), place)
-        except Dropped as dropped:
-            counts[dropped.reason] += 1
-            continue
-        prepared = pipeline.prepare(lm, instance, memory, match)
-        if prepared.dropped_because:
+    counts, ready, right = Counter[str](), list[pipeline.Prepared](), 0
+    for fact in questions.facts:
+        with suppress(Dropped):
+            right += memories.of(lm, fact, questions.pool).text == fact.answer
+    for _, prepared in Prompting(regime, seed, memories, match).each(lm, questions, range(len(questions.facts))):
+        if isinstance(prepared, Dropped):
+            counts[prepared.reason] += 1
+        elif isinstance(prepared, Exception):
+            raise prepared
+        elif prepared.dropped_because:
             counts[prepared.dropped_because] += 1
         else:
             ready.append(prepared)

@@ -11,9 +11,10 @@ store notes the number, and later runs keep to it, so that finished shards stay 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from statistics import mean
 from typing import Any, Protocol
 
@@ -22,6 +23,8 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from heval_core import catalogue, regimes
 from heval_core.lengths import fitted
+from heval_core.lm import fits
+from heval_core.lm.fits import Fit
 from heval_core.lm.loading import (
     DTYPES,
     Identity,
@@ -35,18 +38,16 @@ from heval_core.lm.loading import (
 from heval_core.lm.spans import tokenise
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of, spelled
-from heval_core.protocols import Explainer
+from heval_core.protocols import Explainer, Fitted
 from heval_core.records import Dropped, HEvalError, Instance, TokenisedPrompt
 from heval_core.regime_keys import read_key
 from heval_core.store.kinds import BEHAVIOUR, INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.costs import WRITTEN, cost
-from precompute.fitting import check_fits
 from precompute.grid import Grid, Options
-from precompute.measured_kinds import asked_for
-from precompute.models import Model
 from precompute.questions import Questions, load_questions
 from precompute.task import Shard, hashed
+from precompute.worker import Model
 
 SIZES = (5, 10, 20, 50, 100, 200)
 SECONDS = 150.0
@@ -236,7 +237,7 @@ def _kinds(grid: Grid) -> tuple[str, ...]:
     """The most that is computed for an instance: the answer, each explainer's scores for it and for the first document's
     answer (if the grid asks for these), and the faithfulness of the scores."""
     every = len(grid.explainers) + len(catalogue.explainers(control=True))
-    measured = tuple(asked_for(grid.faithfulness, grid.faithfulness_protected)) * every
+    measured = tuple(grid.measured) * every
     answers = (INSTANCE.name, WRITTEN) if grid.match == "text" else (INSTANCE.name,)
     attributions = grid.explainers * (2 if grid.target == "context" else 1)
     behaviours = (BEHAVIOUR.name,) if grid.techniques else ()
@@ -256,3 +257,44 @@ def body_parameters(model: Identity) -> int:
         empty = AutoModelForCausalLM.from_config(config)
     total = sum(p.numel() for p in empty.parameters())
     return int(total - sum(p.numel() for p in empty.get_input_embeddings().parameters()))
+
+
+def needing(keys: Iterable[str]) -> list[Fitted]:
+    """Those of some explainers that are fitted first."""
+    found = (catalogue.find("explainer", key) for key in keys)
+    return [explainer for explainer in found if catalogue.needs_fit(explainer)]
+
+
+def with_fits(grid: Grid, store: Path) -> Grid:
+    """The grid with the fits that there are for its explainers, beside its own. Raises HEvalError for a damaged one."""
+    wanted = {repr(explainer) for explainer in needing(grid.explainers)}
+    if not wanted:
+        return grid
+    found = {fit.whose: fit for fit in grid.fits}
+    for fit in fits.stored(fits.folders(store)):
+        if fit.settings in wanted:
+            found.setdefault(fit.whose, fit)
+    return dataclasses.replace(grid, fits=tuple(found.values()))
+
+
+def check_fits(grid: Grid, model: Identity, questions: Questions) -> tuple[Grid, list[tuple[str, HEvalError]]]:
+    """The grid without the explainers that cannot be used with a model on these questions, and these with the reasons."""
+    refused: list[tuple[str, HEvalError]] = []
+    for explainer in needing(grid.explainers):
+        try:
+            fit = fits.find(grid.fits, explainer, model.key, model.revision)
+            _check_unseen(fit, questions)
+        except HEvalError as error:
+            refused.append((explainer.key, error))
+    left = {key for key, _ in refused}
+    return dataclasses.replace(grid, explainers=tuple(key for key in grid.explainers if key not in left)), refused
+
+
+def _check_unseen(fit: Fit, questions: Questions) -> None:
+    learned = set(fit.questions)
+    first = next((n for n, fact in enumerate(questions.facts) if fits.question_hash(fact.question) in learned), None)
+    if first is not None:
+        raise HEvalError(
+            f"{fit.explainer} was fitted to {fit.model} on questions of this run, the first of which is number {first + 1:,} "
+            f"of {questions.dataset}; use --limit {first}, or fit it again with --limit {len(questions.facts)} or more"
+        )

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from heval_core.citations.records import Claim
 from heval_core.lm.batches import last_logits
+from heval_core.present.table import Table
 from heval_core.records import Cost, HEvalError
 from heval_core.store.kinds import ATTRIBUTION
 from heval_core.store.shards import ShardStore
 from precompute.citations.chunks import Citations
-from precompute.citations.sources import Source
-from precompute.citations.study import SAMPLE, Study
+from precompute.citations.study import SAMPLE, Source, Study
 from precompute.costs import WRITTEN, cost, together, total
 from precompute.highlights import Highlights
-from precompute.models import Loading
 from precompute.pair import Pair
-from precompute.studies import Asked, parts_of, with_stored
+from precompute.schedule import Asked, parts_of, with_stored
 from precompute.task import Task, missing_from, unfinished
+from precompute.worker import Loading
 
 EXPLANATIONS = "explanations"
 
@@ -186,7 +188,8 @@ def as_lines(planned: Plan, with_jobs: bool = False) -> Iterator[str]:
         yield from (f"  {claim.id}: {' '.join(claim.problems)}" for claim in problems)
     for name, reason in planned.left_out:
         yield f"left out, {name}: {reason}"
-    yield from aligned(*_table(planned))
+    if shown := [_line(line) for line in planned.lines if not line.unavailable]:
+        yield Table.of(pd.DataFrame(shown)).text()
     for line in planned.lines:
         if line.unavailable:
             yield f"{' · '.join(line.where)} cannot be asked: {line.unavailable}"
@@ -199,34 +202,15 @@ def as_lines(planned: Plan, with_jobs: bool = False) -> Iterator[str]:
         yield f"{later} regimes have more questions than their cap; the sample to explain is chosen once all are answered"
 
 
-def _table(planned: Plan) -> tuple[list[list[str]], int]:
-    """The rows, the first of which is the head; and how many columns are texts."""
-    shown = [line for line in planned.lines if not line.unavailable]
-    if planned.sources:
-        head = ["claims", "writer", "selector", "what", "to do", "done", "to ask"]
-        asked = [f"{'≤ ' if line.most else ''}{line.count:,}" for line in shown]
-        rows = [[*line.where, str(line.shards), str(line.done), own] for line, own in zip(shown, asked, strict=True)]
-        return [head, *rows], 4
-    head = ["model", "dataset", "regime", "questions", "to do", "done", "tokens", "passes", "time"]
-    rows = [
-        [
-            *line.where,
-            *(f"{own:,}" for own in (line.count, line.shards, line.done)),
-            f"{line.tokens:.0f}",
-            f"{line.passes:,}",
-            duration(line.seconds),
-        ]
-        for line in shown
-    ]
-    return [head, *rows], 3
-
-
-def aligned(rows: Sequence[Sequence[str]], texts: int) -> Iterator[str]:
-    """Rows as lines of columns: the first ones are texts, the others numbers."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = zip(row, widths, strict=True)
-        yield "  ".join(own.rjust(width) if place >= texts else own.ljust(width) for place, (own, width) in enumerate(cells))
+def _line(line: Line) -> dict[str, Any]:
+    """As it stands in the table."""
+    if len(line.where) == 4:
+        names = ("claims", "writer", "selector", "what")
+        asked = f"{'≤ ' if line.most else ''}{line.count:,}"
+        return dict(zip(names, line.where, strict=True)) | {"to do": line.shards, "done": line.done, "to ask": asked}
+    where = dict(zip(("model", "dataset", "regime"), line.where, strict=True))
+    counts = {"questions": line.count, "to do": line.shards, "done": line.done, "tokens": round(line.tokens)}
+    return where | counts | {"passes": line.passes, "time": duration(line.seconds)}
 
 
 def _whole(planned: Plan) -> str:

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from tqdm import tqdm
 
 from heval_core.lm.loading import choose_dtype
 from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.store.lock import only_writer
 from heval_core.store.shards import ShardStore
 from precompute import journal
-from precompute.executors import Executor
-from precompute.executors.local import Local
 from precompute.journal import say
-from precompute.models import Loading
-from precompute.progress_bars import ProgressBars
-from precompute.schedule import Schedule
-from precompute.studies import Asked, loading_of, parts_of, with_stored
+from precompute.schedule import Asked, Schedule, loading_of, parts_of, with_stored
 from precompute.task import Task, now
-from precompute.worker import Done
+from precompute.worker import Done, Executor, Loading, Local
 
 MakeExecutor = Callable[[Loading, Callable[[], None]], Executor]
 
@@ -196,3 +193,46 @@ class _Driver:
             self.store.event("end", **ended)
         except OSError as error:
             self.outcome.stopped = self.outcome.stopped or str(error)
+
+
+class ProgressBars:
+    """Shards and instances, with rate and time left: two bars on a terminal, one line per shard elsewhere."""
+
+    def __init__(self) -> None:
+        self._quiet = not sys.stderr.isatty()
+        self._shards = tqdm(total=0, unit="shard", desc="shards", position=0, disable=self._quiet)
+        self._instances = tqdm(total=0, unit="instance", desc="instances", position=1, disable=self._quiet, leave=False)
+        self._counted = 0
+        self._done = self._total = 0
+
+    def more(self, shards: int, instances: int) -> None:
+        """Add to the totals of the bars."""
+        self._total += shards
+        for bar, count in ((self._shards, shards), (self._instances, instances)):
+            bar.total = (bar.total or 0) + count
+            bar.refresh()
+
+    def began(self, name: str) -> None:
+        self._instances.set_description(name)
+
+    def instance(self) -> None:
+        """One instance of the current task is done. Nobody calls this for a task on a remote worker."""
+        self._counted += 1
+        self._instances.update()
+
+    def ended(self, size: int) -> None:
+        """A task of `size` instances is done, whether or not they were counted one by one."""
+        self._instances.update(max(0, size - self._counted))
+        self._counted = 0
+
+    def shard(self, name: str, rows: int, seconds: float, counts: bool) -> None:
+        """counts: whether `more` announced this shard; shards of memory answers are not announced."""
+        self._done += counts
+        self._shards.update(int(counts))
+        if self._quiet:
+            place = f"{self._done}/{self._total} " if counts else ""
+            say(f"{place}{name}: {rows} rows ({seconds:.1f} s)")
+
+    def close(self) -> None:
+        self._instances.close()
+        self._shards.close()

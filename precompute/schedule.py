@@ -1,38 +1,26 @@
-"""Which tasks of a part of a run can begin now: those of the stage that is under way, and what follows from their results."""
+"""What is planned and run, a grid or the study of citations, in parts; and which tasks of a part can begin now."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+from heval_core.citations.remembering import FILE as ANSWERS
 from heval_core.records import RegimeKey
 from heval_core.store.shards import ShardStore
-from precompute.questions import Questions
+from precompute.citations.chunks import Citations, citations_of
+from precompute.citations.study import Study
+from precompute.grid import Grid
+from precompute.highlights import Highlights
+from precompute.pair import Problems, pairs, with_fits
 from precompute.task import Shard, Task, missing_from
+from precompute.worker import Loading
 
-
-class Part(Protocol):
-    """Tasks that belong together: of a model and a dataset, or of all citations."""
-
-    @property
-    def questions(self) -> Questions | None:
-        """What all of its tasks are given beside the model."""
-
-    def shards(self) -> Iterable[Shard]:
-        """All that are known now and complete an instance."""
-
-    def ready(self, tried: Collection[str]) -> Sequence[Task]:
-        """The tasks that can begin when those before them are done. tried: keys of shards not to try again."""
-
-    def equipped(self, task: Any) -> Task:
-        """A task that begins, with what it needs of the store."""
-
-    def note(self, noted: set[str]) -> int:
-        """What a run notes before it begins. noted: datasets that are. Returns how many records were malformed."""
-
-    def note_end(self) -> None:
-        """What is known only after all tasks."""
+Asked = Grid | Study
+# Tasks that belong together: of a model and a dataset, or of all citations.
+Part = Highlights | Citations
 
 
 class Schedule:
@@ -95,3 +83,23 @@ class Schedule:
             planned[shard.whose].append(shard.key)
         for whose, keys in planned.items():
             yield {**whose._asdict(), "keys": keys}
+
+
+def parts_of(asked: Asked, store: ShardStore, problems: Problems) -> Iterator[Part]:
+    """What is planned together. problems: is told what cannot be read or had."""
+    if isinstance(asked, Study):
+        yield from citations_of(asked, store, problems)
+    else:
+        yield from (Highlights(pair, store) for pair in pairs(asked, store, problems))
+
+
+def with_stored(asked: Asked, folder: Path) -> Asked:
+    """With the fits that a store has for explainers with parameters. Raises HEvalError for a damaged one."""
+    return with_fits(asked, folder) if isinstance(asked, Grid) else asked
+
+
+def loading_of(asked: Asked, store: ShardStore) -> Loading:
+    how = asked.device, asked.dtype, asked.batch_tokens
+    if isinstance(asked, Study):
+        return Loading(*how, answers=store.folder / ANSWERS)
+    return Loading(*how, own=asked.own, fits=asked.fits)

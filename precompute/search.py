@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import torch
 
-from heval_core import pipeline, regimes
+from heval_core import catalogue
 from heval_core.behaviour import accepted_tokens
-from heval_core.lm.batches import last_logits, next_ids
+from heval_core.lm.batches import last_logits
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
-from heval_core.prompt_styles import style_of
 from heval_core.prompts import memory_prompt
 from heval_core.protocols import Technique
-from heval_core.records import FOLLOWED, Dropped, HEvalError
+from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError, NotHere
+from heval_core.store.kinds import TRIAL
+from heval_core.store.shards import FORMAT
 from heval_core.techniques.shared.base import prompt_with
 from heval_core.techniques.shared.development import Development, Question, Setting, Trial
-from precompute.memories import Memories
+from precompute.memory import Memories, Prompting, memory_ids
+from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.techniques import plain
+from precompute.task import Failure, Result, Row, Shard, Task, hashed, named
+from precompute.techniques import DEVELOPMENT, Chosen, is_searched, plain, split_of
 
 # Fewer questions of a kind tell settings apart by luck.
 FEWEST = 5
@@ -29,41 +33,87 @@ FEWEST = 5
 ROWS = 16
 
 
-def memory_ids(lm: LanguageModel, questions: Sequence[str]) -> list[int]:
-    """Regular's own next token after each question without documents; each question is asked once."""
-    distinct = list(dict.fromkeys(questions))
-    prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False) for question in distinct]
-    known = dict(zip(distinct, next_ids(lm, prompts), strict=True))
-    return [known[question] for question in questions]
+@dataclass(frozen=True)
+class SearchTask(Task):
+    """Find the settings of a technique's variants for a model and a dataset, on development questions; a shard for each.
 
+    Variants (ph3 and ph3(mode=memory)) try the same settings, and differ in how they choose: what one has tried, the others do
+    not try again. places: the development questions' numbers.
+    """
 
-def development_of(
-    lm: LanguageModel, questions: Questions, places: Sequence[int], kinds: Sequence[str], seed: int, memories: Memories
-) -> Development:
-    """The development questions of a dataset, by context kind. Raises HEvalError where there are too few of every kind."""
-    found: dict[str, tuple[Question, ...]] = {}
-    for kind in kinds:
-        kept = []
-        for place in places:
-            fact = questions.facts[place]
+    kinds: tuple[str, ...]
+    places: tuple[int, ...]
+    seed: int
+    memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
+
+    @property
+    def name(self) -> str:
+        return f"{' · '.join(self.whose[:2])} · search for {', '.join(shard.technique for shard in self.shards)}"
+
+    def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
+        rows: dict[str, list[Row]] = {}
+        failures, development = list[Failure](), None
+        for shard in self.shards:
+            where = {name: getattr(shard, name) for name in ("model", "revision", "dataset", "technique")}
             try:
-                instance = regimes.build(fact, kind, questions.pool, seed, style_of(lm), place)
-                if pipeline.prepare(lm, instance, memories.of(lm, fact, questions.pool)).dropped_because is None:
-                    kept.append(instance)
-            except Dropped:
-                continue
-        remembered = memory_ids(lm, [instance.question for instance in kept])
-        if len(kept) >= FEWEST:
-            found[kind] = tuple(
-                Question(instance, accepted_tokens(lm, instance), memory_id)
-                for instance, memory_id in zip(kept, remembered, strict=True)
+                development = development or self._development(ready, questions)
+                rows[shard.key] = _rows(where, *search(catalogue.find("technique", shard.technique), development))
+            except HEvalError as error:
+                unavailable = {"setting": "", "regime": "", "n": 0, "chosen": False, "tied": False, "unavailable": str(error)}
+                rows[shard.key] = [where | unavailable]
+                if isinstance(error, NotHere):
+                    # It may be there for a later run, which tries a shard with failures again.
+                    failures.append(Failure("", self.name, named(error)))
+        return Result(rows, failures)
+
+    def _development(self, lm: LanguageModel, questions: Questions) -> Development:
+        """The development questions, by context kind. Raises HEvalError where there are too few of every kind."""
+        found: dict[str, tuple[Question, ...]] = {}
+        for kind in self.kinds:
+            prepared = Prompting(kind, self.seed, self.memories).kept(lm, questions, self.places)
+            kept = [one.instance for one in prepared]
+            remembered = memory_ids(lm, [instance.question for instance in kept])
+            if len(kept) >= FEWEST:
+                each = zip(kept, remembered, strict=True)
+                found[kind] = tuple(Question(instance, accepted_tokens(lm, instance), token) for instance, token in each)
+        if not found:
+            raise HEvalError(
+                f"{questions.dataset} has fewer than {FEWEST} development questions of every kind of context; a search needs "
+                "more: raise --limit."
             )
-    if not found:
-        raise HEvalError(
-            f"{questions.dataset} has fewer than {FEWEST} development questions of every kind of context; a search needs "
-            "more: raise --limit."
-        )
-    return Development(lm, questions.dataset, found, seed)
+        return Development(lm, questions.dataset, found, self.seed)
+
+    def entries(self, result: Result) -> Iterator[dict[str, Any]]:
+        """Settings are those that were found, too."""
+        for entry in super().entries(result):
+            found = setting_in(result.rows.get(entry["key"], []))
+            yield entry | ({"settings": Chosen(entry["technique"], found).within(entry["settings"])} if found else {})
+
+
+def setting_in(rows: Sequence[Row]) -> Setting | None:
+    """What a search has chosen. rows: of its shard. None where the technique is unavailable."""
+    chosen = [row for row in rows if row["chosen"]]
+    weights = next((row["weights"] for row in chosen if row["weights"]), b"")
+    return Setting(chosen[0]["setting"], weights) if chosen else None
+
+
+def search_tasks(pair: Pair) -> list[SearchTask]:
+    """The searches that a grid needs of a model and a dataset, one for all variants of a technique."""
+    model, questions = pair.model.identity, pair.questions
+    kinds = tuple(kind for kind in CONTEXT_KINDS if kind in pair.grid.regimes)
+    places = tuple(place for place, fact in enumerate(questions.facts) if split_of(fact.question) == DEVELOPMENT)
+    facts = [questions.facts[place].id for place in places]
+    whose = [FORMAT, "search", model.key, model.revision, pair.settings, questions.dataset, questions.fingerprint]
+    variants: dict[str, list[Shard]] = {}
+    for key in pair.grid.techniques:
+        technique = catalogue.find("technique", key)
+        if is_searched(technique):
+            reads = [technique.reads()] if technique.reads() else []
+            depends = hashed([*whose, repr(technique), kinds, facts, pair.grid.seed, *reads])
+            shard = pair.shard(TRIAL.name, depends, settings=pair.settings, technique=key, stop=len(places))
+            # Each adapter is trained by itself.
+            variants.setdefault(key if technique.preparation == "trained" else plain(key), []).append(shard)
+    return [SearchTask(pair.model, tuple(shards), kinds, places, pair.grid.seed) for shards in variants.values()]
 
 
 def search(technique: Technique, development: Development) -> tuple[list[Trial], tuple[int, ...]]:
@@ -134,7 +184,7 @@ def _trial(development: Development, setting: Setting, predicted: dict[str, list
     return Trial(setting, {kind: sum(each) / n[kind] for kind, each in hits.items()}, n)
 
 
-def trial_rows(where: dict[str, Any], trials: Sequence[Trial], best: Sequence[int]) -> list[dict[str, Any]]:
+def _rows(where: dict[str, Any], trials: Sequence[Trial], best: Sequence[int]) -> list[dict[str, Any]]:
     """Rows of a trial shard: one for each setting and kind. where: the columns that say whose they are."""
     return [
         where
@@ -150,8 +200,3 @@ def trial_rows(where: dict[str, Any], trials: Sequence[Trial], best: Sequence[in
         for index, trial in enumerate(trials)
         for kind in (trial.bcu or ("",))
     ]
-
-
-def unavailable_row(where: dict[str, Any], reason: str) -> dict[str, Any]:
-    """The one row of a search that could not be made."""
-    return where | {"setting": "", "regime": "", "n": 0, "chosen": False, "tied": False, "unavailable": reason}

@@ -17,24 +17,23 @@ from __future__ import annotations
 import dataclasses
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, groupby
 from statistics import median
 from typing import Any, NamedTuple
 
-from heval_core import catalogue, pipeline, regimes
+from heval_core import catalogue, pipeline
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.passes import counting
 from heval_core.pipeline import Answered, Prepared
-from heval_core.prompt_styles import style_of
 from heval_core.protocols import Method
-from heval_core.records import TECHNIQUE, Cost, Dropped, HEvalError
+from heval_core.records import TECHNIQUE, Cost, HEvalError
 from heval_core.store.kinds import TIMING
 from heval_core.store.shards import FORMAT
 from precompute.costs import cost, total
-from precompute.memories import Memories
+from precompute.memory import Memories, Prompting
 from precompute.pair import Pair
 from precompute.questions import Questions
 from precompute.task import Failure, Result, Shard, Task, hashed, named, now
@@ -71,7 +70,8 @@ class TimingTask(Task):
     def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
         """An explainer that the model refuses has no row: its attributions say why. Any other that fails is noted."""
         lm, (shard,) = ready, self.shards
-        chosen = alike(list(self._kept(lm, questions)), lm.budget.holds)
+        prompting = Prompting(self.whose.regime, self.seed, self.memories, self.match)
+        chosen = alike(list(prompting.kept(lm, questions, self.places)), lm.budget.holds)
         if not chosen:
             return Result({shard.key: []}, [])
         length = len(chosen[0].prompt.ids)
@@ -87,18 +87,6 @@ class TimingTask(Task):
         }
         rows = [common | {"explainer": key, "seconds": own.seconds, "passes": own.passes} for key, own in found.items()]
         return Result({shard.key: rows}, [Failure(key, self.name, named(error)) for key, error in failed.items()])
-
-    def _kept(self, lm: LanguageModel, questions: Questions) -> Iterator[Prepared]:
-        style = style_of(lm)
-        for place in self.places:
-            fact = questions.facts[place]
-            try:
-                instance = regimes.build(fact, self.whose.regime, questions.pool, self.seed, style, place)
-                prepared = pipeline.prepare(lm, instance, self.memories.of(lm, fact, questions.pool), self.match)
-            except Dropped:
-                continue
-            if prepared.dropped_because is None:
-                yield prepared
 
     def failed(self, shard: Shard, result: Result) -> int:
         return len(result.failures)

@@ -1,4 +1,7 @@
-"""A worker does tasks, in this process or in another. It holds one model at a time, and has no access to the store."""
+"""Who does tasks: a worker holds one model at a time, in this process or in another, and has no access to the store.
+
+Executors hand tasks to workers: `Local`, here, one task after the other; `OnRay` (`ray_workers`), wherever Ray has room.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,106 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import torch
 
+from heval_core.lm.fits import Fit
+from heval_core.lm.loading import Identity, choose_device, load
+from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
-from precompute.models import Loading
+from precompute.own_file import OwnFile
+from precompute.questions import Questions
 from precompute.task import Result, Task, named
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How models are loaded; see `load`. threads: of torch; None leaves them as they are.
+
+    answers: where answers of servers are kept, by a worker in the driver's own process; None elsewhere. own: explainers that
+    no package has; a worker in another process is told them too.
+    fits: of explainers that have parameters.
+    """
+
+    device: str = "auto"
+    dtype: str = "auto"
+    batch_tokens: int | None = None
+    threads: int | None = None
+    answers: Path | None = None
+    own: tuple[OwnFile, ...] = ()
+    fits: tuple[Fit, ...] = ()
+
+
+@dataclass(frozen=True)
+class NoModel:
+    """Of a task that reads nothing but its own data. A worker keeps what it has loaded."""
+
+    name = ""
+    key = ""
+    # Whether a worker keeps it loaded for the next task, in place of what it held.
+    stays = False
+
+    def load(self, loading: Loading) -> Any:
+        return None
+
+    def ready(self, loaded: Any) -> Any:
+        """What the task is given. loaded: as `load` gave it."""
+        return loaded
+
+    def facts(self, loaded: Any) -> dict[str, Any]:
+        """A row of the table `model`; empty if it has none."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A language model. name: as `load` reads it. identity: with the grid's template, if the grid has one."""
+
+    name: str
+    identity: Identity
+    stays = True
+
+    @property
+    def key(self) -> str:
+        return self.identity.key
+
+    def load(self, loading: Loading) -> LanguageModel:
+        lm = load(self.name, loading.device, loading.dtype, loading.batch_tokens)
+        lm.fits.give(loading.fits)
+        return lm
+
+    def ready(self, loaded: LanguageModel) -> Any:
+        loaded.template = self.identity.template
+        return loaded
+
+    def facts(self, loaded: LanguageModel) -> dict[str, Any]:
+        return facts_of(loaded)
+
+
+def facts_of(lm: LanguageModel) -> dict[str, Any]:
+    """A row of the table `model`."""
+    tokenizer = lm.tokenizer
+    encoded = tokenizer("x").input_ids
+    bos = tokenizer.bos_token_id
+    return {
+        "model": lm.key,
+        "revision": lm.revision,
+        "architecture": lm.model.config.model_type,
+        "layers": lm.layers,
+        "heads": lm.heads_per_layer,
+        "kv_heads": lm.kv_heads,
+        "width": lm.width,
+        "parameters": sum(p.numel() for p in lm.model.parameters()),
+        "positions": lm.positions,
+        "bos_id": bos,
+        "adds_bos": bool(encoded) and bos is not None and encoded[0] == bos,
+        "pad_id": tokenizer.pad_token_id,
+        "baseline_id": lm.baseline(),
+        "prompt_style": lm.style,
+        "float32_logits": lm.read_out.is_float32,
+    }
 
 
 @dataclass
@@ -32,10 +128,6 @@ class Done:
     held: str | None = None
 
 
-def nothing() -> None:
-    """Progress that nobody watches."""
-
-
 class Worker:
     """One device with at most one loaded model."""
 
@@ -48,26 +140,19 @@ class Worker:
         for own in loading.own:
             own.add()
 
-    def do(self, task: Task, questions: Any, progress: Callable[[], None] = nothing) -> Done:
+    def do(self, task: Task, questions: Any, progress: Callable[[], None] = lambda: None) -> Done:
         """Do a task. Every error but an interruption comes back as data. questions: of the task's schedule."""
-        done = self._do(task, questions, progress)
-        done.held = self.held
-        return done
-
-    def _do(self, task: Task, questions: Any, progress: Callable[[], None]) -> Done:
-        started = time.perf_counter()
+        started, facts = time.perf_counter(), None
+        result: Result | None = None
+        error, model_failed = "", True
         try:
             loaded = self._load(task)
             ready: Any = task.model.ready(loaded)
-        except Exception as error:
-            reason = str(error) if isinstance(error, HEvalError) else named(error)
-            return Done(None, time.perf_counter() - started, reason, model_failed=True)
-        facts = task.model.facts(loaded)
-        try:
+            facts, model_failed = task.model.facts(loaded), False
             result = task.do(ready, questions, progress)
-        except Exception as error:
-            return Done(None, time.perf_counter() - started, named(error), model=facts)
-        return Done(result, time.perf_counter() - started, model=facts)
+        except Exception as raised:
+            error = str(raised) if model_failed and isinstance(raised, HEvalError) else named(raised)
+        return Done(result, time.perf_counter() - started, error, model_failed, facts, self.held)
 
     def _load(self, task: Task) -> Any:
         """The task's model, which stays loaded for the next task."""
@@ -82,3 +167,50 @@ class Worker:
             self._loaded = model.load(self.loading)
             self.held = model.name
         return self._loaded
+
+
+class Executor(Protocol):
+    """Takes tasks while a worker is free, and returns their outcomes in the order in which they end.
+
+    device: what its workers compute on: cpu, cuda or mps. held: the names of the models that free workers hold, whose tasks
+    begin without loading. submit: on a free worker, one that holds the task's model if there is one. next_done: waits for any
+    running task; a worker's death is returned as an error, not raised. close: running tasks are dropped.
+    """
+
+    def device(self) -> str: ...
+    def free(self) -> bool: ...
+    def held(self) -> frozenset[str]: ...
+    def submit(self, task: Task, questions: Questions | None) -> None: ...
+    def next_done(self) -> tuple[Task, Done]: ...
+    def close(self) -> None: ...
+
+
+class Local:
+    """One process, one device: tasks one after the other, in order. progress: called after each instance."""
+
+    def __init__(self, loading: Loading, progress: Callable[[], None]):
+        self._worker = Worker(loading)
+        self._progress = progress
+        self._begun: tuple[Task, Questions | None] | None = None
+
+    def device(self) -> str:
+        return choose_device(self._worker.loading.device).type
+
+    def free(self) -> bool:
+        return self._begun is None
+
+    def held(self) -> frozenset[str]:
+        return frozenset({self._worker.held} if self._worker.held else ())
+
+    def submit(self, task: Task, questions: Questions | None) -> None:
+        self._begun = (task, questions)
+
+    def next_done(self) -> tuple[Task, Done]:
+        assert self._begun is not None
+        task, questions = self._begun
+        done = self._worker.do(task, questions, self._progress)
+        self._begun = None
+        return task, done
+
+    def close(self) -> None:
+        self._begun = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from heval_core import regimes
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import assemble
@@ -43,3 +44,8 @@ def greedily(lm: LanguageModel, ids: Sequence[int], tokens: int) -> tuple[int, .
     while len(out) < tokens and not (out and out[-1] in lm.generation.end_ids):
         out.append(int(lm.forward.logits(lm.ids((*ids, *out)))[0].argmax()))
     return tuple(out)
+
+
+def select(facts, limit, seed, style):
+    """The first facts that a prompt style admits, in the seed's fixed order, as a run asks them."""
+    return regimes.first((fact for fact in facts if regimes.may_be_asked(style, fact)), limit, seed)

@@ -32,8 +32,8 @@ def model_folders(tmp_path_factory) -> dict[str, Path]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from demo.architectures import ARCHITECTURES as CONFIGS
-    from demo.architectures import SMOKE
+    from demo.train import ARCHITECTURES as CONFIGS
+    from demo.train import SMOKE
 
     tokenizer = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2")
     size = dataclasses.replace(SMOKE, layers=3, heads=4, kv_heads=2, width=32, spread=0.4)

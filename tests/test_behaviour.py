@@ -148,7 +148,7 @@ def test_candidates_of_documents_that_agree_stand_in_the_documents_order(lm, mon
 
 @pytest.mark.parametrize("rule", ["own", "true", "any"])
 def test_in_the_batch_an_empty_memory_is_counted_as_that(lm, rule):
-    from precompute.memories import Memories
+    from precompute.memory import Memories
 
     memories = Memories({CAPITAL: (lm.tokenizer.eos_token_id,)}, rule)
     assert memories.of(lm, FACT, regimes.Pool.of([FACT])) == Memory("", ())
@@ -233,7 +233,7 @@ def test_where_a_known_answer_is_no_name_a_memory_need_not_be_one():
 
 
 def test_in_the_batch_a_memory_that_is_no_answer_drops_the_instance_with_that_reason(lm):
-    from precompute.memories import Memories
+    from precompute.memory import Memories
 
     ids = tuple(lm.tokenizer("a country in Africa", add_special_tokens=False).input_ids)
     pool = regimes.Pool.of([FACT])

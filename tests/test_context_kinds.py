@@ -11,8 +11,9 @@ from heval_core import catalogue, pipeline, regimes, source_trust, words
 from heval_core.behaviour import Memory, accepted_tokens, check_documents, check_labels, observe
 from heval_core.prompts import mentions
 from heval_core.records import EVERY_REGIME, REGIMES, Document, Dropped, Fact, HEvalError, Instance, Passage
-from heval_core.regimes import Plain, Pool, build, select
+from heval_core.regimes import Plain, Pool, build
 from precompute.grid import Grid
+from tests.asked import select
 
 STYLES = {"plain": Plain(), "taught_sources": source_trust.TaughtSources()}
 
@@ -151,9 +152,7 @@ def test_labels_are_not_searched_for_and_another_questions_evidence_is_not_taken
         made(one, "double_conflicting", [other])
     with pytest.raises(Dropped, match="no conflicting document"):
         made(other, "conflicting")
-    assert select([one, other, fact(conflicting=())], None, 0, Plain()) == tuple(
-        sorted([one, other], key=lambda f: regimes.fixed_order(0, f.id))
-    )
+    assert select([one, other, fact(conflicting=())], None, 0, Plain()) == regimes.first([one, other], None, 0)
 
 
 def instance(kind: str, text: str, answer: str, accepted=(), stated=True) -> Instance:

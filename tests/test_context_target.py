@@ -20,14 +20,13 @@ from heval_core.records import Target
 from heval_core.statistics.scores import round_keeping_ranks
 from heval_core.store.reader import Reader
 from precompute.cli import main
-from precompute.compute import compute
 from precompute.grid import Grid
-from precompute.jobs import INSTANCES, jobs_of
-from precompute.memories import Memories
-from precompute.models import Model
+from precompute.highlights import INSTANCES, job_tasks
+from precompute.memory import Memories
 from precompute.pair import Pair
 from precompute.questions import load_questions
 from precompute.run import run
+from precompute.worker import Model
 from tests.conftest import DEMO_MODELS
 
 pytestmark = pytest.mark.slow
@@ -152,12 +151,12 @@ def test_neither_company_nor_a_failing_batch_changes_them(lm, grid, monkeypatch)
     memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
     asked = replace(grid, faithfulness=True)
     model = Model(grid.models[0], identify(grid.models[0]))
-    (job,) = jobs_of(Pair(asked, model, questions), "conflicting", range(8), (INSTANCES, "fa"))
+    (job,) = job_tasks(Pair(asked, model, questions), "conflicting", range(8), (INSTANCES, "fa"))
     shards = [shard for shard in job.shards if shard.kind == "context_attribution"]
     assert [shard.explainer for shard in shards] == ["fa"]
 
     def rows(wanted=job.shards):
-        result = compute(lm, job, wanted, questions, memories)
+        result = replace(job, shards=wanted, memories=memories).do(lm, questions)
         assert not result.failures
         return result.rows
 

@@ -16,8 +16,9 @@ from heval_core.pipeline import prepare
 from heval_core.prompts import mentions, prompt_of
 from heval_core.records import Document, Dropped, Fact, Instance, Passage
 from heval_core.regime_keys import DECOYS
-from heval_core.regimes import Plain, Pool, build, select
+from heval_core.regimes import Plain, Pool, build
 from heval_core.regimes.documents import substituted
+from tests.asked import select
 
 DATASETS = ("world_capital", "country_profiles", "invented_states")
 STYLES = (Plain(), source_trust.TaughtSources())

@@ -95,6 +95,7 @@ MAY_IMPORT = {
             "figures",
             "lm",
             "pipeline",
+            "present",
         ),
         *(
             "installed",

@@ -13,7 +13,8 @@ from heval_core.lengths import fitted
 from heval_core.pipeline import prepare
 from heval_core.prompts import mentions, prompt_of
 from heval_core.records import Document, Dropped, Fact, Instance, Passage
-from heval_core.regimes import Plain, Pool, build, select
+from heval_core.regimes import Plain, Pool, build
+from tests.asked import select
 
 DATASETS = ("world_capital", "country_profiles", "invented_states")
 

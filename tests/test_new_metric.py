@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics.shared.answer_ranks import of_used_document
+from heval_core.metrics.shared.ranks import of_used_document
 from heval_core.statistics.values import means_of
 from heval_core.metrics.shared.measure import Measure
 

@@ -13,7 +13,8 @@ from transformers import AutoTokenizer
 from heval_core.lm.spans import tokenise, tokenise_all
 from heval_core.prompts import assemble, mentions, prompt_of
 from heval_core.records import REGIMES, Dropped, Fact, Passage
-from heval_core.regimes import POOLED, Plain, Pool, build, sample, select
+from heval_core.regimes import POOLED, Plain, Pool, build, sample
+from tests.asked import select
 from tests.conftest import DEMO_MODELS
 
 TOKENIZERS = {name: AutoTokenizer.from_pretrained(DEMO_MODELS / name) for name in ("demo-gpt2", "demo-qwen2")}

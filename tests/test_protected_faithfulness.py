@@ -22,7 +22,8 @@ from heval_core.report.sections import section
 from heval_core.store.filters import Filter
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
-from precompute.measured_kinds import MEASURED, asked_for, keyed
+from precompute.costs import MEASURED
+from precompute.grid import Grid
 from tests.pages.opening import open_page
 from tests.planted import accounting, published
 
@@ -36,10 +37,12 @@ def scored(clean):
 
 def test_the_key_of_plain_faithfulness_is_what_it_was():
     plain = "Faithfulness(protect_question=False, replacements=('baseline', 'drawn', 'deletion'), baseline='and')"
-    assert keyed("faithfulness", None) == plain
-    assert keyed("faithfulness", 3) == f"{plain} first 3"
-    assert asked_for(True, False) == {"faithfulness": None}
-    assert asked_for(20, True) == {"faithfulness": 20, "faithfulness_protected": None}
+    assert repr(MEASURED["faithfulness"]) == plain
+    assert Grid((), (), faithfulness=True).measured == {"faithfulness": None}
+    assert Grid((), (), faithfulness=20, faithfulness_protected=True).measured == {
+        "faithfulness": 20,
+        "faithfulness_protected": None,
+    }
     assert len({repr(how) for how in MEASURED.values()}) == 2
 
 

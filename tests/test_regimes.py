@@ -12,7 +12,8 @@ from heval_core.lm.loading import Identity
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import mentions
 from heval_core.records import DUAL_REGIMES, REGIMES, Fact, HEvalError, Passage
-from heval_core.regimes import Plain, Pool, build, select
+from heval_core.regimes import Plain, Pool, build
+from tests.asked import select
 
 DATASETS = [catalogue.find("dataset", key) for key in ("world_capital", "country_profiles")]
 
@@ -40,7 +41,7 @@ def built(facts, pool, regime, style, count=80, seed=3):
 
 
 def test_the_table_has_at_least_190_states_with_every_relation():
-    from heval_core.datasets._countries import RELATIONS, countries
+    from heval_core.datasets._states import RELATIONS, countries
 
     assert len({row["country"] for row in countries()}) >= 190
     assert len({row["capital"] for row in countries()}) >= 190

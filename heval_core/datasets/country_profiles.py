@@ -14,9 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from heval_core.datasets._countries import QUESTIONS, RELATIONS, aliases, answers, countries
-from heval_core.datasets._profiles import sentences
 from heval_core.datasets._records import Listing
+from heval_core.datasets._states import QUESTIONS, RELATIONS, aliases, answers, countries, sentences
 from heval_core.records import Fact, Passage
 
 # Of all facts; a test compares it with theirs.

@@ -16,8 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from heval_core.datasets._countries import QUESTIONS, RELATIONS, aliases, answers
-from heval_core.datasets._profiles import ASKED, entry
+from heval_core.datasets._states import ASKED, QUESTIONS, RELATIONS, aliases, answers, entry
 from heval_core.records import Fact, Passage
 
 STATES = (

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from heval_core.datasets._countries import QUESTIONS, aliases, countries
 from heval_core.datasets._files import Origin, locate
 from heval_core.datasets._records import BadRecord, Listing, Record
+from heval_core.datasets._states import QUESTIONS, aliases, countries
 from heval_core.records import Fact, HEvalError, Passage
 
 _ORIGIN = Origin("world_capitals.csv", "github.com/jmerullo/lm_vector_arithmetic")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -14,14 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heval_core import catalogue
-from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime, numbers_of
 from heval_core.evaluation.scored import Scored
+from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics._features import Labelled, LearnedMetric, labelled, largest
 from heval_core.metrics.shared.cell import KS, Cell, Fixed, Layout
 from heval_core.metrics.shared.measure import MirrorMetric
 from heval_core.protocols import Metric
 from heval_core.records import CellKey, RegimeKey
+from heval_core.regime_keys import mirror
 from heval_core.statistics.blocks import row_blocks
 from heval_core.statistics.values import Each, Value, defined, replicates
 
@@ -30,13 +31,13 @@ def estimates(
     metrics: Sequence[Metric],
     cells: Iterable[tuple[str, Cell]],
     ks: Iterable[int],
-    kept: Kept | None = None,
+    cache: ValueCache | None = None,
     visit: Callable[[str, Cell], None] = lambda explainer, cell: None,
 ) -> dict[str, dict[tuple[str, int], list[Value]]]:
     """Estimates by metric, and by (explainer, k), with k = 0 if the metric has none.
 
     cells: with their explainers, of one layout. Each is let go before the next is asked for, so that only one is in memory.
-    kept: stored values of the metrics whose errors take long. They have no runs, so they are no use for differences.
+    cache: stored values of the metrics whose errors take long. They have no runs, so they are no use for differences.
     visit: is called with every cell too.
     """
     ks = tuple(ks)
@@ -54,7 +55,7 @@ def estimates(
         del cell
     for metric in learned:
         targets = [target for _, _, target in data]
-        computed = metric.of_all(targets) if kept is None else kept.of_all(metric, [k for _, k, _ in data], targets)
+        computed = metric.of_all(targets) if cache is None else cache.of_all(metric, [k for _, k, _ in data], targets)
         for (explainer, k, _), of_target in zip(data, computed, strict=True):
             by_metric[metric.key].setdefault((explainer, k), []).extend(of_target)
     return by_metric
@@ -94,12 +95,12 @@ Wanted = Callable[[str, str, int], bool]
 class Evaluated:
     """scores: rows of the table `score`. rows: for `cell_metric`, with (resamples,) replicates of values that are wanted.
 
-    ways: what metrics need to compare cells with their mirrors, by metric, explainer and k.
+    swap_inputs: what metrics need to compare cells with their mirrors, by metric, explainer and k.
     """
 
     scores: list[pa.Table]
     rows: list[dict[str, Any]]
-    ways: dict[tuple[MirrorMetric, str, int], Each]
+    swap_inputs: dict[tuple[MirrorMetric, str, int], Each]
 
 
 def evaluate(
@@ -107,7 +108,7 @@ def evaluate(
     cells: Iterable[tuple[str, Cell]],
     metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
-    kept: Kept | None = None,
+    cache: ValueCache | None = None,
     wanted: Wanted = lambda *value: True,
 ) -> Evaluated:
     """Every metric for explainers that share one layout; one matrix product gives all their replicates.
@@ -117,7 +118,7 @@ def evaluate(
     metrics = list(catalogue.plugins("metric").values() if metrics is None else metrics)
     ks = tuple(ks)
     scores: dict[str, list[pa.Table]] = {metric.key: [] for metric in metrics}
-    ways: dict[tuple[MirrorMetric, str, int], Each] = {}
+    swap_inputs: dict[tuple[MirrorMetric, str, int], Each] = {}
     mirrors: list[MirrorMetric] = [metric for metric in metrics if isinstance(metric, MirrorMetric)]
 
     def visit(explainer: str, cell: Cell) -> None:
@@ -125,12 +126,12 @@ def evaluate(
             for k in ks_of(metric, ks):
                 each = metric.each(cell, k)
                 scores[metric.key] += [_scores(regime, explainer, metric.key, k, own) for own in each]
-        for mirror in mirrors:
-            ways.update({(mirror, explainer, k): way for k in ks if (way := mirror.one_way(cell, k)) is not None})
+        for own in mirrors:
+            swap_inputs.update({(own, explainer, k): inputs for k in ks if (inputs := own.one_way(cell, k)) is not None})
 
     found = [
         ((explainer, key, k), value)
-        for key, by_explainer in estimates(metrics, cells, ks, kept, visit).items()
+        for key, by_explainer in estimates(metrics, cells, ks, cache, visit).items()
         for (explainer, k), own in by_explainer.items()
         for value in own
     ]
@@ -140,7 +141,7 @@ def evaluate(
     places = [place for place, ((_, metric, k), value) in enumerate(found) if wanted(metric, value.part, k)]
     for place, drawn in zip(places, replicates([found[place][1] for place in places], regime.weights), strict=True):
         rows[place]["drawn"] = drawn
-    return Evaluated(list(chain(*scores.values())), rows, ways)
+    return Evaluated(list(chain(*scores.values())), rows, swap_inputs)
 
 
 def evaluate_all(
@@ -148,13 +149,13 @@ def evaluate_all(
     scored: Scored,
     metrics: Iterable[Metric] | None = None,
     ks: Iterable[int] = KS,
-    kept: Kept | None = None,
+    cache: ValueCache | None = None,
     wanted: Wanted = lambda *value: True,
 ) -> tuple[list[str], Evaluated]:
     """Every explainer of a regime, each on the instances for which it has scores.
 
-    Returns the explainers with scores for all instances, and all metrics; `ways` only of these explainers. An explainer that
-    failed on some instances is measured on the rest.
+    Returns the explainers with scores for all instances, and all metrics; `swap_inputs` only of these explainers. An explainer
+    that failed on some instances is measured on the rest.
     """
     by_rows: dict[bytes, list[str]] = {}
     for explainer, own in scored.attributions.rows.groupby("explainer"):
@@ -163,38 +164,41 @@ def evaluate_all(
     everything, complete = Evaluated([], [], {}), []
     for mask, explainers in by_rows.items():
         regime = whole.rows(np.frombuffer(mask, dtype=bool))
-        part = evaluate(regime, scored.cells(regime, explainers), metrics, ks, kept, wanted)
+        part = evaluate(regime, scored.cells(regime, explainers), metrics, ks, cache, wanted)
         everything.scores.extend(part.scores)
         everything.rows.extend(part.rows)
         if regime is whole:
-            everything.ways.update(part.ways)
+            everything.swap_inputs.update(part.swap_inputs)
             complete = explainers
     return complete, everything
 
 
 class Mirrored(NamedTuple):
-    """What is left of a regime for comparing it with its mirror. questions: (N,). ways: see `Evaluated`."""
+    """What is left of a regime for comparing it with its mirror. questions: (N,). swap_inputs: see `Evaluated`."""
 
     key: RegimeKey
     questions: np.ndarray
-    ways: dict[tuple[MirrorMetric, str, int], Each]
+    swap_inputs: dict[tuple[MirrorMetric, str, int], Each]
 
 
-def swap_rows(one: Mirrored, two: Mirrored) -> list[dict[str, Any]]:
-    """Metrics that compare a regime with its mirror, over questions asked in both orders, under the first regime's name."""
+def swap_rows(regimes: Iterable[Mirrored]) -> list[dict[str, Any]]:
+    """Metrics that compare a regime with its mirror, in which the documents are swapped: over questions asked in both orders,
+    under the first regime's name."""
+    by_key = {one.key: one for one in regimes}
+    pairs = ((one, by_key.get(key._replace(regime=mirror(key.regime) or ""))) for key, one in by_key.items())
+    return [row for one, two in pairs if two is not None for row in _swap_rows(one, two)]
+
+
+def _swap_rows(one: Mirrored, two: Mirrored) -> Iterator[dict[str, Any]]:
     _, mine, theirs = np.intersect1d(one.questions, two.questions, return_indices=True)
-    if not len(mine):
-        return []
     order = np.argsort(mine)
     mine, theirs = mine[order], theirs[order]
     numbers = numbers_of(one.questions[mine])
-    rows = []
-    for (metric, explainer, k), way in one.ways.items():
-        other = two.ways.get((metric, explainer, k))
+    for (metric, explainer, k), inputs in one.swap_inputs.items() if len(mine) else ():
+        other = two.swap_inputs.get((metric, explainer, k))
         if other is not None:
-            estimate = metric.both_ways(way.rows(mine), other.rows(theirs))
-            rows.append(metric_row(numbers, one.key.cell(explainer), metric.key, k, estimate))
-    return rows
+            value = metric.both_ways(inputs.rows(mine), other.rows(theirs))
+            yield metric_row(numbers, one.key.cell(explainer), metric.key, k, value)
 
 
 # Without Pandas: one of its frames for each metric, part and explainer took a tenth of the time of publishing.

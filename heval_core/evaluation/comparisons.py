@@ -27,7 +27,7 @@ from heval_core.evaluation.means import PLACE, replicates
 from heval_core.evaluation.regime import Regime
 from heval_core.records import CELL
 from heval_core.statistics.bootstrap import percentile_interval
-from heval_core.statistics.paired_tests import holm
+from heval_core.statistics.correlation import holm
 from heval_core.statistics.values import Value, differences
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader

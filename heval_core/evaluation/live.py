@@ -16,8 +16,7 @@ from heval_core import catalogue
 from heval_core.evaluation import cells
 from heval_core.evaluation.regime import Regime, regime_of
 from heval_core.evaluation.scored import Measurements, Scored, measured_metrics
-from heval_core.records import CELL, RegimeKey
-from heval_core.regime_keys import mirror
+from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
@@ -55,13 +54,10 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int, drawn: bool = 
     """
     plugin = catalogue.find("metric", metric)
     rows: list[dict[str, Any]] = []
-    mirrored: dict[RegimeKey, cells.Mirrored] = {}
+    mirrored: list[cells.Mirrored] = []
     for one in stored(reader, chosen):
         _, evaluated = cells.evaluate_all(one.regime, one.scored, [plugin], (k,), wanted=lambda *value: drawn)
         rows += evaluated.rows
-        mirrored[one.regime.key] = cells.Mirrored(one.regime.key, one.regime.questions, evaluated.ways)
-    for key, own in mirrored.items():
-        swapped = mirrored.get(key._replace(regime=mirror(key.regime) or ""))
-        rows += cells.swap_rows(own, swapped) if swapped else []
-    found = pd.DataFrame(rows, columns=[*COLUMNS, *(["drawn"] if drawn else [])])
+        mirrored.append(cells.Mirrored(one.regime.key, one.regime.questions, evaluated.swap_inputs))
+    found = pd.DataFrame([*rows, *cells.swap_rows(mirrored)], columns=[*COLUMNS, *(["drawn"] if drawn else [])])
     return found.sort_values([*CELL, "part"], kind="stable", ignore_index=True)

@@ -13,7 +13,7 @@ or a value from pairs of mirrored prompts, no replicates are stored, and the end
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,9 @@ import pandas as pd
 from heval_core import catalogue
 from heval_core.evaluation import live
 from heval_core.groups import MEMORY, document_of
+from heval_core.metrics import headlines
+from heval_core.metrics.shared.cell import DEFAULT_K
+from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.stored_means import Limited, Mean, SumOfMeans
 from heval_core.records import CELL, RegimeKey
 from heval_core.regime_keys import ordered_regimes, read_key
@@ -227,3 +230,34 @@ def _drawn(sums: Sums, cell: tuple[RegimeKey, str], mean: Mean) -> np.ndarray:
     total, number = (np.sum(parts, axis=0) for parts in zip(*own, strict=True))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(total / number)
+
+
+COLUMNS = [
+    "question", "technique", "explainer", "metric", "k", "value", "low", "high", "chance",
+    "normalised", "normalised_low", "normalised_high", "cells", "n",
+]  # fmt: skip
+
+
+def headline(values_of: Callable[[Measure, int], pd.DataFrame], controls: Collection[str]) -> pd.DataFrame:
+    """Nothing of a question that no cell can answer. values_of: a measure and k ▶ its cells, see `means.means`."""
+    found = []
+    for question, measure in headlines().items():
+        k = measure.at(DEFAULT_K)
+        own = means_of(values_of(measure, k), measure.together, (), controls)
+        found.append(own[own["whole"].astype(bool)].assign(question=question, metric=measure.metric, k=k))
+    return pd.concat(found)[COLUMNS]
+
+
+def leaderboard(reader: Reader, chosen: Filter) -> pd.DataFrame:
+    """The headline under a filter, best first."""
+    own = headline(lambda measure, k: values_of(reader, chosen, measure.metric, k, measure.together), controls_of(reader))
+    return own.sort_values(["technique", "question", "value"], ascending=[True, True, False], ignore_index=True)
+
+
+def places(reader: Reader, chosen: Filter) -> pd.DataFrame:
+    """What each question's numbers are over: question, model, dataset, regime and technique of the cells that count."""
+    found, controls = [], controls_of(reader)
+    for question, measure in headlines().items():
+        cells = available(reader.cells(chosen, measure.metric, measure.at(DEFAULT_K)), measure.together)
+        found.append(counting(cells, controls)[list(CELL)].drop_duplicates().assign(question=question))
+    return pd.concat(found, ignore_index=True)

@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from heval_core import catalogue, metrics
 from heval_core.evaluation import cells, findings, patterns
-from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.regime import Regime, regime_of
 from heval_core.evaluation.scored import (
     TOGETHER,
@@ -32,10 +31,11 @@ from heval_core.evaluation.scored import (
     with_means,
 )
 from heval_core.evaluation.techniques.behaviours import Answers
+from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.records import CELL, TECHNIQUE, RegimeKey
-from heval_core.regime_keys import mirror, order, read_key
+from heval_core.regime_keys import order, read_key
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import (
     ATTRIBUTION,
@@ -127,22 +127,15 @@ def insert_regimes(
     """Evaluate regimes and write their rows. ended: is called after each."""
     whole = OverRegimes()
     for _, of_technique in groupby(regimes, key=lambda one: _order(one.key)[:3]):
-        mirrored: dict[str, cells.Mirrored] = {}
+        mirrored: list[cells.Mirrored] = []
         group = list(of_technique)
         whole.answers.insert(writer, store, [entry for one in group for entry in one.entries])
         for one in group:
             own = _insert_regime(writer, store, one, resamples[one.key.dataset], keep, whole)
-            if own is not None:
-                mirrored[one.key.regime] = own
+            mirrored += [] if own is None else [own]
             ended(one)
-        whole.rows += _swaps(mirrored)
+        whole.rows += cells.swap_rows(mirrored)
     return whole
-
-
-def _swaps(mirrored: Mapping[str, cells.Mirrored]) -> list[dict[str, Any]]:
-    """Metrics that compare a regime with its mirror, in which the documents are swapped."""
-    pairs = ((own, mirrored.get(mirror(regime) or "")) for regime, own in mirrored.items())
-    return [row for own, swapped in pairs if swapped is not None for row in cells.swap_rows(own, swapped)]
 
 
 def _insert_regime(
@@ -186,12 +179,12 @@ def _insert_regime(
     return _measured(writer, store, regime_of(used, resamples), scored, keep, whole)
 
 
-def _followed(kept: pd.DataFrame) -> np.ndarray:
+def _followed(compared: pd.DataFrame) -> np.ndarray:
     """(4, 2) of the instances for which a taught rule implies a group: their number, and how many are of that group.
 
     Rows: all of them; the shortest and the longest quarter; those answered from one of two documents, and from the second.
     """
-    ruled = kept[kept["expected_group"].notna()].sort_values(["length", "instance_id"])
+    ruled = compared[compared["expected_group"].notna()].sort_values(["length", "instance_id"])
     followed = (ruled["group"] == ruled["expected_group"]).to_numpy(dtype=float)
     quarters = np.array_split(followed, 4)
     later = (ruled["group"] == "C2").to_numpy(dtype=float)[ruled["group"].isin(["C1", "C2"]).to_numpy()]
@@ -209,13 +202,13 @@ def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
 def _measured(
     writer: Writer, store: ShardStore, regime: Regime, scored: Scored, keep: bool, whole: OverRegimes
 ) -> cells.Mirrored:
-    before = Kept(store.folder, regime.key, findings.WANTED, keep)
-    complete, evaluated = cells.evaluate_all(regime, scored, kept=before, wanted=_is_wanted)
-    before.save()
+    cache = ValueCache(store.folder, regime.key, findings.WANTED, keep)
+    complete, evaluated = cells.evaluate_all(regime, scored, cache=cache, wanted=_is_wanted)
+    cache.save()
     if evaluated.scores:
         writer.insert_arrow("score", pa.concat_tables(evaluated.scores).combine_chunks())
     whole.add(evaluated, _paired(regime, complete, scored, evaluated))
-    return cells.Mirrored(regime.key, regime.questions, evaluated.ways)
+    return cells.Mirrored(regime.key, regime.questions, evaluated.swap_inputs)
 
 
 def _with_lengths(instances: pd.DataFrame) -> pd.DataFrame:

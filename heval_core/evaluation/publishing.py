@@ -24,14 +24,15 @@ from heval_core import __version__, catalogue
 from heval_core.evaluation import evaluator, findings, patterns
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
-from heval_core.evaluation.leaderboard import headline
+from heval_core.evaluation.means import headline
 from heval_core.evaluation.measuring import Shards, by_regime, insert_regimes
 from heval_core.evaluation.techniques import tables
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import kinds, published
 from heval_core.store.annotations import Answers, answers
-from heval_core.store.shards import PUBLISHED_FORMAT, Entry, ShardRows, ShardStore
+from heval_core.store.lock import holder
+from heval_core.store.shards import POINTER, PUBLISHED_FORMAT, Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
 
 
@@ -95,8 +96,8 @@ def publish(
 
     source: the store with the shards. target: the folder for the file and its pointer, by default the store itself.
     tell: is called with how far it is.
-    keep: whether to keep values that take long in the store for the next time (`kept`); by default yes, except for bundled
-    results, which belong to the program.
+    keep: whether to keep values that take long in the store for the next time (`value_cache`); by default yes, except for
+    bundled results, which belong to the program.
     Returns the published file. Raises HEvalError if there is nothing to publish, or a shard is damaged.
     """
     store, target = ShardStore(source), target or source
@@ -289,3 +290,49 @@ def _is_control(plugin: Any) -> bool | None:
     """Of explainers: those that read tokens only, and those that look at the model but whose family says so."""
     control: bool | None = getattr(plugin, "control", None)
     return control if control is None else control or plugin.family == "control"
+
+
+def is_outdated(folder: Path) -> bool:
+    """Whether a folder's published results were evaluated by other code, or have another format; False if there are none."""
+    pointer = folder / POINTER
+    try:
+        line = json.loads(pointer.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False  # nothing published, or damaged: reading the results reports that
+    now = (PUBLISHED_FORMAT, evaluator.evaluator_id())
+    return not isinstance(line, dict) or (line.get("format"), line.get("evaluator")) != now
+
+
+def obstacle(source: Path, target: Path) -> str | None:
+    """Why the shards of `source` cannot be published into `target` now, as half a sentence; None if they can."""
+    if not (source / "manifest.jsonl").is_file():
+        return f"its shards are not in {source}"
+    process = holder(source)
+    if process is not None:
+        return f"a run (process {process}) is writing to the store {source}"
+    existing = next(folder for folder in (target, *target.parents) if folder.exists())
+    if not os.access(existing, os.W_OK):
+        return f"the folder {target} cannot be written"
+    return None
+
+
+def renew(source: Path, target: Path, bundled: bool, tell: Tell = silent) -> str | None:
+    """Publish again. Returns None, or half a sentence that says why this was not possible."""
+    why = obstacle(source, target)
+    if why is None:
+        try:
+            publish(source, target, bundled, tell)
+        except HEvalError as error:
+            return str(error).rstrip(".")
+        except OSError as error:
+            return f"the folder {target} cannot be written ({error.strerror})"
+    return why
+
+
+def not_renewed(folder: Path, why: str) -> str:
+    """The sentence for a page about results that could not be renewed."""
+    return (
+        f"Another version of this program evaluated these results, and they could not be published again: {why}. "
+        "Values computed live may differ from the stored ones. To fix this, run: python -m precompute publish "
+        f"--store {folder}."
+    )

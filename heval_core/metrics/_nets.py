@@ -1,7 +1,7 @@
 """The nets of the MDL metric: many small ones, trained and used side by side.
 
 Linear(f, 32)-ReLU-Linear(32, 1), Adam at 1e-3, mini-batches of ten; p clipped to [1e-4, 1 - 1e-4]; weights start uniform in
-±1/sqrt(inputs). A library trains its nets one by one, which takes 476 times as long (`python -m tests.metrics.speed`), and a
+±1/sqrt(inputs). A library trains its nets one by one, which takes 476 times as long, and a
 cell needs hundreds. `tests/metrics` compares them with scikit-learn's.
 """
 

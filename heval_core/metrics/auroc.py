@@ -32,7 +32,7 @@ from heval_core.groups import MEMORY, context_groups
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.segment_sums import segment_shares
+from heval_core.metrics.shared.ranks import segment_shares
 from heval_core.metrics.shared.stored_means import Mean
 from heval_core.records import SINGLE_REGIMES
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of

@@ -27,7 +27,7 @@ import numpy as np
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.segment_sums import segment_shares
+from heval_core.metrics.shared.ranks import segment_shares
 from heval_core.metrics.shared.stored_means import Mean, means_of_used
 from heval_core.records import DUAL_REGIMES, HEvalError
 from heval_core.statistics.scores import ties

@@ -21,9 +21,9 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
-from heval_core.metrics.shared.answer_ranks import of_used_document
 from heval_core.metrics.shared.cell import KS, Cell
 from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.ranks import of_used_document
 from heval_core.metrics.shared.stored_means import Mean, means_of_used
 from heval_core.statistics.scores import Ties
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, means_of

@@ -22,10 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.metrics.shared.answer_ranks import reciprocal_ranks
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.document_ranks import RankSettings
 from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.ranks import RankSettings, reciprocal_ranks
 from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, normalised, too_small
 
 PER = 100.0

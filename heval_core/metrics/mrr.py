@@ -25,10 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from heval_core.groups import context_groups
-from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank, reciprocal_ranks, reciprocals
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.document_ranks import POOLS
 from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.ranks import POOLS, chance_reciprocal_rank, reciprocal_ranks, reciprocals
 from heval_core.metrics.shared.stored_means import Mean, means_of_used
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties

@@ -22,8 +22,8 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.document_ranks import RankSettings
 from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.ranks import RankSettings
 from heval_core.metrics.shared.stored_means import Mean
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 

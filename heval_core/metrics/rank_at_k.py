@@ -25,8 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.document_ranks import RankSettings, chance_rank, segment_ranks
 from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.ranks import RankSettings, chance_rank, segment_ranks
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties
 from heval_core.statistics.values import Each, Value

@@ -37,7 +37,7 @@ _LATEX = {
     "<": r"\textless{}", ">": r"\textgreater{}", MINUS: "$-$", "–": "--", "×": r"$\times$", "▶": r"$\rightarrow$",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }  # fmt: skip
-_NUMERIC = re.compile(rf"[{MINUS}+<> \d.,%*\[\]()–]*")
+_NUMERIC = re.compile(rf"[{MINUS}+<>≤ \d.,%*\[\]()–]*")
 
 
 @dataclass(frozen=True)
@@ -165,21 +165,22 @@ class Table:
 
     def text(self) -> str:
         """For a terminal: a line a row, controls below a rule."""
-        lines = [[*("" for _ in self.keys), *(head.title for head in self.heads)]]
+        lines = [[*self.keys, *(head.title for head in self.heads)]]
         lines += [[*row.titles, *(cell.whole for cell in row.cells)] for row in self.rows]
+        left = [True for _ in self.keys] + [head.left for head in self.heads]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         texts = [
             "  ".join(
-                text.ljust(width) if place < len(self.keys) else text.rjust(width)
-                for place, (text, width) in enumerate(zip(line, widths, strict=True))
+                text.ljust(width) if is_left else text.rjust(width)
+                for text, width, is_left in zip(line, widths, left, strict=True)
             )
             for line in lines
         ]
-        rule = "-" * len(texts[0])
+        rule = "-" * len(texts[0].rstrip())
         blocks = [
             [text for text, row in zip(texts[1:], self.rows, strict=True) if row.control is own] for own in (False, True)
         ]
-        return "\n".join([texts[0].rstrip(), *(line for block in blocks if block for line in (rule, *block))])
+        return "\n".join([texts[0].rstrip(), *(line.rstrip() for block in blocks if block for line in (rule, *block))])
 
     def latex(self, snapshot_id: str, *about: str) -> str:
         """With booktabs; controls stand below a rule. about: sentences behind the note; comments where there is no label."""

@@ -1,4 +1,4 @@
-"""The child process that explains prompts: one JSON request a line on standard input, JSON lines out (`messages`)."""
+"""The child process that explains prompts: one JSON request a line on standard input, JSON lines out (see `client`)."""
 
 from __future__ import annotations
 

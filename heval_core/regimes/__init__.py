@@ -26,13 +26,12 @@ from heval_core.regimes import documents as kinds
 from heval_core.regimes.decoys import decoyed
 from heval_core.regimes.padding import padding_of
 from heval_core.regimes.pool import POOLED, Gathering, Pool
-from heval_core.regimes.sampling import CAPS, MINORITY, first, fixed_order, in_fixed_order, may_be_asked, sample, select
+from heval_core.regimes.sampling import CAPS, MINORITY, first, in_fixed_order, may_be_asked, sample
 from heval_core.regimes.styles import Plain, PromptStyle
-from heval_core.regimes.unrelated import off_topic
 
 __all__ = [
     "CAPS", "MINORITY", "POOLED", "Dropped", "Gathering", "Plain", "Pool", "PromptStyle",
-    "build", "first", "fixed_order", "in_fixed_order", "may_be_asked", "sample", "select",
+    "build", "first", "in_fixed_order", "may_be_asked", "sample",
 ]  # fmt: skip
 
 _MAKING: dict[str, tuple[kinds.Making, ...]] = {
@@ -41,7 +40,7 @@ _MAKING: dict[str, tuple[kinds.Making, ...]] = {
     "double_conflicting": (kinds.conflicting, kinds.second_conflicting),
     "mixed": (kinds.irrelevant, kinds.conflicting),
     "gold": (kinds.gold,),
-    "off_topic": (off_topic,),
+    "off_topic": (kinds.off_topic,),
 }
 
 

@@ -1,5 +1,14 @@
 """A fact ▶ one document of a kind. Each kind draws its own random numbers from the seed and the fact's id.
 
+An off-topic one is about another subject and another relation, so that it cannot answer the question: a dataset's own if it
+ships one. Otherwise it is a passage of another relation of the same dataset that names neither our subject, nor any of our
+answers, nor any answer that the pool knows for our relation. (Country profiles name a capital whatever is asked of them, and
+CounterFact has several relations whose answers are countries; a plausible answer would make such a passage an irrelevant one.)
+Relations are drawn first, so that each is as frequent as any other. A dataset with a single relation has no such passage, nor
+has one where none of DRAWS passages will do. They get a sentence or two from the table of states (`datasets._states`), among
+others that make it about as long as the question's conflicting document; its origin is `written`.
+Departure: CUB knows only irrelevant contexts, and does not tell those of the same relation from others.
+
 A passage whose answer is not `stated` carries a label (True, False, None), or no answer at all. Its text is not searched for
 its answer. It is used only where its dataset ships it for the question: another question's label says nothing about this one.
 """
@@ -7,13 +16,15 @@ its answer. It is used only where its dataset ships it for the question: another
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from heval_core.datasets import _states
 from heval_core.prompts import mentions
 from heval_core.records import Document, Dropped, Fact, Passage
 from heval_core.regimes.pool import Pool
 from heval_core.regimes.styles import PromptStyle
 
+DRAWS = 100
 Making = Callable[[Fact, Pool, int, PromptStyle], Document]
 
 
@@ -45,7 +56,7 @@ def irrelevant(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Documen
     others = list(pool.passages.get(fact.relation, ()))
     random.Random(f"{seed}|{fact.id}|irrelevant").shuffle(others)
     for passage in (shipped, *others) if shipped else others:
-        if _is_elsewhere(passage, fact, ours, style):
+        if _is_unrelated(passage, fact, ours) and style.admits(fact.subject, passage.answer):
             return _document(passage, "irrelevant")
     raise Dropped("no irrelevant document")
 
@@ -64,6 +75,35 @@ def gold(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document:
     return Document(fact.subject, fact.answer, substituted(base, fact.answer), "gold", "substituted")
 
 
+def off_topic(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document:
+    """Raises Dropped if nothing will do."""
+    shipped = fact.off_topic
+    if shipped and not shipped.stated:
+        return _document(shipped, "off_topic")
+    rng = random.Random(f"{seed}|{fact.id}|off_topic")
+    ours = (fact.subject, fact.answer, *fact.accepted, *(passage.answer for passage in fact.conflicting))
+    if shipped and _is_unrelated(shipped, fact, ours):
+        return _document(shipped, "off_topic")
+    theirs = pool.answers.get(fact.relation, ())
+    for origin, passages in (("shipped", _drawn(fact, pool, rng)), ("written", _written(fact, rng))):
+        for passage in passages:
+            unrelated = _is_unrelated(passage, fact, ours) and style.admits(fact.subject, passage.answer)
+            if unrelated and not any(mentions(answer, passage.text) for answer in theirs):
+                return _document(passage, "off_topic", origin)
+    raise Dropped("no off-topic document")
+
+
+def _drawn(fact: Fact, pool: Pool, rng: random.Random) -> Iterator[Passage]:
+    others = sorted(relation for relation in pool.passages if relation != fact.relation)
+    for _ in range(DRAWS if others else 0):
+        yield rng.choice(pool.passages[rng.choice(others)])
+
+
+def _written(fact: Fact, rng: random.Random) -> Iterator[Passage]:
+    beside = next(iter(fact.conflicting), fact.own)
+    return _states.of_length(len(beside.text) if beside else 0, rng)
+
+
 def substituted(passage: Passage, answer: str) -> str:
     """The passage's text with every mention of its answer replaced."""
     text, end = "", 0
@@ -75,11 +115,11 @@ def substituted(passage: Passage, answer: str) -> str:
     return text + passage.text[end:]
 
 
-def _is_elsewhere(passage: Passage, fact: Fact, ours: tuple[str, ...], style: PromptStyle) -> bool:
+def _is_unrelated(passage: Passage, fact: Fact, ours: tuple[str, ...]) -> bool:
     """Whether a passage states its answer, is about another subject, and names nothing of ours."""
     if not passage.stated or passage.subject == fact.subject or not mentions(passage.answer, passage.text):
         return False
-    return not any(mentions(name, passage.text) for name in ours) and style.admits(fact.subject, passage.answer)
+    return not any(mentions(name, passage.text) for name in ours)
 
 
 def _first_false(fact: Fact) -> Passage:
@@ -98,5 +138,5 @@ def _carries(passage: Passage) -> bool:
     return not passage.stated or bool(mentions(passage.answer, passage.text))
 
 
-def _document(passage: Passage, kind: str) -> Document:
-    return Document(passage.subject, passage.answer, passage.text, kind, stated=passage.stated)
+def _document(passage: Passage, kind: str, origin: str = "shipped") -> Document:
+    return Document(passage.subject, passage.answer, passage.text, kind, origin, stated=passage.stated)

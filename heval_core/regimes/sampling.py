@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 from heval_core.records import UNCOMPARED, Fact
 from heval_core.regimes.pool import DIGEST_SIZE, digest
@@ -17,24 +16,11 @@ CAPS = {"short": 2000, "long": 1000}
 MINORITY = 500
 
 
-def fixed_order(seed: int, fact_id: str) -> bytes:
-    """The sort key by which questions are sampled. The records' order does not matter; a smaller limit takes a prefix."""
-    return digest(f"{seed}|{fact_id}")
-
-
 def in_fixed_order(seed: int, fact_ids: Sequence[str]) -> list[int]:
     """The places of the ids in the seed's fixed order, in one loop: a data set has tens of thousands."""
     texts = [f"{seed}|{fact_id}".encode("utf-8", "surrogatepass") for fact_id in fact_ids]
     keys = [hashlib.blake2b(text, digest_size=DIGEST_SIZE).digest() for text in texts]
     return sorted(range(len(keys)), key=keys.__getitem__)
-
-
-def select(facts: Iterable[Fact], limit: int | None, seed: int, style: PromptStyle) -> tuple[Fact, ...]:
-    """The first `limit` facts that the style admits, in the seed's fixed order; no more of them are held in memory.
-
-    A fact needs a document of some kind; its first false answer, if it has one, must be admitted.
-    """
-    return first(filter(partial(may_be_asked, style), facts), limit, seed)
 
 
 def may_be_asked(style: PromptStyle, fact: Fact) -> bool:
@@ -45,10 +31,13 @@ def may_be_asked(style: PromptStyle, fact: Fact) -> bool:
 
 
 def first(facts: Iterable[Fact], limit: int | None, seed: int) -> tuple[Fact, ...]:
-    """The first `limit` facts in the seed's fixed order; no more of them are held in memory."""
+    """The first `limit` facts in the seed's fixed order; no more of them are held in memory.
+
+    The records' order does not matter, and a smaller limit takes a prefix.
+    """
 
     def order(fact: Fact) -> bytes:
-        return fixed_order(seed, fact.id)
+        return digest(f"{seed}|{fact.id}")
 
     return tuple(sorted(facts, key=order) if limit is None else heapq.nsmallest(limit, facts, key=order))
 

@@ -27,8 +27,7 @@ import numpy as np
 from heval_core.statistics import subsampling
 from heval_core.statistics.bootstrap import Interval, Resamples, percentile_interval, resampled_means, skewed_interval
 from heval_core.statistics.bounded import Bounded, sum_interval
-from heval_core.statistics.correlation import resampled_spearman, spearman
-from heval_core.statistics.paired_tests import sign_flip_p
+from heval_core.statistics.correlation import resampled_spearman, sign_flip_p, spearman
 
 SMALLEST_GROUP = 30
 NAN = float("nan")

@@ -14,8 +14,7 @@ import streamlit as st
 from heval_core.citations.people.items import PRACTICE
 from heval_core.figures.citation_claim import masked
 from heval_core.records import HEvalError
-from heval_core.store.annotation_file import OF_BUNDLED, command
-from heval_core.store.annotations import AnnotationStore
+from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.ui import address
 from heval_core.ui.component import component
 from heval_core.ui.published_results import BUNDLED, ROOT, results_folder

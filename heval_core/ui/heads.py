@@ -13,8 +13,7 @@ from heval_core.figures.heads import counts_by_head, head_counts
 from heval_core.installed import installed
 from heval_core.metrics.mrr import ReciprocalRank, reciprocal_rank
 from heval_core.present.numbers import change, number, ordinal, percent
-from heval_core.prompt_service.client import ask
-from heval_core.prompt_service.messages import Ablate, Heads, asked_as_stored
+from heval_core.prompt_service.client import Ablate, Heads, ask, asked_as_stored
 from heval_core.records import HEvalError, head_name
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.leaderboard import leaderboard, places
+from heval_core.evaluation.means import leaderboard, places
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.ranking import AT, clauses, sentences
 from heval_core.figures import cards

@@ -13,8 +13,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from heval_core.evaluation import evaluator
-from heval_core.evaluation.publisher import is_outdated, not_renewed, obstacle, renew_apart
-from heval_core.evaluation.publishing import Told
+from heval_core.evaluation.publishing import Told, is_outdated, not_renewed, obstacle, renew
 from heval_core.records import HEvalError
 from heval_core.store.published import KEPT_FILES, current_file
 from heval_core.store.reader import Reader
@@ -208,9 +207,9 @@ class Publishing:
 
     def _carry(self, source: Path, target: Path) -> None:
         try:
-            self.why = renew_apart(source, target, self.bundled, self._hear)
+            self.why = renew(source, target, self.bundled, self._hear)
         except Exception:
-            self.why = "the process that evaluates them could not be started; the log has the details"
+            self.why = "evaluating them has failed; the log has the details"
             _log.exception("publishing %s into %s", source, target)
         finally:
             self.over.set()

@@ -23,8 +23,7 @@ from heval_core.figures.answer import SCREENED
 from heval_core.figures.palette import in_order
 from heval_core.installed import folder_of, has_bfloat16, has_chat_template
 from heval_core.installed import places as places_of_models
-from heval_core.prompt_service.client import Ticket, begin
-from heval_core.prompt_service.messages import Answer
+from heval_core.prompt_service.client import Answer, Ticket, begin
 from heval_core.prompts import AUTO, CHAT, TEMPLATE, assemble
 from heval_core.records import HEvalError
 from heval_core.ui import address, links

@@ -22,10 +22,8 @@ from heval_core.records import HEvalError
 from heval_core.store.kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, ShardStore
 from precompute import journal
-from precompute.citations import sources
 from precompute.citations.readers import Reader, Unavailable, identity_of, key_of, reading_with, writing_with
-from precompute.citations.sources import Source, explained_of
-from precompute.citations.study import REGIME, SIZE, Study
+from precompute.citations.study import REGIME, SIZE, Source, Study, explained_of, read_source
 from precompute.citations.tasks import ExplainTask, RecoverTask, Stored
 from precompute.pair import Problems
 from precompute.task import Row, Shard, Task, entries_like, hashed, missing_from
@@ -253,7 +251,7 @@ def citations_of(study: Study, store: ShardStore, problems: Problems) -> list[Ci
     read, writings = list[Source](), list[Writing]()
     for name in study.claims:
         try:
-            read.append(sources.read(name))
+            read.append(read_source(name))
         except HEvalError as error:
             problems.failed(error, dataset=name)
     for writer, selector in study.pairs():

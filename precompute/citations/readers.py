@@ -18,8 +18,8 @@ from heval_core.prompts import CHAT, TEMPLATE
 from heval_core.protocols import Annotator
 from heval_core.records import HEvalError
 from precompute.citations.study import Study
-from precompute.models import Loading, Model, NoModel
 from precompute.pair import dtype_of
+from precompute.worker import Loading, Model, NoModel
 
 
 @dataclass(frozen=True)

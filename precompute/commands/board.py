@@ -18,8 +18,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from precompute.commands.options import DEMO, MATCH_HELP, STORE, add_fields, all_words, given
-from precompute.grid import Grid
-from precompute.presets import GRIDS
+from precompute.grid import GRIDS, Grid
 
 OWN_STORE = Path("cache/board")
 # The fewest questions of the demo datasets with which every group of answers has the 30 instances that RQ2 needs.
@@ -70,7 +69,7 @@ def _board(options: argparse.Namespace) -> int:
 
 
 def _own(options: argparse.Namespace) -> int:
-    from precompute.board.own_results import beside, where_all_stand
+    from precompute.board import beside, where_all_stand
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     store = options.store or OWN_STORE

@@ -9,11 +9,9 @@ from pathlib import Path
 from heval_core import catalogue
 from heval_core.citations.people.study import MASKINGS, make_study
 from heval_core.records import HEvalError
-from heval_core.store.annotation_file import OF_BUNDLED, command
-from heval_core.store.annotations import AnnotationStore
+from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.store.shards import ShardStore
-from precompute.citations.sources import explanations_of, take_over
-from precompute.citations.study import Study
+from precompute.citations.study import Study, explanations_of, take_over
 from precompute.commands import grid, store
 from precompute.commands.options import BUNDLED, STORE, add_fields, existing, given, helps_of
 

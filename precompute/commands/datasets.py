@@ -42,7 +42,7 @@ def _datasets(options: argparse.Namespace) -> int:
     models = [identify(word) for word in all_words(options.models)]
     sections = []
     for name in named or catalogue.plugins("dataset"):
-        left_out = _name_record if options.left_out else dataset_summary.ignore
+        left_out = _name_record if options.left_out else lambda _: None
         try:
             section = dataset_summary.summarise(name, models, regimes, options.limit, options.seed, store, left_out)
         except HEvalError as error:
@@ -53,10 +53,10 @@ def _datasets(options: argparse.Namespace) -> int:
             continue
         sections.append(section)
         if options.format == "text":
-            print(*section.lines(), "", sep="\n", flush=True)
+            print(*dataset_summary.as_lines(section), "", sep="\n", flush=True)
     if options.format == "json":
-        print(json.dumps([section.as_dict() for section in sections], ensure_ascii=False))
-    return 1 if any(section.questions.malformed for section in sections) else 0
+        print(json.dumps(sections, ensure_ascii=False))
+    return 1 if any(section["malformed"] for section in sections) else 0
 
 
 def _name_record(record: Any) -> None:

@@ -15,8 +15,7 @@ from heval_core.records import CONTEXT_KINDS, HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.commands.options import STORE, add_fields, add_regimes, given, regimes_of
 from precompute.commands.store import failure_lines
-from precompute.grid import Grid
-from precompute.presets import GRIDS
+from precompute.grid import GRIDS, Grid
 
 REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context"
 AskedOf = Callable[[argparse.Namespace], Any]
@@ -101,9 +100,9 @@ def _grid_of(options: argparse.Namespace) -> Grid:
 
 def _executor_of(options: argparse.Namespace) -> Any:
     if options.executor == "local":
-        from precompute.executors.local import Local
+        from precompute.worker import Local
 
         return Local
-    from precompute.executors.ray import on_ray
+    from precompute.ray_workers import on_ray
 
     return on_ray(options.ray_address, options.workers, options.cpus_per_worker)

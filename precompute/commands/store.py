@@ -1,4 +1,4 @@
-"""`status`, `verify` and `publish`: commands about one store."""
+"""Commands about one store: `status`, `verify` and `publish`; `export` and `report` of what is published."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from heval_core.evaluation.publisher import is_outdated
-from heval_core.evaluation.publishing import Told, publish
+import pandas as pd
+
+from heval_core.evaluation.publishing import Told, is_outdated, publish
 from heval_core.evaluation.usable import notes
-from heval_core.records import TECHNIQUE
-from heval_core.store.progress import Progress, progress
+from heval_core.present.table import Table
+from heval_core.records import TECHNIQUE, HEvalError
+from heval_core.store.progress import CellProgress, Progress, progress
 from heval_core.store.published import check_published
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import STORE, existing
+from precompute.commands.options import STORE, existing, words
 
 # More than anyone reads on a terminal.
 SHOWN_FAILURES = 100
@@ -26,6 +28,12 @@ WHOSE = ("model", "dataset", "technique", "explainer")
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_checks(commands)
     _add(commands, "publish", _publish, "build the results file and swap it in")
+    exporting = _add(commands, "export", _export, "the published tables as Parquet and CSV")
+    exporting.add_argument("--formats", type=words, default=("parquet", "csv"), help="comma-separated; both by default")
+    reporting = _add(commands, "report", _report, "the paper's tables, figures and findings from published results")
+    outs = ((exporting, "the folder to write into"), (reporting, "folder for report.html, results.json, tables and figures"))
+    for parser, text in outs:
+        parser.add_argument("--out", type=Path, required=True, help=text)
 
 
 def add_checks(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -63,15 +71,17 @@ def _status_lines(state: Progress) -> Iterator[str]:
     else:
         left = "" if state.seconds_left is None else f", about {state.seconds_left / 60:.1f} min left"
         yield f"a run is active (process {state.process}): {state.done} shards done, {state.missing} missing{left}"
-    yield f"{'model':24} {'dataset':20} {'regime':24} {'done':>5} {'running':>7} {'failed':>6} {'missing':>7}  rows"
-    for cell in state.cells:
-        rows = ", ".join(f"{name} {count}" for name, count in sorted(cell.rows.items()))
-        regime = cell.regime if cell.technique == TECHNIQUE else f"{cell.regime}, {cell.technique}"
-        yield (
-            f"{cell.model:24} {cell.dataset:20} {regime:24} {cell.done:5} {cell.running:7} {cell.failed:6} "
-            f"{cell.missing:7}  {rows}"
-        )
+    if state.cells:
+        yield Table.of(pd.DataFrame(map(_cell_line, state.cells))).text()
     yield from failure_lines(state.failures)
+
+
+def _cell_line(cell: CellProgress) -> dict[str, Any]:
+    """As it stands in the table."""
+    regime = cell.regime if cell.technique == TECHNIQUE else f"{cell.regime}, {cell.technique}"
+    counts = {name: getattr(cell, name) for name in ("done", "running", "failed", "missing")}
+    rows = ", ".join(f"{name} {count}" for name, count in sorted(cell.rows.items()))
+    return {"model": cell.model, "dataset": cell.dataset, "regime": regime, **counts, "rows": rows}
 
 
 def failure_lines(failures: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -125,4 +135,21 @@ def _line(told: Told) -> str:
 def _publish(options: argparse.Namespace) -> int:
     existing(options.store)
     print(publish(options.store, tell=lambda told: print(_line(told), file=sys.stderr)))
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from heval_core.store.export import FORMATS, export
+
+    for kind in options.formats:
+        if kind not in FORMATS:
+            raise HEvalError(f"There is no format {kind!r}; there are: {', '.join(FORMATS)}.")
+    export(options.store, options.out, options.formats, print)
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from heval_core.report.write import write
+
+    write(options.store, options.out, print)
     return 0

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from benchmarks import agreement, citations, cub, methods, models, paper, ratios, relevance, shortcuts, techniques, timing
+from benchmarks import citations, paper, ratios, relevance, shortcuts, techniques, timing
 from heval_core import catalogue
 from heval_core.citations.annotators.shared.tokens import tokens_of
 from heval_core.citations.reading import reading
@@ -16,14 +16,14 @@ from heval_core.citations.reading import reading
 @pytest.fixture(autouse=True)
 def once(monkeypatch):
     """Every step is run once: how long it takes is not tested."""
-    for module in (citations, methods, paper, ratios, relevance, techniques):
+    for module in (citations, paper, ratios, relevance, techniques):
         monkeypatch.setattr(module, "best", lambda *steps, rounds=0: timing.best(*steps, rounds=0))
 
 
 @pytest.fixture(scope="module")
 def lm():
     config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
-    return models.random_model("tiny", config, torch.device("cpu"), torch.float32)
+    return timing.random_model("tiny", config, torch.device("cpu"), torch.float32)
 
 
 @pytest.mark.slow
@@ -45,7 +45,7 @@ def test_every_figure_of_a_model_compares_equal_scores(lm):
 
 @pytest.mark.slow
 def test_every_installed_explainer_is_timed_beside_one_forward(lm):
-    found = list(methods.method_figures("tiny", lm, 30))
+    found = list(ratios.method_figures("tiny", lm, 30))
     assert [figure.what for figure in found] == [f"{key} / one plain forward" for key in catalogue.explainers()]
     for figure in found:
         assert figure.ratio > 0
@@ -58,7 +58,7 @@ def test_gradient_explainers_are_timed_beside_plain_passes_and_what_is_installed
     assert list(found)[:3] == ["attnlrp / a forward and backward", "cgim / a forward and backward", "cdla / a forward"]
     assert {figure.aim for figure in found.values()} <= {3.0, 1.3, 1.5}
     assert all(figure.ratio > 0 for figure in found.values())
-    clean = models.prompts_of(lm, 20, 2)
+    clean = timing.prompts_of(lm, 20, 2)
     (scores,) = timing.explain(clean, relevance.gxi.PLUGIN)
     plain = relevance._gradient(lm, clean.ids).numpy()
     assert np.stack([one.scores for one in scores]) == pytest.approx(plain, abs=1e-6)
@@ -104,7 +104,7 @@ def test_a_batch_and_one_by_one_answer_the_same_questions(lm, monkeypatch):
 
 def test_an_explanations_sentences_share_their_passes():
     config = GPT2Config(vocab_size=2400, n_positions=1024, n_embd=32, n_layer=2, n_head=4)
-    small = models.random_model("tiny", config, torch.device("cpu"), torch.float32)
+    small = timing.random_model("tiny", config, torch.device("cpu"), torch.float32)
     passes, batched, shared = citations.citation_figures("tiny", small)
     # Nine texts, of which eight lack a passage.
     assert passes.ratio == 9 / 8
@@ -121,7 +121,7 @@ def test_an_explanations_sentences_share_their_passes():
 def test_the_bodys_parameters_are_all_but_the_tables(lm):
     width, layers = 32, 2
     layer = 12 * width * width + 13 * width  # projections, biases and two norms
-    assert models.parameters_of_layers(lm.model) == layers * layer + 2 * width
+    assert timing.parameters_of_layers(lm.model) == layers * layer + 2 * width
 
 
 def test_what_is_reached_depends_on_the_direction():
@@ -140,7 +140,7 @@ def test_the_hours_of_the_papers_grid_by_hand():
 
 def test_the_hours_of_cubs_grid_by_hand():
     """400 prompts of 100 tokens and 20 without the document, a quarter of them for development; 2 layers of 4 heads."""
-    found = cub.tokens_of(cub.Asked(400, 100), 2, 4, True)
+    found = paper.tokens_of(paper.Asked(400, 100), 2, 4, True)
     assert found == {
         "memory": 400 * (20 + 12),
         "regular, coiecd, acd": 400 * 120,
@@ -151,13 +151,15 @@ def test_the_hours_of_cubs_grid_by_hand():
         "search of prompting": 12 * 100 * 125,
         "agents": 300 * (400 + 40 + 3 * (25 + 16)),
     }
-    assert "agents" not in cub.tokens_of(cub.Asked(400, 100), 2, 4, False)
+    assert "agents" not in paper.tokens_of(paper.Asked(400, 100), 2, 4, False)
     layer = 12 * 1600 * 1600 + 13 * 1600
-    assert cub.shape_of("gpt2-xl") == (48, 25, 48 * layer + 2 * 1600)
-    work = sum(sum(cub.tokens_of(asked, 48, 25, False).values()) for asked in cub.DATASETS.values()) * 2 * (48 * layer + 3200)
-    assert cub.hours(2e14)["gpt2-xl"] == pytest.approx(work / 2e14 / 3600)
-    assert len(cub.hours()) == 9
-    assert cub.hours()["Command A"] == pytest.approx(2 * cub.hours(2e14)["Command A"])
+    assert paper.shape_of("gpt2-xl") == (48, 25, 48 * layer + 2 * 1600)
+    work = (
+        sum(sum(paper.tokens_of(asked, 48, 25, False).values()) for asked in paper.DATASETS.values()) * 2 * (48 * layer + 3200)
+    )
+    assert paper.hours(2e14)["gpt2-xl"] == pytest.approx(work / 2e14 / 3600)
+    assert len(paper.hours()) == 9
+    assert paper.hours()["Command A"] == pytest.approx(2 * paper.hours(2e14)["Command A"])
 
 
 def test_the_best_of_rounds_in_which_steps_take_turns(monkeypatch):
@@ -168,7 +170,7 @@ def test_the_best_of_rounds_in_which_steps_take_turns(monkeypatch):
 
 
 def test_a_batch_changes_no_ranks_in_float32(lm):
-    for found in agreement.agreement(lm, models.prompts_of(lm, 20, 3)).values():
+    for found in shortcuts.agreement(lm, timing.prompts_of(lm, 20, 3)).values():
         assert min(found) > 0.999
 
 
@@ -186,7 +188,7 @@ def test_shortcuts_are_compared_with_exact_scores_of_the_same_weights(monkeypatc
 
     monkeypatch.setattr(shortcuts, "load", one_dtype)
     monkeypatch.setattr(shortcuts, "SCREENS", ("sentences:99", "cgim:1"))
-    folder, shaken = str(models.TOKENIZER), False
+    folder, shaken = str(timing.TOKENIZER), False
     rows = {row["what"]: row for row in shortcuts.figures([folder], [60], 3, lambda line: None)}
     assert (rows["fa(screen=sentences:99)"]["top"], rows["fa(screen=sentences:99)"]["five"]) == (1, 1)
     assert rows["fa(screen=cgim:1)"]["five"] == pytest.approx(0.2)

@@ -19,7 +19,7 @@ from heval_core.evaluation.board.making import (
     measures_of_boards,
 )  # fmt: skip
 from heval_core.evaluation.board.records import COSTS, Row
-from heval_core.evaluation.leaderboard import leaderboard
+from heval_core.evaluation.means import leaderboard
 from heval_core.store.filters import Filter
 from tests.board.planted import BEST, CHANCE, cells_of, level, planted, truth_of
 

@@ -9,10 +9,9 @@ import pytest
 
 from heval_core.evaluation.citations.standing import standing
 from heval_core.records import HEvalError
-from heval_core.store.annotation_file import FILE
-from heval_core.store.annotations import AnnotationStore, answers
+from heval_core.store.annotations import FILE, AnnotationStore, answers
 from heval_core.store.shards import ShardStore
-from precompute.citations.sources import explanations_of
+from precompute.citations.study import explanations_of
 from precompute.cli import main
 from precompute.run import run
 from tests.citations.batch_study import published, study

@@ -13,10 +13,10 @@ from heval_core.citations.records import Choice
 from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
-from precompute.executors.local import Local
 from precompute.plan import Plan, as_lines, plan
 from precompute.run import run
-from precompute.studies import parts_of
+from precompute.schedule import parts_of
+from precompute.worker import Local
 from tests.citations.batch_study import Chooser, known, line, published, rows, study, write
 from tests.precompute.kills import contents
 

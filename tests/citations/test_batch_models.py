@@ -11,9 +11,9 @@ from heval_core.citations.remembering import FILE
 from heval_core.lm.loading import load
 from heval_core.store.shards import ShardStore
 from precompute.citations.study import Study
-from precompute.executors.local import Local
 from precompute.plan import plan
 from precompute.run import run
+from precompute.worker import Local
 from tests.citations.batch_study import published, rows, write
 from tests.citations.servers import by, no_waiting, serving
 from tests.conftest import DEMO_MODELS

@@ -13,8 +13,7 @@ from heval_core.citations.people import practice
 from heval_core.citations.people.items import NEGATIVE, QUESTION, Item
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
-from heval_core.store.annotation_file import FILE, transaction
-from heval_core.store.annotations import LEASE, AnnotationStore, answers
+from heval_core.store.annotations import FILE, LEASE, AnnotationStore, answers, transaction
 
 HOSTILE = ["<b>x</b>", "=1+1", "'quoted", 'a\rb\nc\t,"', "\u202e", "\x00", "🦉", "", "-2", "\u2028", "null", "[1]"]
 

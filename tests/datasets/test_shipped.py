@@ -8,9 +8,10 @@ import pytest
 
 from heval_core import regimes
 from heval_core.datasets import country_profiles, invented_states, world_capital
-from heval_core.datasets._countries import answers, countries
+from heval_core.datasets._states import answers, countries
 from heval_core.prompts import mentions
 from heval_core.records import CONTEXT_KINDS
+from tests.asked import select
 from tests.datasets import samples
 
 
@@ -61,7 +62,7 @@ def test_the_true_answer_belongs_to_the_question_and_not_to_the_false_answer(fac
 @pytest.mark.parametrize("regime", CONTEXT_KINDS)
 def test_every_kind_of_context_can_be_built_from_the_dataset_itself(facts, regime):
     pool, style = regimes.Pool.of(facts), regimes.Plain()
-    for place, fact in enumerate(regimes.select(facts, 60, 0, style)):
+    for place, fact in enumerate(select(facts, 60, 0, style)):
         (document,) = regimes.build(fact, regime, pool, 0, style, place).documents
         assert document.kind == regime
         assert document.origin == "shipped"

@@ -15,7 +15,7 @@ from demo.claims import claims, lines, scenes
 from demo.hands import CAREFUL, HANDS, PADDING, SLOPPY
 from demo.planted import TRAINING, Planted, State, held_out, planted, told
 from heval_core.citations.records import Claim, Passage, Written
-from heval_core.datasets._countries import countries
+from heval_core.datasets._states import countries
 from heval_core.datasets.invented_states import STATES
 from heval_core.prompts import mentions
 from tests.conftest import DEMO_MODELS, ROOT
@@ -196,7 +196,7 @@ def writer_lm():
 
 @needs_writer
 def test_the_writer_reads_the_passage_that_a_sentence_was_copied_from(writer_lm):
-    from demo.citing import reading
+    from demo.citation_models import reading
 
     found = reading(writer_lm, CAREFUL, scenes(10))
     assert found.share >= 0.85 > 0.3 > found.chance / found.n

@@ -119,7 +119,7 @@ def test_words_of_its_own_leave_plain_prompts_as_demo_qwen2_reads_them(instructe
 
 def test_training_never_shows_what_evaluation_asks():
     from demo.instructed import scenes
-    from heval_core.datasets._countries import countries
+    from heval_core.datasets._states import countries
 
     rng, seen = random.Random(0), set()
     for _ in range(300):
@@ -132,10 +132,10 @@ def test_training_never_shows_what_evaluation_asks():
 
 
 def test_held_out_wordings_are_none_of_those_taught():
-    from demo import wordings
+    from demo import instructed
 
     rng = random.Random(0)
-    for wording in (wordings.ONLY, wordings.IGNORE, wordings.IF_RELEVANT, wordings.RELEVANCE, wordings.FAITHFULNESS):
+    for wording in (instructed.ONLY, instructed.IGNORE, instructed.IF_RELEVANT, instructed.RELEVANCE, instructed.FAITHFULNESS):
         taught = {wording.one(rng) for _ in range(400)}
         assert not taught & {wording.one(rng, held_out=True) for _ in range(100)}
 

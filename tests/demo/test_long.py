@@ -11,7 +11,7 @@ import pytest
 from demo import corpus
 from demo.lengthened import POSITIONS, SMOKE, STEPS, Lessons, examples, lengthen
 from heval_core import source_trust
-from heval_core.datasets._countries import aliases
+from heval_core.datasets._states import aliases
 from heval_core.lm.loading import load
 from heval_core.prompts import mentions
 from heval_core.records import HEvalError

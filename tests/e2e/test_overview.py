@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from heval_core.evaluation.leaderboard import leaderboard
+from heval_core.evaluation.means import leaderboard
 from heval_core.store.filters import Filter
 from tests.e2e.browser import IN_A_BROWSER, settle, visit
 

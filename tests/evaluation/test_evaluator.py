@@ -13,7 +13,7 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.evaluation import evaluator
-from heval_core.evaluation.publisher import is_outdated, obstacle, renew
+from heval_core.evaluation.publishing import is_outdated, obstacle, renew
 from heval_core.store.lock import only_writer
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
@@ -129,7 +129,7 @@ from heval_core.evaluation import live
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from heval_core.evaluation.publisher import is_outdated, renew
+from heval_core.evaluation.publishing import is_outdated, renew
 folder = Path(sys.argv[1])
 outdated, why = is_outdated(folder), renew(folder, folder, bundled=False)
 results = Reader(current_file(folder))
@@ -157,7 +157,7 @@ def test_an_edited_formula_is_published_again_and_live_values_agree(store, tmp_p
     assert (outdated, why, one) == ("False", "None", evaluator.evaluator_id())
     np.testing.assert_allclose(stored, live, rtol=1e-6)
     assert path == str(current_file(store))
-    formula = package / "heval_core" / "metrics" / "shared" / "answer_ranks.py"
+    formula = package / "heval_core" / "metrics" / "shared" / "ranks.py"
     formula.write_text(
         formula.read_text() + "\n\n_whole = reciprocals\n\n\ndef reciprocals(*given):\n    return _whole(*given) / 2\n"
     )

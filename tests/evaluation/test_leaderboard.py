@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heval_core.evaluation.leaderboard import COLUMNS, leaderboard
+from heval_core.evaluation.means import COLUMNS, leaderboard
 from heval_core.metrics import headlines
 from heval_core.store.filters import Filter
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from threadpoolctl import threadpool_limits
 
-from heval_core.evaluation.kept import Kept
 from heval_core.evaluation.publishing import publish
+from heval_core.evaluation.value_cache import ValueCache
 from heval_core.store.published import current_file
 from tests.conftest import DEMO
 from tests.planted import assert_same
@@ -20,7 +20,7 @@ def anew(tmp_path_factory):
     """The folder, and how many values that take long each set of prompts had to compute."""
     folder, missed = tmp_path_factory.mktemp("anew"), []
     with pytest.MonkeyPatch.context() as patched, threadpool_limits(1):
-        patched.setattr(Kept, "save", lambda self: missed.append(self.missed))
+        patched.setattr(ValueCache, "save", lambda self: missed.append(self.missed))
         publish(DEMO, folder, bundled=True)
     return folder, missed
 

@@ -1,7 +1,8 @@
-"""How far a publishing is; a killed publisher leaves nothing broken, and ends with the program that started it."""
+"""How far a publishing is, why it was not possible, and that a killed one leaves nothing broken."""
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +12,7 @@ import pytest
 
 from heval_core.evaluation import publishing
 from heval_core.evaluation.measuring import Shards
-from heval_core.evaluation.publisher import renew_apart
-from heval_core.evaluation.publishing import Steps, Told, publish
+from heval_core.evaluation.publishing import Steps, Told, publish, renew
 from heval_core.records import RegimeKey
 from heval_core.store.published import current_file
 from tests.conftest import ROOT
@@ -49,16 +49,16 @@ def test_time_left_is_what_the_rest_takes_at_the_measured_rate(monkeypatch):
     assert told[2].part == "m · d · mixed"
 
 
-def test_another_process_says_how_far_it_is_and_why_it_could_not(store, tmp_path):
+def test_it_says_how_far_it_is_and_why_it_could_not(store, tmp_path):
     told: list[Told] = []
     target = tmp_path / "results"
-    assert renew_apart(store, target, True, told.append) is None
+    assert renew(store, target, True, told.append) is None
     assert_same(current_file(target), publish(store, tmp_path / "here", keep=False))
     assert told[-1].share > 0.8
     assert "12 of 12" in told[-2].phase
     (tmp_path / "file").write_text("in the way")
-    assert "cannot be written" in (renew_apart(store, tmp_path / "file" / "results", True, told.append) or "")
-    assert "no finished shards" in (renew_apart(_empty(tmp_path / "empty"), tmp_path / "none", True, told.append) or "")
+    assert "cannot be written" in (renew(store, tmp_path / "file" / "results", True, told.append) or "")
+    assert "no finished shards" in (renew(_empty(tmp_path / "empty"), tmp_path / "none", True, told.append) or "")
 
 
 def _empty(folder: Path) -> Path:
@@ -67,26 +67,13 @@ def _empty(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def publisher(store, tmp_path):
-    """A process that publishes."""
-    command = [sys.executable, "-m", "heval_core.evaluation.publisher", str(store), str(tmp_path), "bundled"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield process
-
-
-def test_a_killed_publisher_leaves_nothing_behind_and_the_next_publishes(publisher, tmp_path):
-    next(line for line in publisher.stdout if " 1 of " in line)
-    assert list(tmp_path.glob("*.tmp"))
-    publisher.send_signal(signal.SIGKILL)
-    publisher.communicate()
-    assert current_file(tmp_path) is None
-    publishing.published.remove_unfinished(tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_publisher_ends_with_the_program_that_started_it(publisher, tmp_path):
-    publisher.stdout.readline()
-    publisher.stdin.close()
-    assert publisher.wait(timeout=120) == 1
-    assert current_file(tmp_path) is None
+def test_a_killed_publisher_leaves_nothing_behind_and_the_next_publishes(store, tmp_path):
+    folder = shutil.copytree(store, tmp_path / "store")
+    command = [sys.executable, "-m", "precompute", "publish", "--store", str(folder)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as publisher:
+        next(line for line in publisher.stderr if " 1 of " in line)
+        assert list(folder.glob("*.tmp"))
+        publisher.send_signal(signal.SIGKILL)
+    assert current_file(folder) is None
+    publishing.published.remove_unfinished(folder)
+    assert not list(folder.glob("*.tmp"))

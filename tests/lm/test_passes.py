@@ -9,7 +9,7 @@ from heval_core import catalogue, pipeline, regimes
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.passes import counting
 from heval_core.prompt_styles import style_of
-from precompute.memories import Memories
+from precompute.memory import Memories
 from precompute.questions import load_questions
 
 KEYS = [key for key, method in catalogue.explainers().items() if not catalogue.needs_fit(method)]

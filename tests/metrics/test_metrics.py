@@ -15,9 +15,8 @@ from heval_core.metrics.instance_rank_margin import InstanceRankMargin
 from heval_core.metrics.mrr import MeanReciprocalRank, reciprocal_rank
 from heval_core.metrics.position_bias import PositionBias
 from heval_core.metrics.rank_at_k import rank_at_k
-from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank, reciprocals
 from heval_core.metrics.shared.cell import Cell, Layout
-from heval_core.metrics.shared.document_ranks import segment_ranks
+from heval_core.metrics.shared.ranks import chance_reciprocal_rank, reciprocals, segment_ranks
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import resample_weights
 from heval_core.statistics.scores import ties

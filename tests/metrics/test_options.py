@@ -14,9 +14,8 @@ from heval_core.metrics.length_sensitivity import PLUGIN as LENGTH
 from heval_core.metrics.mrr import MeanReciprocalRank
 from heval_core.metrics.position_bias import PLUGIN as BIAS
 from heval_core.metrics.rank_at_k import RankAtKMetric, rank_at_k
-from heval_core.metrics.shared.answer_ranks import chance_reciprocal_rank
 from heval_core.metrics.shared.cell import KS, Cell, Layout
-from heval_core.metrics.shared.document_ranks import chance_capped, chance_rank
+from heval_core.metrics.shared.ranks import chance_capped, chance_rank, chance_reciprocal_rank
 from heval_core.records import HEvalError
 from heval_core.statistics.values import normalised
 from tests.metrics import literal

@@ -16,8 +16,7 @@ from heval_core.citations.people import practice
 from heval_core.citations.people.items import QUESTION, Item
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
-from heval_core.store.annotation_file import FILE
-from heval_core.store.annotations import AnnotationStore
+from heval_core.store.annotations import FILE, AnnotationStore
 from heval_core.ui import annotate
 from heval_core.ui.published_results import BUNDLED
 from tests.conftest import ROOT

@@ -78,13 +78,13 @@ def test_other_shards_or_a_lost_file_are_published_again(cold):
 def test_many_tabs_publish_once_and_each_sees_how_far_it_is(cold, monkeypatch):
     begun, go_on, bars = [], threading.Event(), []
 
-    def renew_apart(source, target, bundled, tell):
+    def renew(source, target, bundled, tell):
         begun.append(source)
         tell(Told("Marking every explainer", "", 0.25, 30.0))
         go_on.wait(120)
         publish(source, target, bundled)
 
-    monkeypatch.setattr(published_results, "renew_apart", renew_apart)
+    monkeypatch.setattr(published_results, "renew", renew)
     progress = st.delta_generator.DeltaGenerator.progress
     monkeypatch.setattr(
         st.delta_generator.DeltaGenerator,
@@ -108,14 +108,14 @@ def test_many_tabs_publish_once_and_each_sees_how_far_it_is(cold, monkeypatch):
 
 @pytest.mark.parametrize("why", ["the folder /x cannot be written", None])
 def test_what_went_wrong_is_one_sentence(cold, monkeypatch, why):
-    def renew_apart(*given):
+    def renew(*given):
         if why is None:
             raise RuntimeError("secret details")
         return why
 
-    monkeypatch.setattr(published_results, "renew_apart", renew_apart)
+    monkeypatch.setattr(published_results, "renew", renew)
     app = opened()
-    said = why or "the process that evaluates them could not be started; the log has the details"
+    said = why or "evaluating them has failed; the log has the details"
     assert [error.value for error in app.error] == [plain(f"The bundled results cannot be published: {said}.")]
     assert not texts(app)
 
@@ -123,7 +123,7 @@ def test_what_went_wrong_is_one_sentence(cold, monkeypatch, why):
 def test_the_bar_moves_between_two_reports_and_never_beyond_what_is_expected(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(published_results.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(published_results, "renew_apart", lambda *given: None)
+    monkeypatch.setattr(published_results, "renew", lambda *given: None)
     job = Publishing(DEMO, DEMO, bundled=True)
     job._hear(Told("Marking", "", 0.5, 10.0))
     clock[0] = 4.0

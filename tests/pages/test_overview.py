@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.leaderboard import leaderboard, places
+from heval_core.evaluation.means import leaderboard, places
 from heval_core.figures import cards
 from heval_core.figures.cards import NEAR, RIGHT, UNKNOWN, WRONG, card
 from heval_core.figures.dots_drawn import Part, as_html

@@ -12,8 +12,7 @@ import pytest
 
 from heval_core.installed import installed, installed_models
 from heval_core.prompt_service import client
-from heval_core.prompt_service.client import Worker
-from heval_core.prompt_service.messages import asked_as_stored
+from heval_core.prompt_service.client import Worker, asked_as_stored
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter, bounded
 from heval_core.ui.heads import picked_row

@@ -8,11 +8,9 @@ import shutil
 import pytest
 
 from heval_core.evaluation import evaluator
-from heval_core.evaluation.publisher import renew
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from heval_core.ui import published_results
 from heval_core.ui.published_results import query
 from precompute.run import only_writer
 from tests.pages.opening import open_page
@@ -76,8 +74,7 @@ def test_a_snapshot_in_a_link_is_compared_and_never_a_path(store, value):
 
 @pytest.fixture
 def other_code(monkeypatch):
-    """From here on this program is one whose formulas have changed. A process of its own would have the code as it is."""
-    monkeypatch.setattr(published_results, "renew_apart", renew)
+    """From here on this program is one whose formulas have changed."""
     yield lambda: (monkeypatch.setattr(evaluator, "source_hash", lambda: "changed"), evaluator.evaluator_id.cache_clear())
     evaluator.evaluator_id.cache_clear()
 

@@ -1,21 +1,12 @@
-"""Kill the batch job and the publisher at random moments, and see whether anything is lost or wrong.
-
-`python -m tests.precompute.kills --grid demo --kills 20 --store FOLDER` does it to a grid of any size; the tests do it to a
-small one a few times, and look at every other moment in `states_at_every_moment`.
-"""
+"""What a kill would leave of a store, at every moment at which that could matter; and whether anything of it is wrong."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
 import os
-import random
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
@@ -86,67 +77,9 @@ def states_at_every_moment(store: Path, into: Path, look: Callable[[], object] =
         yield left
 
 
-def run_under_fire(arguments: Sequence[str], store: Path, kills: int, rng: random.Random) -> dict[str, str]:
-    """Start `run`, kill it with SIGKILL, and again, until it was killed often enough; then let it finish.
-
-    Most kills fall after a shard or two of the new process, some while it is still starting, or between two shards of a job.
-    Returns key ▶ content of shards. Raises RuntimeError where all was done before it was killed that often.
-    """
-    command = ["run", *arguments, "--store", str(store)]
-    killed = 0
-    while killed < kills:
-        process = started(*command)
-        wanted, waited = _lines(store) + rng.choice([0, 1, 2, 7, 13]), rng.uniform(0, 0.05)
-        while process.is_alive() and _lines(store) < wanted:
-            time.sleep(0.005)
-        time.sleep(waited)
-        if process.is_alive():
-            process.kill()
-            killed += 1
-        elif process.exitcode == 0:
-            raise RuntimeError(f"all was done after {killed} kills; take a larger grid")
-        process.join()
-    last = started(*command)
-    last.join(FINISH)
-    assert last.exitcode == 0
-    print(f"killed {killed} times")
-    return contents(store)
-
-
-def _lines(store: Path) -> int:
-    events = store / "events.jsonl"
-    return events.read_bytes().count(b'"event": "shard"') if events.is_file() else 0
-
-
 def contents(store: Path) -> dict[str, str]:
     """Key ▶ hash of the rows, of every shard."""
     return {key: entry.content for key, entry in ShardStore(store).entries().items()}
-
-
-def publish_under_fire(store: Path, kills: int, rng: random.Random) -> tuple[int, int]:
-    """Publish one changed state after another, killed at random moments, while this process reads.
-
-    Each state lacks some of the shards, so that each has a file of its own. A read must find a whole results file whose
-    rows are those of the state it says it is. Returns how many reads there were, and how many were of finished publishings.
-    """
-    manifest = store / "manifest.jsonl"
-    lines = manifest.read_text(encoding="utf-8").splitlines(keepends=True)
-    attributions = [index for index, line in enumerate(lines) if json.loads(line)["kind"] == "attribution"]
-    known, reads, finished = {}, 0, 0
-    for number in range(kills + 1):
-        left_out = attributions[number % len(attributions)]
-        manifest.write_text("".join(line for index, line in enumerate(lines) if index != left_out), encoding="utf-8")
-        process = started("publish", "--store", str(store))
-        last, ends = number == kills, time.monotonic() + rng.uniform(0, 2.0)
-        while process.is_alive() and (last or time.monotonic() < ends):
-            reads += read(store, known)
-        process.kill()
-        process.join()
-        finished += process.exitcode == 0
-        reads += read(store, known)
-    manifest.write_text("".join(lines), encoding="utf-8")
-    assert finished >= 1
-    return reads, finished
 
 
 def read(store: Path, known: dict[str, tuple[int, float]]) -> int:
@@ -161,29 +94,3 @@ def read(store: Path, known: dict[str, tuple[int, float]]) -> int:
     assert known.setdefault(results.snapshot_id, found) == found
     results.close()
     return 1
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--grid", default="demo")
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--store", type=Path, required=True, help="two folders below it are written")
-    parser.add_argument("--seed", type=int, default=0)
-    options, more = parser.parse_known_args()
-    arguments = ["--grid", options.grid, *more]
-    rng = random.Random(options.seed)
-    quiet, shot = options.store / "quiet", options.store / "shot"
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "precompute", "run", *arguments, "--store", str(quiet)], cwd=ROOT, check=True)
-    print(f"uninterrupted: {time.perf_counter() - began:.0f} s")
-    same = run_under_fire(arguments, shot, options.kills, rng) == contents(quiet)
-    print(f"the same shards as the uninterrupted run: {same}")
-    for store in (quiet, shot):
-        subprocess.run([sys.executable, "-m", "precompute", "publish", "--store", str(store)], cwd=ROOT, check=True)
-    print(f"published: {current_file(quiet).name} and {current_file(shot).name}")
-    other = shutil.copytree(quiet, options.store / "published")
-    print("publisher killed, reads and finished publishings:", publish_under_fire(other, options.kills, rng))
-
-
-if __name__ == "__main__":
-    main()

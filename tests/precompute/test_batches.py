@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,13 +17,12 @@ from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
-from precompute.compute import compute
 from precompute.grid import Grid
-from precompute.jobs import INSTANCES, jobs_of
-from precompute.memories import Memories
-from precompute.models import Model
+from precompute.highlights import INSTANCES, job_tasks
+from precompute.memory import Memories
 from precompute.pair import Pair
 from precompute.questions import load_questions
+from precompute.worker import Model
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
 COUNT = 8
@@ -42,14 +43,14 @@ def work(lm, model_folders):
     distinct = sorted({fact.question for fact in questions.facts})
     memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
     pair = Pair(grid, Model(grid.models[0], identify(grid.models[0])), questions)
-    (job,) = jobs_of(pair, "mixed", range(COUNT), (INSTANCES, *EXPLAINERS))
-    return job, questions, memories
+    (task,) = job_tasks(pair, "mixed", range(COUNT), (INSTANCES, *EXPLAINERS))
+    return replace(task, memories=memories), questions
 
 
 def rows_of(lm, work):
-    job, questions, memories = work
-    result = compute(lm, job, job.shards, questions, memories)
-    return {shard.explainer or shard.kind: result.rows[shard.key] for shard in job.shards}, result.failures
+    task, questions = work
+    result = task.do(lm, questions)
+    return {shard.explainer or shard.kind: result.rows[shard.key] for shard in task.shards}, result.failures
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,6 @@ def test_rows_come_in_the_order_of_the_questions_and_do_not_depend_on_the_budget
 
 
 def test_prompts_of_equal_length_are_answered_in_one_pass(work, lm, monkeypatch):
-    job, questions, memories = work
     passes = []
     whole = Forward.clean
 
@@ -195,10 +195,10 @@ def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, expected, monk
 
 
 def test_a_pass_is_of_prompts_of_one_length(lm, work):
-    job, questions, memories = work
+    task, questions = work
     prepared = [
         pipeline.prepare(
-            lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), memories.of(lm, fact, questions.pool)
+            lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), task.memories.of(lm, fact, questions.pool)
         ).prompt
         for fact, regime in ((questions.facts[0], "conflicting"), (questions.facts[0], "mixed"))
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 
@@ -13,7 +12,7 @@ from heval_core.evaluation.publishing import publish
 from heval_core.figures.cards import card
 from heval_core.figures.highlights import instance_page
 from heval_core.prompt_service import child
-from heval_core.prompt_service.messages import asked_as_stored
+from heval_core.prompt_service.client import asked_as_stored
 from heval_core.statistics.scores import average_ranks, tied
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import INSTANCE
@@ -196,18 +195,3 @@ def test_a_model_without_a_template_is_left_out_of_a_grid_and_the_others_go_on(c
     assert main(both) != 0
     assert "random-qwen2 has no chat template" in "".join(capsys.readouterr())
     assert {entry.model for entry in ShardStore(tmp_path).entries().values()} == {"chatty"}
-
-
-def test_a_notebook_asks_through_the_template_too(chatty):
-    from heval_core import explain
-
-    made = explain(
-        chatty, question="What is the capital of Kenya?", context="The capital of Kenya is Lisbon.", explainers="attn",
-        template="chat", device="cpu",
-    )  # fmt: skip
-    frame = made.to_frame()
-    assert list(frame.loc[frame["part"] == "special", "index"]) == [
-        index for index in range(len(made.tokens)) if index not in made.explained.prompt.ranked
-    ]
-    assert "layout, never ranked" in made._repr_html_()
-    assert dataclasses.asdict(made.explained.prompt)["ranked_end"] < len(made.tokens)

@@ -8,14 +8,14 @@ import re
 import pytest
 
 from heval_core import catalogue
-from heval_core.behaviour import MEMORY_TOKENS, ask, memory_of, recall
+from heval_core.behaviour import MEMORY_TOKENS, ask
 from heval_core.evaluation.publishing import publish
 from heval_core.prompts import memory_prompt
 from heval_core.regimes import Plain
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from precompute import journal, memory_task
+from precompute import journal, memory
 from precompute.cli import main
 from precompute.questions import KEPT_BAD, load_questions
 from tests.asked import greedily
@@ -60,24 +60,16 @@ def test_a_models_own_sampling_defaults_are_not_used(model_folders, tmp_path):
     assert [ids[:1] for ids in ask(warm, QUESTIONS)] == [ids[:1] for ids in ask(plain, QUESTIONS)]
 
 
-def test_the_memory_answer_is_the_true_one_only_where_the_model_begins_with_it(lm):
-    ids = tuple(lm.tokenizer(" Lisbon, and so on.").input_ids)
-    assert memory_of(lm, ids).text == "Lisbon"
-    assert memory_of(lm, ids, "Lisbon, and").text == "Lisbon, and"
-    assert memory_of(lm, ids, "Lis").text == "Lisbon"
-    assert recall(lm, QUESTIONS[0]) == memory_of(lm, ask(lm, QUESTIONS[:1])[0])
-
-
 def test_no_question_is_asked_twice(model_folders, tmp_path, monkeypatch, capsys):
     asked: list[str] = []
-    whole = memory_task.ask
+    whole = memory.ask
 
     def noting(lm, questions):
         asked.extend(questions)
         return whole(lm, questions)
 
-    monkeypatch.setattr(memory_task, "ask", noting)
-    monkeypatch.setattr(memory_task, "CHUNK", 4)
+    monkeypatch.setattr(memory, "ask", noting)
+    monkeypatch.setattr(memory, "CHUNK", 4)
     common = ["--datasets", "world_capital", "--explainers", "attn"]
     assert main(command(model_folders, tmp_path, *common, "--regimes", "conflicting", "--limit", "8")) == 0
     first = list(asked)
@@ -175,19 +167,6 @@ def test_an_explainer_and_a_variant_of_it_stand_side_by_side(model_folders, tmp_
     assert found.loc["attn(row=mean)", "settings"] == "Attention(score='slice', row='mean')"
     titles = reader.catalogue("explainer").set_index("key")["title"]
     assert titles["fa(target=prob,baseline=5)"] == "Feature ablation (target=prob, baseline=5)"
-
-
-def test_ones_own_ten_lines_go_from_file_to_page_with_two_commands(model_folders, tmp_path, capsys):
-    path, store = tmp_path / "mine.jsonl", tmp_path / "store"
-    lines = [samples.own(country, n) for country in samples.CITIES for n in range(2)][:10]
-    samples.write_lines(path, lines)
-    assert main(command(model_folders, store, "--datasets", str(path))) == 0
-    assert main(["publish", "--store", str(store)]) == 0
-    reader = Reader(current_file(store))
-    kept = accounting(reader).query("outcome == 'kept'")
-    assert len(kept) == 6  # every regime has instances: the documents that the file lacks were made
-    (row,) = reader.query("SELECT * FROM dataset").to_dict("records")
-    assert (row["dataset"], row["records"], row["usable"], row["malformed"]) == ("mine", 10, 10, 0)
 
 
 def test_a_dataset_of_which_nothing_can_be_asked_is_no_error(model_folders, tmp_path, capsys):

@@ -13,8 +13,8 @@ from heval_core.lm.adapting import Adapter
 from heval_core.records import TECHNIQUE
 from heval_core.store.shards import ShardStore
 from heval_core.techniques.shared.development import Setting
+from precompute.grid import GRIDS
 from precompute.plan import plan
-from precompute.presets import GRIDS
 from precompute.run import run
 from precompute.techniques import Chosen
 from tests.precompute.kills import contents

@@ -11,7 +11,7 @@ from heval_core.records import REGIMES
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from precompute.board import own_results
+from precompute.board import _datasets, where_all_stand
 from precompute.cli import main
 from precompute.run import run
 from tests.precompute.test_own_file import SCORES, written
@@ -127,15 +127,15 @@ def test_by_default_it_runs_where_all_others_stand(small_grid, small_store, tmp_
     for explainer, regimes in (("gxi", (*small_grid.regimes, "double_conflicting")), ("alti", ("mixed",))):
         run(replace(small_grid, explainers=(explainer,), regimes=regimes), source)
     asked = replace(small_grid, explainers=(), regimes=REGIMES)
-    assert own_results.where_all_stand(asked, source).regimes == ("mixed",)
+    assert where_all_stand(asked, source).regimes == ("mixed",)
     without = replace(asked, explainers=("fa", "gxi"))
-    assert own_results.where_all_stand(without, source).regimes == small_grid.regimes
+    assert where_all_stand(without, source).regimes == small_grid.regimes
     alone = replace(asked, explainers=("contextcite",))
-    assert own_results.where_all_stand(alone, source) == alone
+    assert where_all_stand(alone, source) == alone
 
 
 def test_a_dataset_that_is_a_file_is_shown_by_the_name_of_its_results(small_grid, tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text("{}\n")
     grid = replace(small_grid, datasets=(str(file), "world_capital"))
-    assert own_results._datasets(grid) == ("mine", "world_capital")
+    assert _datasets(grid) == ("mine", "world_capital")

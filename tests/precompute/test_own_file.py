@@ -9,10 +9,8 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.records import HEvalError
-from precompute.board.trial import try_out
-from precompute.models import Loading
-from precompute.own_file import OwnFile, added
-from precompute.worker import Worker
+from precompute.own_file import OwnFile, added, try_out
+from precompute.worker import Loading, Worker
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -15,12 +15,12 @@ from heval_core.records import REGIMES
 from heval_core.store.shards import ShardStore
 from precompute import costs, pair
 from precompute.cli import main
-from precompute.models import Model
+from precompute.grid import GRIDS
 from precompute.pair import SIZES, Pair, shard_size
 from precompute.plan import plan
-from precompute.presets import GRIDS
 from precompute.questions import load_questions
 from precompute.run import run
+from precompute.worker import Model
 
 
 def test_the_presets_are_what_they_say():
@@ -37,7 +37,7 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
     assert main(["plan", "--grid", "smoke", "--limit", "3", "--no-calibrate", "--store", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert printed.count("demo-qwen2") == 2
-    assert [line.split()[3:6] for line in printed.splitlines()[1:3]] == [["3", "5", "0"]] * 2
+    assert [line.split()[3:6] for line in printed.splitlines()[2:4]] == [["3", "5", "0"]] * 2
     assert main(["run", "--models", "x", "--store", str(tmp_path)]) == 2
     assert (
         "--datasets is missing; give it, or choose a preset: --grid demo, paper, cub, cub-smoke, smoke"
@@ -127,7 +127,7 @@ def test_jobs_are_frozen_and_picklable(small_grid, tmp_path):
     task = plan(small_grid, tmp_path, calibrated=False).tasks[0]
     assert pickle.loads(pickle.dumps(task)) == task
     with pytest.raises(dataclasses.FrozenInstanceError):
-        task.job.regime = "mixed"
+        task.match = "text"
 
 
 NAMED = [["conflicting", "mixed"], ["conflicting,mixed"], ["conflicting,", "mixed"]]

@@ -15,7 +15,7 @@ import torch
 
 from heval_core.evaluation.publishing import publish
 from heval_core.store.shards import ShardStore
-from precompute.presets import GRIDS
+from precompute.grid import GRIDS
 from precompute.run import run
 from tests.precompute.kills import contents
 from tests.precompute.test_fine_tuning import KEY
@@ -39,7 +39,7 @@ def workers() -> list[int]:
 
 def test_the_results_are_the_same_and_a_dead_worker_costs_its_task_only(model_folders, tmp_path):
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    from precompute.executors.ray import on_ray
+    from precompute.ray_workers import on_ray
 
     here, there, killed = tmp_path / "here", tmp_path / "there", []
     grid = replace(GRID, models=(*GRID.models, str(model_folders["gpt2"])))

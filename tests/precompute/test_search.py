@@ -13,14 +13,13 @@ from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 from heval_core.techniques import ph3
 from precompute import search as searching
-from precompute.models import Model
+from precompute.grid import GRIDS
 from precompute.pair import Pair
 from precompute.plan import plan
-from precompute.presets import GRIDS
 from precompute.questions import load_questions
-from precompute.search import search
-from precompute.search_task import search_tasks
+from precompute.search import SearchTask, search, search_tasks
 from precompute.task import Result, unfinished
+from precompute.worker import Model
 from tests.techniques.questions import development_of
 
 GRID = replace(GRIDS["cub-smoke"], techniques=("ph3", "coiecd", "ph3(mode=memory)"), device="cpu", limit=24)
@@ -56,8 +55,8 @@ def test_where_one_variant_is_unavailable_the_others_are_searched_for(monkeypatc
         tried.append(technique.key)
         return [], ()
 
-    monkeypatch.setattr("precompute.search_task.search", found)
-    monkeypatch.setattr("precompute.search_task.development_of", lambda *given: development)
+    monkeypatch.setattr("precompute.search.search", found)
+    monkeypatch.setattr(SearchTask, "_development", lambda *given: development)
     rows = task.do(None, None, lambda: None).rows
     assert tried == ["ph3(mode=memory)"]
     assert [row["unavailable"] for row in rows[task.keys[0]]] == ["not this one"]

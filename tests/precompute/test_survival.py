@@ -7,7 +7,6 @@ import errno
 import functools
 import itertools
 import os
-import random
 import shutil
 import signal
 import time
@@ -19,31 +18,13 @@ from heval_core.store import shards
 from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
-from precompute.executors.local import Local
 from precompute.questions import load_questions
 from precompute.run import run
-from precompute.worker import Done
-from tests.precompute.kills import contents, publish_under_fire, read, run_under_fire, started, states_at_every_moment
+from precompute.worker import Done, Local
+from tests.precompute.kills import contents, read, started, states_at_every_moment
 from tests.precompute.test_cli import grid
 
 pytestmark = pytest.mark.slow
-
-
-def test_killed_at_three_moments_it_ends_with_the_same_results(small_grid, tmp_path):
-    quiet, store = tmp_path / "quiet", tmp_path / "store"
-    asked = grid(small_grid, "--limit", "12")
-    assert main(["run", *asked, "--store", str(quiet)]) == 0
-    assert run_under_fire(asked, store, 3, random.Random(0)) == contents(quiet)
-    assert publish(store).name == publish(quiet).name
-    assert not list(store.rglob("*.tmp"))
-
-
-def test_the_publisher_killed_at_three_moments_harms_no_read(small_store, tmp_path):
-    store = shutil.copytree(small_store, tmp_path / "store")
-    reads, _ = publish_under_fire(store, 3, random.Random(0))
-    assert reads > 20
-    publish(store)
-    assert not [*store.glob("*.wal"), *store.glob("*.tmp")]
 
 
 @pytest.fixture

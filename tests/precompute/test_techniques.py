@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import dataclass, replace
 
 import pytest
@@ -17,18 +16,15 @@ from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from heval_core.techniques import ccu
 from heval_core.techniques.shared.base import Base
 from heval_core.techniques.shared.development import Setting
-from precompute.cli import main
-from precompute.grid import Grid
+from precompute.grid import GRIDS, Grid
 from precompute.plan import Plan, as_lines, plan
-from precompute.presets import GRIDS
 from precompute.questions import load_questions
 from precompute.run import run
-from precompute.studies import parts_of
+from precompute.schedule import parts_of
 from precompute.techniques import DEVELOPMENT, TEST, arrangements, asked_for, split_of
-from tests.precompute.kills import contents, run_under_fire
+from tests.precompute.kills import contents
 
 pytestmark = pytest.mark.slow
 
@@ -91,12 +87,6 @@ def test_regular_follows_the_taught_rule_and_what_only_combines_logits_cannot_te
     followed, ignored = (sum(each) / len(each) for each in hits.values())
     assert followed == pytest.approx(sum(trusted) / len(trusted), abs=0.05)
     assert followed + ignored - 1 == pytest.approx(0, abs=0.1)
-
-
-def test_a_document_that_is_believed_moves_its_answers_probability_up(store):
-    values = [ccu(row["probability"], row["alone_probability"]) for row in rows(store, "behaviour")]
-    assert min(values) >= -1
-    assert max(values) > 0.9
 
 
 def test_the_search_sees_development_questions_only_and_keeps_every_trial(store):
@@ -262,12 +252,6 @@ def test_other_techniques_are_asked_test_questions_only():
     # Without a setting coiecd waits.
     assert [one.key for one in arrangements(("coiecd", "acd"), {})[0].all] == [TECHNIQUE, "acd"]
     assert {split_of(str(number)) for number in range(50)} == {DEVELOPMENT, TEST}
-
-
-def test_killed_at_two_moments_it_ends_with_the_same_results(tmp_path):
-    asked = ["--grid", "cub-smoke", "--limit", "24", "--shard-size", "4", "--device", "cpu"]
-    assert main(["run", *asked, "--store", str(tmp_path / "quiet")]) == 0
-    assert run_under_fire(asked, tmp_path / "store", 2, random.Random(1)) == contents(tmp_path / "quiet")
 
 
 def test_the_plan_counts_searches_and_no_pass_twice(tmp_path, store):

@@ -17,12 +17,12 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
-from precompute.models import Model
 from precompute.pair import Pair
 from precompute.plan import plan
 from precompute.questions import load_questions
 from precompute.run import run
 from precompute.timing import PROMPTS, ROUNDS, YARDSTICK, alike, in_turns, timing_tasks
+from precompute.worker import Model
 
 
 def prompts_of(*lengths):

@@ -9,7 +9,7 @@ from html import unescape
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.leaderboard import leaderboard
+from heval_core.evaluation.means import leaderboard
 from heval_core.present.numbers import EXACT, interval
 from heval_core.report import html
 from heval_core.report.citation_sections import CITATIONS

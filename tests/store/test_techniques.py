@@ -9,7 +9,7 @@ import pytest
 
 from heval_core.evaluation import curves, live
 from heval_core.evaluation.comparisons import comparisons
-from heval_core.evaluation.leaderboard import leaderboard
+from heval_core.evaluation.means import leaderboard
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.evaluation.publishing import publish
 from heval_core.records import CELL, TECHNIQUE

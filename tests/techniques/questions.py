@@ -9,6 +9,7 @@ from heval_core.prompt_styles import style_of
 from heval_core.prompts import memory_prompt
 from heval_core.records import Document, Instance
 from heval_core.techniques.shared.development import Development, Question
+from tests.asked import select
 
 
 def instance(subject, true, answer, relation="capital", text="The capital of {s} is {a}.", accepted=()) -> Instance:
@@ -37,7 +38,7 @@ def development_of(lm, count, kinds=("conflicting", "irrelevant")) -> Developmen
     style = style_of(lm)
     facts = list(catalogue.find("dataset", "world_capital").facts())
     pool = regimes.Pool.of(facts)
-    chosen = regimes.select(facts, None, 0, style)
+    chosen = select(facts, None, 0, style)
     memories = next_ids(lm, [memory_prompt(fact.question, lm.template) for fact in chosen])
     known = [(fact, own) for fact, own in zip(chosen, memories, strict=True) if own in lm.first_tokens(fact.answer)][:count]
     questions = {}

@@ -113,7 +113,7 @@ def size(values: np.ndarray, noise: np.ndarray) -> Any:
 def over_cells(values: np.ndarray, statistic: Statistic) -> np.ndarray:
     """(1 + R,) of (1 + R, cells) values: the statistic itself, and in each resample.
 
-    A replicate has the cells' own noise, and once more that of resampling: hence twice the variance is taken off.
+    Replicates carry sampling variance twice: once from the cell, once from the draw. Hence twice the noise is taken off.
     """
     noise = np.nanvar(values[1:], axis=0)
     return np.concatenate([[statistic(values[0], noise)], statistic(values[1:], 2 * noise)])

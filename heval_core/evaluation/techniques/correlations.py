@@ -22,8 +22,7 @@ import pandas as pd
 
 from heval_core.evaluation.techniques import features
 from heval_core.records import CONTEXT_KINDS
-from heval_core.statistics.correlation import spearman
-from heval_core.statistics.paired_tests import holm
+from heval_core.statistics.correlation import holm, spearman
 from heval_core.statistics.scores import average_ranks
 
 # What stands in the column `dataset` where several are pooled.

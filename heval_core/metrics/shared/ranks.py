@@ -1,4 +1,4 @@
-"""Ranks of documents: Rank@k of each document, its chance level, and the settings of metrics that use these ranks.
+"""Ranks of documents and of the answer's tokens, their chance levels, the settings of metrics that use them; sums of scores.
 
 `heval_core/metrics/rank_at_k.py` has the formula. Ranks are descending, 1 is the highest score. Ties are broken at random,
 and a rank is its expectation over that (`broken_ties`).
@@ -6,14 +6,14 @@ and a rank is its expectation over that (`broken_ties`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
-from heval_core.metrics.shared.cell import Cell
+from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.records import HEvalError
 from heval_core.statistics.blocks import row_blocks
 from heval_core.statistics.scores import Ties
@@ -138,3 +138,59 @@ class RankSettings:
             belongs = cell.layout.groups == group
             margins.append(Each(group, *(np.where(belongs, value, np.nan) for value in values)))
         return margins
+
+
+def of_used_document(
+    cell: Cell,
+    gold: Sequence[np.ndarray],
+    value: Callable[[np.ndarray], np.ndarray],
+    chance: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> list[Each]:
+    """Values of instances, by the group of the document that was used; NaN elsewhere. The best is 1.
+
+    gold: per document, (N, n) bool. value: (N, n) ranked gold tokens ▶ (N,). chance: numbers of gold tokens (N,) and of ranked
+    tokens (N,) ▶ (N,).
+    """
+    layout, each = cell.layout, []
+    for group, tokens in zip(context_groups(len(layout.documents)), gold, strict=True):
+        ranked = tokens & layout.ranked
+        values, by_chance = value(ranked), chance(ranked.sum(axis=1), layout.lengths)
+        used = (layout.groups == group) & np.isfinite(values)
+        each.append(Each(group, *(np.where(used, own, np.nan) for own in (values, by_chance, 1.0))))
+    return each
+
+
+def chance_reciprocal_rank(gold: int, length: int) -> float:
+    """The mean of 1 / best rank for `gold` of `length` tokens under random scores; NaN without gold tokens."""
+    return broken_ties.reciprocal(0, length, gold)
+
+
+def reciprocals(found: Ties, gold: np.ndarray) -> np.ndarray:
+    """(N,) expected 1 / best rank among each row's (N, n) gold tokens; NaN for a row without any."""
+    return broken_ties.of_distinct(broken_ties.reciprocal, *broken_ties.best(found, gold))
+
+
+def reciprocal_ranks(cell: Cell, gold: Sequence[np.ndarray]) -> list[Each]:
+    """Each instance's reciprocal rank. gold: per document, (N, n) bool."""
+
+    def chance(inside: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        return broken_ties.of_distinct(chance_reciprocal_rank, inside, lengths)
+
+    return of_used_document(cell, gold, lambda tokens: reciprocals(cell.ties, tokens), chance)
+
+
+# Sums are rounded to so many digits: those that differ by rounding only, such as those of scores in another order, are equal.
+DIGITS = 9
+
+
+def segment_shares(layout: Layout, scores: np.ndarray, segments: Sequence[np.ndarray], positive: bool = False) -> np.ndarray:
+    """(N, n) scores and S bool segments (N, n) ▶ (N, S): the sum of each segment's scores over that of all absolute scores.
+
+    Only ranked tokens count. positive: scores below 0 count as 0. A prompt whose scores are all 0 gives every segment 0.
+    """
+    ranked = np.where(layout.ranked, scores, 0.0)
+    whole = np.abs(ranked).sum(axis=1)
+    counted = np.maximum(ranked, 0.0) if positive else ranked
+    sums = np.stack([np.where(segment, counted, 0.0).sum(axis=1) for segment in segments], axis=1)
+    shares = np.divide(sums, whole[:, None], out=np.zeros_like(sums), where=whole[:, None] > 0)
+    return np.round(shares, DIGITS)

@@ -71,7 +71,7 @@ def _sources() -> str:
     return digest.hexdigest()
 
 
-class Kept:
+class ValueCache:
     """The kept values of one regime. missed: how many values had to be computed.
 
     needed: the (metric, part, k) that are combined with others; the deviations behind their errors are kept too.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from heval_core import catalogue
-from heval_core.evaluation import cells, kept
-from heval_core.evaluation.kept import Kept
+from heval_core.evaluation import cells, value_cache
+from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics import _nets
 from heval_core.metrics._features import LearnedMetric
 from heval_core.records import RegimeKey
@@ -20,7 +20,7 @@ METRICS = [plugin for plugin in catalogue.plugins("metric").values() if isinstan
 
 
 def opened(folder, writable=True):
-    return Kept(folder, PLACE, NEEDED, writable)
+    return ValueCache(folder, PLACE, NEEDED, writable)
 
 
 def evaluated(store, found):
@@ -63,7 +63,7 @@ def test_other_scores_settings_or_code_are_computed_anew(tmp_path, own, monkeypa
         again = opened(tmp_path)
         cells.estimates([plugin], found.items(), (5,), again)
         assert again.missed == missed
-    monkeypatch.setattr(kept, "_sources", lambda: "edited")
+    monkeypatch.setattr(value_cache, "_sources", lambda: "edited")
     edited = opened(tmp_path)
     cells.estimates([metric], own.items(), (5,), edited)
     assert edited.missed == 4
@@ -98,7 +98,7 @@ class A:
 )
 def test_words_may_change_and_what_is_computed_may_not(old, new, same):
     assert BEFORE.count(old) == 1
-    assert (kept.computing(BEFORE) == kept.computing(BEFORE.replace(old, new))) is same
+    assert (value_cache.computing(BEFORE) == value_cache.computing(BEFORE.replace(old, new))) is same
 
 
 def test_a_damaged_file_or_a_folder_that_may_not_be_written_costs_time_only(tmp_path, own):
@@ -106,11 +106,11 @@ def test_a_damaged_file_or_a_folder_that_may_not_be_written_costs_time_only(tmp_
     first = opened(tmp_path, writable=False)
     expected = cells.estimates([metric], own.items(), (5,), first)["probe"]
     first.save()
-    assert not (tmp_path / kept.FOLDER).exists()
+    assert not (tmp_path / value_cache.FOLDER).exists()
     second = opened(tmp_path)
     cells.estimates([metric], own.items(), (5,), second)
     second.save()
-    (file,) = (tmp_path / kept.FOLDER).iterdir()
+    (file,) = (tmp_path / value_cache.FOLDER).iterdir()
     assert file.name == "org_model-data-mixed-regular.parquet"
     file.write_bytes(file.read_bytes()[:100])
     third = opened(tmp_path)

@@ -14,10 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from heval_core.records import HEvalError
-from precompute.models import Loading
 from precompute.questions import Questions
 from precompute.task import Task
-from precompute.worker import Done, Worker
+from precompute.worker import Done, Loading, Worker
 
 RETRIES = 3
 

@@ -1,0 +1,133 @@
+"""What a model answers without documents, by question: which of it counts as memory, the task that asks, and instances that
+are ready to be asked because it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from heval_core import pipeline, regimes
+from heval_core.answers import looks_like_answer
+from heval_core.behaviour import MEMORY_TOKENS, Memory, ask, memory_of
+from heval_core.lm.batches import next_ids
+from heval_core.lm.model import LanguageModel
+from heval_core.pipeline import Prepared
+from heval_core.prompt_styles import style_of
+from heval_core.prompts import memory_prompt, spelled
+from heval_core.records import Dropped, Fact
+from heval_core.store.kinds import MEMORY
+from heval_core.store.shards import FORMAT
+from precompute.pair import Pair
+from precompute.questions import Questions
+from precompute.task import Result, Task, hashed
+
+# Questions per memory shard: enough to fill a GPU, few enough that an interruption costs little.
+CHUNK = 512
+
+
+@dataclass(frozen=True)
+class Memories:
+    """The model's continuations by question; a memory answer also depends on the fact whose true answer may begin one.
+
+    rule: what may count as memory, one of `grid.MEMORIES`: what looks like an answer (`own`), only the dataset's true answer
+    (`true`), or whatever the model says (`any`).
+    """
+
+    continuations: Mapping[str, tuple[int, ...]]
+    rule: str = "any"
+
+    def of(self, lm: LanguageModel, fact: Fact, pool: regimes.Pool) -> Memory:
+        """pool: the dataset's, whose answers tell what looks like one.
+
+        Raises Dropped where the memory answer must be the true one, and is not; one that looks like no answer says so itself.
+        """
+        ids = self.continuations[fact.question]
+        memory = memory_of(lm, ids, fact.answer or None, fact.question)
+        if not memory.text or self.rule == "any":
+            return memory
+        if self.rule == "true" and memory.text != fact.answer:
+            raise Dropped("memory answer is not true")
+        names = pool.aliases.get(fact.relation, {}).values()
+        known = (fact.answer, *fact.accepted, *pool.answers.get(fact.relation, ()), *chain.from_iterable(names))
+        ended = len(ids) < MEMORY_TOKENS or not lm.decode(list(ids)).strip().endswith(memory.text)
+        is_answer = looks_like_answer(memory.text, known, ended, spelled(lm.template), fact.question)
+        return replace(memory, is_answer=is_answer)
+
+    @classmethod
+    def asked(cls, lm: LanguageModel, facts: Iterable[Fact], rule: str = "any") -> Memories:
+        """The model's answers to the facts' questions; each question is asked once."""
+        questions = list(dict.fromkeys(fact.question for fact in facts))
+        return cls(dict(zip(questions, ask(lm, questions), strict=True)), rule)
+
+    def only(self, questions: Collection[str]) -> Memories:
+        """Those of some questions."""
+        return Memories({question: self.continuations[question] for question in questions}, self.rule)
+
+
+def memory_ids(lm: LanguageModel, questions: Sequence[str]) -> list[int]:
+    """Regular's own next token after each question without documents; each question is asked once."""
+    distinct = list(dict.fromkeys(questions))
+    prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False) for question in distinct]
+    known = dict(zip(distinct, next_ids(lm, prompts), strict=True))
+    return [known[question] for question in questions]
+
+
+@dataclass(frozen=True)
+class MemoryTask(Task):
+    """Ask some questions without documents, before they are asked with them; one shard."""
+
+    asked: tuple[str, ...]
+
+    @property
+    def what(self) -> str:
+        return f"memory of {len(self.asked)} questions"
+
+    def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
+        continuations = zip(self.asked, ask(ready, list(self.asked)), strict=True)
+        rows = [{"question": one, "ids": list(ids), "text": ready.decode(list(ids)).strip()} for one, ids in continuations]
+        return Result({self.keys[0]: rows}, [])
+
+
+def memory_tasks(pair: Pair) -> Iterator[MemoryTask]:
+    """The distinct questions in the fixed order, so that a larger limit adds to them."""
+    model = pair.model.identity
+    whose = [FORMAT, "memory", model.key, model.revision, pair.dtype, spelled(model.template), MEMORY_TOKENS]
+    distinct = list(dict.fromkeys(fact.question for fact in pair.questions.facts))
+    for start in range(0, len(distinct), CHUNK):
+        asked = distinct[start : start + CHUNK]
+        shard = pair.shard(MEMORY.name, hashed([*whose, pair.questions.dataset, asked]), stop=len(asked))
+        yield MemoryTask(pair.model, (shard,), tuple(asked))
+
+
+@dataclass(frozen=True)
+class Prompting:
+    """How questions become instances of a regime. seed, match: see `Grid`."""
+
+    regime: str
+    seed: int
+    memories: Memories
+    match: str = "first"
+
+    def each(
+        self, lm: LanguageModel, questions: Questions, places: Iterable[int]
+    ) -> Iterator[tuple[int, Prepared | Exception]]:
+        """(number of the question, its instance); Dropped where there is none, and whatever else prevents one."""
+        for place in places:
+            fact = questions.facts[place]
+            prepared: Prepared | Exception
+            try:
+                instance = regimes.build(fact, self.regime, questions.pool, self.seed, style_of(lm), place)
+                prepared = pipeline.prepare(lm, instance, self.memories.of(lm, fact, questions.pool), self.match)
+            except Exception as error:  # whatever one instance does, the others go on
+                prepared = error
+            yield place, prepared
+
+    def kept(self, lm: LanguageModel, questions: Questions, places: Iterable[int]) -> Iterator[Prepared]:
+        """The instances that are not dropped. Raises what prevents one."""
+        for _, prepared in self.each(lm, questions, places):
+            if isinstance(prepared, Prepared):
+                if prepared.dropped_because is None:
+                    yield prepared
+            elif not isinstance(prepared, Dropped):
+                raise prepared
