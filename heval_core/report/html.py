@@ -5,7 +5,6 @@ Its template escapes all text. Figures are SVG, so that they print; the script o
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,7 @@ import pandas as pd
 
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.html import asset, digest, render
-from heval_core.present.drawing import DARK, LIGHT, as_svg, stylesheet
+from heval_core.present.drawing import as_svg, stylesheet
 from heval_core.present.names import names_of
 from heval_core.present.table import Table
 from heval_core.report import forest
@@ -91,12 +90,6 @@ def studies_of(results: Reader) -> tuple[Study, Study, Study]:
         Study("techniques", "Techniques: what makes a model use its context", results.technique_findings(), {}),
         Study("citations", "Citations: does an explanation rest on what it cites?", results.citation_findings(), {}),
     )
-
-
-def forest_table(study: Study, dark: bool) -> str:
-    """The findings alone, to stand in a page that lets no SVG through: there the drawings are images."""
-    theme = DARK if dark else LIGHT
-    return render("forest.html", study=study, rule=RULE, packed=lambda own: b64encode(as_svg(own, theme).encode()).decode())
 
 
 def _so_many(count: int, one: str, several: str) -> str:

@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from heval_core.evaluation import live
-from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.curves import curve
 from heval_core.evaluation.publishing import publish
 from heval_core.store.filters import Filter
@@ -76,13 +75,12 @@ def _write(store: ShardStore, kind: ShardKind, explainer: str, start: int, table
 
 
 def slices(folder: Path) -> None:
-    """What Which token, Compare and Length and position compute live."""
+    """What the Leaderboard computes live."""
     chosen = Filter(relation=tuple(f"relation {number}" for number in range(6)))
     with closing(Reader(current_file(folder))) as reader:
         for name, work in (
             ("a slice of the MRR", lambda: live.cells_of(reader, chosen, "mrr", 0)),
             ("a slice of NMutInf", lambda: live.cells_of(reader, chosen, "nmutinf", 5)),
-            ("a comparison", lambda: comparisons(reader, chosen, "mrr", ("balanced",), 0)),
             ("a curve", lambda: curve(reader, chosen, "mrr", ("balanced",), 0)),
         ):
             started = time.perf_counter()

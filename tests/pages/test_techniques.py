@@ -15,8 +15,8 @@ from tests.store.test_techniques import OTHER, REGIMES, planted
 
 # Pages, and the tabs of those that have some.
 VIEWS = [
-    ("overview", ""), ("leaderboard", "board"), ("report", ""), ("instances", ""), ("data_and_methods", "data"),
-    *(("accuracy", tab) for tab in ("memory", "document", "token", "length", "failures", "compare")),
+    ("overview", ""), ("about", ""), ("instances", ""), ("about", "data"),
+    *(("leaderboard", tab) for tab in ("overall", "regime", "prompts", "failures", "against")),
 ]  # fmt: skip
 
 

@@ -1,11 +1,10 @@
-"""The question tabs as pages: what is drawn, what a link asks of them, and where a mark leads."""
+"""The tab By regime: what is drawn, what a link asks of it, and where a mark leads."""
 
 from __future__ import annotations
 
 from urllib.parse import parse_qs
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from heval_core.figures.measured_panels import as_normalised
 from heval_core.metrics import measures
@@ -13,7 +12,7 @@ from heval_core.store.filters import Filter
 from heval_core.ui import measured_cells, selection
 from heval_core.ui.links import groups_of
 from tests.evaluation.test_means import regime_means
-from tests.pages.opening import QWEN, open_page
+from tests.pages.opening import QWEN, open_numbers, open_page
 from tests.pages.test_panels import that_count
 
 MARK = ["origin", "demo-qwen2", "world_capital", "mixed", "C1"]
@@ -32,21 +31,21 @@ def html_of(app) -> str:
 
 
 def test_one_unit_is_from_chance_to_best_and_the_other_the_measures_own(demo, figures):
-    open_page("accuracy", tab="document", document="Instance margin")
-    native = open_page("accuracy", tab="document", document="Instance margin", unit="native")
+    open_page("leaderboard", tab="regime", question="document", document="Instance margin")
+    native = open_page("leaderboard", tab="regime", question="document", document="Instance margin", unit="native")
     (one, _), (other, _) = figures
-    assert [text for _, text in one.panels[0].words] == ["chance", "best possible"]
+    assert [text for _, text in one.panels[0].words] == ["guessing", "best"]
     assert other.panels[0].words == ()
     mean = regime_means(demo, Filter(), "instance_rank_margin", ("balanced",), 5, by=()).set_index("explainer")["value"][
         "origin"
     ]
     assert any(f"**Origin** is best at telling documents apart: {mean:.1f} [" in m.value for m in native.markdown)
-    without = open_page("accuracy", tab="faithful", unit="native")
+    without = open_page("leaderboard", tab="faithful", unit="native")
     assert not without.error  # it has no other unit
 
 
 def test_the_mark_of_a_link_says_what_it_is_and_leads_to_its_instances_worst_first(demo, figures):
-    app = open_page("accuracy", tab="document", document="Instance margin", cell=MARK)
+    app = open_page("leaderboard", tab="regime", question="document", document="Instance margin", cell=MARK)
     assert not app.exception
     assert not app.error
     figure, picked = figures[-1]
@@ -58,33 +57,19 @@ def test_the_mark_of_a_link_says_what_it_is_and_leads_to_its_instances_worst_fir
     assert "Origin · demo-qwen2 · World Capital · Mixed · used document first" in said
     assert f"{own['value']:.1f} [" in said
     assert f"over {own['n']} instances" in said
-    (link,) = (one.proto for one in app.get("page_link") if one.proto.label.startswith("Open its instances"))
+    (link,) = (one.proto for one in app.get("page_link") if one.proto.label.startswith("Open its "))
     asked = parse_qs(link.query_string)
     assert asked["sort"] == ["margin of origin"]
     assert "descending" not in asked
-    chosen = Filter(*(tuple(asked[name]) for name in ("model", "dataset", "regime", "group")))
+    chosen = Filter(*(tuple(asked[name]) for name in ("model", "dataset", "regime", "group")), explained_by="origin")
     assert len(demo.instance_ids(chosen)) == own["n"]
+    assert link.label == f"Open its {own['n']} instances"
     assert groups_of(measures()["instance_margin"], "C1", "mixed_swap") == ("C1",)
-
-
-def test_buttons_of_the_bar_write_the_address(demo, figures):
-    app = open_page("accuracy", tab="document", document="Instance margin", cell=MARK)
-    app.button(key="compare_picked").click().run()
-    assert not app.exception
-    asked = {name: app.query_params[name] for name in ("tab", "first", "second", "question")}
-    assert asked == {"tab": "compare", "first": "origin", "second": "contextcite", "question": "document"}
-    assert "cell" not in app.query_params
-    app = open_page("accuracy", tab="document", document="Instance margin", cell=MARK)
-    app.button(key="only_this").click().run()
-    assert [app.query_params[name] for name in ("model", "dataset", "regime")] == MARK[1:4]
-    app.button(key="let_go").click().run()
-    assert "cell" not in app.query_params
-    assert any("Click a mark" in caption.value for caption in app.caption)
 
 
 def test_a_mark_that_cannot_be_is_refused(demo, figures):
     for wrong in (["zzz", *MARK[1:]], MARK[:2], [*MARK[:3], "<b>", "C1"]):
-        app = open_page("accuracy", tab="document", cell=wrong)
+        app = open_page("leaderboard", tab="regime", question="document", cell=wrong)
         assert not app.exception
         assert any("The link asks for the mark" in error.value for error in app.error)
 
@@ -94,7 +79,7 @@ def test_a_figure_without_a_mean_is_not_offered_as_a_file(demo, figures, some):
     """Of prompts of one length there are too few for any value."""
     shortest = demo.ranges(Filter((QWEN["model"],), (QWEN["dataset"],), ("conflicting",)))["shortest"].iloc[0]
     sliced = {"tokens": 2 * [str(int(shortest))]} if some else {}
-    app = open_page("accuracy", **QWEN, regime="conflicting", tab="token", **sliced)
+    app = open_numbers("leaderboard", **QWEN, regime="conflicting", tab="regime", **sliced)
     assert not app.exception
     assert not app.error
     assert ("SVG" in [button.proto.label for button in app.get("download_button")]) != some
@@ -109,59 +94,13 @@ def test_a_second_click_lets_go_of_a_mark(monkeypatch):
     assert written == [None, [*MARK[:4], "C2"]]
 
 
-def test_the_figure_draws_the_explainers_that_are_asked_for_and_the_table_all(demo, figures):
-    app = open_page("accuracy", tab="token", explainers=["attn", "fa"], dataset="country_profiles")
-    assert [row.title for row in figures[-1][0].rows] == [
-        "Feature ablation", "Attention", "Lexical match", "Position", "Random"]  # fmt: skip
-    assert "Integrated gradients" in html_of(app)
-    app.button(key="draw_all").click().run()
-    assert "explainers" not in app.query_params
-    assert len(figures[-1][0].rows) == 7
-    app = open_page("accuracy", tab="token", explainers=["zzz"])
-    assert any("The link asks for the explainer zzz" in error.value for error in app.error)
-
-
-def test_of_many_methods_the_best_four_are_drawn():
-    def script():
-        import streamlit as st
-
-        from heval_core.present.names import Names
-        from heval_core.ui.drawn_explainers import drawn
-
-        methods = [f"m{number}" for number in range(9)]
-        st.write(" ".join(drawn(methods, Names(), st.container())))
-
-    app = AppTest.from_function(script).run()
-    assert app.markdown[-1].value == "m0 m1 m2 m3"
-    app.button(key="draw_all").click().run()
-    assert app.markdown[-1].value == " ".join(f"m{number}" for number in range(9))
-    app.multiselect(key="explainers").set_value(["m5", "m1"]).run()
-    assert app.markdown[-1].value == "m1 m5"
-
-
-def test_tables_of_cells_and_pairs_are_computed_when_they_are_opened(demo, figures):
-    closed = open_page("accuracy", tab="token", **QWEN)
-    assert not any("group sizes" in frame.value.columns for frame in closed.dataframe)
-    app = open_page("accuracy", tab="token", **QWEN, cells="true")
-    (table,) = (frame.value for frame in app.dataframe if "group sizes" in frame.value.columns)
-    stored = demo.cells(Filter(("demo-qwen2",), ("country_profiles",)), "mrr", 0)
-    stored = stored[stored["part"].isin(measures()["mrr"].parts)]
-    assert sorted(table["value"]) == sorted(stored["value"].round(3))
-    assert set(table["dataset"]) == {"Country profiles"}
-    assert not any("wins" in frame.value.columns for frame in app.dataframe)
-    app = open_page("accuracy", tab="token", **QWEN, regime="mixed", pairs="true")
-    (pairs,) = (frame.value for frame in app.dataframe if "wins" in frame.value.columns)
-    assert "Feature ablation" in set(pairs["first"]) | set(pairs["second"])
-    assert (table["normalised low"].dropna() <= table["normalised"].dropna()).all()
-
-
 @pytest.mark.parametrize(("tab", "parameter", "value"), [
-    ("compare", "first", "zzz"), ("failures", "pattern", "x'); drop table"), ("failures", "in_dataset", "zzz"),
-    ("length", "along", "</script>"), ("faithful", "accuracy", "zzz"),
+    ("against", "first", "zzz"), ("failures", "pattern", "x'); drop table"), ("failures", "in_dataset", "zzz"),
+    ("prompts", "along", "</script>"), ("faithful", "accuracy", "zzz"), ("regime", "question", "zzz"),
 ])  # fmt: skip
 def test_a_link_to_a_value_that_is_not_there_says_so(demo, figures, tab, parameter, value):
     app = open_page(
-        "accuracy", model="demo-qwen2", dataset="country_profiles", regime="mixed", **{"tab": tab, parameter: value}
+        "leaderboard", model="demo-qwen2", dataset="country_profiles", regime="mixed", **{"tab": tab, parameter: value}
     )
     assert not app.exception
     assert any("The link asks for" in error.value for error in app.error)
@@ -175,7 +114,7 @@ def test_the_latex_table_is_of_explainers_by_regimes_and_the_long_one_of_cells(d
         exported.append((frame, table.latex("s")))
 
     monkeypatch.setattr(measured_cells, "table_exports", exports)
-    open_page("accuracy", tab="token", regime=["conflicting", "mixed"])
+    open_numbers("leaderboard", tab="regime", regime=["conflicting", "mixed"])
     frame, latex = exported[-1]
     cells = demo.cells(Filter(regime=("conflicting", "mixed")), "mrr", 0)
     counted = that_count(demo, cells.query("regime == 'mixed' and part == 'balanced'")).query("explainer == 'fa'")
@@ -184,7 +123,7 @@ def test_the_latex_table_is_of_explainers_by_regimes_and_the_long_one_of_cells(d
     assert f"{scaled:.3f}" in row
     assert "From chance (0) to the best possible (1), of mean reciprocal rank" in latex
     assert "& mean of the 2" in latex
-    open_page("accuracy", tab="token", regime=["conflicting", "mixed"], unit="native")
+    open_numbers("leaderboard", tab="regime", regime=["conflicting", "mixed"], unit="native")
     row = next(line for line in exported[-1][1].splitlines() if line.startswith("Feature ablation"))
     assert f"{mean:.3f}" in row
     assert len(frame) == len(cells[cells["part"].isin(("C", "balanced"))])
