@@ -9,7 +9,6 @@ from html import unescape
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.leaderboard import leaderboard
 from heval_core.present.numbers import EXACT, interval
 from heval_core.report import html
 from heval_core.report.citation_sections import CITATIONS
@@ -54,8 +53,7 @@ def test_every_number_of_a_section_is_what_its_page_shows(few, told, plan):
 
 def test_headline_patterns_instances_and_findings_are_what_their_pages_show(few, told, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
-    every = leaderboard(few, Filter())
-    same(every, pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
+    same(few.headline(), pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
     failures = open_page("leaderboard", tab="failures")
     shown = next(frame.value for frame in failures.dataframe if "share" in frame.value.columns)
     same(shown, rows_of(told, "patterns"), ("instances", "share"))
