@@ -1,12 +1,7 @@
 """Which explainer should I use, and where does that hold?"""
 
-from collections.abc import Callable
-
 import streamlit as st
 
-from heval_core.evaluation.board.records import Board
-from heval_core.store.filters import Filter
-from heval_core.store.reader import Reader
 from heval_core.ui import board, filters, measured_cells
 from heval_core.ui.frame import results_page
 from heval_core.ui.tabs import failures, faithfulness
@@ -21,7 +16,7 @@ TABS = {
     "against": ("One against another", "Which of two explainers is better?"),
 }
 # Those that are drawn from the board.
-OF_BOARD: dict[str, Callable[[Reader, Filter, Board], None]] = {
+OF_BOARD = {
     "overall": board.draw_overall,
     "prompts": board.draw_prompts,
     "failures": failures.draw,

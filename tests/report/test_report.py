@@ -12,14 +12,13 @@ import pytest
 from heval_core.present.numbers import EXACT, interval
 from heval_core.report import html
 from heval_core.report.citation_sections import CITATIONS
-from heval_core.report.html import studies_of
+from heval_core.report.html import findings_table, studies_of
 from heval_core.report.plans import plans, section_plans
 from heval_core.report.sections import section, studied
 from heval_core.report.technique_sections import TECHNIQUES
 from heval_core.report.write import report_of, write
 from heval_core.store.filters import Filter
 from heval_core.ui.measured_means import measured
-from heval_core.ui.tabs.report import findings_table
 from precompute.cli import main
 from tests.conftest import ROOT
 from tests.pages.opening import open_page
