@@ -17,7 +17,6 @@ from heval_core.ui.frame import results_page
 from heval_core.ui.published_results import bundled, query
 from heval_core.ui.tabs import datasets, methods
 from heval_core.ui.text import plain
-from heval_core.words import listed
 
 TABS = {"findings": "The paper's findings", "data": "Data", "methods": "Methods"}
 ONLY_TAUGHT = (
@@ -54,8 +53,9 @@ def is_taught(results: Reader) -> bool:
 
 
 def _models(results: Reader) -> str:
-    """`SmolLM2-135M and gemma-3-270m`: the models without what follows their size."""
-    return listed([model.partition("-Instruct")[0].partition("-q4")[0] for model in query(results, Reader.models)["model"]])
+    """`SmolLM2-135M, gemma-3-270m`: the models without what follows their size."""
+    names = [model.partition("-Instruct")[0].partition("-q4")[0] for model in query(results, Reader.models)["model"]]
+    return ", ".join(names)
 
 
 def _downloads(results: Reader) -> None:
