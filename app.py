@@ -1,5 +1,7 @@
 """The explorer: its pages and what stands around every one of them. Nothing else."""
 
+from functools import partial
+
 import streamlit as st
 
 from heval_core.ui import address, annotate, frame, sidebar
@@ -8,19 +10,19 @@ st.set_page_config(page_title="HEval", page_icon=frame.ICON, layout="wide", init
 
 pages = [
     st.Page("pages/overview.py", title="Overview", default=True),
-    st.Page("pages/accuracy.py", title="Accuracy"),
-    st.Page("pages/leaderboard.py", title="Leaderboard"),
+    st.Page("pages/your_prompt.py", title=frame.OWN_PROMPT),
     st.Page("pages/instances.py", title="Instances"),
+    st.Page("pages/leaderboard.py", title="Leaderboard"),
     st.Page("pages/techniques.py", title="Techniques"),
     st.Page("pages/citations.py", title="Citations"),
-    st.Page("pages/your_prompt.py", title=frame.OWN_PROMPT),
-    st.Page("pages/report.py", title="Report"),
-    st.Page("pages/data_and_methods.py", title="Data and methods"),
+    st.Page("pages/about.py", title="About"),
 ]
 # Where people do not annotate, its address says so.
 asked = st.Page("pages/annotate.py", title=annotate.TITLE, visibility="visible" if annotate.is_on() else "hidden")
-page = st.navigation([*pages, asked], position="hidden")
+old = [st.Page(partial(frame.move, name), title=name, url_path=name, visibility="hidden") for name in frame.OLD_PAGES]
+page = st.navigation([*pages, asked, *old], position="hidden")
 frame.mark()
+frame.move(page.url_path)
 address.enter(page.title)
 with frame.watched("navigation"):
     frame.draw([*pages, asked] if annotate.is_on() else pages, page)

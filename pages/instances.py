@@ -7,7 +7,6 @@ from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui import address, filters, heads, listing, reading, surface, technique_answers
 from heval_core.ui.exports import link_button
-from heval_core.ui.filters import slice_bar
 from heval_core.ui.frame import results_page
 from heval_core.ui.instance_tables import html_export, more, scores_table
 from heval_core.ui.names import names_of
@@ -18,8 +17,7 @@ def page(results: Reader) -> None:
     bar = st.container(horizontal=True, key="filters", gap="xsmall", vertical_alignment="center")
     with bar:
         steps = st.container(horizontal=True, gap="xsmall", vertical_alignment="center", width="content")
-        chosen = filters.filter_bar(results, ("model", "dataset", "regime", "group"), count=False)
-        chosen, _ = slice_bar(results, chosen, ranked=False, by_result=True)
+        chosen = filters.filter_bar(results, ("model", "dataset", "regime", "group"), sliced=True, by_result=True)
     listed = listing.ordered(results, chosen)
     position, shown = listing.position_of(results, listed)
     with steps:

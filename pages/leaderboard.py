@@ -1,22 +1,39 @@
-"""Which explainer is best, and at what price?"""
+"""Which explainer should I use, and where does that hold?"""
 
 import streamlit as st
 
-from heval_core.ui import board, filters
+from heval_core.ui import board, filters, measured_cells
 from heval_core.ui.frame import results_page
+from heval_core.ui.tabs import failures, faithfulness
 
+# Tab ▶ its name, and the question that it answers.
 TABS = {
-    "board": ("The board", "Which explainer is best, and at what price?", board.draw_whole),
-    "models": ("By model", "Is the same explainer best for every model?", board.draw_models),
-    "pairs": ("One against another", "Which explainer beats which?", board.draw_pairs),
+    "overall": ("Overall", "Which explainer should I use?"),
+    "regime": ("By regime", "Does that depend on what the documents say?"),
+    "prompts": ("Decoys and length", "Does the order hold on harder prompts?"),
+    "faithful": ("Faithful?", "Is it faithful, and does faithful mean right?"),
+    "failures": ("Failures", "What do explainers point at when they fail?"),
+    "against": ("One against another", "Which of two explainers is better?"),
+}
+# Those that are drawn from the board.
+OF_BOARD = {
+    "overall": board.draw_overall,
+    "prompts": board.draw_prompts,
+    "failures": failures.draw,
+    "against": board.draw_pairs,
 }
 
 with results_page(link=False) as results:
     titles = {key: tab[0] for key, tab in TABS.items()}
     with filters.tabs_and_chips(results, "leaderboard", titles) as (tab, _):
-        chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True, variants=True)
-    _, title, draw = TABS[tab]
-    st.title(title)
-    found = board.board_of(results, chosen)
-    if found is not None:
-        draw(results, chosen, found)
+        chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True, sliced=True)
+    with st.container(key="title", horizontal=True, vertical_alignment="center"):
+        st.title(TABS[tab][1])
+        aside = st.container(width="content")
+    if tab not in OF_BOARD:
+        aside.caption(filters.counts(results, chosen))
+        (measured_cells if tab == "regime" else faithfulness).draw(results, chosen)
+    elif (made := board.board_of(results, chosen)) is not None:
+        with aside, st.popover(filters.counts(results, chosen), help="What these results cannot tell"):
+            st.markdown(board.what_is_open(made))
+        OF_BOARD[tab](results, chosen, made)

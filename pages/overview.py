@@ -2,16 +2,18 @@
 
 import streamlit as st
 
-from heval_core.ui import links, overview, overview_scale
+from heval_core.ui import board, links, overview
 from heval_core.ui.frame import results_page
 
 with results_page(link=False) as results:
+    overview.follow_pick()
     chosen = overview.draw_head(results)
-    ranking = overview.ranking(results, chosen)
     with st.container(key="overview_columns"):
-        with st.container(key="overview_prompt"):
-            overview.draw_prompt(results, chosen, ranking)
-        with st.container(key="overview_scale"):
-            overview_scale.draw(results, chosen)
-    overview.draw_doors(results, chosen, ranking)
+        with st.container(key="overview_answer"):
+            overview.draw_answer()
+        with st.container(key="overview_board"):
+            made = board.board_of(results, chosen)
+            if made is not None:
+                overview.draw_board(results, chosen, made)
+    overview.draw_doors(results, chosen, made)
     links.follow()

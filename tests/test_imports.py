@@ -24,7 +24,7 @@ os.environ["HEVAL_STORE"] = {str(few_cells)!r}
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file("app.py", default_timeout=60).run()
 assert not app.exception
-for page in ("instances", "accuracy", "leaderboard", "techniques", "citations", "report", "data_and_methods", "your_prompt"):
+for page in ("instances", "leaderboard", "techniques", "citations", "about", "your_prompt"):
     app.switch_page(f"pages/{{page}}.py").run()
     assert not app.exception, page
 from heval_core import catalogue

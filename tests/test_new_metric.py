@@ -16,7 +16,7 @@ from heval_core.report.plans import plans
 from heval_core.report.sections import section
 from heval_core.store.export import export
 from heval_core.store.reader import Reader
-from tests.pages.opening import open_page
+from tests.pages.opening import open_numbers, open_page
 from tests.planted import marking, plant
 
 FILE = '''"""Share on the answer: how much of an explanation lies on the answer's tokens?
@@ -102,7 +102,7 @@ def asked(store, monkeypatch):
 
 
 def test_its_question_s_page_offers_and_draws_it(asked):
-    app = open_page("accuracy", tab="token", token=TITLE, cells="true")
+    app = open_numbers("leaderboard", tab="regime", token=TITLE)
     assert not app.exception
     assert not app.error
     (shown,) = (frame.value for frame in app.dataframe if "group sizes" in frame.value.columns)
@@ -112,21 +112,11 @@ def test_its_question_s_page_offers_and_draws_it(asked):
     assert any("finding the token" in markdown.value for markdown in app.markdown)
 
 
-def test_compare_and_an_instance_s_page_show_it(asked):
-    app = open_page("accuracy", tab="compare", question="token", token=TITLE, first="fa", second="ig")
-    assert not app.exception
-    assert not app.error
-    assert any("Feature ablation higher than Integrated gradients" in markdown.value for markdown in app.markdown)
+def test_an_instance_s_page_shows_it(asked):
     (instance, *_) = asked.query("SELECT instance_id FROM instance WHERE \"group\" = 'C'")["instance_id"]
     app = open_page("instances", instance=instance)
     assert not app.exception
     assert any(column.startswith(f"{TITLE} (the document)") for frame in app.dataframe for column in frame.value.columns)
-
-
-def test_length_and_position_offers_it(asked):
-    app = open_page("accuracy", tab="length", question="token", token=TITLE)
-    assert not app.exception
-    assert not app.error
 
 
 def test_the_report_and_the_export_have_it(asked, store, tmp_path):

@@ -193,7 +193,7 @@ def test_as_a_stage_it_is_added_later_published_beside_the_plain_one_and_shown(s
     }
     monkeypatch.setenv("HEVAL_STORE", str(folder))
     for given, said in (({}, "Any token may be taken out"), ({"protected": "true"}, "Only tokens of the documents are taken")):
-        app = open_page("accuracy", tab="faithful", **given)
+        app = open_page("leaderboard", tab="faithful", **given)
         assert not app.exception
         assert "Question protected" in [toggle.label for toggle in app.toggle]
         assert any(said in caption.value for caption in app.caption)

@@ -246,18 +246,3 @@ def headline(values_of: Callable[[Measure, int], pd.DataFrame], controls: Collec
         own = means_of(values_of(measure, k), measure.together, (), controls)
         found.append(own[own["whole"].astype(bool)].assign(question=question, metric=measure.metric, k=k))
     return pd.concat(found)[COLUMNS]
-
-
-def leaderboard(reader: Reader, chosen: Filter) -> pd.DataFrame:
-    """The headline under a filter, best first."""
-    own = headline(lambda measure, k: values_of(reader, chosen, measure.metric, k, measure.together), controls_of(reader))
-    return own.sort_values(["technique", "question", "value"], ascending=[True, True, False], ignore_index=True)
-
-
-def places(reader: Reader, chosen: Filter) -> pd.DataFrame:
-    """What each question's numbers are over: question, model, dataset, regime and technique of the cells that count."""
-    found, controls = [], controls_of(reader)
-    for question, measure in headlines().items():
-        cells = available(reader.cells(chosen, measure.metric, measure.at(DEFAULT_K)), measure.together)
-        found.append(counting(cells, controls)[list(CELL)].drop_duplicates().assign(question=question))
-    return pd.concat(found, ignore_index=True)

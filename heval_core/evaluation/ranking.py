@@ -1,9 +1,9 @@
 """Who is best at something, and the only sentences that say so.
 
-Best are the method with the best number and every method whose 95 % interval reaches its own: one band, in which nobody is
-ahead. Only rows over the same cells belong in a ranking. Controls are never best; those whose interval reaches that of the
-best are named beside them, for then no method beats them. Whatever names a winner, or sets one in bold, asks a `Ranking`,
-so that pages, tables and the report cannot disagree.
+Methods stand in bands, in which nobody is ahead: the method with the best number, and all down to the last whose 95 %
+interval reaches its own; then the next band. Those of the first one are best. Only rows over the same cells belong in a
+ranking. Controls are never best; those whose interval reaches that of the best are named beside them, for then no method
+beats them. Whatever names a winner, or sets one in bold, asks a `Ranking`, so that pages, tables and the report agree.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from heval_core.words import counted, listed
@@ -29,16 +30,30 @@ Written = Callable[[str], str]
 
 
 class Ranking(NamedTuple):
-    """methods: those with a number, the best first. best: the first of them, and those whose intervals reach its own.
-
-    controls: those whose intervals reach that of the best, or lie beyond it, the highest first. below: methods whose whole
-    interval lies on the wrong side of chance.
+    """bands: of the methods with a number, the best first. controls: those whose intervals reach that of the best, or lie
+    beyond it, the highest first. below: methods whose whole interval lies on the wrong side of chance.
     """
 
-    methods: tuple[str, ...] = ()
-    best: tuple[str, ...] = ()
+    bands: tuple[tuple[str, ...], ...] = ()
     controls: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(key for band in self.bands for key in band)
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        return self.bands[0] if self.bands else ()
+
+    def ranks(self) -> dict[str, str]:
+        """Method ▶ `1`, or `2–4` for those of a band."""
+        found, first = dict[str, str](), 1
+        for band in self.bands:
+            last = first + len(band) - 1
+            found |= dict.fromkeys(band, f"{first}" if first == last else f"{first}–{last}")
+            first = last + 1
+        return found
 
     @property
     def bold(self) -> tuple[str, ...]:
@@ -68,11 +83,14 @@ def ranking(
     methods = own[~own["key"].isin(list(controls))]
     if methods.empty:
         return Ranking()
-    first = methods.iloc[0]
-    reach = own[~(own["high"] < first["low"])]["key"]
-    level = [key for key in methods["key"] if key == first["key"] or key in set(reach)]
+    bands, rest = list[tuple[str, ...]](), methods
+    while len(rest):
+        size = 1 + int(np.flatnonzero(~(rest["high"] < rest["low"].iloc[0]))[-1])
+        bands.append(tuple(rest["key"].iloc[:size]))
+        rest = rest.iloc[size:]
+    reach = own[~(own["high"] < methods["low"].iloc[0])]["key"]
     below = methods[methods["high"] < methods["chance"]]["key"]
-    return Ranking(tuple(methods["key"]), tuple(level), tuple(reach[reach.isin(list(controls))]), tuple(below))
+    return Ranking(tuple(bands), tuple(reach[reach.isin(list(controls))]), tuple(below))
 
 
 def clauses(rankings: Mapping[str, Ranking], name: Written, at: str = "at", what: str = "method") -> list[str]:

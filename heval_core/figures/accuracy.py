@@ -1,20 +1,16 @@
-"""Figures with two axes: curves, faithfulness beside accuracy, and differences of two explainers, with 95 % intervals."""
+"""Figures with two axes: curves, and faithfulness beside accuracy, with 95 % intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from heval_core.figures.dots import Dot, DotFigure, Panel, Row, Slot, on_one_axis
 from heval_core.figures.layout import CHANCE_LINE, clickable, escape, lay_out, whiskers
-from heval_core.figures.palette import RIM, colour, in_order, look
+from heval_core.figures.palette import RIM, in_order, look
 from heval_core.present.names import Names
-from heval_core.present.numbers import interval, number, p_value
-
-_GREY = "#808080"
+from heval_core.present.numbers import interval, number
 
 
 def quarter_lines(points: pd.DataFrame, names: Names, axis_title: str, along: str) -> go.Figure:
@@ -62,25 +58,3 @@ def _by_explainer(points: pd.DataFrame, names: Names, mode: str, id: Sequence[st
             **clickable(own[list(id)].astype(str).to_numpy().tolist(), [(name, *lines) for lines in own["about"]]),
         )
     return figure
-
-
-def _ahead(row: Any, lower: bool) -> str:
-    """The explainer that is ahead, even where the difference does not hold."""
-    return str(row.better or (row.first if (row.difference > 0) != lower else row.second))
-
-
-def difference_figure(pairs: pd.DataFrame, title: str, best: str = "high") -> DotFigure:
-    """A row for each cell, in the colour of the one that is ahead; hollow where the difference does not hold.
-
-    best: `high`, `low`, or `zero` where neither is ahead, and all dots are grey. pairs: label, difference, low, high, better,
-    first, second, n, p_holm, and the cell's model, dataset, regime, part, which are a dot's id.
-    """
-    rows, slots = [], []
-    for row in pairs.itertuples():
-        hue = _GREY if best == "zero" else colour(_ahead(row, best == "low"))
-        about = (row.label, f"{interval(row.difference, row.low, row.high)}, p (Holm) {p_value(row.p_holm)}", f"n = {row.n:,}")
-        id = (row.model, row.dataset, row.regime, row.part)
-        rows.append(Row(row.label, row.label, hue=hue))
-        slots.append(Slot((Dot(row.difference, about, id, row.low, row.high, 0.0, not row.better),)))
-    panels = on_one_axis(rows, [Panel(title, tuple(slots), chance=0.0)], "", ((0.0, "no difference"),))
-    return DotFigure(title, rows, panels, hint="click a dot for its instances")

@@ -14,12 +14,12 @@ import pandas as pd
 from heval_core.evaluation.board.records import Board
 from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.palette import colour
+from heval_core.figures.questions import ALL_QUESTIONS
 from heval_core.present.drawing import Scale
 from heval_core.present.numbers import COST, interval, number, passes
 
-# Stands for the three questions together in the id of a point.
-ALL_QUESTIONS = "quality"
 _ROOM = 0.12
+_TICKS = 6
 
 
 def front_figure(board: Board) -> Front | None:
@@ -32,34 +32,30 @@ def front_figure(board: Board) -> Front | None:
     controls = board.quality[board.quality["explainer"].isin(list(board.controls))]
     level = controls.loc[controls["value"].idxmax()] if len(controls) else None
     values = [*own["value"], *own["low"].dropna(), *own["high"].dropna(), *([] if level is None else [level["value"]])]
-    quality = Scale(min(0.0, *values), min(1.0, max(values) * 1.12 + 0.02))
+    least = min(values)
+    quality = Scale(least - 0.08 * (1 - least), 1 + 0.04 * (1 - least))
     front = own[own["on_front"].astype(bool)].sort_values("whole_passes", ascending=False)
     return Front(
         summary(own, board),
         [_point(row, board) for row in own.to_dict("records")],
         _costs(cheap - room, dear + room),
-        Ticks.over(_axis_of(board), quality),
+        Ticks.over("", quality),
         [(-math.log10(row.whole_passes), row.value) for row in front.itertuples()],
-        levels=[] if level is None else [(float(level["value"]), f"control: {board.titles[level['explainer']]}")],
+        levels=[] if level is None else [(float(level["value"]), f"{board.titles[level['explainer']]}, control")],
+        column=True,
     )
 
 
 def _costs(cheap: float, dear: float) -> Ticks:
-    """From dear to cheap, both logarithms. At whole powers of ten; where there is only one of them, also at 2 and 5 times
-    these."""
+    """From dear to cheap, both logarithms. At powers of ten, and at 2 and 5 times these where these are few."""
     powers = range(math.floor(cheap) - 1, math.ceil(dear) + 1)
-    for factors in ((1,), (1, 2, 5)):
+    for factors in ((1, 2, 5), (1,)):
         values = [factor * 10.0**power for power in powers for factor in factors]
         inside = [value for value in values if cheap <= math.log10(value) <= dear]
-        if len(inside) > 1:
+        if len(inside) <= _TICKS:
             break
     ticks = [(-math.log10(value), number(value, COST)) for value in inside]
-    return Ticks("Forward passes over the prompt, fewer →", -dear, -cheap, ticks)
-
-
-def _axis_of(board: Board) -> str:
-    count = len(board.questions)
-    return "Quality: mean of the three questions →" if count == 3 else f"Quality: mean of {count} of the three questions →"
+    return Ticks("forward passes, cheaper →", -dear, -cheap, ticks)
 
 
 def _point(row: dict[str, Any], board: Board) -> Point:
@@ -81,4 +77,6 @@ def summary(own: pd.DataFrame, board: Board) -> str:
         + (", on the front" if row.on_front else "")
         for row in own.itertuples()
     ]
-    return f"Quality of the questions, from chance (0) to best (1), against forward passes over the prompt. {'; '.join(told)}."
+    return (
+        f"Quality of the questions, from guessing (0) to best (1), against forward passes over the prompt. {'; '.join(told)}."
+    )

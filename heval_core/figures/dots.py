@@ -13,10 +13,12 @@ from functools import cached_property
 from heval_core.present.drawing import Scale, wrapped
 from heval_core.present.numbers import short
 
-# With up to so many methods each model and dataset has a mark; with more, rows are thinner.
-WITH_CELLS = 6
-TALL, BARRED, THIN, CONTROL, GAP, FOOT = 44.0, 32.0, 26.0, 20.0, 10.0, 36.0
+THIN, CONTROL, GAP, FOOT = 25.0, 18.0, 8.0, 36.0
+# Left of a row's name: its rank with a bracket round those that share it; right of it: the mean of its panels.
+RANK, MEAN = 46.0, 44.0
 PER_LINE = 6
+# Of what runs from guessing, 0, to the best, 1: how far below 0 an axis goes; what lies beyond is an arrow with its number.
+_LOWEST = -0.4
 # How far an interval far wider than most may stretch an axis, in spans of its values; it is cut there, with an arrow.
 _FURTHEST = 0.5
 
@@ -24,7 +26,8 @@ _FURTHEST = 0.5
 @dataclass(frozen=True)
 class Dot:
     """A number on the axis. title: what is said of it. id: what a click on it is of. sign: what stands in it. text: its own
-    number, beside it. lane: which of its row's lines it stands on. link: where a click leads, where it is of nothing."""
+    number, beside it. lane: which of its row's lines it stands on. link: where a click leads, where it is of nothing.
+    hue: its own, in place of its row's."""
 
     value: float
     title: tuple[str, ...] = ()
@@ -38,12 +41,13 @@ class Dot:
     strong: bool = False
     lane: int = 0
     link: str = ""
+    hue: str = ""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One row in one panel. cells: single ones, below the dots. text: the number beside all its dots. missing: in place of
-    dots, with the reason in its title."""
+    """One row in one panel. cells: single ones, as ticks below the dots. text: the number beside all its dots. missing: in
+    place of dots, with the reason in its title."""
 
     dots: tuple[Dot, ...] = ()
     cells: tuple[Dot, ...] = ()
@@ -56,7 +60,8 @@ class Slot:
 class Row:
     """hint: what it is, in a sentence. hue: of its dots; without one they are ink, and hollow where that says something.
 
-    shape: of OUTLINES, before its title. strong: whether that is filled. note: below it.
+    shape: of OUTLINES, before its title. strong: whether that is filled. note: below it. rank, mean: as they are written.
+    best: whether its mean is bold. id: what a click on its name is of.
     """
 
     key: str
@@ -67,6 +72,10 @@ class Row:
     shape: str = ""
     strong: bool = False
     note: str = ""
+    rank: str = ""
+    mean: str = ""
+    best: bool = False
+    id: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,7 @@ class DotFigure:
     """legend: (sign, text), without controls and what is missing. hint: what a click does. bars: from 0 to each dot.
 
     above: numbers stand above dots. lane: pixels from one line of a row to the next. zero: the kind of the line of chance.
+    thin: the height of a method's row.
     """
 
     title: str
@@ -112,6 +122,7 @@ class DotFigure:
     above: bool = False
     lane: float = 4.5
     zero: str = "chance"
+    thin: float = THIN
 
     @property
     def signs(self) -> list[tuple[str, str]]:
@@ -124,14 +135,8 @@ class DotFigure:
     def lanes(self) -> int:
         return 1 + max((dot.lane for panel in self.panels for slot in panel.slots for dot in slot.dots), default=0)
 
-    @cached_property
-    def tall(self) -> bool:
-        """Whether rows have room for a second line."""
-        few = sum(not row.control for row in self.rows) <= WITH_CELLS
-        return self.above or (few and any(slot.cells for panel in self.panels for slot in panel.slots))
-
     def height(self, row: Row) -> float:
-        least = CONTROL if row.control else TALL if self.tall else BARRED if self.bars else THIN
+        least = CONTROL if row.control else 44.0 if self.above else 32.0 if self.bars else self.thin
         return max(least, self.lane * self.lanes + 6 if self.lanes > 1 else 0.0, 36.0 if row.note else 0.0)
 
     @cached_property
@@ -143,6 +148,19 @@ class DotFigure:
             tops.append(top)
             top += self.height(row)
         return [*tops, top + 2]
+
+    @property
+    def least(self) -> float:
+        """Pixels that a panel needs."""
+        count = len(self.panels)
+        if self.above or self.thin < THIN:
+            return 80.0 if self.above else 96.0
+        return 112.0 if count > 6 else 136.0 if count > 4 or self.names_at else 100.0 if self.bars else 176.0
+
+    @property
+    def gap(self) -> float:
+        """Pixels between two panels."""
+        return 16.0 if self.above or self.thin < THIN else 24.0
 
     @property
     def letters(self) -> int:
@@ -160,7 +178,13 @@ class DotFigure:
         """The width of the rows' names."""
         longest = max((len(row.title) for row in self.rows), default=0)
         icon = 24.0 if any(row.shape for row in self.rows) else 0.0
-        return min(max(96.0, longest * 6.8 + 10 + icon), 180.0 if len(self.panels) > 1 else 400.0)
+        beside = self.names_at + (MEAN if any(row.mean for row in self.rows) else 0.0)
+        return beside + min(max(96.0, longest * 6.8 + 10 + icon), 180.0 if len(self.panels) > 1 else 400.0)
+
+    @property
+    def names_at(self) -> float:
+        """Where the rows' names begin."""
+        return RANK if any(row.rank for row in self.rows) else 0.0
 
 
 def axis_over(rows: Sequence[Row], panels: Iterable[Sequence[Slot]], better: str = "", *, scaled: bool = False) -> Axis:
@@ -174,7 +198,7 @@ def axis_over(rows: Sequence[Row], panels: Iterable[Sequence[Slot]], better: str
     values = [value for dot in dots for value in (dot.value, dot.chance) if math.isfinite(value)] or [0.0, 1.0]
     ends = [end for dot in dots for end in (dot.low, dot.high) if math.isfinite(end)]
     if scaled:
-        return Axis(Scale(max(-1.0, min(min([*values, *ends]) - 0.03, -0.12)), 1.0), better)
+        return Axis(Scale(max(_LOWEST, min(min([*values, *ends]) - 0.03, -0.12)), 1.0), better)
     wide = sorted(dot.high - dot.low for dot in dots if math.isfinite(dot.high - dot.low))
     room = max(_FURTHEST * (max(values) - min(values)), 1.5 * wide[len(wide) // 2] if wide else 0.0)
     kept = [min(max(end, min(values) - room), max(values) + room) for end in ends]

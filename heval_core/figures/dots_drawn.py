@@ -7,9 +7,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from heval_core.figures.dots import FOOT, GAP, PER_LINE, Dot, DotFigure, Panel, Row, Slot
+from heval_core.figures.dots import FOOT, GAP, MEAN, PER_LINE, RANK, Dot, DotFigure, Panel, Row, Slot
 from heval_core.figures.palette import RIM, luminance
 from heval_core.html import render
 from heval_core.present.drawing import Drawing, Mark, Scale, as_svg, stylesheet, wrapped
@@ -18,8 +19,8 @@ from heval_core.present.numbers import number
 WIDTH, WIDEST, BETWEEN = 1216.0, 232.0, 30.0
 # Chances this close to each other, in percent of the axis, are one dashed line through a panel.
 _SAME = 0.5
-# Right of this percent of the axis a number stands left of its dot.
-_RIGHT = 82.0
+# Pixels that a number needs right of its dot; where the panel's axis has less, it stands left of it.
+_ROOM = 52.0
 
 
 def as_drawing(figure: DotFigure) -> Drawing:
@@ -32,7 +33,7 @@ def as_drawing(figure: DotFigure) -> Drawing:
     for start in range(0, len(figure.panels), count or 1):
         line = replace(figure, panels=figure.panels[start : start + count])
         inner = Drawing(drawing.width, 0, "")
-        _ground(inner, line, 0, drawing.width)
+        _ground(inner, line, line.names_at, drawing.width)
         _names(inner, line)
         for place, panel in enumerate(line.panels):
             left = side + place * (wide + between)
@@ -61,7 +62,7 @@ def _as_page(figure: DotFigure | Drawing) -> dict[str, Any]:
     if isinstance(figure, Drawing):
         return {"plot": as_svg(figure, None, active=True)}
     names = Drawing(figure.side, figure.head + figure.tops[-1] + FOOT, "rows")
-    _ground(names, figure, 0, figure.side + 14)
+    _ground(names, figure, figure.names_at, figure.side + 14)
     _names(names, figure)
     panels = []
     for panel in figure.panels:
@@ -69,17 +70,14 @@ def _as_page(figure: DotFigure | Drawing) -> dict[str, Any]:
         _ground(drawing, figure, 0, 130)
         _panel(drawing, figure, panel, Scale(0, 100))
         panels.append(as_svg(drawing, None, active=True))
-    count = len(panels)
-    # Pixels that a panel needs, and between two of them.
-    least, gap = (80, 16) if figure.above else (112 if count > 6 else 136 if count > 4 else 100 if figure.bars else 176, 30)
     return {
         "legend": [as_svg(_legend_item(*item), None) for item in figure.signs],
         "hint": figure.hint,
-        "names": as_svg(names, None),
+        "names": as_svg(names, None, active=True),
         "panels": panels,
         "side": round(figure.side) + 14,
-        "least": least,
-        "gap": gap,
+        "least": round(figure.least),
+        "gap": round(figure.gap),
     }
 
 
@@ -95,21 +93,39 @@ def _ground(drawing: Drawing, figure: DotFigure, left: float, right: float) -> N
 
 
 def _names(drawing: Drawing, figure: DotFigure) -> None:
-    icon = 24.0 if any(row.shape for row in figure.rows) else 0.0
+    icon = figure.names_at + (24.0 if any(row.shape for row in figure.rows) else 0.0)
+    room = figure.side - icon - (MEAN if any(row.mean for row in figure.rows) else 0.0)
     for row, top in zip(figure.rows, figure.tops, strict=False):
-        middle = figure.head + top + (18 if figure.tall and not figure.above and not row.control else figure.height(row) / 2)
+        middle = figure.head + top + figure.height(row) / 2
         kind = "faint" if row.control else "plain" if row.shape and not row.strong else "name"
-        marks = [Mark("text", kind, 10 if row.control else icon, 5, text=row.title)]
-        if row.note:
-            marks = [Mark("text", kind, icon, -2, text=row.title), Mark("text", "faint", icon, 13, text=row.note)]
-        elif len(row.title) * 7.4 > figure.side and figure.tall and not row.control:
-            lines = wrapped(row.title, int(figure.side / 7.4), 2)
-            marks = [Mark("text", "name", icon, -3 + 16 * line, text=text) for line, text in enumerate(lines)]
-        else:
-            cut = int(figure.side / 6.9)
-            marks = [replace(marks[0], text=row.title if len(row.title) <= cut else row.title[: cut - 1] + "…")]
+        cut = int(room / 6.9)
+        title = row.title if len(row.title) <= cut else row.title[: cut - 1] + "…"
+        marks = [Mark("text", kind, icon or (10 if row.control else 0), -2 if row.note else 5, text=title)]
+        marks += [Mark("text", "faint", icon, 13, text=row.note)] if row.note else []
         marks += [shaped(row.shape, row.strong, 6.5, 9)] if row.shape else []
-        drawing.spot((0, middle), marks, (f"{row.title}: {row.hint}" if row.hint else row.title,))
+        if row.mean:
+            written = "quiet" if row.control else "strong" if row.best else "number"
+            marks.append(Mark("text", written, figure.side, 5, text=row.mean, anchor="end"))
+        about = (f"{row.title}: {row.hint}" if row.hint else row.title,)
+        drawing.spot((0, middle), marks, about, id=row.id, wide=figure.side if row.id else 0.0)
+    if figure.names_at:
+        _ranks(drawing, figure)
+
+
+def _ranks(drawing: Drawing, figure: DotFigure) -> None:
+    """The heads of the columns beside the names, and each rank, with a bracket round the rows that share it."""
+    drawing.words("faint", (0, figure.head - 8), "rank")
+    drawing.words("faint", (figure.side, figure.head - 8), "mean", "end")
+    lines = [
+        (row, figure.head + top, figure.head + top + figure.height(row))
+        for row, top in zip(figure.rows, figure.tops, strict=False)
+    ]
+    for rank, own in groupby((line for line in lines if line[0].rank), key=lambda line: line[0].rank):
+        band = list(own)
+        top, bottom = band[0][1] + 4, band[-1][2] - 4
+        drawing.words("faint", (RANK - 13, (top + bottom) / 2 + 4.5), rank, "end")
+        if len(band) > 1:
+            drawing.lines("tick", [(RANK - 5, top), (RANK - 9, top), (RANK - 9, bottom), (RANK - 5, bottom)])
 
 
 def shaped(shape: str, strong: bool, size: float, x: float = 0.0) -> Mark:
@@ -137,7 +153,7 @@ def _panel(drawing: Drawing, figure: DotFigure, panel: Panel, across: Scale) -> 
     many = len(figure.panels)
     for value in at.ticks(min(axis.ticks, 5 if many <= 4 else 4 if many <= 6 else 2)):
         drawing.line("grid", (at.at(value), head), (at.at(value), bottom))
-        last = at.at(value) - at.left > 0.97 * (at.right - at.left)
+        last = at.at(value) - at.left > 0.93 * (at.right - at.left)
         drawing.words("faint", (at.at(value), bottom + 15), axis.text(value), "end" if last else "middle", dx=4 if last else 0)
     for value, text in panel.words:
         share = 100 * (at.cut(value) - at.left) / (at.right - at.left)
@@ -145,7 +161,7 @@ def _panel(drawing: Drawing, figure: DotFigure, panel: Panel, across: Scale) -> 
     if math.isfinite(chance):
         drawing.line(figure.zero, (at.at(chance), head - 6), (at.at(chance), bottom))
     for row, slot, top in zip(figure.rows, panel.slots, figure.tops, strict=False):
-        _slot(drawing, figure, row, slot, at, head + top, own_chance=not math.isfinite(chance))
+        _slot(drawing, figure, row, slot, at, head + top, chance)
 
 
 def _chance(panel: Panel) -> float:
@@ -158,9 +174,10 @@ def _chance(panel: Panel) -> float:
     return known[0] if one and not scale.beyond(known[0]) else math.nan
 
 
-def _slot(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, top: float, *, own_chance: bool) -> None:
+def _slot(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, top: float, chance: float) -> None:
+    """chance: of the panel, where it has one."""
     height, lanes = figure.height(row), 1 + max((dot.lane for dot in slot.dots), default=0)
-    middle = top + (height - 14 if figure.above else 16 if figure.tall and not row.control else height / 2)
+    middle = top + (height - 14 if figure.above else 10 if slot.cells and not row.control else height / 2)
     lane = figure.lane if lanes > 1 else 0.0
     lines = {dot: middle + lane * (dot.lane - (lanes - 1) / 2) for dot in slot.dots}
     if not slot.dots:
@@ -169,17 +186,15 @@ def _slot(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, 
         ends = [at.cut(dot.value) for dot in slot.dots]
         drawing.line("thin" if row.control else "stem", (min(ends), middle), (max(ends), middle), row.hue or "#808080")
     for dot, y in lines.items():
-        if own_chance and math.isfinite(dot.chance) and not at.beyond(dot.chance):
+        if not math.isfinite(chance) and math.isfinite(dot.chance) and not at.beyond(dot.chance):
             tall = lane / 2 or height / 2 - 1
             drawing.line("chance" if lanes == 1 else "tick", (at.at(dot.chance), y - tall), (at.at(dot.chance), y + tall))
         if figure.bars and not row.control:
             drawing.line("stem", (at.cut(0), y), (at.cut(dot.value), y), row.hue or "#808080")
         _whisker(drawing, dot, at, y)
-    if figure.tall and not row.control:
-        for cell in slot.cells:
-            shape = _beyond(at.beyond(cell.value)) or [Mark("box", "cell", -2.5, -5, 5, 10, hue=row.hue)]
-            shape += [Mark("box", "core", -1, -3.4, 2, 6.8)] if cell.hollow and not at.beyond(cell.value) else []
-            drawing.spot((at.cut(cell.value), top + 34), shape, cell.title, id=cell.id, reach=6.0)
+    for cell in () if row.control else slot.cells:
+        tick = _beyond(at.beyond(cell.value), 3.0) or [Mark("line", "cell", 0, -3, 0, 3)]
+        drawing.spot((at.cut(cell.value), middle + 11), tick, cell.title, id=cell.id, reach=3.5)
     # Two dots that would hide each other's sign stand one a little above the other.
     near = (
         len(slot.dots) == 2
@@ -190,7 +205,7 @@ def _slot(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, 
         y = lines[dot] + ((-4, 6)[place] if near and not row.control else 0)
         marks = _beyond(at.beyond(dot.value)) or _dot(row, dot, min(7.0, max(1.8, 0.6 * lane)) if 0 < lane < 10 else 0.0)
         drawing.spot((at.cut(dot.value), y), marks, dot.title, id=dot.id, link=dot.link)
-    _numbers(drawing, figure, row, slot, at, lines)
+    _numbers(drawing, figure, row, slot, at, lines, chance)
 
 
 def _missing(drawing: Drawing, slot: Slot, at: Scale, y: float) -> None:
@@ -219,18 +234,22 @@ def _beyond(side: int, size: float = 5.0) -> list[Mark]:
 def _dot(row: Row, dot: Dot, size: float) -> list[Mark]:
     if row.control:
         return [Mark("diamond", "control", size=size or 5.5)]
-    if not row.hue:
+    hue = dot.hue or row.hue
+    if not hue:
         return [Mark("circle", "hollow" if dot.hollow else "full", size=size or 5.0)]
-    radius = size or (8.5 if dot.sign else 7.0)
-    marks = [Mark("circle", "dot", size=radius, hue=row.hue)]
+    radius = size or (7.5 if dot.sign else 6.0)
+    marks = [Mark("circle", "dot", size=radius, hue=hue)]
     marks += [Mark("circle", "core", size=radius - 2.9)] if dot.hollow else []
     if dot.sign and dot.hollow:
         return [*marks, Mark("text", "sign-open", y=3.8, text=dot.sign, anchor="middle")]
-    ink = "#FFFFFF" if dot.sign and luminance(row.hue) < 0.2 else RIM
+    ink = "#FFFFFF" if dot.sign and luminance(hue) < 0.2 else RIM
     return [*marks, Mark("text", "sign", y=3.8, text=dot.sign, anchor="middle", hue=ink)] if dot.sign else marks
 
 
-def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, lines: dict[Dot, float]) -> None:
+def _numbers(
+    drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, lines: dict[Dot, float], chance: float
+) -> None:
+    around = _Around(chance, (_ROOM - figure.gap) / figure.least, figure.bars and not row.control)
     kind = "quiet" if row.control else "strong" if slot.best else "number"
     values = [at.cut(dot.value) for dot in slot.dots]
     spread = max(values, default=0.0) - min(values, default=0.0)
@@ -245,17 +264,27 @@ def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scal
             drawing.words("strong" if dot.strong else "quiet", (share, y - 11), dot.text, "middle")
         elif not slot.text and (dot.text or (at.beyond(dot.value) and dot.lane == 0)):
             own = "strong" if dot.strong else "quiet" if at.beyond(dot.value) else kind
-            _beside(drawing, own, dot.text or number(dot.value), [dot], at, y, bars=figure.bars and not row.control)
+            _beside(drawing, own, dot.text or number(dot.value), [dot], at, y, around)
     if slot.text and slot.dots and not apart:
-        _beside(
-            drawing, kind, slot.text, slot.dots, at, sum(lines.values()) / len(lines), bars=figure.bars and not row.control
-        )
+        _beside(drawing, kind, slot.text, slot.dots, at, sum(lines.values()) / len(lines), around)
 
 
-def _beside(drawing: Drawing, kind: str, text: str, dots: Sequence[Dot], at: Scale, y: float, *, bars: bool) -> None:
-    """Right of the dots and their intervals; left of them where the axis ends, and of bars to the left."""
+class _Around(NamedTuple):
+    """What a number beside dots keeps clear of. room: what it needs of the axis, as a share of it."""
+
+    chance: float
+    room: float
+    bars: bool
+
+
+def _beside(drawing: Drawing, kind: str, text: str, dots: Sequence[Dot], at: Scale, y: float, around: _Around) -> None:
+    """Right of the dots and their intervals, and of the line of chance; left of them where the axis ends, and of bars to the
+    left."""
     ends = [at.cut(end) for dot in dots for end in (dot.value, dot.low, dot.high) if math.isfinite(end)]
-    left = (bars and dots[0].value < 0 and max(ends) < at.cut(0)) or max(ends) - at.left > _RIGHT / 100 * (at.right - at.left)
+    span, bars = at.right - at.left, around.bars
+    near = math.isfinite(around.chance) and 0 < at.at(around.chance) - max(ends) < 2 * around.room * span
+    ends += [at.at(around.chance)] if near and not bars else []
+    left = max(ends) - at.left > (1 - around.room) * span or (bars and dots[0].value < 0 and max(ends) < at.cut(0))
     gap = 12 if kind == "quiet" else 14
     # Not on the bar that leads to the dot.
     lifted = 9 if bars and left and max(ends) > at.cut(0) else 0
@@ -273,7 +302,9 @@ def _legend_item(kind: str, text: str) -> Drawing:
     for x, dot in dots:
         drawing.spot((x, 9), _dot(row, dot, 0.0))
     signs = {
-        "cell": Mark("box", "cell", -2.5, -5, 5, 10, hue=grey),
+        "cell": Mark("line", "cell", 0, -4, 0, 4),
+        "hollow": Mark("circle", "hollow", size=5),
+        "rank": Mark("line", "tick", 0, -6, 0, 6),
         "below": Mark("box", "band", -7, -7, 16, 14),
         "control": Mark("diamond", "control", size=5.5),
         "missing": Mark("circle", "missing", size=6.5),

@@ -13,7 +13,18 @@ from heval_core.present.drawing import Drawing, Mark, Scale
 from heval_core.present.numbers import short
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 14.0, 10.0, 46.0
+# Left where the axis has no title of its own.
+_NARROW = 32.0
 WIDTH, HEIGHT = 590.0, 424.0
+# Of names in a column: pixels left of them, and from one to the next.
+_COLUMN, _LINE = 22.0, 17.0
+# Letters there are a little smaller.
+_NARROWER = 0.91
+
+
+def _wide(text: str, strong: bool) -> float:
+    """About how many pixels a label takes."""
+    return (7.5 if strong else 7.1) * len(text)
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,8 @@ class Front:
     """about: the figure in words, for those who do not see it. line: the front's points, from left to right.
 
     base: what the others are compared with; right of it and above is better. better: what is said there. levels: (y, text) of
-    what points are to be above. blind: both ends of the line of those that chance gives. legend: (look, text).
+    what points are to be above. blind: both ends of the line of those that chance gives. legend: (look, text). column:
+    whether names stand in a column right of the figure, because points lie close together.
     """
 
     about: str
@@ -68,12 +80,15 @@ class Front:
     levels: Sequence[tuple[float, str]] = ()
     blind: Sequence[tuple[float, float]] = ()
     legend: Sequence[tuple[str, str]] = ()
+    column: bool = False
 
 
 def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Drawing:
     """Every point with its name; Regular on top of those that coincide with it."""
     drawing = Drawing(width, height, front.about)
-    x = Scale(front.x.low, front.x.high, _LEFT, width - _RIGHT)
+    named = [*(point.title for point in front.points), *(text for _, text in front.levels)] if front.column else []
+    beside = max((_NARROWER * _wide(title, strong=True) for title in named), default=-_COLUMN) + _COLUMN
+    x = Scale(front.x.low, front.x.high, _LEFT if front.y.title else _NARROW, width - max(beside, _RIGHT))
     y = Scale(front.y.low, front.y.high, height - _BOTTOM, _TOP)
     taken = [box for point in front.points for box in _boxes(point, x, y)]
     _axes(drawing, front, x, y)
@@ -84,15 +99,38 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
         drawing.line("thin", (x.at(point.x_ends[0]), at[1]), (x.at(point.x_ends[1]), at[1]))
         drawing.line("thin", (at[0], y.at(point.y_ends[0])), (at[0], y.at(point.y_ends[1])))
     labels = [Label(x.at(one.x), y.at(one.y), one.title, one.on_front or one.look == "regular") for one in front.points]
-    room = Box(x.left + 2, _TOP - 4, x.right + 8, y.left - 1)
-    places = place_labels(drawing, labels, room, taken)
-    for point, label, (left, top) in reversed(list(zip(front.points, labels, places, strict=True))):
-        kind = "label strong" if label.strong else "label"
-        marks = _sign(point.look, point.on_front, 8.5), Mark("text", kind, left - label.x, top - label.y, text=label.text)
+    levels = [Label(x.right, y.at(value), text, False) for value, text in front.levels] if front.column else []
+    if front.column:
+        places = _in_column(drawing, [*labels, *levels], x.right + _COLUMN, y)
+    else:
+        room = Box(x.left + 2, _TOP - 4, x.right + 8, y.left - 1)
+        places = dict(zip(labels, place_labels(drawing, labels, room, taken), strict=True))
+    plain, strong = ("number", "strong") if front.column else ("label", "label strong")
+    for point, label in reversed(list(zip(front.points, labels, strict=True))):
+        left, top = places[label]
+        name = Mark("text", strong if label.strong else plain, left - label.x, top - label.y, text=label.text)
+        marks = _sign(point.look, point.on_front, 8.5), name
         drawing.spot((label.x, label.y), marks, point.about, id=point.id, reach=12.0)
+    for label in levels:
+        drawing.words("faint", places[label], label.text)
     if front.legend:
         drawing.height = 14 + drawing.legend([(_sign(look, False, 6.5), text) for look, text in front.legend], height + 10)
     return drawing
+
+
+def _in_column(drawing: Drawing, labels: Sequence[Label], left: float, y: Scale) -> dict[Label, tuple[float, float]]:
+    """Names one below the other, each as near to its point's height as the others let it, with a line to its point."""
+    ordered = sorted(labels, key=lambda label: (label.y, -label.x))
+    tops = [label.y for label in ordered]
+    for place in range(1, len(tops)):
+        tops[place] = max(tops[place], tops[place - 1] + _LINE)
+    # From the bottom up, so that all stay inside.
+    for place in range(len(tops) - 1, -1, -1):
+        below = tops[place + 1] - _LINE if place + 1 < len(tops) else y.left - 4
+        tops[place] = min(tops[place], below)
+    for label, top in zip(ordered, tops, strict=True):
+        drawing.line("leader", (label.x, label.y), (left - 3, top))
+    return {label: (left, top + 4.5) for label, top in zip(ordered, tops, strict=True)}
 
 
 def _sign(look: str, strong: bool, size: float) -> Mark:
@@ -117,7 +155,8 @@ def _axes(drawing: Drawing, front: Front, x: Scale, y: Scale) -> None:
         drawing.line("grid", (x.left, y.at(value)), (x.right, y.at(value)))
         drawing.words("faint", (x.left - 8, y.at(value) + 4.5), text, "end")
     drawing.words("plain", ((x.left + x.right) / 2, y.left + 38), front.x.title, "middle")
-    drawing.words("plain", (13, (y.left + y.right) / 2), front.y.title, "middle", turn=-90)
+    if front.y.title:
+        drawing.words("plain", (13, (y.left + y.right) / 2), front.y.title, "middle", turn=-90)
 
 
 def _behind(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
@@ -129,7 +168,8 @@ def _behind(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]
             _words(drawing, "accent", (x.right - 8, y.right + 18), front.better, taken)
     for value, text in front.levels:
         drawing.line("level", (x.left, y.at(value)), (x.right, y.at(value)))
-        _words(drawing, "quiet", (x.right - 6, y.at(value) - 5), text, taken)
+        if not front.column:
+            _words(drawing, "quiet", (x.right - 6, y.at(value) - 5), text, taken)
     if front.blind:
         _blind_line(drawing, front, x, y, taken)
 
@@ -178,6 +218,8 @@ def _front_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[
     drawing.lines("front", [*steps, (ends[-1][0], y.left)])
     for (left, top), bottom in zip(ends, [*(other for _, other in ends[1:]), y.left], strict=True):
         taken.append(Box(left - 2, top, left + 2, bottom, 0.5))
+    if front.column:
+        return
     # Above the line where there is room.
     top = ends[0][1] + (-6 if ends[0][1] > y.right + 20 else 15)
     _words(drawing, "quiet", (x.left + 6, top), "Pareto front", taken, "start")
@@ -236,7 +278,7 @@ def place_labels(drawing: Drawing, labels: Sequence[Label], room: Box, taken: li
     """Where each text begins. Draws a thin line to its point from far, or past a nearer point. taken: grows by the labels."""
     spots = []
     for label in labels:
-        wide = (7.5 if label.strong else 7.1) * len(label.text) + 4
+        wide = _wide(label.text, label.strong) + 4
         costs: list[tuple[float, int, Box, float, int]] = []
         for far in _FAR:
             for way, (dx, dy) in enumerate(_WAYS):

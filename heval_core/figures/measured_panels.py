@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from heval_core.evaluation.ranking import Ranking, ranking
-from heval_core.figures.dots import WITH_CELLS, Dot, DotFigure, Panel, Row, Slot, on_one_axis
+from heval_core.figures.dots import Dot, DotFigure, Panel, Row, Slot, on_one_axis
 from heval_core.figures.palette import colour, in_order
 from heval_core.html import render
 from heval_core.metrics.shared.measure import Measure
@@ -21,7 +21,7 @@ from heval_core.regime_keys import ordered_regimes
 from heval_core.statistics.values import normalised
 
 _AT = ("at", "at_low", "at_high")
-SCALED = "of the way from chance to the best possible"
+SCALED = "of 1 (0 = guessing)"
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def row_of(key: str, names: Names) -> Row:
 
 
 def told(row: Mapping[Any, Any], measured: Measured) -> str:
-    """`0.38 [0.37, 0.39] of the way from chance to the best possible`, or with its unit and chance."""
+    """`0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance."""
     words = f"{interval(row['at'], row['at_low'], row['at_high'])} {measured.unit}"
     return words if measured.scaled else f"{words} (chance {number(row['at_chance'])})"
 
@@ -147,6 +147,8 @@ def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigu
     """drawn: explainers, in the order of the rows; controls last."""
     rows = [row_of(key, names) for key in drawn]
     of_unit = (in_unit(measured.parts, measured.scaled), cells_in_unit(measured.cells, measured.scaled))
+    # A single cell's tick would be the mean once more.
+    several = len(measured.cells.drop_duplicates(["model", "dataset"])) > 1
     parts, cells, regimes = (by_place(frame) for frame in (*of_unit, in_unit(measured.regimes, measured.scaled)))
     panels = []
     for regime in ordered_regimes(set(measured.cells["regime"]), REGIMES):
@@ -156,26 +158,28 @@ def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigu
         own_means = measured.regimes[measured.regimes["regime"] == regime]
         best, slots = measured.ranking(own_means, names.controls).bold, []
         for row in rows:
-            own, single = parts.get((regime, row.key), []), cells.get((regime, row.key), [])
+            own, every = parts.get((regime, row.key), []), cells.get((regime, row.key), [])
             dots = tuple(_dot(mean, measured, names) for mean in own)
-            marks = () if row.control else tuple(_cell(cell, measured, names) for cell in single if not pd.isna(cell["at"]))
+            single = [cell for cell in every if several and not pd.isna(cell["at"])]
+            marks = () if row.control else tuple(_cell(cell, measured, names) for cell in single)
             text = number(float(means[row.key]["at"])) if row.key in means else ""
-            slots.append(Slot(dots, marks, text, row.key in best, None if dots else _missing(row, regime, single, chance)))
+            slots.append(Slot(dots, marks, text, row.key in best, None if dots else _missing(row, regime, every, chance)))
+        if not means:
+            continue
         count, counted = (max((mean[name] for mean in means.values()), default=0) for name in ("n", "cells"))
         note = f"n = {count:,} in {of_cells(counted)}"
         title, hint = regime_title(regime), regime_meaning(regime)
         panels.append(Panel(title, tuple(slots), note=note, hint=hint, chance=chance))
-    words = ((0.0, "chance"), (1.0, "best possible")) if measured.scaled else ()
+    words = ((0.0, "guessing"), (1.0, "best")) if measured.scaled else ()
     made = on_one_axis(rows, panels, measured.measure.best, words, scaled=measured.scaled)
     legend = [("dot", "mean with its 95 % interval")]
     if measured.in_parts:
         first, second = (part_words(part) for part in measured.measure.parts[:2])
         legend = [("pair", f"{first}, {second.removeprefix('used document ')}, with 95 % intervals; number: mean")]
-    few = sum(not row.control for row in rows) <= WITH_CELLS
-    legend += [("cell", "one cell: a model on a dataset")] if few else []
+    legend += [("cell", "one cell: a model on a dataset")] if several else []
     side = {"high": "below chance", "low": "above chance, worse than it"}.get(measured.measure.best)
     legend += [("below", side)] if side else []
-    return DotFigure(measured.measure.title, rows, made, legend, "click a mark for its instances")
+    return DotFigure(measured.measure.title, rows, made, legend)
 
 
 Record = dict[Any, Any]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.figures import dots
-from heval_core.figures.dots import WITH_CELLS, Axis, Dot, DotFigure, Panel, Slot
+from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Slot
 from heval_core.figures.measured_panels import Record, by_place, row_of
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names
@@ -42,13 +42,6 @@ def side_by_side(shares: pd.DataFrame) -> pd.DataFrame:
     return shares[shares["n"] >= NEARLY_ALL * shares["n"].max()]
 
 
-def by_answers(shares: pd.DataFrame, explainers: Sequence[str]) -> list[str]:
-    """The explainers, those first whose best token is most often the answer; last those that cannot be compared."""
-    right = shares[shares["pattern"] == "answer"].set_index("explainer")["share"]
-    first = set(side_by_side(shares)["explainer"])
-    return sorted(explainers, key=lambda key: (key not in first, -float(right.get(key, 0.0))))
-
-
 def pattern_figure(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> DotFigure:
     """drawn: explainers, in the order of the rows; controls last. Ids of marks: explainer, pattern and dataset."""
     rows = [row_of(key, names) for key in drawn]
@@ -63,13 +56,14 @@ def pattern_figure(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> 
         note = f"chance {100 * chance:.0f} %"
         panels.append(Panel(PATTERNS[pattern].title, slots, axis, note, PATTERNS[pattern].meaning, chance))
     legend = [("dot", "mean over datasets with its 95 % interval")]
-    legend += [("cell", "one dataset")] if sum(not row.control for row in rows) <= WITH_CELLS else []
-    return DotFigure("What ranks first, by kind", rows, panels, legend, "click a mark for its instances")
+    legend += [("cell", "one dataset")] if counts["dataset"].nunique() > 1 else []
+    return DotFigure("What ranks first, by kind", rows, panels, legend, "click a mark for its instances below")
 
 
 def _slot(row: dots.Row, means: Sequence[Record], single: Sequence[Record], names: Names) -> Slot:
     dots = tuple(_dot(mean, ALL, row, names) for mean in means)
-    cells = () if row.control else tuple(_dot(cell, cell["dataset"], row, names) for cell in single)
+    # One dataset's tick would be the mean once more.
+    cells = () if row.control or len(single) < 2 else tuple(_dot(cell, cell["dataset"], row, names) for cell in single)
     return Slot(dots, cells, f"{100 * means[0]['share']:.0f} %" if means else "")
 
 

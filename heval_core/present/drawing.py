@@ -69,7 +69,7 @@ LOOKS = {
     "tick": Look(stroke="faint", width=1.6),
     "dot": Look(fill="hue", stroke="rim"),
     "core": Look(fill="page", stroke="rim", width=0.6),
-    "cell": Look(fill="hue", stroke="rim", width=0.8),
+    "cell": Look(stroke="ink", width=1.2, opacity=0.65),
     "full": Look(fill="ink", stroke="ink", width=1.7),
     "hollow": Look(fill="page", stroke="ink", width=1.7),
     "regular": Look(fill="accent", stroke="page", width=2),
@@ -136,7 +136,7 @@ class Spot:
     """Marks around a place (pixels from it) that say something together.
 
     title: lines that are shown where the pointer rests. id: what a click is of. link: where a click leads instead. reach: how
-    far from the place a click is still meant.
+    far from the place a click is still meant; wide: to the right of it.
     """
 
     x: float
@@ -146,6 +146,7 @@ class Spot:
     id: tuple[str, ...] = ()
     link: str = ""
     reach: float = 10.0
+    wide: float = 0.0
 
 
 @dataclass
@@ -233,7 +234,8 @@ def _spot(spot: Spot, unit: str, theme: Theme | None, active: bool) -> Element:
     name, attributes = "g", {}
     if active and (spot.id or spot.link):
         least, whole = _short(-spot.reach), _short(2 * spot.reach)
-        hit = {"class": "hit", "x": least, "y": least, "width": whole, "height": whole, "rx": _short(spot.reach / 1.6)}
+        across = _short(max(2 * spot.reach, spot.reach + spot.wide))
+        hit = {"class": "hit", "x": least, "y": least, "width": across, "height": whole, "rx": _short(spot.reach / 1.6)}
         inner = (Element("rect", hit | {"fill": "transparent"}), *inner)
         attributes = {"class": "mark", "tabindex": "-1", "aria-label": title, "data-id": id_of(spot.id)}
         name = "a" if spot.link else "g"

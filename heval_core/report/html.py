@@ -5,7 +5,6 @@ Its template escapes all text. Figures are SVG, so that they print; the script o
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +13,9 @@ import pandas as pd
 
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
 from heval_core.html import asset, digest, render
-from heval_core.present.drawing import DARK, LIGHT, as_svg, stylesheet
+from heval_core.present.drawing import as_svg, stylesheet
 from heval_core.present.names import names_of
-from heval_core.present.table import Table
+from heval_core.present.table import Cell, Head, Row, Table
 from heval_core.report import forest
 from heval_core.report.section import Section
 from heval_core.store.reader import Reader
@@ -93,10 +92,18 @@ def studies_of(results: Reader) -> tuple[Study, Study, Study]:
     )
 
 
-def forest_table(study: Study, dark: bool) -> str:
-    """The findings alone, to stand in a page that lets no SVG through: there the drawings are images."""
-    theme = DARK if dark else LIGHT
-    return render("forest.html", study=study, rule=RULE, packed=lambda own: b64encode(as_svg(own, theme).encode()).decode())
+def findings_table(here: Study, taught: Study | None, models: str) -> Table:
+    """A row for each sentence of the paper. taught: the same study of models with a taught rule, where it is published."""
+    beside = {row.finding["key"]: row for row in taught.forest.rows} if taught else {}
+    rows = []
+    for own in here.forest.rows:
+        other = beside.get(own.finding["key"])
+        cells = [Cell(own.reported), Cell(f"{own.sign} {own.number}", why=f"{own.finding['verdict']}: {own.effect}")]
+        cells += [Cell(f"{other.sign} {other.number}", why=f"{other.finding['verdict']}: {other.effect}") if other else Cell()]
+        rows.append(Row((own.finding["sentence"],), tuple(cells[: 3 if taught else 2])))
+    heads = [Head("the paper", "Its own value, where it reports one"), Head(f"here: {models}")]
+    heads += [Head("models with a taught rule", "They say how a sentence can be checked, nothing about real models")]
+    return Table("Findings", ("sentence",), tuple(heads[: 3 if taught else 2]), tuple(rows))
 
 
 def _so_many(count: int, one: str, several: str) -> str:

@@ -1,7 +1,8 @@
-"""The Leaderboard: the board of the chosen results, what it says, its three tabs, and the bar of a clicked mark."""
+"""The Leaderboard: the board of the chosen results, its tabs Overall, Decoys and length, and One against another."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import pandas as pd
@@ -12,33 +13,38 @@ from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.records import ASKED, Board, Column
 from heval_core.evaluation.comparisons import against, tally
+from heval_core.evaluation.curves import curve
 from heval_core.evaluation.orders import SORTED_BY
-from heval_core.evaluation.ranking import AT, clauses, sentences, who
-from heval_core.figures import board_table, front, questions
-from heval_core.figures.board_front import ALL_QUESTIONS, front_figure
-from heval_core.figures.dots_drawn import Part
+from heval_core.figures import board_table, front
+from heval_core.figures.accuracy import quarter_lines
+from heval_core.figures.board_front import front_figure
+from heval_core.figures.dots_drawn import Part, as_drawing
 from heval_core.figures.measured_panels import picked_html
-from heval_core.figures.questions import by_model, by_question, said
+from heval_core.figures.pairs import pair_figure
+from heval_core.figures.questions import ALL_QUESTIONS, by_prompts, by_question
+from heval_core.groups import compared_groups, context_groups
+from heval_core.html import render
+from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import ALL
-from heval_core.present.numbers import interval, passes
+from heval_core.present.numbers import COST, interval, number, passes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links
+from heval_core.ui import address, filters, links, picked, verdicts
 from heval_core.ui.exports import draw_table, picture
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
-from heval_core.ui.overview_scale import MEASURED_ON
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
-from heval_core.words import listed
 
 MARK = Selection("mark", ("explainer", "column", "model"))
 NOTHING = (
-    "No explainer ran on what these filters leave. Remove a chip above, or run the batch job with `--explainers fa,ig,attn` "
-    "and publish; this page then compares them by the three questions, by faithfulness and by cost."
+    "No explainer ran on what these filters leave. Remove a filter above, or run the batch job with `--explainers fa,ig,attn` "
+    "and publish; this page then compares them by the three questions and by cost."
 )
+# Question ▶ the groups of the instances that its measure is of.
+MEASURED_ON = {"RQ1": compared_groups(1), "RQ2": compared_groups(2), "RQ3": (*context_groups(1), *context_groups(2))}
 
 
 def board_of(results: Reader, chosen: Filter) -> Board | None:
@@ -50,194 +56,246 @@ def board_of(results: Reader, chosen: Filter) -> Board | None:
     return None
 
 
-def tell(made: Board) -> None:
-    """What the board says, and what it leaves open."""
-    found = conclusion(made, lambda name: f"**{plain(name)}**")
-    with st.container(key="answer"):
-        st.markdown(found.said)
-    if found.harder:
-        st.markdown(found.harder)
-    if found.open:
-        st.caption(f"Not answered here: {' '.join(found.open)}")
+def recommendation(made: Board) -> str:
+    """What to use, in Markdown."""
+    return conclusion(made, lambda name: f"**{plain(name)}**").said
 
 
-def choose_question(made: Board) -> Column | None:
-    """One of the questions that have numbers, on plain or other prompts; None, after saying so, where none has."""
-    known = {column.key: column for column in (*made.questions, *(c for c in made.columns if c.scaled and not c.plain))}
-    if not known:
-        st.info("No question has a number under these filters; remove a chip above.", icon=":material/filter_alt_off:")
-        return None
-    titles = {key: column.title for key, column in known.items()}
-    few = len(known) <= len(QUESTIONS)
-    return known[address.one_of("Question", list(known), "question", hidden=True, titles=titles, menu=not few)]
+def draw_overall(results: Reader, chosen: Filter, made: Board) -> None:
+    """What to use, the figures, what a click leads to, and the tables."""
+    with st.container(key="recommended", horizontal=True, vertical_alignment="center"):
+        st.markdown(recommendation(made))
+        st.html(render("facts.html", facts=_facts(made)), width="content")
+    if made.questions:
+        selection(results, chosen, made)
+        figure, quality = by_question(made, names_of(results)), front_figure(made)
+        parts = [Part(figure)]
+        if quality is not None:
+            note = "Line and bold: the front, where nothing is better and cheaper."
+            parts.append(Part(front.as_drawing(quality, 400, 430), "Quality against cost", note))
+        with st.container(key="board_figures"):
+            draw_figures("board_figure", *parts, on_pick=MARK.pick, picked=MARK.drawn)
+        without_numbers(made)
+    with _numbers("table, CSV, Parquet, LaTeX") as box:
+        if box.open:
+            draw_table(results, board_table.main_table(made), exported_board(made), "board", {"filter": str(chosen)})
+            with st.container(horizontal=True):
+                picture(results, lambda: as_drawing(by_question(made, names_of(results))), "board")
+                if quality := front_figure(made):
+                    picture(results, front.as_drawing(quality), "front", "Quality against cost")
 
 
-def selection(made: Board, chosen: Filter) -> None:
-    """The bar under the figures: what the clicked mark is, and its instances."""
-    id = MARK.id
+def _numbers(what: str) -> st.delta_generator.DeltaGenerator:
+    return st.expander(f"The numbers · {what}", key="numbers", on_change="rerun")
+
+
+def _facts(made: Board) -> list[tuple[str, str]]:
+    """Of the recommended method: its mean, what it costs beside the dearest one, and its comparisons with other methods."""
+    best = conclusion(made).best
+    if not best:
+        return []
+    own = made.quality.set_index("explainer").loc[best]
+    found = [(number(own["value"]), f"mean, {number(own['low'])} to {number(own['high'])}")]
+    costs = {key: cost for key, cost in made.passes.items() if key in made.methods}
+    if best in costs:
+        dearest = max(costs, key=costs.__getitem__)
+        beside = "" if dearest == best else f", {made.titles[dearest]} {number(costs[dearest], COST)}"
+        found.append((number(costs[best], COST), f"passes{beside}"))
+    if record := made.record(best):
+        found.append(("–".join(map(str, record)), "won, tied, lost"))
+    return found
+
+
+def without_numbers(made: Board) -> None:
+    """The questions that these results cannot answer, with the reason."""
+    asked = {question.title for question in QUESTIONS.values()}
+    if said := [f"**{plain(title)}** No number: {plain(reason)}." for title, reason in made.absent if title in asked]:
+        st.caption(" ".join(said))
+
+
+def what_is_open(made: Board) -> str:
+    """What these results cannot tell, as a list in Markdown."""
+    return "\n".join(f"- {plain(sentence)}" for sentence in conclusion(made).open)
+
+
+def selection(results: Reader, chosen: Filter, made: Board) -> None:
+    """The bar above the figure: what the clicked mark is, and its instances."""
+    id, columns = MARK.id, {column.key: column for column in made.columns}
     if not id:
+        with st.container(key="selection_none"):
+            st.caption("Click a row or a mark: its numbers stand here, with a way to its instances.")
         return
-    columns = {column.key: column for column in made.columns}
     known = len(id) == 3 and id[0] in made.titles and (id[1] in columns or id[1] == ALL_QUESTIONS)
     if not known or id[2] not in (ALL, *made.models):
         MARK.refuse()
         return
     key, name, model = id
     column = columns.get(name)
-    place = "quality" if column is None else column.title
-    title = " · ".join([made.titles[key], *([] if model == ALL else [model]), place])
+    title = " · ".join([made.titles[key], *([] if model == ALL else [model])])
     with MARK.bar():
-        st.html(picked_html(key, title, _of_quality(made, key) if column is None else _of_column(made, column, key, model)))
-        _ways_on(made, chosen, column, key, model)
+        own = [] if column is None else [_of_column(made, column, key, model)]
+        st.html(picked_html(key, title, " · ".join([*own, _of_mean(made, key)])))
+        _way_on(results, behind(made, chosen, column, key, model), column, key)
 
 
 def _of_column(made: Board, column: Column, key: str, model: str) -> str:
     values = made.values if model == ALL else made.by_model[made.by_model["model"] == model]
     rows = values[(values["column"] == column.key) & (values["explainer"] == key)].to_dict("records")
     if not rows or pd.isna(rows[0]["value"]):
-        return f"not available: {rows[0]['reason'] if rows else 'not run here'}"
+        return f"{column.title}: not available, {rows[0]['reason'] if rows else 'not run here'}"
     lacking = f"; {rows[0]['reason']}" if rows[0]["reason"] else ""
-    return f"{said(rows[0], column.measure, scaled=column.scaled)}; {questions.counted(rows[0])}{lacking}"
+    return f"{column.title} {interval(rows[0]['value'], rows[0]['low'], rows[0]['high'])}{lacking}"
 
 
-def _of_quality(made: Board, key: str) -> str:
+def _of_mean(made: Board, key: str) -> str:
     rows = made.quality[made.quality["explainer"] == key].to_dict("records")
     if not rows:
-        return "not available: it lacks cells"
-    row = rows[0]
-    cost = "" if pd.isna(row["whole_passes"]) else f", with {passes(row['whole_passes'])} over the prompt"
-    front = "; on the front: no other method is as good and as cheap" if row["on_front"] else ""
-    return f"mean of the questions {interval(row['value'], row['low'], row['high'])}{cost}{front}"
+        return "no mean: it lacks cells"
+    rank, row, record = made.overall.ranks().get(key), rows[0], made.record(key)
+    parts = [f"rank {rank}" if rank else "control", f"mean {interval(row['value'], row['low'], row['high'])}"]
+    parts += [passes(made.passes[key])] if key in made.passes else []
+    parts += ["won {}, tied {}, lost {}".format(*record)] if record and rank else []
+    return " · ".join(parts)
 
 
 def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> Filter | None:
-    """Exactly the instances that a mark counts; None where there are none. column: None for all three questions."""
+    """Exactly the instances that a mark counts; None where there are none. column: None for all questions."""
     columns = [own.key for own in (made.questions if column is None else (column,))]
     own = made.places[made.places["column"].isin(columns) & (made.places["explainer"] == key)]
     own = own if model == ALL else own[own["model"] == model]
     if own.empty:
         return None
     models, datasets, regimes = (tuple(map(str, own[name].unique())) for name in ("model", "dataset", "regime"))
-    groups = () if column is None else MEASURED_ON[column.question]
+    asked = [own.question for own in (made.questions if column is None else (column,))]
+    groups = tuple(dict.fromkeys(group for question in asked for group in MEASURED_ON.get(question, ())))
     return replace(chosen, model=models, dataset=datasets, regime=regimes, group=groups, explained_by=key)
 
 
-def _ways_on(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> None:
-    own, sort = behind(made, chosen, column, key, model), ""
+def _way_on(results: Reader, own: Filter | None, column: Column | None, key: str) -> None:
     if own is None:
         return
-    if column is not None:
-        order = column.measure.sort.format(explainer=key) if column.measure.sort else ""
-        sort = order if order in SORTED_BY and key in made.methods else ""
-    links.link_to(f"Open its instances{', worst first' if sort else ''}", own, sort)
-    if column is not None:
-        cells = replace(own, group=(), explained_by="")
-        asked = links.parameters(cells) | {"tab": [QUESTIONS[column.question].link]}
-        st.page_link("pages/accuracy.py", label="Its cells", icon=":material/scatter_plot:", query_params=asked)
-
-
-def draw_whole(results: Reader, chosen: Filter, made: Board) -> None:
-    """The sentence, both figures, what a click leads to, and the tables."""
-    tell(made)
-    if made.questions:
-        _figures(results, made)
-    selection(made, chosen)
-    st.subheader("The numbers")
-    about = {"filter": str(chosen)}
-    draw_table(results, board_table.main_table(made), exported_board(made), "board", about)
-    harder = board_table.harder_table(made)
-    if harder.heads:
-        st.subheader("Under decoys and at length")
-        st.html(harder.html())
-        st.caption(harder.note)
-    quality = front_figure(made)
-    if quality is not None:
-        picture(results, front.as_drawing(quality), "front", "Quality against cost")
-
-
-def _figures(results: Reader, made: Board) -> None:
-    quality = front_figure(made)
-    with st.container(key="board_figures"):
-        with st.container(key="board_dots"):
-            figure = by_question(made, names_of(results))
-            draw_figures("board_figure", figure, on_pick=MARK.pick, picked=MARK.drawn)
-        if quality is not None:
-            with st.container(key="board_front"):
-                part = Part(front.as_drawing(quality, 400, 340), "Quality against cost")
-                draw_figures("front_figure", part, on_pick=MARK.pick, picked=MARK.drawn)
+    order = column.measure.sort.format(explainer=key) if column is not None and column.measure.sort else ""
+    sort = order if order in SORTED_BY else ""
+    links.link_to(f"Open its {filters.how_many(results, own):,} instances", own, sort)
 
 
 def exported_board(made: Board) -> pd.DataFrame:
-    """A row for each column and explainer, with its costs over all sizes of prompts, and whether it is on the front."""
+    """A row for each column and explainer, with its costs over all sizes of prompts, its rank by the mean, and whether it is
+    on the front."""
     costs = costs_shown(made).set_index("explainer")
     front = made.quality.set_index("explainer")[["value", "on_front"]].rename(columns={"value": "quality"})
-    controls = made.values["explainer"].isin(list(made.controls))
-    return made.values.assign(control=controls).join(costs, on="explainer").join(front, on="explainer")
+    controls, ranks = made.values["explainer"].isin(list(made.controls)), made.values["explainer"].map(made.overall.ranks())
+    return made.values.assign(control=controls, rank=ranks).join(costs, on="explainer").join(front, on="explainer")
 
 
-def draw_models(results: Reader, chosen: Filter, made: Board) -> None:
-    """The question, who is best in which model, a panel for each model, and the numbers."""
-    said = st.container(key="answer")
-    column = choose_question(made)
-    if column is None:
+def choose_question(there: Collection[str] = ASKED) -> str:
+    """One of the three questions, kept in the link. there: those that have a number."""
+    asked = [question for question in ASKED if question in there]
+    links, titles = ({QUESTIONS[one].link: own for one, own in zip(asked, named, strict=True)}
+                     for named in (asked, [QUESTIONS[one].title for one in asked]))  # fmt: skip
+    default = QUESTIONS["RQ3" if "RQ3" in asked else asked[0]].link
+    return links[address.one_of("Question", list(titles), "question", default, hidden=True, titles=titles)]
+
+
+def draw_prompts(results: Reader, chosen: Filter, made: Board) -> None:
+    """Does the order hold under decoys and at length? And within the prompts as they are?"""
+    told = conclusion(made, lambda name: f"**{plain(name)}**").harder
+    with st.container(key="answer"):
+        st.markdown(told or "These results have no prompts with decoys, and none that were padded.")
+    if not any(column.scaled for column in made.columns):
+        st.info("No question has a number under these filters.", icon=":material/filter_alt_off:")
         return
-    said.markdown(best_in_each(made, column))
-    draw_figures("models_figure", by_model(made, column, names_of(results)), on_pick=MARK.pick, picked=MARK.drawn)
-    selection(made, chosen)
-    st.subheader("The numbers")
-    own = made.by_model[made.by_model["column"] == column.key]
-    name = f"board-{column.key.lower()}-models"
-    draw_table(results, board_table.by_model_table(made, column), own, name, {"filter": str(chosen)})
+    question = choose_question([column.question for column in made.columns])
+    selection(results, chosen, made)
+    draw_figures("prompts", by_prompts(made, question, names_of(results)), on_pick=MARK.pick, picked=MARK.drawn)
+    harder = board_table.harder_table(made)
+    if harder.heads:
+        with _numbers("every question, decoy and length") as box:
+            if box.open:
+                draw_table(results, harder, exported_board(made), "board-harder", {"filter": str(chosen)})
+    titles = {"tokens": "Length of the prompt", "answer_at": "Place of the answer"}
+    st.subheader("Within prompts as they are")
+    along = address.maybe("Along", list(titles), "along", hidden=True, titles=titles)
+    if along:
+        _curves(results, chosen, question, along)
 
 
-def best_in_each(made: Board, column: Column) -> str:
-    """Who is best at a question in which models."""
-    own = {plain(model): made.ranking(column, model) for model in made.models_at(column)}
-    at = AT[column.question] + (f", {column.prompts}" if column.prompts else "")
-    found = clauses(own, lambda key: f"**{plain(made.titles[key])}**", "on")
-    said = sentences(found) or "no method has a number under these filters."
-    return f"{at[:1].upper()}{at[1:]}: {said}"
+_AXES = {"tokens": "tokens of the prompt", "answer_at": "position of the answer, % of the prompt"}
 
 
-TOGETHER = "all"
+def _curves(results: Reader, chosen: Filter, question: str, along: str) -> None:
+    """A question's headline in quarters of each cell's instances."""
+    measure, names = headlines()[question], names_of(results)
+    wanted = filters.in_regimes(chosen, measure)
+    if wanted is None:
+        st.info("This question is not asked in the chosen regimes.", icon=":material/filter_alt_off:")
+        return
+    with st.spinner("Computing the curves …", show_time=True):
+        points, changes, ends, _ = query(results, curve, wanted, measure.metric, measure.together, measure.at(5), along)
+    if points.empty:
+        st.info("No cell has 30 instances of each group in every quarter.", icon=":material/straighten:")
+        return
+    st.markdown(verdicts.of_curves(changes, ends, _AXES[along], names))
+    drawn = quarter_lines(points, names, measure.unit, _AXES[along])
+    picked.figure(results, drawn, "curves", f"{measure.unit} by {_AXES[along]}", None, "stretch")
+    st.caption(
+        "A point is the mean over cells, of a quarter of each cell’s instances, with its 95 % interval. Dashed: chance."
+    )
+
+
+PAIR = Selection("pair", ("first", "second", "model", "dataset", "column"))
+SHOWN = 10
 
 
 def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
-    """The question, who beats all others, the table of wins, and every difference on demand."""
-    if made.pairs.empty:
+    """Two methods against each other, and the table of all."""
+    names = {row.key: row.title for row in made.rows}
+    keys = [row.key for row in made.rows if len(made.pairs) and len(against(made.pairs, row.key))]
+    if len(keys) < 2:
         st.info("Under these filters no two explainers have the same cells of a question.", icon=":material/balance:")
         return
-    said = st.container(key="answer")
-    there = [question for question in ASKED if question in set(made.pairs["column"])]
-    titles = {TOGETHER: "All questions"} | {question: QUESTIONS[question].title for question in there}
-    asked = address.one_of("Question", list(titles), "question", hidden=True, titles=titles)
-    pairs = made.pairs if asked == TOGETHER else made.pairs[made.pairs["column"] == asked]
-    said.markdown(unbeaten(made, pairs))
-    table = board_table.pairs_table(made, None if asked == TOGETHER else asked)
-    draw_table(results, table, exported_pairs(pairs), "board-pairs", {"question": titles[asked], "filter": str(chosen)})
-    if address.switch("Every difference", "differences"):
-        shown = names_of(results).readable(pairs.drop(columns=["cells"]))
-        st.dataframe(shown.rename(columns={"column": "question"}).round(4), hide_index=True)
+    answer = st.container(key="answer")
+    with st.container(key="pair", horizontal=True):
+        first = address.one_of("Explainer", keys, "first", keys[0], what="explainer", titles=names, menu=True)
+        second = address.one_of("against", keys, "second", keys[1], what="explainer", titles=names, menu=True)
+    pairs = against(made.pairs, first, second)
+    if first == second or pairs.empty:
+        st.info("Choose two different explainers that have the same cells.", icon=":material/balance:")
+    else:
+        answer.markdown(verdicts.of_two(pairs, names[first], names[second]))
+        figure = pair_figure(made, pairs, names_of(results))
+        draw_figures("pairs", figure, on_pick=PAIR.pick, picked=PAIR.drawn)
+        if PAIR.id:
+            most_different(results, chosen, made, names)
+    with _numbers("every pair") as box:
+        if box.open:
+            about = {"filter": str(chosen)}
+            draw_table(results, board_table.pairs_table(made, None), exported_pairs(made.pairs), "board-pairs", about)
 
 
-def unbeaten(made: Board, pairs: pd.DataFrame) -> str:
-    """Which methods lose no comparison with methods, and the controls that beat a method."""
-
-    def name(key: object) -> str:
-        return f"**{plain(made.titles[str(key)])}**"
-
-    first, second = (pairs[side].isin(list(made.methods)) for side in ("first", "second"))
-    own = {key: against(pairs[first & second], key) for key in made.methods}
-    never = [key for key, one in own.items() if len(one) and one["better"].isin([key, ""]).all()]
-    said = f"{who(never, name)} {'loses' if len(never) == 1 else 'lose'} no comparison with another method."
-    if not never:
-        said = "Every method loses to another." if (first & second).any() else "There is no pair of methods to compare."
-    crossed = pairs[first != second]
-    wins = crossed[crossed["better"].isin(list(made.controls))]["better"].value_counts()
-    if wins.empty:
-        return f"{said} No control beats a method anywhere."
-    often = [f"{name(key)} in {count:,} of {len(against(crossed, str(key))):,}" for key, count in wins.items()]
-    return f"{said} Controls beat methods too: {listed(often)} comparisons."
+def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str, str]) -> None:
+    """The instances behind the picked difference in which one explainer's value is furthest above the other's."""
+    columns = {column.key: column for column in made.questions}
+    if len(PAIR.id) != 5 or PAIR.id[4] not in columns or not set(PAIR.id[:2]) <= set(names):
+        PAIR.refuse()
+        return
+    first, second, model, dataset, name = PAIR.id
+    measure, own = columns[name].measure, behind(made, chosen, columns[name], first, model)
+    st.subheader(f"Where they differ most · {plain(model)}")
+    if own is None or not measure.instance_parts:
+        st.caption("This question has no value for a single instance.")
+        return
+    own = replace(own, dataset=(dataset,))
+    for higher, lower in ((first, second), (second, first)):
+        asked = (own, measure.metric, measure.instance_parts, measure.at(5), higher, lower, SHOWN)
+        found = query(results, Reader.differences, *asked)
+        st.markdown(f"**{plain(names[higher])} higher than {plain(names[lower])}**")
+        if found.empty:
+            st.caption("In no instance.")
+            continue
+        named = found.rename(columns={"first": names[higher], "second": names[lower]}).round(3)
+        about = f"The {len(found)} instances with the largest difference. Tick one to get a link to it."
+        picked.instances(names_of(results).readable(named), found["instance_id"], f"higher_{higher}", about)
 
 
 def exported_pairs(pairs: pd.DataFrame) -> pd.DataFrame:

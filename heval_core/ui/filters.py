@@ -1,6 +1,6 @@
-"""Which instances a page is about: its chips, the slice that narrows them, and how many of the best tokens count.
+"""Which instances a page is about: one chip that opens, how many that leaves, and how many of the best tokens count.
 
-Values of a slice are computed live; it also says whether ranks leave out the prompt's first token.
+What cuts cells, such as a length of prompts, has its values computed live.
 """
 
 from __future__ import annotations
@@ -97,54 +97,74 @@ def _regular_first(technique: str) -> tuple[bool, str]:
 
 
 def filter_bar(
-    results: Reader, columns: tuple[str, ...], *, count: bool = True, explained: bool = False, variants: bool = False
+    results: Reader, columns: tuple[str, ...], *, explained: bool = False, sliced: bool = False, by_result: bool = False
 ) -> Filter:
-    """Draw a chip for each column, each with a menu. Nothing chosen means everything, but of one technique and without decoys
-    and lengths.
+    """One chip, `2 models · 1 dataset · all regimes`, that opens. Nothing chosen means everything, but of one technique and
+    without decoys and lengths.
 
-    count: whether to say how many instances are left. explained: see `kept`. variants: whether the page shows decoys and
-    lengths before they are chosen.
+    explained: see `kept`. sliced, by_result: see `_slice`.
     """
     choices = kept(results, explained=explained)
-    if "regime" not in columns:
-        choices = plain_regimes(choices)
-    without_options = choices if variants or address.values("regime") else plain_regimes(choices)
+    choices = choices if "regime" in columns else plain_regimes(choices)
     chosen: dict[str, tuple[str, ...]] = {}
-    for column in columns:
-        options = _options(choices, column)
-        titles = names_of(results).titles(column, options)
-        shown = len(set(without_options[column]))
-        chosen[column] = menu(_LABELS[column], options, column, titles, shown, help=_HELP.get(column))
-    technique = _technique(results, sorted(set(choices["technique"]), key=_regular_first))
-    if technique:
-        choices = choices[choices["technique"].isin(technique)]
-    left = choices if chosen.get("regime") or variants else plain_regimes(choices)
-    for column, wanted in chosen.items():
-        there = left[column].str.split(".").str[0].isin(wanted) & variants if column == "regime" else False
-        left = left[left[column].isin(wanted) | there] if wanted else left
-    if count:
-        st.caption(f"{int(left['instances'].sum()):,} of {int(choices['instances'].sum()):,} instances")
-    model, dataset, regime, group = (chosen.get(column, ()) for column in ("model", "dataset", "regime", "group"))
-    return Filter(model, dataset, regime, group, technique=technique, explained=explained and _partly_explained(results))
+    with st.popover(_chip(results, columns, choices), icon=":material/filter_alt:"):
+        for column in columns:
+            options = _options(choices, column)
+            titles = names_of(results).titles(column, options)
+            chosen[column] = address.some_of(_LABELS[column], options, column, titles=titles, help=_HELP.get(column))
+        technique = _technique(results, sorted(set(choices["technique"]), key=_regular_first))
+        model, dataset, regime, group = (chosen.get(column, ()) for column in ("model", "dataset", "regime", "group"))
+        partly = explained and _partly_explained(results)
+        wanted = Filter(model, dataset, regime, group, technique=technique, explained=partly)
+        narrowed = _slice(results, wanted, by_result=by_result) if sliced else wanted
+    if sliced:
+        _held(results, [*_slice_names(by_result=by_result), *(["search"] if by_result else [])])
+    return narrowed
 
 
 def menu(label: str, options: Sequence[str], name: str, titles: dict[str, str], shown: int, **more: Any) -> tuple[str, ...]:
-    """A chip, and its menu, of which several may be chosen. name: of the parameter. shown: see `_chip`. more: what, help."""
-    with st.popover(_chip(label, address.values(name), options, titles, shown)):
+    """A chip, and its menu, of which several may be chosen: `Models all 3`, `Models 2 of 3`, or `Models demo-gpt2`.
+
+    name: of the parameter. shown: how many there are as long as none is chosen. more: what, help.
+    """
+    wanted = [plain(titles.get(value, value)) for value in address.values(name) if value in options]
+    wanted = wanted or [plain(titles.get(one, one)) for one in options if len(options) == 1]
+    told = f"all {shown}" if not wanted else wanted[0] if len(wanted) == 1 else f"{len(wanted)} of {len(options)}"
+    with st.popover(f"{label} **{told}**"):
         return address.some_of(label, list(options), name, titles=titles, **more)
 
 
-def _chip(label: str, asked: list[str], options: Sequence[str], titles: dict[str, str], shown: int) -> str:
-    """What a closed menu says: `Models all 3`, `Datasets World Capital`, or `Regimes 2 of 6`.
+def _chip(results: Reader, columns: Sequence[str], choices: pd.DataFrame) -> str:
+    """What the closed filter says."""
+    names, parts, there = names_of(results), list[str](), plain_regimes(choices)
+    for column in columns:
+        asked = [value for value in address.values(column) if value in set(choices[column])]
+        one = plain(names.title(column, asked[0])) if len(asked) == 1 else ""
+        every = "" if column == "group" else "all regimes" if column == "regime" else so_many(there[column].nunique(), column)
+        several = f"{len(asked)} {_LABELS[column].lower()}"
+        parts.append(one or (several if asked else every))
+    return " · ".join(filter(None, parts))
 
-    shown: how many there are as long as none is chosen; fewer than can be chosen are those without decoys and lengths.
-    """
-    wanted = [plain(titles.get(value, value)) for value in asked if value in options]
-    if not wanted and len(options) == 1:
-        wanted = [plain(titles.get(options[0], options[0]))]
-    if not wanted:
-        return f"{label} **all {shown}**"
-    return f"{label} **{wanted[0]}**" if len(wanted) == 1 else f"{label} **{len(wanted)} of {len(options)}**"
+
+def so_many(count: int, one: str) -> str:
+    """`1 model`, `1,240 models`."""
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
+def counts(results: Reader, chosen: Filter) -> str:
+    """`5 models · 2 datasets · 8,542 instances`: the one place that counts what a filter leaves."""
+    choices = kept(results, explained=True)
+    choices = choices if chosen.regime else plain_regimes(choices)
+    for column in ("model", "dataset", "regime", "technique"):
+        if wanted := getattr(chosen, column):
+            choices = choices[choices[column].isin(wanted)]
+    of = [so_many(choices[column].nunique(), column) for column in ("model", "dataset")]
+    return " · ".join([*of, so_many(how_many(results, replace(chosen, explained=True)), "instance")])
+
+
+def how_many(results: Reader, chosen: Filter) -> int:
+    """The number of kept instances under a filter: of the list that opens."""
+    return int(query(results, Reader.ranges, chosen)["instances"].iloc[0])
 
 
 def choose_k() -> int:
@@ -160,7 +180,7 @@ def _technique(results: Reader, there: list[str]) -> tuple[str, ...]:
         address.known("technique", there)
         return ()
     titles = names_of(results).titles("technique", there)
-    return (address.chip("Technique", there, "technique", titles=titles, help="How the answers were produced"),)
+    return (address.one_of("Technique", there, "technique", titles=titles, help="How answers were produced", menu=True),)
 
 
 _ORIGINS = ("natural", "substituted")
@@ -171,7 +191,6 @@ _ON_CHIP = {
     "tokens": "{} tokens",
     "answer_at": "answer at {} %",
     "head": "head {}",
-    "without_first": "without the first token",
     "search": "search: {}",
     "changed": "BCU {} against Regular",
     "explained": "with highlights",
@@ -181,44 +200,34 @@ _ON_CHIP = {
 _OF_LISTS = ("best", "changed", "explained", "explained_by", "search", "group")
 
 
-def slice_bar(results: Reader, chosen: Filter, *, ranked: bool, by_result: bool = False) -> tuple[Filter, bool]:
-    """Draw the slice's chip. Returns the narrower filter, and whether the prompt's first token is left out.
+def _slice_names(*, by_result: bool) -> list[str]:
+    return [*address.SLICED[: None if by_result else -4]]
 
-    by_result: whether instances may be chosen by what explainers make of them. Not where explainers are then measured on them:
-    selecting by correctness and then measuring correctness is circular.
-    """
+
+def _slice(results: Reader, chosen: Filter, *, by_result: bool) -> Filter:
+    """Draw what narrows the instances further. by_result: whether they may be chosen by what explainers make of them. Not
+    where explainers are then measured on them: selecting by correctness and then measuring correctness is circular."""
     ranges = query(results, Reader.ranges, chosen).iloc[0]
     if not ranges["instances"]:
-        return chosen, False
-    names = [*address.SLICED[: None if by_result else -4], *(["without_first"] if ranked else [])]
-    held = sum(bool(address.values(name)) for name in names)
-    with st.popover(
-        f"Slice **{held}**" if held else "Slice", help="Only some of these instances; values are computed for them."
-    ):
-        narrowed = replace(
-            chosen,
-            relation=_relation(results, chosen),
-            origin=_origin(),
-            tokens=_tokens(int(ranges["shortest"]), int(ranges["longest"])),
-            answer_at=_answer_at(),
-            head=_head(results, chosen),
-            best=_best(results) if by_result else (),
-            changed=_changed(results) if by_result else "",
-            explained=_explained(results) if by_result else chosen.explained,
-            explained_by=_explained_by(results) if by_result else "",
-        )
-        about = "If a tokenizer adds no BOS, the first token of the first document becomes the attention sink."
-        without_first = ranked and address.switch(
-            "Leave the prompt's first token out of the ranks", "without_first", help=about
-        )
-        st.button("Clear the slice", key="clear_slice", on_click=address.setter(**dict.fromkeys(names)), disabled=not held)
-    _held(results, [*names, *(["search"] if by_result else [])])
+        return chosen
+    names = _slice_names(by_result=by_result)
+    narrowed = replace(
+        chosen,
+        relation=_relation(results, chosen),
+        origin=_origin(),
+        tokens=_tokens(int(ranges["shortest"]), int(ranges["longest"])),
+        answer_at=_answer_at(),
+        head=_head(results, chosen),
+        best=_best(results) if by_result else (),
+        changed=_changed(results) if by_result else "",
+        explained=_explained(results) if by_result else chosen.explained,
+        explained_by=_explained_by(results) if by_result else "",
+    )
+    held = any(address.values(name) for name in names)
+    st.button("Clear these", key="clear_slice", on_click=address.setter(**dict.fromkeys(names)), disabled=not held)
     if not by_result and any(address.values(name) for name in _OF_LISTS):
         st.caption("Search, first choices and groups of answers narrow the list of instances only.")
-    if narrowed.cuts_cells and not by_result:
-        left = len(query(results, Reader.instance_ids, narrowed))
-        st.caption(f"slice: **{left:,} of {int(ranges['instances']):,}**")
-    return narrowed, bool(without_first)
+    return narrowed
 
 
 def _held(results: Reader, names: Sequence[str]) -> None:

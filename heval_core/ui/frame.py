@@ -93,6 +93,38 @@ def watched(page: str) -> Iterator[None]:
                 out.write(json.dumps({"page": page, "seconds": time.perf_counter() - started}) + "\n")
 
 
+# (Old page, its tab) ▶ the page that has this view now, and what it is asked there. Other parameters go along; "" is any
+# other tab.
+MOVED: dict[tuple[str, str], tuple[str, dict[str, str]]] = {
+    ("accuracy", ""): ("leaderboard", {"tab": "regime"}),
+    ("accuracy", "memory"): ("leaderboard", {"tab": "regime", "question": "memory"}),
+    ("accuracy", "document"): ("leaderboard", {"tab": "regime", "question": "document"}),
+    ("accuracy", "faithful"): ("leaderboard", {"tab": "faithful"}),
+    ("accuracy", "length"): ("leaderboard", {"tab": "prompts"}),
+    ("accuracy", "failures"): ("leaderboard", {"tab": "failures"}),
+    ("accuracy", "compare"): ("leaderboard", {"tab": "against"}),
+    ("leaderboard", "board"): ("leaderboard", {}),
+    ("leaderboard", "models"): ("leaderboard", {}),
+    ("leaderboard", "pairs"): ("leaderboard", {"tab": "against"}),
+    ("report", ""): ("about", {}),
+    ("data_and_methods", ""): ("about", {"tab": "data"}),
+    ("data_and_methods", "methods"): ("about", {"tab": "methods"}),
+}
+OLD_PAGES = list(dict.fromkeys(page for page, tab in MOVED if not tab))
+
+
+def moved(page: str, tab: str) -> tuple[str, dict[str, str]] | None:
+    """Where a view is now; None where it is still where it was."""
+    return MOVED.get((page, tab)) or MOVED.get((page, ""))
+
+
+def move(page: str) -> None:
+    """Go on to where an old address is now."""
+    if (new := moved(page, address.value("tab"))) is not None:
+        kept = {name: st.query_params.get_all(name) for name in st.query_params if name != "tab"}
+        st.switch_page(f"pages/{new[0]}.py", query_params=kept | new[1])
+
+
 _ASSETS = Path(__file__).parent / "components"
 # A file of our own: a Material symbol here would be fetched from outside.
 ICON = str(_ASSETS / "icon.png")
@@ -100,9 +132,9 @@ OWN_PROMPT = "Your prompt"
 
 
 def draw(pages: Sequence[StreamlitPage], current: StreamlitPage) -> None:
-    """Stylesheet, links to all pages with the view that goes along, and the button of the sidebar.
+    """Stylesheet, links to all pages with the view that goes along, and the key that opens the form.
 
-    The sidebar is open on its form's own page alone.
+    All in one row: a narrow window has the links in a menu. The form is open on its own page alone.
     """
     st.html(_ASSETS / "page.css")
     with st.container(horizontal=True, key="navigation", gap="xsmall", vertical_alignment="center"):
@@ -110,10 +142,18 @@ def draw(pages: Sequence[StreamlitPage], current: StreamlitPage) -> None:
         data = {"own": current.title == OWN_PROMPT}
         component("sidebar_button")(key="sidebar_button", data=data, width="content")
         st.html(_ASSETS / "brand.html", width="content")
-        for page in pages:
-            here = "here" if page is current else "there"
-            with st.container(key=f"{here}_{page.url_path or 'overview'}", width="content"):
-                st.page_link(page, label=page.title, query_params=address.onward(page.title))
+        with st.container(horizontal=True, key="pages", gap="xsmall", vertical_alignment="center"):
+            for page in pages:
+                _link(page, current, "")
+        with st.container(key="pages_menu", width="content"), st.popover(current.title):
+            for page in pages:
+                _link(page, current, "menu_")
+
+
+def _link(page: StreamlitPage, current: StreamlitPage, place: str) -> None:
+    here = "here" if page is current else "there"
+    with st.container(key=f"{here}_{place}{page.url_path or 'overview'}", width="content"):
+        st.page_link(page, label=page.title, query_params=address.onward(page.title))
 
 
 # Column of a table ▶ what readers call it; other columns are for programs.

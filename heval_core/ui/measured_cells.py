@@ -1,4 +1,4 @@
-"""A question's tab: the answer in a sentence, the measure, the figure, what a click on it leads to, and the numbers."""
+"""A measure by regime: the answer in a sentence, the figure, what a click on it leads to, and the numbers."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measure_table import measure_table
 from heval_core.figures.measured_panels import Measured, as_normalised, cells_in_unit, figure_of, in_unit, picked_html, told
 from heval_core.figures.palette import in_order
-from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import ALL, Names, regime_title
 from heval_core.present.numbers import interval, number
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, pair_table, verdicts
-from heval_core.ui.drawn_explainers import drawn
+from heval_core.ui import address, links, verdicts
+from heval_core.ui.board import choose_question
 from heval_core.ui.exports import picture, table_exports
-from heval_core.ui.filters import choose_k, kept, slice_bar
+from heval_core.ui.filters import choose_k, how_many, kept
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.measured_means import choose_measure, define, measured
 from heval_core.ui.names import names_of
@@ -31,20 +30,19 @@ from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
 
 
-def draw(results: Reader, chosen: Filter, chips: DeltaGenerator, question: str) -> tuple[Measure, int]:
-    """question: a key of QUESTIONS. chips: the row of the page's filters. Returns the measure and the k that were chosen."""
+def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, int]:
+    """question: a key of QUESTIONS; the reader chooses one where none is given. Returns the measure and the k."""
     said = st.container(key="answer")
-    with st.container(key="measure_row", horizontal=True, vertical_alignment="center"):
-        measure = choose_measure(question)
-        how = st.container(key="measure_how", horizontal=True, width="content")
-    with chips:
-        sliced, without_first = slice_bar(results, chosen, ranked=measure.ranked)
-    metric = f"{measure.metric}(drop_first=1)" if without_first else measure.metric
-    with how:
-        # First the unit, then k: whether there are two units is known when the values are.
-        unit = st.container(width="content")
+    with st.container(horizontal=True, key="measure_row", vertical_alignment="center"):
+        asked = question or choose_question()
+        menu = st.popover("Other measures", icon=":material/tune:")
+    with menu:
+        measure = choose_measure(asked)
+        without_first = measure.ranked and address.switch(*WITHOUT_FIRST[:2], help=WITHOUT_FIRST[2])
+        metric = f"{measure.metric}(drop_first=1)" if without_first else measure.metric
         k = measure.at(choose_k()) if measure.uses_k else 0
-    values = measured(results, sliced, measure, metric, k)
+        unit = st.container()
+    values = measured(results, chosen, measure, metric, k)
     if values is None or values.cells.empty:
         st.info(_nothing(measure, values is None), icon=":material/filter_alt_off:")
         return measure, k
@@ -54,9 +52,27 @@ def draw(results: Reader, chosen: Filter, chips: DeltaGenerator, question: str) 
     with said:
         st.markdown(verdicts.of_measure(values, names))
     define(measure)
-    shown = _figure(results, values, sliced, names, chips)
-    _numbers(results, values, sliced, names, metric, k, shown)
+    draw_picked(results, values, chosen, names, kept(results, explained=True))
+    shown = in_order_of(values, names)
+    draw_figures("figure", figure_of(values, shown, names), on_pick=CELL.pick, picked=CELL.drawn)
+    with st.expander("The numbers · table, every cell, CSV, Parquet, LaTeX", key="numbers", on_change="rerun") as box:
+        if box.open:
+            _numbers(results, values, chosen, names, k, shown)
     return measure, k
+
+
+WITHOUT_FIRST = (
+    "Leave the prompt's first token out of the ranks",
+    "without_first",
+    "If a tokenizer adds no BOS, the first token of the first document becomes the attention sink.",
+)
+
+
+def in_order_of(values: Measured, names: Names) -> list[str]:
+    """All explainers: methods best first, then the controls that have all cells."""
+    there = list(values.cells["explainer"].unique())
+    methods = [key for key in values.ranked(there) if key not in names.controls]
+    return [*methods, *in_order([key for key in there if key in names.controls and key not in values.few])]
 
 
 def _scaled(values: Measured) -> bool:
@@ -71,30 +87,17 @@ def _scaled(values: Measured) -> bool:
 
 def _nothing(measure: Measure, not_asked: bool) -> str:
     if not_asked:
-        return "This question is not asked in the chosen regimes; remove one of the chips above."
+        return "This question is not asked in the chosen regimes; remove a filter above."
     if measure.needs:
         return f"No cell has this measure: run the batch job with {measure.needs}, and publish again."
     return "No cell is left under these filters for this question; remove a filter above, or the slice."
 
 
-def _figure(results: Reader, values: Measured, chosen: Filter, names: Names, chips: DeltaGenerator) -> list[str]:
-    """Returns the explainers that are drawn."""
-    there = list(values.cells["explainer"].unique())
-    methods = [key for key in values.ranked(there) if key not in names.controls]
-    controls = in_order([key for key in there if key in names.controls and key not in values.few])
-    shown = drawn(methods, names, chips)
-    draw_figures("figure", figure_of(values, [*shown, *controls], names), on_pick=CELL.pick, picked=CELL.drawn)
-    draw_picked(values, chosen, names, kept(results, explained=True))
-    return [*shown, *controls]
-
-
-def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, metric: str, k: int, drawn: list[str]) -> None:
-    st.subheader("The numbers")
-    table = measure_table(values, names, k)
+def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, k: int, drawn: list[str]) -> None:
+    table, cells = measure_table(values, names, k), values.cells
     st.html(table.html())
     st.caption(plain(table.note))
-    cells = values.cells
-    about = {"measure": metric, "unit": values.measure.unit, "filter": str(chosen)}
+    about = {"measure": values.measure.metric, "unit": values.measure.unit, "filter": str(chosen)}
     if values.scaled:
         scaled = as_normalised(cells)
         cells = cells.assign(normalised_low=scaled["low"], normalised_high=scaled["high"])
@@ -102,13 +105,7 @@ def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, me
         table_exports(results, cells, values.measure.key, about, latex=lambda: (table.exact(),))
         if values.parts["explainer"].isin(drawn).any():
             picture(results, lambda: as_drawing(figure_of(values, drawn, names)), values.measure.key)
-    count = len(cells.drop_duplicates(["model", "dataset", "regime", "technique"]))
-    with st.container(horizontal=True):
-        every, pairs = address.switch(f"All {count} cells", "cells"), address.switch("Explainer against explainer", "pairs")
-    if every:
-        _all_cells(cells, names)
-    if pairs:
-        pair_table.draw(results, chosen, metric, values.measure, k, names)
+    _all_cells(cells, names)
 
 
 def _all_cells(cells: pd.DataFrame, names: Names) -> None:
@@ -122,11 +119,12 @@ def _all_cells(cells: pd.DataFrame, names: Names) -> None:
 CELL = Selection("cell", ("explainer", "model", "dataset", "regime", "part"))
 
 
-def draw_picked(values: Measured, chosen: Filter, names: Names, there: pd.DataFrame) -> None:
-    """there: all models and datasets that these results have."""
+def draw_picked(results: Reader, values: Measured, chosen: Filter, names: Names, there: pd.DataFrame) -> None:
+    """The bar above the figure. there: all models and datasets that these results have."""
     id = CELL.id
     if not id:
-        st.caption("Click a mark to see what it is, and to get to its instances.")
+        with st.container(key="selection_none"):
+            st.caption("Click a mark: what it is stands here, with a way to its instances.")
         return
     if not _readable(id, names, there):
         CELL.refuse()
@@ -138,7 +136,7 @@ def draw_picked(values: Measured, chosen: Filter, names: Names, there: pd.DataFr
     with CELL.bar():
         title = f"{names.explainer(id[0])} · {names.place(*id[1:])}"
         st.html(picked_html(id[0], title, _value_of(row, values)), width="stretch")
-        _ways_on(values, chosen, id, names)
+        _ways_on(results, values, chosen, id)
 
 
 def _readable(id: Sequence[str], names: Names, there: pd.DataFrame) -> bool:
@@ -171,22 +169,13 @@ def _value_of(row: Mapping[Any, Any], values: Measured) -> str:
     return f"{said}, over {int(row['n']):,} instances{cells}"
 
 
-def _ways_on(values: Measured, chosen: Filter, id: tuple[str, ...], names: Names) -> None:
+def _ways_on(results: Reader, values: Measured, chosen: Filter, id: tuple[str, ...]) -> None:
     explainer, model, dataset, regime, part = id
     groups = links.groups_of(values.measure, part, regime)
-    own = replace(chosen, regime=(regime,), group=groups or chosen.group)
+    own = replace(chosen, regime=(regime,), group=groups or chosen.group, explained_by=explainer)
     if model != ALL:
         own = replace(own, model=(model,), dataset=(dataset,))
     order = values.measure.sort.format(explainer=explainer) if values.measure.sort else ""
     sort = order if order in SORTED_BY else ""
     descending = bool(sort) and values.measure.best == "low"
-    links.link_to(f"Open its instances{', worst first' if sort else ''}", own, sort, descending)
-    rival = next((key for key in values.ranked(list(names.explainers)) if key != explainer and key not in names.controls), "")
-    if rival and explainer not in names.controls:
-        question = QUESTIONS[values.measure.question]
-        asked: dict[str, Any] = {"tab": "compare", "first": explainer, "second": rival, "question": question.link}
-        asked[CELL.parameter] = None
-        st.button(f"Compare with {plain(names.explainer(rival))}", key="compare_picked", on_click=address.setter(**asked))
-    alone = {"regime": [regime]} | ({} if model == ALL else {"model": [model], "dataset": [dataset]})
-    label = "Only this regime" if model == ALL else "Only this cell"
-    st.button(label, key="only_this", on_click=address.setter(**alone))
+    links.link_to(f"Open its {how_many(results, own):,} instances", own, sort, descending)

@@ -26,13 +26,6 @@ from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 
 
-def choose_question() -> str:
-    """The question that is asked for, a key of QUESTIONS, kept in the link."""
-    titles = {question.link: question.title for question in QUESTIONS.values()}
-    keys = {question.link: question.key for question in QUESTIONS.values()}
-    return keys[address.one_of("Question", list(titles), "question", QUESTIONS["RQ3"].link, hidden=True, titles=titles)]
-
-
 def choose_measure(question: str) -> Measure:
     """The measure of a question that is asked for, kept in the link."""
     by_title = measures_of(question)

@@ -66,16 +66,21 @@ def status_of(ticket: Ticket) -> dict[str, Any]:
     return {"text": f"{len(known)} of {of} steps. Words with a bar are done: click them now.", "done": len(known) / of}
 
 
-def draw(name: str, asked: Asked, result: Mapping[str, Any] | None, status: Mapping[str, Any] | None = None) -> None:
-    """The answer with all that is known of it. name: its id. status: of one that is being computed."""
-    data = {**_EMPTY, "model": asked.model, **(drawn(result, asked.explainers) if result else {})}
+def draw(
+    name: str, asked: Asked, result: Mapping[str, Any] | None, status: Mapping[str, Any] | None = None, *, small: bool = False
+) -> None:
+    """The answer with all that is known of it. name: its id. status: of one that is being computed. small: without the
+    choice of explainers, the matrix and what can be tried."""
+    data = {**_EMPTY, "model": asked.model, "small": small, **(drawn(result, asked.explainers) if result else {})}
     for method in [own for own in data["methods"] if not own["values"] and not own["refused"]][:1]:
         method["running"] = status is not None
     form: Asked | None = st.session_state.get(sidebar.FORM)
     data |= {"id": name, "status": status, "view": _view(), "without": None, "old": None}
     if status is None and result:
-        old = form is not None and not form.asks_like(asked)
+        old = form is not None and not small and not form.asks_like(asked)
         data |= {"without": _without(asked, result), "old": _OLD if old else None}
+    if small and not data["view"]["chosen"] and len(data["sentences"]) > 1:  # something to see at first sight
+        data["view"]["chosen"] = [data["sentences"][1]["start"], data["sentences"][1]["end"]]
     key = f"answer_{name}"
 
     def viewed() -> None:

@@ -16,10 +16,12 @@ from heval_core.ui.marks import OnPick
 _REMOVED = ["select2d", "lasso2d", "autoScale2d"]
 
 
-def figure(results: Reader, drawn: Any, key: str, about: str, on_pick: OnPick, width: Literal["stretch", "content"]) -> None:
+def figure(
+    results: Reader, drawn: Any, key: str, about: str, on_pick: OnPick | None, width: Literal["stretch", "content"]
+) -> None:
     """Draw a figure of Plotly, with a camera that saves it. about: it in words, for those who do not see it.
 
-    on_pick: called with the id of the point that is clicked; without any when that is let go.
+    on_pick: called with the id of the point that is clicked; without any when that is let go. None: nothing is picked.
     """
     # The picture is made in the browser.
     saved = {"format": "svg", "filename": f"heval-{key.replace('_', '-')}-{results.snapshot_id[:8]}"}
@@ -28,10 +30,13 @@ def figure(results: Reader, drawn: Any, key: str, about: str, on_pick: OnPick, w
     def told() -> None:
         points = st.session_state[key].selection.points
         # It comes from the browser: only texts are taken from it.
-        on_pick([part for part in points[0].get("customdata") or [] if isinstance(part, str)] if points else [])
+        if on_pick:
+            on_pick([part for part in points[0].get("customdata") or [] if isinstance(part, str)] if points else [])
 
     legible(drawn, st.context.theme.type == "dark")
-    st.plotly_chart(drawn, width=width, key=key, on_select=told, selection_mode="points", config=config, alt=about)
+    st.plotly_chart(
+        drawn, width=width, key=key, on_select=told if on_pick else "ignore", selection_mode="points", config=config, alt=about
+    )
 
 
 def instances(table: pd.DataFrame, ids: Sequence[str], key: str, about: str) -> None:

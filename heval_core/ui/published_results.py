@@ -126,6 +126,13 @@ def reader() -> Reader:
         raise  # st.stop has left the page; this only tells the type checker so
 
 
+def bundled(name: str) -> Reader | None:
+    """Bundled results beside those of the page; None where they are not offered, or nobody has looked at them yet."""
+    folder = offered().get(name)
+    current = current_file(folder) if folder else None
+    return _open(str(current), current.stat().st_mtime) if current else None
+
+
 def _pinned(folder: Path, current: Path) -> tuple[str, float]:
     """Path and time of the file that this tab shows until its reader asks for newer results."""
     named = st.query_params.get(SNAPSHOT)

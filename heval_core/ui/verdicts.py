@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pandas as pd
 
-from heval_core.evaluation.ranking import AT, Written, ranking, sentences, valued
+from heval_core.evaluation.comparisons import tally
+from heval_core.evaluation.ranking import AT, Written, sentences, valued
 from heval_core.figures.measured_panels import Measured, in_unit, told
 from heval_core.figures.replacements import Advantage
-from heval_core.metrics.shared.measure import Measure
-from heval_core.present.names import Names, regime_title
-from heval_core.present.numbers import SHARE, change, interval, number, percent
+from heval_core.present.names import Names
+from heval_core.present.numbers import COUNT, SHARE, change, interval, number, percent
 from heval_core.records import CELL
 from heval_core.statistics.correlation import clustered_spearman
 from heval_core.ui.text import plain
-from heval_core.words import DROP_REASONS, PATTERNS
+from heval_core.words import PATTERNS
 
 _NAMED = 3
 _NOTHING = "Nothing is available under these filters; the table below says why."
@@ -55,72 +55,50 @@ def _wrong_side(found: Measured, methods: Sequence[str], names: Names) -> str:
     counted = found.wrong_side.loc[list(methods)].query("wrong > 0").sort_values("wrong", ascending=False, kind="stable")
     if counted.empty:
         return ""
-    often = [f"{bold(names)(str(key))} in {row['wrong']}" for key, row in counted.head(_NAMED).iterrows()]
-    first = counted.iloc[0]
-    often[0] += f" of {over({'comparisons': first['numbers'], 'cells': first['cells']})}"
-    return f"Worse than guessing: {', '.join(often)}."
+    often = [f"{bold(names)(str(key))} in {row['wrong']} of {row['numbers']}" for key, row in counted.head(_NAMED).iterrows()]
+    return f"Worse than guessing: {', '.join(often)} comparisons."
 
 
-def over(row: Mapping[Any, Any]) -> str:
-    """`12 cells`, or `24 comparisons in 12 cells` where a cell has several parts."""
-    comparisons, cells = int(row["comparisons"]), int(row["cells"])
-    return f"{cells} cells" if comparisons == cells else f"{comparisons} comparisons in {cells} cells"
+def of_two(pairs: pd.DataFrame, first: str, second: str) -> str:
+    """Two explainers compared. pairs: rows of `Board.pairs`, first minus second."""
+    own = tally(pairs)
+    won = f"**{plain(first)}** wins {own['wins']} of {len(pairs)} comparisons against {plain(second)}"
+    mean = f"the mean difference is {change(own['mean difference'])} of 1"
+    return f"{won}, ties {own['ties']} and loses {own['losses']}; {mean}."
 
 
-def of_two(row: dict[str, Any], measure: Measure, first: str, second: str) -> str:
-    """Two explainers compared. row: of `Compared.overall`, signed as first minus second."""
-    mean = f"mean difference {interval(row['mean difference'], row['low'], row['high'])} {measure.unit}"
-    if measure.best == "zero":
-        return f"A bias has no winner. **{plain(first)}** minus {plain(second)}: {mean} over {over(row)}."
-    return (
-        f"**{plain(first)}** against **{plain(second)}**: {row['wins']} wins, {row['ties']} ties, {row['losses']} losses over "
-        f"{over(row)} ({mean})."
-    )
+def of_curves(changes: pd.DataFrame, ends: pd.DataFrame, axis: str, names: Names) -> str:
+    """Which methods' lead over chance changes from the first to the last quarter, and what range that is of.
 
-
-def cells_covered(points: pd.DataFrame, ends: pd.DataFrame, asked: int, axis: str, names: Names) -> str:
-    """Which cells the curves show: often not all of them, because each quarter must be large enough."""
-    there = ends.drop_duplicates(list(CELL))
-    titled = [names.dataset(key) for key in there["dataset"].unique()]
-    titled += [regime_title(key) for key in there["regime"].unique()]
-    least, most = number(ends["least"].min()), number(ends["most"].max())
-    rest = ""
-    if asked > len(there):
-        rest = f" In the other {asked - len(there)}, a quarter has too few instances of a group, or all have one length."
-    n = int(points.groupby("explainer")["n"].sum().max())
-    named = plain("; ".join(titled))
-    return f"Of {len(there)} of {asked} cells ({named}): {n:,} instances, {least} to {most} {axis}.{rest}"
-
-
-def of_curves(changes: pd.DataFrame, names: Names) -> str:
-    """From the first to the last quarter: how each method's lead over chance changes."""
+    changes, ends: `Curve.changes` and `Curve.cells`.
+    """
     methods = changes[~changes["explainer"].isin(names.controls)].sort_values("change")
-    if methods.empty:
-        return "No method is available here."
-    parts = []
-    for row in methods.itertuples():
-        lead, low, high = (change(value) for value in (row.change, row.low, row.high))
-        parts.append(f"{bold(names)(str(row.explainer))} {lead} [{low}, {high}]")
-    return f"From the first to the last quarter the lead over chance changes by: {', '.join(parts)}."
+    sure = methods[(methods["low"] > 0) | (methods["high"] < 0)]
+    shown = f"{number(ends['least'].min(), COUNT)} to {number(ends['most'].max(), COUNT)} {axis}"
+    if sure.empty:
+        return f"No clear effect here, from {shown}."
+    parts = [
+        f"{bold(names)(str(row.explainer))} by {change(row.change)} \\[{change(row.low)}, {change(row.high)}\\]"
+        for row in sure.itertuples()
+    ]
+    return f"From the first to the last quarter ({shown}) the lead over guessing changes: {', '.join(parts)}."
 
 
-def of_patterns(shares: pd.DataFrame, names: Names) -> str:
-    """Who puts the answer first most and least often, and what is first instead. shares: what `shares_of` gives."""
-    right = shares[shares["pattern"] == "answer"]
-    own, by_key = ranking(right, names.controls, of=("share", "low", "high"), chance=""), right.set_index("explainer")
-    if not own.methods:
-        return "Only controls are left under these filters."
-    own, of_best, worst = own._replace(controls=()), (lambda key: _share(by_key.loc[key])), own.methods[-1]
-    chance = f" (chance {percent(by_key.loc[worst, 'chance'])})"
-    said = valued(own, "putting the answer's token first", bold(names), of_best, lambda key: percent(by_key.loc[key, "share"]))
-    wrong = shares[(shares["explainer"] == worst) & (shares["pattern"] != "answer")]
-    if len(wrong):
-        instead = wrong.loc[wrong["share"].idxmax()]
-        kind = PATTERNS[instead["pattern"]].title.lower()
-        said += [
-            f"{bold(names)(worst)} is last, with {of_best(worst)}, and most often puts *{kind}* first ({_share(instead)})"
-        ]
-    return sentences([said[0] + chance, *said[1:]])
+def of_patterns(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:
+    """What the best and the last method of the board put first. shares: of `shares_of`. ranked: methods, best first."""
+    right = shares[shares["pattern"] == "answer"].set_index("explainer")
+    there = [key for key in ranked if key in right.index]
+    if not there:
+        return "No method with a rank is left under these filters."
+    first, last = there[0], there[-1]
+    said = f"{bold(names)(first)} puts the answer first in {_share(right.loc[first])}"
+    said += f" (guessing: {percent(right.loc[first, 'chance'])})."
+    wrong = shares[(shares["explainer"] == last) & (shares["pattern"] != "answer")]
+    if last == first or wrong.empty:
+        return said
+    instead = wrong.loc[wrong["share"].idxmax()]
+    kind = PATTERNS[instead["pattern"]].title.lower()
+    return f"{said} {bold(names)(last)} does so in {_share(right.loc[last])}; most often first: *{kind}*."
 
 
 def _share(row: Any) -> str:
@@ -129,17 +107,13 @@ def _share(row: Any) -> str:
 
 
 def of_outcomes(outcomes: pd.DataFrame) -> str:
-    """How many instances were kept, why others were dropped, and how many answers came from memory."""
+    """How many questions were usable, and how many answers came from memory."""
     asked = int(outcomes["instances"].sum())
-    dropped = outcomes[outcomes["dropped"]].groupby("outcome")["instances"].sum().sort_values(ascending=False)
     groups = outcomes[~outcomes["dropped"]].groupby("outcome")["instances"].sum()
     kept = int(groups.sum())
     from_memory = int(groups.get("M", 0)) / max(kept, 1)
-    why = f", most often because {plain(DROP_REASONS[dropped.index[0]].meaning)}" if len(dropped) else ""
-    return (
-        f"Of {asked:,} instances asked, {kept:,} are kept ({percent(kept / asked)}); "
-        f"{int(dropped.sum()):,} are dropped{why}. {percent(from_memory)} of the kept answers came from memory."
-    )
+    usable = f"{percent(kept / asked)} of {asked:,} questions were usable."
+    return f"{usable} {percent(from_memory)} of their answers came from memory."
 
 
 def matching_sentence(agreement: pd.DataFrame) -> str:

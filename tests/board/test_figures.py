@@ -12,7 +12,7 @@ from heval_core.evaluation.board.making import board_of
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.figures import board_table
 from heval_core.figures.board_front import front_figure
-from heval_core.figures.questions import by_model, by_question
+from heval_core.figures.questions import by_prompts, by_question
 from heval_core.present.names import Names
 from heval_core.present.numbers import COST, number, passes
 from tests.board.planted import cells_of, level, planted, truth_of
@@ -64,15 +64,27 @@ def test_a_row_that_lacks_cells_has_no_dot_but_a_ring_with_its_reason(with_gaps)
     assert slot.dots == ()
     assert slot.missing.title[-1] == "lacks 2 of 4 cells"
     assert "1.00" in slot.missing.title[1]
-    assert [sign for sign, _ in drawn.signs] == ["dot", "cell", "below", "missing"]
+    assert [sign for sign, _ in drawn.signs] == ["dot", "cell", "missing"]
 
 
-def test_each_model_has_its_panel(made, with_gaps):
-    drawn = by_model(made, made.questions[1], Names())
-    assert [panel.title for panel in drawn.panels] == ["model-a", "model-b"]
-    assert drawn.panels[0].slots[0].dots[0].id == ("fa", "RQ2", "model-a")
-    other = by_model(with_gaps, with_gaps.questions[0], Names()).panels[1].slots[2]
-    assert other.missing.title[-1].startswith("group M has 3")
+def test_each_kind_of_prompts_has_its_panel():
+    made = planted(TABLE, controls=("lexical", "random"), regimes=("conflicting", "mixed", "mixed.d1", "mixed.512-last"))
+    drawn = by_prompts(made, "RQ3", Names())
+    assert [panel.title for panel in drawn.panels] == ["as they are", "both answers named", "512 tokens"]
+    assert drawn.panels[1].slots[0].dots[0].id == ("fa", "RQ3.d1", "*")
+
+
+def test_ranks_and_means_stand_beside_the_names_and_the_small_figure_has_none(made):
+    drawn, small = by_question(made, Names()), by_question(made, Names(), compact=True)
+    assert [(row.rank, row.mean, row.best) for row in drawn.rows[:3]] == [
+        ("1", "0.80", True),
+        ("2", "0.70", False),
+        ("3", "0.13", False),
+    ]
+    assert all(not row.rank and not row.mean for row in (*small.rows, *drawn.rows[3:]) if row.rank or row in small.rows)
+    assert [[slot.text for slot in panel.slots] for panel in small.panels] == [
+        [slot.text for slot in panel.slots] for panel in drawn.panels
+    ]
 
 
 def test_the_front_runs_from_dear_and_good_to_cheap_and_worse(made):
@@ -88,7 +100,7 @@ def test_the_front_runs_from_dear_and_good_to_cheap_and_worse(made):
     assert ticks["100"] < at["attn"].x < at["lrp"].x
     step = (at["attn"].x - at["fa"].x) / math.log10(500 / 50)
     assert at["lrp"].x - at["attn"].x == pytest.approx(step * math.log10(50 / 20), abs=0.05)
-    assert drawn.levels == [(pytest.approx(1.1 / 3, abs=1e-4), "control: LEXICAL")]
+    assert drawn.levels == [(pytest.approx(1.1 / 3, abs=1e-4), "LEXICAL, control")]
     assert "FA 0.80 with 500 passes, on the front" in drawn.about
 
 

@@ -26,9 +26,9 @@ def main() -> None:
         answer = "your_prompt?result=1-copied&words=12-32"
         shown = {folder: {}, str(real): {"overview": "", "leaderboard_real": "leaderboard", "your_prompt": answer}}
         shown[folder] = {
-            "accuracy": "accuracy?tab=document",
-            "failures": "accuracy?tab=failures",
-            "compare": "accuracy?tab=compare&model=demo-qwen2&first=fa&second=mechlight",
+            "regimes": "leaderboard?tab=regime&question=document",
+            "failures": "leaderboard?tab=failures",
+            "compare": "leaderboard?tab=against&first=fa&second=mechlight",
             "instance": f"instances?instance={instance}&painted=fa",
             "instance_rows": f"instances?instance={instance}&mode=rows&list=open&model=demo-qwen2",
             "instance_head": f"instances?instance={instance}&pick=L0H1&painted=head",
@@ -36,9 +36,9 @@ def main() -> None:
             "techniques": "techniques",
             "citations": "citations",
             "claim": "citations?tab=claim&writer=sloppy&only=wrong_marker",
-            "report": "report",
-            "data": "data_and_methods",
-            "methods": "data_and_methods?tab=methods",
+            "about": "about",
+            "data": "about?tab=data",
+            "methods": "about?tab=methods",
         }
         for store, pages in shown.items():
             with explorer(HEVAL_STORE=store) as url:

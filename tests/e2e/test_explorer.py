@@ -15,15 +15,15 @@ pytestmark = IN_A_BROWSER
 
 PAGES = (
     "",
-    *(f"accuracy?tab={tab}" for tab in ("memory", "document", "token", "faithful", "length", "failures", "compare")),
-    *("leaderboard", "leaderboard?tab=models", "leaderboard?tab=pairs"),
+    *(f"leaderboard?tab={tab}" for tab in ("regime", "prompts", "faithful", "failures", "against")),
+    "leaderboard",
     "techniques",
     "instances",
     "instances?mode=rows&list=open&more=tokens",
     "your_prompt",
-    "report",
-    "data_and_methods",
-    "data_and_methods?tab=methods",
+    "about",
+    "about?tab=data",
+    "about?tab=methods",
 )
 
 
@@ -47,7 +47,7 @@ def test_every_page_opens_by_its_link_and_asks_nobody_outside(address, page, pat
 
 
 def test_a_click_on_a_mark_says_what_it_is_and_leads_to_its_instances(address, page, reader):
-    visit(page, f"{address}/accuracy?tab=memory&model=demo-qwen2&dataset=world_capital&regime=conflicting")
+    visit(page, f"{address}/leaderboard?tab=regime&question=memory&model=demo-qwen2&dataset=world_capital&regime=conflicting")
     mark = page.locator(".mark .hit").first
     mark.click()
     page.wait_for_url("**cell=**")
@@ -65,14 +65,13 @@ def test_a_link_opens_whole_on_a_server_that_has_just_started(few_cells, page):
     fresh = page.context.new_page()
     with explorer(HEVAL_STORE=str(few_cells)) as url:
         visit(fresh, f"{url}/instances")
-        assert fresh.get_by_role("button", name="Explain a prompt").count() == 1
         assert fresh.locator(".st-key-navigation a").first.inner_text() == "Overview"
     fresh.close()
 
 
 def test_a_click_on_a_row_of_datasets_opens_its_instances_and_the_way_back_stays_open(address, page, reader):
     for _ in range(2):
-        visit(page, f"{address}/data_and_methods?dataset=world_capital")
+        visit(page, f"{address}/about?tab=data&dataset=world_capital")
         table = page.locator(".st-key-cells [data-testid=stDataFrame]")
         table.scroll_into_view_if_needed()
         settle(page)
@@ -85,6 +84,6 @@ def test_a_click_on_a_row_of_datasets_opens_its_instances_and_the_way_back_stays
         assert cell.dataset == ("world_capital",)
         size = f"{len(reader.instance_ids(cell)):,}"
         assert page.get_by_text(f"1 of {size}", exact=True).count() == 1
-    page.locator(".st-key-navigation").get_by_role("link", name="Data and methods").click()
+    page.locator(".st-key-navigation").get_by_role("link", name="About").click()
     settle(page)
     assert page.locator("h1").inner_text().startswith("What were the models asked")

@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, urlsplit
 import pandas as pd
 import pytest
 
-from heval_core.evaluation import curves
 from heval_core.evaluation.publishing import publish
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
@@ -38,22 +37,21 @@ def copied_link(page):
 
 VIEWS = {
     "overview": "?model=demo-gpt2",
-    "memory": "accuracy?tab=memory&model=demo-qwen2&dataset=country_profiles&k=9&memory=MDL",
-    "document": "accuracy?tab=document&model=demo-gpt2&regime=mixed&document=Position+bias",
-    "token": "accuracy?tab=token&model=demo-gpt2&dataset=world_capital&k=3&token=Answer+in+the+top+k&unit=native",
-    "length": "accuracy?tab=length&model=demo-qwen2&along=Place+of+the+answer",
-    "faithful": "accuracy?tab=faithful&model=demo-gpt2&faithful=Sufficiency&accuracy=Forced+choice",
-    "compare": "accuracy?tab=compare&model=demo-qwen2&first=mechlight&second=attn",
+    "memory": "leaderboard?tab=regime&question=memory&model=demo-qwen2&dataset=country_profiles&k=9&memory=MDL",
+    "document": "leaderboard?tab=regime&question=document&model=demo-gpt2&regime=mixed&document=Position+bias",
+    "token": "leaderboard?tab=regime&model=demo-gpt2&dataset=world_capital&k=3&token=Answer+in+the+top+k&unit=native",
+    "length": "leaderboard?tab=prompts&model=demo-qwen2&along=answer_at",
+    "faithful": "leaderboard?tab=faithful&model=demo-gpt2&faithful=Sufficiency&accuracy=Forced+choice",
+    "pairs": "leaderboard?tab=against&model=demo-qwen2&first=mechlight&second=attn",
     "board": "leaderboard?model=demo-qwen2&dataset=world_capital&mark=fa&mark=RQ3&mark=%2A",
-    "board_models": "leaderboard?tab=models&question=RQ2&dataset=world_capital",
-    "board_pairs": "leaderboard?tab=pairs&question=RQ1&regime=conflicting&differences=true",
-    "failures": "accuracy?tab=failures&model=demo-qwen2&explainer=attn&pattern=question",
-    "slice": "accuracy?tab=token&model=demo-qwen2&dataset=world_capital&regime=mixed&tokens=30&tokens=60",
-    "report": "report?section=Which+token%3A+mean+reciprocal+rank+%28Fig.+7%29",
+    "prompts": "leaderboard?tab=prompts&question=document&dataset=world_capital",
+    "failures": "leaderboard?tab=failures&model=demo-qwen2&explainer=attn&pattern=question",
+    "slice": "leaderboard?tab=regime&model=demo-qwen2&dataset=world_capital&regime=mixed&tokens=30&tokens=60",
+    "report": "about?section=Which+token%3A+mean+reciprocal+rank+%28Fig.+7%29",
     "list": "instances?model=demo-qwen2&regime=mixed&group=C1&level=word&list=open&sort=1%2Frank+of+fa&descending=true",
     "head": "instances?model=demo-qwen2&regime=mixed&k=9&pick=L0H1&painted=head&mode=rows",
-    "data": "data_and_methods?dataset=world_capital",
-    "methods": "data_and_methods?tab=methods",
+    "data": "about?tab=data&dataset=world_capital",
+    "methods": "about?tab=methods",
 }
 
 
@@ -72,18 +70,19 @@ def test_a_copied_link_opens_the_same_view_for_somebody_else(address, page, read
 
 
 def test_filters_of_a_deep_link_survive_every_click_in_the_navigation_and_back_goes_back_one_view(address, page):
-    visit(page, f"{address}/accuracy?tab=document&model=demo-gpt2&k=9")
-    for name in ("Instances", "Report", "Overview", "Data and methods", "Accuracy"):
+    visit(page, f"{address}/leaderboard?tab=regime&question=document&model=demo-gpt2&k=9")
+    for name in ("Instances", "About", "Overview", "Leaderboard"):
         page.locator(".st-key-navigation").get_by_role("link", name=name, exact=True).click()
         page.wait_for_url("**model=demo-gpt2**")
         settle(page)
         assert parse_qs(urlsplit(page.url).query)["k"] == ["9"], name
-    assert "tab=document" in page.url
-    for path in ("/data_and_methods", "/", "/report", "/instances", "/accuracy"):
+    assert "question=document" in page.url
+    for path in ("/", "/about", "/instances", "/leaderboard"):
         page.go_back()
         settle(page)
         assert urlsplit(page.url).path == path
         assert "model=demo-gpt2" in page.url
+    page.get_by_role("button", name="Other measures").click()
     page.get_by_text("MDL", exact=True).click()
     page.wait_for_url("**document=MDL**")
     settle(page)
@@ -147,21 +146,8 @@ def test_a_newcomer_finds_sends_and_takes_away_an_instance_where_mechlight_fails
         assert rank_of(other, "mechlight") == rank_of(page, "mechlight")
 
 
-def test_a_point_of_a_curve_leads_to_the_quarter_of_a_cell(address, page, reader):
-    visit(page, f"{address}/accuracy?tab=length&model=demo-qwen2&dataset=country_profiles&regime=mixed")
-    figure = page.locator(".st-key-curves .js-plotly-plot")
-    page.mouse.click(*middle_of(page, figure, figure.locator(".scatterlayer .trace").nth(1).locator(".points path").nth(2)))
-    page.get_by_text("Open its instances").click()
-    found = instances_left(page)
-    curve = curves.curve(
-        reader, Filter(("demo-qwen2",), ("country_profiles",), ("mixed",)), "mrr", ("C", "balanced"), 0
-    ).points
-    assert {found} == set(curve[curve["bin"] == 2]["n"])
-    page.wait_for_url("**tokens=**")
-
-
 def test_a_bar_leads_to_its_instances(address, page, reader):
-    visit(page, f"{address}/data_and_methods?model=demo-qwen2&regime=conflicting")
+    visit(page, f"{address}/about?tab=data&model=demo-qwen2&regime=conflicting")
     bars = page.locator(".st-key-outcomes .js-plotly-plot")
     page.mouse.click(*middle_of(page, bars, bars.locator(".bars .point path").first))
     page.get_by_role("link", name=re.compile("Open the instances of Country profiles, Conflicting")).click()
@@ -172,18 +158,6 @@ def test_a_bar_leads_to_its_instances(address, page, reader):
 def stated(reader):
     """How many findings there are."""
     return sum(map(len, (reader.findings(), reader.technique_findings(), reader.citation_findings())))
-
-
-def test_a_row_of_the_findings_opens_and_its_drawings_are_there(address, page, reader):
-    visit(page, f"{address}/report")
-    rows = page.locator(".finding")
-    assert rows.count() == stated(reader) > 1
-    sizes = rows.locator("img").evaluate_all("images => images.map(image => image.naturalWidth)")
-    assert sizes == [340] * stated(reader)
-    rows.nth(1).locator("summary").focus()
-    page.keyboard.press("Enter")
-    assert rows.nth(1).locator(".more").is_visible()
-    assert rows.nth(1).locator("tbody th").first.inner_text() == "MechLight − Integrated gradients, MRR"
 
 
 def test_a_square_of_the_head_counts_leads_to_the_instances_it_was_chosen_in(address, page, reader):
@@ -198,7 +172,9 @@ def test_a_square_of_the_head_counts_leads_to_the_instances_it_was_chosen_in(add
 
 
 def test_tables_are_saved_and_read_back(address, page, reader):
-    visit(page, f"{address}/accuracy?tab=token&model=demo-qwen2&dataset=world_capital")
+    visit(page, f"{address}/leaderboard?tab=regime&model=demo-qwen2&dataset=world_capital")
+    page.get_by_text("The numbers").click()
+    settle(page)
     stored = reader.cells(Filter(("demo-qwen2",), ("world_capital",)), "mrr", 0)
     stored = stored[stored["part"].isin(["C", "balanced"])]
     found = {}
@@ -237,7 +213,7 @@ def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, pag
 
 
 def test_the_report_saved_from_its_page_opens_alone_with_its_figures(address, page, reader, tmp_path):
-    visit(page, f"{address}/report")
+    visit(page, f"{address}/about")
     with page.expect_download(
         timeout=180_000
     ) as saved:  # the whole report is made then: fifteen seconds where nothing else runs
@@ -262,8 +238,8 @@ def test_the_report_saved_from_its_page_opens_alone_with_its_figures(address, pa
 
 def test_two_people_see_only_their_own_filters_and_rows(address, page):
     with somebody_else(page) as one, somebody_else(page) as other:
-        visit(one, f"{address}/accuracy?tab=token&model=demo-qwen2&dataset=world_capital")
-        visit(other, f"{address}/accuracy?tab=token&model=demo-gpt2&dataset=country_profiles")
+        visit(one, f"{address}/leaderboard?tab=regime&model=demo-qwen2&dataset=world_capital")
+        visit(other, f"{address}/leaderboard?tab=regime&model=demo-gpt2&dataset=country_profiles")
         errors = []
 
         def reloaded(page, own, foreign):
@@ -276,6 +252,7 @@ def test_two_people_see_only_their_own_filters_and_rows(address, page):
         reloaded(other, "demo-gpt2", "demo-qwen2")
         assert not errors
         for page, model, dataset in ((one, "demo-qwen2", "world_capital"), (other, "demo-gpt2", "country_profiles")):
+            page.get_by_text("The numbers").click()
             with page.expect_download() as saved:
                 page.get_by_role("button", name="CSV", exact=True).click()
             table = pd.read_csv(saved.value.path())
@@ -287,12 +264,12 @@ def test_publishing_while_a_page_is_open_changes_nothing_until_asked(page, small
     store = shutil.copytree(small_store, tmp_path / "store")
     first = Reader(current_file(store)).snapshot_id
     with explorer(HEVAL_STORE=str(store)) as url, somebody_else(page) as page:
-        visit(page, f"{url}/accuracy?tab=document&document=Instance+margin")
+        visit(page, f"{url}/leaderboard?tab=regime&question=document&document=Instance+margin")
         lines = (store / "manifest.jsonl").read_text().splitlines(keepends=True)
         (store / "manifest.jsonl").write_text("".join(line for line in lines if json.loads(line)["explainer"] != "ig"))
         second = Reader(publish(store)).snapshot_id
         page.get_by_text("Where these numbers come from").click()
-        page.locator(".st-key-k button").last.click()
+        page.get_by_text("Which token?", exact=True).first.click()
         settle(page)
         page.get_by_text("Newer results have been published").wait_for()
         assert first in page.locator("[data-testid=stMain]").inner_html()

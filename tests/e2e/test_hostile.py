@@ -52,13 +52,12 @@ def hostile_store(small_store, tmp_path_factory):
         "",
         "instances",
         "instances?list=open&mode=rows&more=tokens",
-        "accuracy?tab=failures",
-        "accuracy?tab=compare",
-        "accuracy",
+        "leaderboard?tab=failures",
+        "leaderboard?tab=regime",
         "leaderboard",
-        "leaderboard?tab=pairs",
-        "data_and_methods",
-        "report",
+        "leaderboard?tab=against",
+        "about?tab=data",
+        "about",
     ],
 )
 def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store, served, path):

@@ -13,18 +13,17 @@ pytestmark = IN_A_BROWSER
 
 PAGES = {
     "overview": "",
-    "document": "accuracy?tab=document",
-    "failures": "accuracy?tab=failures",
-    "compare": "accuracy?tab=compare",
+    "document": "leaderboard?tab=regime&question=document",
+    "failures": "leaderboard?tab=failures",
     "board": "leaderboard",
-    "board_pairs": "leaderboard?tab=pairs",
+    "board_pairs": "leaderboard?tab=against",
     "instance": "instances?painted=fa",
     "rows": "instances?mode=rows&list=open",
     "techniques": "techniques",
     "your_prompt": "your_prompt",
-    "report": "report",
-    "data": "data_and_methods",
-    "methods": "data_and_methods?tab=methods",
+    "report": "about",
+    "data": "about?tab=data",
+    "methods": "about?tab=methods",
 }
 TEXT, MARK = 4.5, 3.0
 
@@ -167,7 +166,7 @@ def test_what_people_came_for_is_above_the_fold(address):
         page.wait_for_selector(".t")
         assert page.locator(".t").first.bounding_box()["y"] < 400
         assert page.locator(".answer").first.bounding_box()["y"] < 800
-        visit(page, f"{address}/accuracy?tab=document")
+        visit(page, f"{address}/leaderboard?tab=regime&question=document")
         settle(page)
         page.wait_for_selector(".figure .panel")
         assert page.locator(".figure").first.bounding_box()["y"] < 400

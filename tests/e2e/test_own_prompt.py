@@ -72,7 +72,7 @@ def asked(address, page):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_explain_leads_from_any_page_to_the_answer_of_each_demo_model(address, page, architecture):
-    visit(page, f"{address}/report")
+    visit(page, f"{address}/about")
     open_form(page)
     choose(page, f"demo-{architecture} ")
     ask(page, *KENYA)

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED, UNDECIDED, RuleShares, effects
 from heval_core.evaluation.findings.claims import by_construction, find
 from heval_core.evaluation.findings.effects import EXPLAINERS, Effect, reason, verdict
@@ -115,18 +114,6 @@ def test_a_sentence_is_contradicted_where_it_is_known_to_fail(failing, key):
 
 def effects_of(reader, key):
     return json.loads(reader.findings().set_index("key").loc[key]["effects"])
-
-
-@pytest.mark.usefixtures("twenty_halves")
-def test_an_effect_of_one_cell_is_the_paired_comparison_of_that_cell(tmp_path):
-    reader = published_as(tmp_path, AS_PUBLISHED, regimes=("double_conflicting",), count=80)
-    (found,) = effects_of(reader, "nmutinf_double_conflicting")
-    pairs = comparisons(reader, Filter(), "nmutinf", ("raw",), 5).cells
-    (pair,) = pairs[(pairs["first"] == "fa") & (pairs["second"] == "mechlight")].to_dict("records")
-    assert found["value"] == pytest.approx(-pair["difference"])
-    # The finding's interval is of draws from the distribution that the comparison's ends are of.
-    assert (found["low"], found["high"]) == pytest.approx((-pair["high"], -pair["low"]), abs=0.005)
-    assert (found["cells"], found["n"]) == (1, pair["n"])
 
 
 def test_one_model_or_one_dataset_supports_nothing():

@@ -10,7 +10,6 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.evaluation import curves, live
-from heval_core.evaluation.comparisons import comparisons
 from heval_core.evaluation.regime import regime_of
 from heval_core.evaluation.scored import ScoreRows, cell_of
 from heval_core.metrics._features import LearnedMetric
@@ -93,7 +92,6 @@ def test_a_group_alone_has_no_margin_between_groups_and_says_so(few):
 def test_a_filter_that_leaves_nothing_gives_no_rows(few):
     nothing = Filter(relation=("none",))
     assert live.cells_of(few, nothing, "mrr", 0).empty
-    assert comparisons(few, nothing, "mrr", ("C",), 0).overall.empty
     assert curves.binned(few, nothing, "mrr", 0).empty
 
 
@@ -105,70 +103,6 @@ def test_a_variant_of_a_metric_is_computed_under_its_own_key(few):
     assert (merged["value_x"] <= merged["value_y"] + 1e-12).all()
     with pytest.raises(HEvalError, match="no metric 'mrs'; did you mean mrr"):
         live.cells_of(few, CELL, "mrs", 0)
-
-
-def test_differences_are_those_of_the_values_and_their_intervals_are_paired(few):
-    found = comparisons(few, CELL, "mrr", ("C",), 0).cells
-    assert len(found) == 6
-    values = few.cells(CELL, "mrr", 0)
-    values = values[values["part"] == "C"].set_index("explainer")["value"]
-    for row in found.itertuples():
-        assert row.difference == pytest.approx(values[row.first] - values[row.second])
-        assert row.low <= row.difference <= row.high
-        assert row.p <= row.p_holm
-        assert row.better in ("", row.first if row.difference > 0 else row.second)
-        if row.p_holm < 0.05:
-            assert row.better
-    # A literal second version of one pair, from the stored values of the instances.
-    own = few.query(
-        "SELECT s.explainer, s.value FROM score s JOIN instance i USING (instance_id) WHERE metric = 'mrr' AND part = 'C' "
-        "AND model = 'demo-qwen2' AND dataset = 'country_profiles' AND regime = 'conflicting' ORDER BY i.rowid"
-    )
-    one, two = (own[own["explainer"] == key]["value"].to_numpy() for key in ("attn", "ig"))
-    signs = np.random.default_rng(5).choice((-1, 1), size=(4000, len(one)))
-    p = (np.abs(signs @ (one - two)) >= abs((one - two).sum()) - 1e-9).mean()
-    row = found[(found["first"] == "attn") & (found["second"] == "ig")].iloc[0]
-    assert row["p"] == pytest.approx(p, abs=0.02)
-
-
-@pytest.mark.parametrize(("metric", "part", "k"), [("group_rank_margin", "c", 5), ("nmutinf", "raw", 5), ("mdl", "bits", 3)])
-def test_other_metrics_are_compared_too_and_better_knows_their_direction(few, metric, part, k):
-    found = comparisons(few, CELL, metric, (part,), k).cells
-    assert len(found) == 6
-    for row in found[found["better"] != ""].itertuples():
-        higher = row.first if row.difference > 0 else row.second
-        assert (row.better == higher) == (part != "bits")
-
-
-def test_wins_ties_and_losses_add_up_over_cells(few):
-    found, counted = comparisons(few, Filter(QWEN.model, QWEN.dataset), "instance_rank_margin", ("balanced",), 5)
-    assert (counted["wins"] + counted["ties"] + counted["losses"] == counted["comparisons"]).all()
-    assert set(counted["cells"]) == set(counted["comparisons"]) == {4}
-    means = found.groupby(["first", "second"])["difference"].mean()
-    for row in counted.to_dict("records"):
-        assert row["mean difference"] == pytest.approx(means[row["first"], row["second"]])
-        assert row["low"] < row["mean difference"] < row["high"]
-        widths = found[(found["first"] == row["first"]) & (found["second"] == row["second"])]
-        assert row["high"] - row["low"] < (widths["high"] - widths["low"]).mean()  # a mean over cells is surer than one
-
-
-def test_a_mean_difference_resamples_the_same_questions_in_all_its_cells(few):
-    chosen = Filter(QWEN.model, QWEN.dataset, ("double_conflicting", "double_conflicting_swap"))
-    overall = comparisons(few, chosen, "mrr", ("balanced",), 0).overall.set_index(["first", "second"])
-    values = few.query(
-        "SELECT i.fact_id, i.regime, part, any_value(s.value) FILTER (explainer = 'attn') - any_value(s.value) FILTER "
-        "(explainer = 'ig') AS apart FROM score s JOIN instance i USING (instance_id) WHERE metric = 'mrr' "
-        "AND part IN ('C1', 'C2') AND model = 'demo-qwen2' AND dataset = ? AND regime LIKE 'double_conflicting%' GROUP BY ALL",
-        [QWEN.dataset[0]],
-    ).dropna()
-    drawn = []
-    for _, own in values.groupby("regime"):
-        for _, group in own.groupby("part"):  # those that used the first document and those that used the second weigh alike
-            weights = few.resamples(QWEN.dataset[0]).of(group["fact_id"]).astype(float)
-            drawn.append(weights @ group["apart"].to_numpy() / weights.sum(axis=1))
-    low, high = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
-    row = overall.loc[("attn", "ig")]
-    assert (row["low"], row["high"]) == pytest.approx((low, high))
 
 
 @pytest.mark.parametrize("by", ["tokens", "answer_at"])

@@ -29,6 +29,13 @@ def open_page(page: str, /, **query: str | list[str]) -> AppTest:
     return app.run()
 
 
+def open_numbers(page: str, /, **query: str | list[str]) -> AppTest:
+    """The same with its numbers open."""
+    app = open_page(page, **query)
+    app.session_state["numbers"] = True
+    return app.run()
+
+
 def text_of(app: AppTest) -> str:
     """What is written on a page."""
     return " ".join(one.value for one in (*app.markdown, *app.caption, *app.subheader, *app.info, *app.title))

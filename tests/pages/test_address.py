@@ -14,18 +14,22 @@ from tests.pages.opening import open_page
 ONE = {"model": ["demo-gpt2"], "dataset": ["world_capital"]}
 # (page, parameters, the filter of its slice where it has one)
 VIEWS = [
-    ("accuracy", {"tab": ["document"], "origin": ["substituted"]}, Filter(origin=("substituted",))),
-    ("accuracy", {"tab": ["document"], "origin": ["natural"], "k": ["3"]}, Filter(origin=("natural",))),
+    ("leaderboard", {"tab": ["regime"], "question": ["document"], "origin": ["substituted"]}, Filter(origin=("substituted",))),
     (
-        "accuracy",
-        ONE | {"tab": ["document"], "answer_at": ["0", "50"]},
+        "leaderboard",
+        {"tab": ["regime"], "question": ["document"], "origin": ["natural"], "k": ["3"]},
+        Filter(origin=("natural",)),
+    ),
+    (
+        "leaderboard",
+        ONE | {"tab": ["regime"], "question": ["document"], "answer_at": ["0", "50"]},
         Filter(("demo-gpt2",), ("world_capital",), answer_at=(0, 0.5)),
     ),
-    ("accuracy", {"tab": ["token"], "tokens": ["40", "60"], "token": ["Answer in the top k"]}, Filter(tokens=(40, 60))),
-    ("accuracy", {"relation": ["currency"], "without_first": ["true"]}, Filter(relation=("currency",))),
-    ("accuracy", {"model": ["demo-gpt2"], "head": ["L2H1"]}, Filter(("demo-gpt2",), head="L2H1")),
-    ("accuracy", {"tab": ["memory"], "memory": ["NMutInf"]}, None),
-    ("accuracy", {"tab": ["document"], "document": ["Position bias"], "regime": ["mixed"]}, None),
+    ("leaderboard", {"tab": ["regime"], "tokens": ["40", "60"], "token": ["Answer in the top k"]}, Filter(tokens=(40, 60))),
+    ("leaderboard", {"tab": ["regime"], "relation": ["currency"], "without_first": ["true"]}, Filter(relation=("currency",))),
+    ("leaderboard", {"tab": ["regime"], "model": ["demo-gpt2"], "head": ["L2H1"]}, Filter(("demo-gpt2",), head="L2H1")),
+    ("leaderboard", {"tab": ["regime"], "question": ["memory"], "memory": ["NMutInf"]}, None),
+    ("leaderboard", {"tab": ["regime"], "question": ["document"], "document": ["Position bias"], "regime": ["mixed"]}, None),
     ("instances", {"best": ["fa: answer", "attn: question"]}, None),
     ("instances", {"group": ["C1"], "search": ["a|&|=%"], "scale": ["rank"], "level": ["word"], "controls": ["true"]}, None),
     ("instances", {"sort": ["1/rank of fa"], "descending": ["true"], "page": ["2"], "list": ["open"]}, None),
@@ -45,7 +49,7 @@ def test_a_view_keeps_its_address_and_says_nothing_against_it(demo, page, asked,
     assert held(app) == asked
     if chosen is not None:
         left = len(demo.instance_ids(replace(chosen, explained=True)))
-        assert any(caption.value.startswith(f"slice: **{left:,} of ") for caption in app.caption)
+        assert any(f" {left:,} instance" in caption.value for caption in app.caption)
 
 
 def test_a_change_of_a_control_is_written_into_the_address_and_its_default_is_not(demo):
@@ -60,12 +64,24 @@ def test_a_change_of_a_control_is_written_into_the_address_and_its_default_is_no
 @pytest.mark.parametrize(
     ("page", "possible", "wrong"),
     [
-        ("accuracy", {}, {"tokens": ["5", "8"], "origin": ["foo"], "relation": ["foo"], "model": ["demo-gpt"], "tab": ["no"]}),
-        ("accuracy", {}, {"tokens": ["500", "600"], "answer_at": ["200", "300"], "head": ["L9H9"]}),
-        ("accuracy", {"model": ["demo-gpt2"]}, {"tokens": ["abc"], "answer_at": ["50"], "head": ["L9H9"]}),
-        ("accuracy", {"tab": ["document"], "document": ["Instance margin"]}, {"tokens": ["60", "40"], "k": ["4"]}),
-        ("accuracy", {"tab": ["document"]}, {"document": ["<b>"], "unit": ["furlongs"], "cells": ["perhaps"]}),
-        ("accuracy", {"tab": ["document"]}, {"model": ['evil">']}),
+        (
+            "leaderboard",
+            {},
+            {"tokens": ["5", "8"], "origin": ["foo"], "relation": ["foo"], "model": ["demo-gpt"], "tab": ["no"]},
+        ),
+        ("leaderboard", {}, {"tokens": ["500", "600"], "answer_at": ["200", "300"], "head": ["L9H9"]}),
+        ("leaderboard", {"model": ["demo-gpt2"]}, {"tokens": ["abc"], "answer_at": ["50"], "head": ["L9H9"]}),
+        (
+            "leaderboard",
+            {"tab": ["regime"], "question": ["document"], "document": ["Instance margin"]},
+            {"tokens": ["60", "40"], "k": ["4"]},
+        ),
+        (
+            "leaderboard",
+            {"tab": ["regime"], "question": ["document"]},
+            {"document": ["<b>"], "unit": ["furlongs"], "without_first": ["perhaps"]},
+        ),
+        ("leaderboard", {"tab": ["regime"], "question": ["document"]}, {"model": ['evil">']}),
         ("instances", {"list": ["open"]}, {"sort": ["bad"], "descending": ["bad"], "model": ["zz", "zz"]}),
         ("instances", {}, {"model": 2 * ["z" * 99], "instance": ["nobody"]}),
     ],
@@ -98,7 +114,7 @@ def test_an_error_offers_the_nearest_that_is_there(demo, asked, nearest):
 
 def test_a_range_that_reaches_beyond_what_there_is_is_cut_to_it(demo):
     own = demo.ranges(Filter(*map(tuple, ONE.values()))).iloc[0]
-    app = open_page("accuracy", **ONE, tokens=["1", "40"])
+    app = open_page("leaderboard", **ONE, tokens=["1", "40"])
     assert not app.error
     assert app.slider(key="tokens").value == (own["shortest"], 40)
 

@@ -1,4 +1,4 @@
-"""The page Leaderboard on the demo results: its sentence, filters, marks, exports, and what it says where there is nothing."""
+"""The page Leaderboard: what it recommends, one truth everywhere, marks, exports, and what a first sight holds."""
 
 from __future__ import annotations
 
@@ -10,30 +10,25 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.board.making import board
-from heval_core.figures import board_table
-from heval_core.figures.measure_table import measure_table
-from heval_core.figures.questions import by_model, by_question
-from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.figures.pairs import pair_figure
+from heval_core.figures.questions import by_prompts, by_question
 from heval_core.present.names import ALL, Names
-from heval_core.present.table import Table
-from heval_core.report.sections import section
 from heval_core.store.filters import Filter
-from heval_core.ui import measured_cells, overview_scale
-from heval_core.ui.board import MARK, behind, exported_board, unbeaten
-from heval_core.words import counted
-from tests.board.planted import level, planted
+from heval_core.ui import board as page
+from heval_core.ui import filters, frame
+from heval_core.ui.board import MARK, behind, exported_board
 from tests.pages.opening import open_page, text_of
 from tests.planted import noise, plant, published
 
 REGULAR = Filter(technique=("regular",), explained=True)
 
 
-def test_a_mark_in_the_link_opens_its_bar_with_ways_on(demo):
+def test_a_mark_in_the_link_opens_its_bar_with_as_many_instances_as_it_counts(demo):
     app = open_page("leaderboard", **{MARK.parameter: ["fa", "RQ3", "demo-qwen2"]})
     assert not app.error
-    links = [one.proto.label for one in app.get("page_link")]
-    assert "Open its instances, worst first" in links
-    assert "Its cells" in links
+    made = board(demo, REGULAR)
+    own = made.by_model.set_index(["column", "explainer", "model"]).loc[("RQ3", "fa", "demo-qwen2")]
+    assert f"Open its {own['n']} instances" in [one.proto.label for one in app.get("page_link")]
 
 
 def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
@@ -50,7 +45,7 @@ def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
     plant(tmp_path, noise, models=2, datasets=2, regimes=regimes, count=100, **how)
     reader = published(tmp_path)
     made, counts = board(reader, Filter()), set()
-    drawn = [by_question(made, Names()), *(by_model(made, column, Names()) for column in made.questions)]
+    drawn = [by_question(made, Names()), *(by_prompts(made, question, Names()) for question in ("RQ2", "RQ3"))]
     slots = [slot for figure in drawn for panel in figure.panels for slot in panel.slots]
     marks = {dot.id for slot in slots for dot in (*slot.dots, *slot.cells, *([slot.missing] if slot.missing else []))}
     titles = {column.key: column for column in made.columns}
@@ -62,7 +57,7 @@ def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
         assert (0 if own is None else len(reader.instance_ids(own))) == row["n"], (key, name, model)
         counts.add((key, name, row["n"]))
     assert len(counts) > len(made.rows) * len(made.questions)
-    # The figure of quality against cost has no counts: its list is of all three questions.
+    # The name of a row, and the figure of quality against cost, are of all three questions.
     every = behind(made, Filter(), None, "fa", ALL)
     assert (every.model, every.dataset, every.regime) == (made.models, ("data-0", "data-1"), regimes)
 
@@ -74,11 +69,12 @@ def test_a_mark_that_is_none_is_refused_in_a_sentence(demo, mark):
     assert "should be a mark of the figure: explainer, column and model" in app.error[0].value
 
 
-def test_the_export_has_every_number_with_its_costs(demo):
+def test_the_export_has_every_number_with_its_costs_and_its_rank(demo):
     made = board(demo, REGULAR)
     frame = exported_board(made)
     assert len(frame) == len(made.columns) * len(made.rows)
     assert set(frame[frame["control"]]["explainer"]) == set(made.controls)
+    assert frame.dropna(subset=["rank"]).set_index("explainer")["rank"].to_dict() == made.overall.ranks()
     own = made.quality[made.quality["explainer"].isin(made.methods) & made.quality["whole_passes"].notna()]
     front = {
         row.explainer
@@ -91,62 +87,94 @@ def test_the_export_has_every_number_with_its_costs(demo):
     assert again["value"].tolist() == pytest.approx(frame["value"].tolist())
 
 
+def test_two_explainers_are_compared_by_the_boards_own_differences(demo):
+    app = open_page("leaderboard", tab="against", first="mechlight", second="fa")
+    assert not app.exception
+    pairs = page.against(board(demo, REGULAR).pairs, "mechlight", "fa")
+    won, lost = ((pairs["better"] == key).sum() for key in ("mechlight", "fa"))
+    said = f"**MechLight** wins {won} of {len(pairs)} comparisons against Feature ablation, ties {len(pairs) - won - lost}"
+    assert any(m.value.startswith(f"{said} and loses {lost};") for m in app.markdown)
+    figure = pair_figure(board(demo, REGULAR), pairs, Names())
+    dots = {dot.id: dot for panel in figure.panels for slot in panel.slots for dot in slot.dots}
+    assert len(dots) == len(pairs)
+    for row in pairs.itertuples():
+        dot = dots["mechlight", "fa", row.model, row.dataset, row.column]
+        assert (dot.value, dot.hollow) == (row.difference, not row.better)
+    same = open_page("leaderboard", tab="against", first="fa", second="fa")
+    assert any("two different explainers" in info.value for info in same.info)
+
+
+def test_a_picked_difference_lists_the_instances_behind_it(demo):
+    app = open_page("leaderboard", tab="against", pair=["fa", "mechlight", "demo-qwen2", "world_capital", "RQ3"])
+    assert not app.exception
+    shown = [one.value for one in app.dataframe if {"difference", "instance id"} <= set(one.value.columns)]
+    assert [0 < len(table) <= 10 for table in shown] == [True, True]
+    own = behind(
+        board(demo, REGULAR), REGULAR, next(c for c in board(demo, REGULAR).questions if c.key == "RQ3"), "fa", "demo-qwen2"
+    )
+    assert all(set(table["instance id"]) <= set(demo.instance_ids(own)) for table in shown)
+    refused = open_page("leaderboard", tab="against", pair=["fa", "zzz", "m", "d", "RQ3"])
+    assert any("should be a mark of the figure" in error.value for error in refused.error)
+
+
+@pytest.mark.parametrize("asked", [{}, {"model": "demo-gpt2"}, {"dataset": "country_profiles"}], ids=str)
+def test_a_filter_leaves_the_same_number_on_every_page_and_its_list_has_it(demo, asked):
+    chosen = Filter(**{name: (value,) for name, value in asked.items()}, technique=("regular",))
+    kept = demo.instance_ids(replace(chosen, explained=True))
+    told = filters.counts(demo, chosen)
+    models = len({demo.instance(one).model for one in kept[:: max(1, len(kept) // 400)]})
+    assert told.endswith(f"{len(kept):,} instances")
+    assert told.startswith(f"{models} model{'s' if models > 1 else ''} · ")
+    text = text_of(open_page("leaderboard", tab="regime", **asked))
+    assert told.replace("·", r"·") in text.replace("\\", "")
+
+
+# First sight.
+
+
+def visible(app) -> tuple[int, int]:
+    """(words, controls) that a page shows before anything is opened, without navigation and foot."""
+    words, controls = [], 0
+    waiting = list(app.main.children.values())
+    while waiting:
+        node = waiting.pop(0)
+        label = str(getattr(node, "label", "") or "")
+        if node.type in ("popover", "expander"):
+            words, controls = [*words, *label.split()], controls + (node.type == "popover")
+            continue
+        if hasattr(node, "children"):
+            waiting = [*node.children.values(), *waiting]
+            continue
+        if node.type in ("markdown", "caption", "subheader", "title", "header"):
+            words += node.value.split()
+        elif node.type == "html":
+            body = re.sub(r"<(style|script|svg).*?</\1>", " ", node.proto.body, flags=re.DOTALL)
+            words += re.sub(r"<[^>]*>", " ", body).split()
+        elif hasattr(node, "options"):
+            words += " ".join(map(str, node.options)).split()
+            controls += 1
+        elif node.type in ("button", "toggle", "text_input", "download_button"):
+            controls += 1
+    return len(words), controls
+
+
 @pytest.mark.parametrize(
-    ("table", "told"),
-    [
-        ({"a": 0.9, "b": 0.5, "c": 0.1}, "**A** loses no comparison"),
-        ({"a": 0.9, "b": 0.9, "c": 0.1}, "**A** and **B** lose no comparison"),
-        ({"a": 0.7, "b": 0.4, "ctrl": 0.95}, "Controls beat methods too: **CTRL** in 24 of 24 comparisons."),
-        ({"a": 0.9, "ctrl": 0.1}, "There is no pair of methods to compare. No control beats a method anywhere."),
-    ],
+    ("place", "asked"),
+    [("overview", {}), *(("leaderboard", {"tab": tab}) for tab in ("overall", "regime", "prompts", "against"))],
 )
-def test_the_pairs_say_who_wins_most(table, told):
-    made = planted({key: level(value, value, value) for key, value in table.items()}, controls=("ctrl",))
-    assert told in unbeaten(made, made.pairs)
+def test_a_first_sight_has_few_words_and_controls(demo, place, asked):
+    app = open_page(place, **asked) if place != "overview" else open_page("overview")
+    words, controls = visible(app)
+    assert words <= 200
+    assert controls <= 10
 
 
-ASKED = {"RQ1": ("memory", "telling context from memory"), "RQ2": ("document", "telling documents apart"),
-         "RQ3": ("token", "finding the token")}  # fmt: skip
-
-
-def named_at(text: str, at: str) -> set[str]:
-    """Whom a text calls best at something, or level; in the words of the text where it only counts them."""
-    for sentence in re.split(r"(?<=\.) |[;:] ", re.sub(r"[*\\]", "", text)):
-        who, verb, what = re.split(r" (is best|are level) at |$", sentence, maxsplit=1)[:3] if sentence else ("", "", "")
-        if verb and (at in what or "all three questions" in what):
-            return {name.lower() for name in re.split(r", | and ", who)}
-    return set()
-
-
-def bold_of(table: Table, title: str) -> set[str]:
-    """The rows that are bold in a column."""
-    place = [head.title for head in table.heads].index(title)
-    return {row.titles[0].lower() for row in table.rows if row.cells[place].best}
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [{}, {"model": "demo-gpt2"}, {"dataset": "country_profiles"}, {"model": "demo-qwen2", "dataset": "world_capital"}],
-    ids=str,
-)
-def test_all_pages_and_the_report_name_the_same_best(demo, asked, monkeypatch):
-    """By question: in sentences and in bold on Overview, Accuracy, Leaderboard and in the report."""
-    figures, tables, sizes = [], [], set()
-    monkeypatch.setattr(overview_scale, "draw_figures", lambda key, figure: figures.append(figure))
-    monkeypatch.setattr(measured_cells, "measure_table", lambda *of: tables.append(measure_table(*of)) or tables[-1])
-    made = board(demo, replace(REGULAR, **{name: (value,) for name, value in asked.items()}))
-    texts = {page: text_of(open_page(page, **asked)) for page in ("overview", "leaderboard")}
-    texts |= {} if asked else {"report": section(demo, "board").text}
-    panels = {panel.title: panel for panel in figures[0].panels}
-    for column in made.questions:
-        tab, at = ASKED[column.question]
-        texts["accuracy"] = text_of(open_page("accuracy", tab=tab, **asked))
-        slots = zip(figures[0].rows, panels[QUESTIONS[column.question].title].slots, strict=True)
-        band = bold_of(board_table.main_table(made), column.title)
-        assert band == bold_of(tables[-1], tables[-1].heads[-2].title)
-        assert all((row.title.lower() in band) is slot.best for row, slot in slots if slot.dots)
-        said = band if len(band) <= 4 else {counted(len(band), "method")}
-        assert {page: named_at(text, at) for page, text in texts.items()} == dict.fromkeys(texts, said), at
-        assert not band & {made.titles[key].lower() for key in made.controls}
-        sizes.add(len(band))
-    assert max(sizes) > 1  # where intervals overlap, nobody is best alone
+def test_old_addresses_lead_to_where_their_views_are_now():
+    assert frame.moved("accuracy", "memory") == ("leaderboard", {"tab": "regime", "question": "memory"})
+    assert frame.moved("accuracy", "gone") == frame.moved("accuracy", "") == ("leaderboard", {"tab": "regime"})
+    assert frame.moved("data_and_methods", "methods") == ("about", {"tab": "methods"})
+    assert frame.moved("leaderboard", "pairs") == ("leaderboard", {"tab": "against"})
+    for page_now, tab in (("leaderboard", "overall"), ("leaderboard", ""), ("overview", ""), ("about", "data")):
+        assert frame.moved(page_now, tab) is None
+    # Once: where a view is now is not moved again.
+    assert not [new for new, asked in frame.MOVED.values() if frame.moved(new, asked.get("tab", ""))]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from heval_core.evaluation import live
 from heval_core.evaluation.means import entering
-from heval_core.figures.accuracy import difference_figure
 from heval_core.figures.measured_panels import of_measure
-from heval_core.figures.palette import colour
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
@@ -57,46 +53,6 @@ def test_what_is_made_of_ranks_can_leave_the_first_token_out(demo, measure):
     )
     assert len(whole) == len(without) > 0
     assert without["value"].notna().any()
-
-
-@pytest.mark.slow
-def test_a_question_that_the_chosen_regimes_do_not_ask_has_no_curve(demo):
-    asked = {"question": "memory", "memory": "NMutInf", "k": "3"}
-    app = open_page("accuracy", tab="length", numbers="true", **asked, regime=["mixed", "mixed_swap"])
-    assert not app.exception
-    assert any("not asked in the chosen regimes" in info.value for info in app.info)
-    both, single = (
-        open_page("accuracy", tab="length", numbers="true", **asked, regime=own)
-        for own in (["conflicting", "mixed"], ["conflicting"])
-    )
-    tables = [next(f.value for f in app.dataframe if "bin" in f.value.columns) for app in (both, single)]
-    assert tables[0].equals(tables[1])
-
-
-@pytest.mark.slow
-def test_faithfulness_has_curves_too(demo):
-    # Along the place of the answer: these prompts are of few lengths, and of longer ones too few are measured.
-    asked = {"question": "faithful", "along": "Place of the answer"}
-    app = open_page("accuracy", tab="length", numbers="true", model="demo-gpt2", dataset="world_capital", **asked)
-    assert not app.exception
-    assert any("From the first to the last quarter" in m.value for m in app.markdown)
-
-
-@pytest.mark.parametrize(("best", "ahead"), [("high", "fa"), ("low", "attn"), ("zero", None)])
-def test_a_dot_has_the_colour_of_the_one_that_is_ahead(best, ahead):
-    row = {"label": "a cell", "difference": 1.0, "low": -1.0, "high": 3.0, "better": "", "first": "fa", "second": "attn",
-           "n": 9, "p_holm": 0.5, "model": "m", "dataset": "d", "regime": "mixed", "part": "all"}  # fmt: skip
-    unsure, sure = (difference_figure(pd.DataFrame([row | more]), "nats", best) for more in ({}, {"better": "attn"}))
-    assert unsure.rows[0].hue == (colour(ahead) if ahead else "#808080")
-    assert sure.rows[0].hue == (colour("attn") if ahead else "#808080")
-    assert [figure.panels[0].slots[0].dots[0].hollow for figure in (unsure, sure)] == [True, False]
-
-
-def test_sentences_count_cells_and_not_their_parts(demo):
-    app = open_page("accuracy", tab="document", document="Group margin", model="demo-qwen2")
-    assert any(toggle.label == "All 7 cells" for toggle in app.toggle)
-    app = open_page("accuracy", tab="compare", model="demo-qwen2", question="document", document="Group margin")
-    assert any(re.search(r"over 14 comparisons in 7 cells", m.value) for m in app.markdown)
 
 
 def test_a_bias_over_both_ways_round_counts_no_instance_twice(demo):
@@ -173,10 +129,10 @@ def test_a_measure_of_two_documents_asks_of_decoys_as_well(results):
     assert set(of_measure(rows, measure)["regime"]) <= {"mixed", DECOYED}
 
 
-@pytest.mark.parametrize("page", ["accuracy", "instances"])
+@pytest.mark.parametrize("page", ["leaderboard", "instances"])
 def test_a_page_shows_a_decoyed_regime_that_is_chosen(folder, page, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(folder))
-    app = open_page(page, regime=DECOYED)
+    app = open_page(page, regime=DECOYED, **({"tab": "regime"} if page == "leaderboard" else {}))
     assert not app.exception
     text = " ".join(str(element) for element in app.main)
     assert "decoy d1 · 256 tokens, first" in text

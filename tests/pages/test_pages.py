@@ -10,11 +10,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from heval_core.figures.palette import in_order
+from heval_core.present.numbers import percent
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from tests.conftest import ROOT
-from tests.pages.opening import open_page
+from tests.pages.opening import open_numbers, open_page
 
 
 def test_the_sidebar_offers_installed_models_and_a_filled_in_example(demo, monkeypatch):
@@ -72,9 +73,9 @@ def test_results_that_cannot_be_read_are_one_sentence_and_no_traceback(made_up, 
 
 def test_small_groups_are_shown_as_not_available_with_their_reason(made_up, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(made_up))
-    app = open_page("accuracy", tab="memory", cells="true")
+    app = open_numbers("leaderboard", tab="regime", question="memory")
     assert not app.exception
-    reasons = app.dataframe[0].value["why not available"]
+    reasons = next(one.value for one in app.dataframe if "why not available" in one.value)["why not available"]
     assert reasons.str.contains("of the 30 instances needed").all()
 
 
@@ -130,7 +131,7 @@ def test_an_error_is_an_id_on_the_page_and_a_trace_in_the_log(demo, monkeypatch,
     def fails(*_):
         raise RuntimeError("secret path /home/somebody")
 
-    monkeypatch.setattr("heval_core.ui.overview_scale.sentence", fails)
+    monkeypatch.setattr("heval_core.ui.board.recommendation", fails)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     assert not app.exception
     (error,) = app.error
@@ -162,12 +163,11 @@ def test_text_from_data_is_never_markup():
 
 
 def test_the_data_tab_accounts_for_every_question(demo):
-    app = open_page("data_and_methods", dataset="country_profiles")
+    app = open_page("about", tab="data", dataset="country_profiles")
     assert not app.exception
     outcomes = demo.outcomes(Filter(dataset=("country_profiles",), technique=("regular",)))
     asked, kept = int(outcomes["instances"].sum()), int(outcomes[~outcomes["dropped"]]["instances"].sum())
-    sentence = next(m.value for m in app.markdown if m.value.startswith("Of "))
-    assert f"Of {asked:,} instances asked, {kept:,} are kept" in sentence
+    assert any(f"{percent(kept / asked)} of {asked:,} questions were usable." in m.value for m in app.markdown)
     cells = app.dataframe[0].value
     groups = [column for column in cells.columns if column in ("C", "C1", "C2", "M", "other", "ambiguous")]
     assert (cells[groups].sum(axis=1) == cells["kept"]).all()
@@ -179,7 +179,7 @@ def test_the_data_tab_accounts_for_every_question(demo):
 
 
 def test_tables_have_titles_for_keys_and_no_column_that_says_nothing(demo):
-    app = open_page("data_and_methods")
+    app = open_page("about", tab="data")
     assert app.dataframe
     for table in (element.value for element in app.dataframe):
         text = table.to_csv()
@@ -192,7 +192,7 @@ def test_tables_have_titles_for_keys_and_no_column_that_says_nothing(demo):
 
 
 def test_first_token_and_text_are_compared_when_it_is_asked_for(demo):
-    app = open_page("data_and_methods", dataset="world_capital")
+    app = open_page("about", tab="data", dataset="world_capital")
     assert not any("kept instances" in element.value.columns for element in app.dataframe)
     app.session_state["matching"] = True
     app.run()
@@ -208,13 +208,13 @@ def test_results_from_before_datasets_were_counted_say_what_to_do(few_cells, tmp
         db.execute("DELETE FROM dataset")
         db.execute("UPDATE snapshot SET snapshot_id = 'older'")  # pages cache by it
     monkeypatch.setenv("HEVAL_STORE", str(folder))
-    app = open_page("data_and_methods")
+    app = open_page("about", tab="data")
     assert not app.exception
     assert any("run again to see them" in info.value for info in app.info)
 
 
 def test_the_foot_is_computed_when_it_is_opened_and_has_words_for_columns(demo):
-    app = open_page("data_and_methods", tab="methods")
+    app = open_page("about", tab="methods")
     assert not app.dataframe
     assert any(demo.snapshot_id in box.label for box in app.expander)
     app.session_state["provenance"] = True

@@ -160,17 +160,15 @@ def test_the_sentence_names_who_leads_the_best_control_and_who_is_on_the_wrong_s
     told = of_measure(planted("high", *cells, ("random", "a", 20.0)), NAMES)
     assert told == (
         "**FA** is best at finding the token: 8.0 [7.0, 9.0] nats (chance 2.0). No method beats the controls **random** and "
-        "**position** at finding the token. Worse than guessing: **IG** in 1 of 2 cells."
+        "**position** at finding the token. Worse than guessing: **IG** in 1 of 2 comparisons."
     )
     told = of_measure(planted("low", *cells), NAMES)
     assert told == (
         "**IG** is best at finding the token: 3.0 [2.0, 4.0] nats (chance 2.0). "
-        "Worse than guessing: **FA** in 2 of 2 cells, **IG** in 1."
+        "Worse than guessing: **FA** in 2 of 2, **IG** in 1 of 2 comparisons."
     )
     told = of_measure(replace(planted("high", *cells), scaled=True), NAMES)
-    assert told.startswith(
-        "**FA** is best at finding the token: 0.75 [0.62, 0.88] of the way from chance to the best possible."
-    )
+    assert told.startswith("**FA** is best at finding the token: 0.75 [0.62, 0.88] of 1 (0 = guessing).")
 
 
 def test_who_lacks_cells_is_not_compared_and_comes_after_the_others():
@@ -214,7 +212,7 @@ def test_an_axis_holds_the_methods_and_reaches_below_chance():
         return scale.least, scale.most
 
     assert ends(-0.25, 0.6, scaled=True) == (-0.28, 1.0)
-    assert ends(-9.0, 1.0, scaled=True) == (-1, 1)
+    assert ends(-9.0, 1.0, scaled=True) == (-0.4, 1)
     assert ends(2.0, 12.0) == (1.5, 12.5)
 
 

@@ -41,7 +41,7 @@ def shown(app):
 
 def test_an_open_tab_stays_on_its_results_until_it_asks_for_the_newer_ones(store):
     first = Reader(current_file(store)).snapshot_id
-    app = open_page("data_and_methods")
+    app = open_page("about", tab="data")
     assert shown(app) == first
     second = publish_less(store, "ig").snapshot_id
     app.run()
@@ -55,18 +55,18 @@ def test_an_open_tab_stays_on_its_results_until_it_asks_for_the_newer_ones(store
 def test_a_link_opens_the_results_it_names_while_they_are_there(store):
     first = Reader(current_file(store)).snapshot_id
     publish_less(store, "ig")
-    app = open_page("data_and_methods", snapshot=first)
+    app = open_page("about", tab="data", snapshot=first)
     assert shown(app) == first
     assert not app.warning
     third = publish_less(store, "fa").snapshot_id  # two files are kept: the first is gone now
-    app = open_page("data_and_methods", snapshot=first)
+    app = open_page("about", tab="data", snapshot=first)
     assert shown(app) == third
     assert f"results {first}, which no longer exist" in app.warning[0].value
 
 
 @pytest.mark.parametrize("value", ["../../etc/passwd", "<img src=x>", "x" * 5000, "' OR 1=1"])
 def test_a_snapshot_in_a_link_is_compared_and_never_a_path(store, value):
-    app = open_page("data_and_methods", snapshot=value)
+    app = open_page("about", tab="data", snapshot=value)
     assert not app.exception
     assert len(app.warning) == 1
     assert shown(app) == Reader(current_file(store)).snapshot_id
@@ -82,7 +82,7 @@ def other_code(monkeypatch):
 def test_results_of_other_code_are_published_again_when_a_page_is_opened(store, other_code):
     first = Reader(current_file(store)).snapshot_id
     other_code()
-    app = open_page("data_and_methods")
+    app = open_page("about", tab="data")
     assert not app.exception
     assert not app.warning
     assert shown(app) == Reader(current_file(store)).snapshot_id != first
@@ -96,12 +96,12 @@ def test_where_they_cannot_be_published_again_a_page_says_so_and_shows_the_old_o
     first = Reader(current_file(store)).snapshot_id
     other_code()
     with only_writer(store):
-        app = open_page("data_and_methods")
+        app = open_page("about", tab="data")
     assert shown(app) == first
     assert "Another version of this program evaluated these results" in app.warning[0].value
     assert "is writing to the store" in app.warning[0].value
     (store / "manifest.jsonl").unlink()
-    app = open_page("data_and_methods")
+    app = open_page("about", tab="data")
     assert shown(app) == first
     assert "its shards are not in" in app.warning[0].value
 

@@ -66,12 +66,12 @@ def test_status_and_verify_tell_what_is_there_and_a_bad_shard_is_made_again(smal
 def test_the_overview_shows_how_far_the_batch_job_is(small_store, tmp_path, monkeypatch):
     store = shutil.copytree(small_store, tmp_path / "store")
     monkeypatch.setenv("HEVAL_STORE", str(store))
-    app = open_page("data_and_methods")
+    app = open_page("about", tab="data")
     assert any("No run is active: 44 shards done, no shards missing" in m.value for m in app.markdown)
     lines = (store / "manifest.jsonl").read_text().splitlines(keepends=True)
     (store / "manifest.jsonl").write_text("".join(lines[:-5]))
     with only_writer(store):
-        app = open_page("data_and_methods")
+        app = open_page("about", tab="data")
     assert any("A run is active: 39 shards done, five shards missing" in m.value for m in app.markdown)
     table = next(frame.value for frame in app.dataframe if "missing" in frame.value)
     assert table["missing"].sum() == 5

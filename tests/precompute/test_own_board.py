@@ -65,7 +65,7 @@ def test_the_explorer_opens_its_results_without_the_file(made, monkeypatch):
     from tests.pages.opening import open_page
 
     monkeypatch.setenv("HEVAL_STORE", str(made / "board"))
-    page = open_page("accuracy")
+    page = open_page("leaderboard", tab="regime")
     assert not page.exception
 
 

@@ -197,7 +197,7 @@ def test_a_folder_has_tables_and_figures_and_the_same_bytes_again(store, tmp_pat
 
 def test_the_page_shows_the_sentences_and_the_sections(small, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(small.path.parent))
-    app = open_page("report", section=section_plans(**studied(small))["citations_recovery"].heading)
+    app = open_page("about", section=section_plans(**studied(small))["citations_recovery"].heading)
     assert not app.exception
     assert any(frame.value.equals(shown_of(small, "citations_recovery")) for frame in app.dataframe)
     assert 'id="finding-best_still_wrong"' in "".join(own.proto.body for own in app.get("html"))

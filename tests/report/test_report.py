@@ -9,10 +9,10 @@ from html import unescape
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.means import leaderboard
 from heval_core.present.numbers import EXACT, interval
 from heval_core.report import html
 from heval_core.report.citation_sections import CITATIONS
+from heval_core.report.html import findings_table, studies_of
 from heval_core.report.plans import plans, section_plans
 from heval_core.report.sections import section, studied
 from heval_core.report.technique_sections import TECHNIQUES
@@ -52,22 +52,27 @@ def test_every_number_of_a_section_is_what_its_page_shows(few, told, plan):
 
 def test_headline_patterns_instances_and_findings_are_what_their_pages_show(few, told, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
-    every = leaderboard(few, Filter())
-    same(every, pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
-    failures = open_page("accuracy", tab="failures", numbers="true")
+    same(few.headline(), pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
+    failures = open_page("leaderboard", tab="failures")
     shown = next(frame.value for frame in failures.dataframe if "share" in frame.value.columns)
     same(shown, rows_of(told, "patterns"), ("instances", "share"))
-    datasets = open_page("data_and_methods")
+    datasets = open_page("about", tab="data")
     shown = next(frame.value for frame in datasets.dataframe if "kept" in frame.value.columns)
     same(shown, rows_of(told, "datasets"), ("asked", "kept", "C", "M", "C1", "C2"))
-    report = open_page("report")
+    report = open_page("about")
     assert not report.exception
-    shown = "".join(own.proto.body for own in report.get("html"))
-    for row in (*told["findings"], *told["technique_findings"], *told.get("citation_findings", ())):
-        assert f'id="finding-{row["key"]}"' in shown
-        for effect in row["effects"]:
-            written = interval(effect["value"], effect["low"], effect["high"], EXACT)
-            assert written in words_of(shown)
+    # Of models with a taught rule the page shows no verdicts.
+    assert any("no evidence for or against" in m.value for m in report.markdown)
+
+
+def test_the_paper_stands_beside_the_results_and_models_with_a_taught_rule(few):
+    about = studies_of(few)[0]
+    table = findings_table(about, about, "these")
+    assert [head.title for head in table.heads] == ["the paper", "here: these", "models with a taught rule"]
+    for row, found in zip(table.rows, about.forest.rows, strict=True):
+        assert row.titles == (found.finding["sentence"],)
+        assert [cell.text for cell in row.cells] == [found.reported, *2 * [f"{found.sign} {found.number}"]]
+    assert [head.title for head in findings_table(about, None, "these").heads] == ["the paper", "here: these"]
 
 
 def words_of(page):
@@ -85,7 +90,7 @@ def same(shown, own, columns):
 
 def test_the_page_shows_the_section_that_is_asked_for_with_its_table(few, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
-    app = open_page("report", section=section_plans()["instance_margins"].heading)
+    app = open_page("about", section=section_plans()["instance_margins"].heading)
     assert not app.exception
     expected = section(few, "instance_margins").shown
     assert len(expected) == 2  # the means, and every cell
@@ -234,10 +239,9 @@ def test_every_text_of_a_finding_is_escaped():
     )
     assert "<img" not in page
     assert page.count("<script") == 1
-    for dark in (False, True):
-        drawn = html.forest_table(study, dark)
-        assert drawn.count("<img") == 2  # the row's drawing and the axis
-        assert "<script" not in drawn
+    table = findings_table(study, study, HOSTILE).html()
+    assert "<img" not in table
+    assert "<script" not in table
 
 
 def test_an_explainer_that_failed_somewhere_says_its_own_n(tmp_path):

@@ -158,7 +158,7 @@ def test_a_folder_has_tables_figures_and_sentences_and_the_same_bytes_again(stor
 def test_the_page_shows_the_sentences_and_the_sections(store, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
     for key in ("techniques_bcu", "techniques_front"):
-        app = open_page("report", section=section_plans(True)[key].heading)
+        app = open_page("about", section=section_plans(True)[key].heading)
         assert not app.exception
         assert any(frame.value.equals(section(store, key).shown[0].frame()) for frame in app.dataframe)
     forests = [own.proto.body for own in app.get("html")]

@@ -1,27 +1,35 @@
-"""What a board says in sentences, and what it leaves open.
+"""Which explainer a board recommends, in two sentences; whether decoys and length change that; and what it leaves open.
 
-Who is best is said by `ranking.clauses`, over all models and on each of them: where the interval of another method lies apart
-above that of the best, it says so, because a board of that model alone would have said otherwise.
+Recommended is the cheapest of those that share the first rank of the mean. Who is best at a question, and which controls no
+method beats there, is `Board.ranking`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from heval_core.evaluation.board.records import Board, Column, column_groups
-from heval_core.evaluation.ranking import AT, Ranking, Written, clauses, sentences
-from heval_core.words import listed
+from heval_core.evaluation.board.records import Board, column_groups
+from heval_core.evaluation.ranking import AT, NAMED, Ranking, Written, clauses, sentences, who
+from heval_core.words import DECOYS, counted, listed
 
-PLAIN, DECOY = "Plain prompts", "decoy "
-# So many times fewer passes are worth a word.
-CHEAPER = 3.0
+# What the controls do in place of explaining, as something that one could do oneself.
+_INSTEAD = {
+    "document": "deleting whole documents",
+    "blocks": "Contrastive GIM summed over documents",
+    "lexical": "looking for the answer’s spelling",
+    "position": "pointing at the prompt’s end",
+    "random": "guessing",
+}
+_COUNTS = ("no", "one", "two", "three")
+NOTHING = "Nothing can be recommended: no method has a number for any of the three questions."
 
 
 class Conclusion(NamedTuple):
-    """said: what can be said, in sentences. harder: others about decoys and lengths, or "". open: what cannot be said, a
-    sentence each."""
+    """best: the key of the recommended method, or "". said: the recommendation. harder: a sentence about decoys and lengths,
+    or "". open: what cannot be said, a sentence each."""
 
+    best: str
     said: str
     harder: str
     open: tuple[str, ...]
@@ -30,102 +38,109 @@ class Conclusion(NamedTuple):
 def conclusion(board: Board, written: Written = str) -> Conclusion:
     """written: how the names of explainers, models and datasets are to be written, such as in bold."""
     names = {row.key: written(row.title) for row in board.rows}
-    plain = rankings(board, board.questions)
-    harder = _harder(board, plain, names)
-    if not any(own.methods for own in plain.values()):
-        nothing = "no method has a number for any of the three questions"
-        said = f"Of plain prompts nothing can be said: {nothing}." if harder else f"Nothing can be said here: {nothing}."
-        return Conclusion(said, harder, _open(board, written))
-    found = [
-        *clauses(plain, names.__getitem__), *_cheaper(board, plain, names), *_contradictions(board, plain, names, written)
-    ]  # fmt: skip
-    return Conclusion(sentences(found), harder, _open(board, written))
+    best = recommended(board)
+    return Conclusion(best, _said(board, best, names), _harder(board, best, names), _open(board, written))
 
 
-def rankings(board: Board, columns: Sequence[Column], model: str = "") -> dict[str, Ranking]:
-    """By what the question of a column asks for: who is best at it."""
-    return {AT[column.question]: board.ranking(column, model) for column in columns}
+def recommended(board: Board) -> str:
+    """Of the methods that share the first rank the cheapest; of equally cheap ones the best. "" where none has a mean."""
+    passes = board.passes
+    return min(board.overall.best, key=lambda key: passes.get(key, float("inf")), default="")
 
 
-def _harder(board: Board, plain: dict[str, Ranking], names: dict[str, str]) -> str:
-    """Where decoys and length change who is best, or that they do not."""
-    changed, same = [], list[str]()
-    for group, columns in column_groups([column for column in board.columns if column.scaled and not column.plain]).items():
-        there = {at: own for at, own in rankings(board, columns).items() if own.methods}
-        new = {at: own for at, one in there.items() if (own := _changed(one, plain.get(at, Ranking())))}
-        if new:
-            changed.append(f"{_under([group])} {listed(clauses(new, names.__getitem__))}")
-        elif there:
-            same.append(group)
-    return sentences(([f"{_under(same)} the same ones are best"] if same else []) + changed)
+def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
+    plain = {column.question: board.ranking(column) for column in board.questions}
+    if not best:
+        found = clauses({AT[question]: own for question, own in plain.items()}, names.__getitem__)
+        return sentences(found) or NOTHING
+    level, cost = len(board.overall.best) - 1, board.passes.get(best)
+    use = f"Use {names[best]}."
+    if len(board.methods) == 1:
+        parts = ["It is the only method here"]
+    elif level:
+        parts = [f"It is level with {counted(level, 'other')} on the mean" + (", and the cheapest of them" if cost else "")]
+    else:
+        parts = [f"It {listed(_by_question(best, plain, names))}"]
+    costs = f"{'costs ' if not level else ''}about {_about(cost)}" if cost else ""
+    told = parts[0] + (f": {costs}" if costs and level else f", and {costs}" if costs else "")
+    return f"{use} {told}. {_as_well(plain)}".strip()
 
 
-def _changed(now: Ranking, before: Ranking) -> Ranking | None:
-    """Who is best now, and the controls that are beaten elsewhere; None where both are the same."""
-    new = now._replace(controls=() if before.controls else now.controls, below=())
-    return new if new.controls or set(now.best) != set(before.best) else None
-
-
-def _under(groups: Sequence[str]) -> str:
-    """groups: names of `column_groups`, none of them the plain one."""
-    decoys, lengths = ([name for name in groups if name.startswith(DECOY) == decoy] for decoy in (True, False))
-    return listed(([f"under {_decoys(decoys)}"] if decoys else []) + [f"at {length}" for length in lengths])
-
-
-def _decoys(groups: Sequence[str]) -> str:
-    """`decoys d0 and d1`."""
-    return f"{'decoys' if len(groups) > 1 else 'decoy'} {listed([name.removeprefix(DECOY) for name in groups])}"
-
-
-def _cheaper(board: Board, plain: dict[str, Ranking], names: dict[str, str]) -> list[str]:
-    """Winners that are much cheaper than the dearest one; where there is one at most, methods of the front."""
-    passes = {str(row.explainer): row.whole_passes for row in board.quality.itertuples() if row.whole_passes > 0}
-    winners = dict.fromkeys(own.best[0] for own in plain.values() if len(own.bold) == 1)
-    front = board.quality[board.quality["on_front"].astype(bool)]["explainer"]
-    keys, where = (winners, "") if len(winners) > 1 else (front, "on the front of quality and cost, ")
-    dearest, *others = sorted((str(key) for key in keys if key in passes), key=passes.__getitem__, reverse=True) or [""]
-    ratios = {key: passes[dearest] / passes[key] for key in others}
-    cheap = [f"{names[key]} takes 1/{ratio:,.0f}" for key, ratio in ratios.items() if ratio >= CHEAPER]
-    return [f"{where}{listed(cheap)} of the passes of {names[dearest]}"] if cheap else []
-
-
-def _contradictions(board: Board, plain: dict[str, Ranking], names: dict[str, str], written: Written) -> list[str]:
-    """Models that alone would have named another best method."""
+def _by_question(best: str, plain: Mapping[str, Ranking], names: Mapping[str, str]) -> list[str]:
+    """`is best at two questions`, `level with X at the third`."""
+    alone = [question for question, own in plain.items() if own.best == (best,)]
+    third = len(alone) == 2 and len(plain) == 3
     found = []
-    for model in board.models if len(board.models) > 1 else ():
-        alone = rankings(board, board.questions, model)
-        other = {at: own._replace(controls=(), below=()) for at, own in alone.items()
-                 if own.methods and len(plain[at].bold) == 1 and plain[at].best[0] not in own.best}  # fmt: skip
-        found += [f"on {written(model)} alone {clause}" for clause in clauses(other, names.__getitem__)]
+    if alone:
+        every = len(alone) == len(plain) and len(plain) > 1
+        at = f"{'all ' if every else ''}{_COUNTS[len(alone)]} questions" if every or third else listed([AT[q] for q in alone])
+        found.append(f"is best at {at}")
+    for question, own in plain.items():
+        if question not in alone:
+            others = [key for key in own.best if key != best]
+            rank = "level with" if best in own.best else "behind"
+            named = who(others, names.__getitem__) if len(others) <= NAMED else counted(len(others), "other")
+            place = "the third" if third else AT[question]
+            found.append(f"{'' if found else 'is '}{rank} {named} at {place}")
     return found
 
 
-def _fewer_models(board: Board, written: Written) -> list[str]:
-    """Columns that not all models are in: what is said of these holds for the models that are."""
-    models_of = {column: board.models_at(column) for column in board.columns}
-    found: dict[tuple[str, ...], list[str]] = {}
-    decoys: dict[tuple[str, ...], list[str]] = {}
-    for group, columns in column_groups(board.columns).items():
-        for models in dict.fromkeys(models_of[column] for column in columns):
-            titles = [column.title.rstrip("?") for column in columns if models_of[column] == models]
-            if len(titles) == len(columns) and group.startswith(DECOY):
-                decoys.setdefault(models, []).append(group)
-                continue
-            found.setdefault(models, []).extend([group or PLAIN] if len(titles) == len(columns) else titles)
-    for models, names in decoys.items():
-        own = found.setdefault(models, [])
-        own.insert(int(PLAIN in own), _decoys(names).capitalize())
-    return [
-        f"{'; '.join(titles)}: numbers are from {listed([written(model) for model in models])} alone."
-        for models, titles in found.items()
-        if len(models) < len(board.models)
-    ]
+def _as_well(plain: Mapping[str, Ranking]) -> str:
+    """The controls that no method beats at the most questions."""
+    at: dict[str, list[str]] = {}
+    for question, own in plain.items():
+        for key in own.controls:
+            at.setdefault(key, []).append(question)
+    most = max(map(len, at.values()), default=0)
+    found = {key: questions for key, questions in at.items() if len(questions) == most}
+    if not found:
+        return ""
+    questions = next(iter(found.values()))
+    every = (
+        f"on {'all three' if most == 3 else 'both'} questions"
+        if most == len(plain) > 1
+        else f"on two of the {_COUNTS[len(plain)]}"
+    )
+    where = every if most > 1 else f"at {AT[questions[0]]}"
+    named = listed([_INSTEAD.get(key, f"the control {key}") for key in found])
+    return f"But {named} {'do' if len(found) > 1 else 'does'} as well {where}."
+
+
+def _about(passes: float) -> str:
+    text = f"{passes:.0f}" if passes >= 0.95 else f"{passes:.1f}"
+    return "1 pass" if text == "1" else f"{text} passes"
+
+
+def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
+    """Whether decoys and length leave the recommended method among the best, at the questions where it is one of them."""
+    strong = {column.question for column in board.questions if best in board.ranking(column).best}
+    groups = column_groups([column for column in board.columns if column.scaled and not column.plain])
+    decoys, lengths, lost = list[bool](), list[str](), list[str]()
+    for prompts, columns in groups.items():
+        asked = [(AT[own.question], board.ranking(own)) for own in columns if own.question in strong]
+        ahead: dict[tuple[str, ...], list[str]] = {}
+        for at, own in asked:
+            if own.methods and best not in own.best:
+                ahead.setdefault(own.best, []).append(at)
+        decoy = columns[0].decoy
+        where = f"where {DECOYS[decoy].meaning}" if decoy else f"at {prompts}"
+        lost += [
+            f"{where}, {who(keys, names.__getitem__)} {'is' if len(keys) == 1 else 'are'} ahead at {listed(at)}"
+            for keys, at in ahead.items()
+        ]
+        decoys += [not ahead] if decoy and asked else []
+        lengths += [prompts] if asked and not ahead and not decoy else []
+    every = "every decoy" if all(decoys) else f"{sum(decoys)} of {len(decoys)} decoys"
+    kept = [*([f"under {every}"] if any(decoys) else []), *([f"at {listed(lengths)}"] if lengths else [])]
+    return sentences(([f"{names[best]} stays among the best {listed(kept)}"] if kept else []) + lost) if best else ""
 
 
 def _open(board: Board, written: Written) -> tuple[str, ...]:
     """What these results cannot tell."""
     found = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
-    found += _fewer_models(board, written)
+    for column in board.questions:
+        if len(models := board.models_at(column)) < len(board.models):
+            found.append(f"{column.title} Numbers are from {listed([written(model) for model in models])} alone.")
     titles = {row.key: written(row.title) for row in board.rows}
     asked = board.values[board.values["column"].isin([column.key for column in board.columns if column.scaled])]
     lacking = asked[asked["cells"] < asked["of"]]
@@ -134,8 +149,7 @@ def _open(board: Board, written: Written) -> tuple[str, ...]:
             f"{titles[str(key)]} lacks {int((own['of'] - own['cells']).sum())} of {int(own['of'].sum())} cells and is not "
             f"compared there ({', '.join(dict.fromkeys(own['column']))})."
         )
-    if len(board.models) == 1 and board.rows:
-        found.append(f"All numbers are from one model, {written(board.models[0])}; another may say otherwise.")
-    if len(board.datasets) == 1 and board.rows:
-        found.append(f"All numbers are from one dataset, {written(board.datasets[0])}; another may say otherwise.")
+    for what, there in (("model", board.models), ("dataset", board.datasets)):
+        if len(there) == 1 and board.rows:
+            found.append(f"All numbers are from one {what}, {written(there[0])}; another may say otherwise.")
     return tuple(found)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.regime_keys import read_key
@@ -145,6 +146,26 @@ class Board:
         values = self.by_model[self.by_model["model"] == model] if model else self.values
         own = values[(values["column"] == column.key) & (values["cells"] == values["of"])]
         return ranking(own, self.controls, "high" if column.scaled else column.measure.best)
+
+    @property
+    def overall(self) -> Ranking:
+        """Who is best by the mean of the questions, of the rows that lack no cell of any."""
+        return ranking(self.quality.assign(chance=0.0), self.controls)
+
+    @property
+    def passes(self) -> dict[str, float]:
+        """Explainer ▶ forward passes over the whole prompt, of those that have a mean and a cost."""
+        known = self.quality.dropna(subset=["whole_passes"])
+        return {str(key): float(own) for key, own in zip(known["explainer"], known["whole_passes"], strict=True)}
+
+    def record(self, key: str) -> tuple[int, int, int] | None:
+        """How often an explainer wins, ties and loses against other methods, at each question, in each model and dataset."""
+        both = against(self.pairs, key) if len(self.pairs) else self.pairs
+        both = both[both["second"].isin(self.methods)]
+        if both.empty:
+            return None
+        own = tally(both)
+        return int(own["wins"]), int(own["ties"]), len(both) - int(own["wins"]) - int(own["ties"])
 
     @property
     def questions(self) -> tuple[Column, ...]:

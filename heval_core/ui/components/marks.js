@@ -65,6 +65,26 @@ function lines(host) {
   }
 }
 
+const keyOf = (id) => (id ? JSON.parse(id)[0] : null);
+
+// The marks of the same row are ringed together, in all figures; the picked one's row lies on a band.
+function kin(host, mark) {
+  const key = keyOf(mark?.dataset.id);
+  for (const one of host.querySelectorAll(".mark")) one.classList.toggle("kin", Boolean(key) && one !== mark && keyOf(one.dataset.id) === key);
+}
+
+function band(host, picked) {
+  host.querySelectorAll(".row").forEach((one) => one.remove());
+  const key = keyOf(picked);
+  for (const name of key ? host.querySelectorAll(".names .mark") : []) {
+    if (keyOf(name.dataset.id) !== key) continue;
+    const box = name.closest(".panels"), at = name.querySelector(".hit").getBoundingClientRect(), row = element("div", "row");
+    row.style.top = `${at.top - box.getBoundingClientRect().top}px`;
+    row.style.height = `${at.height}px`;
+    box.prepend(row);
+  }
+}
+
 function draw(host, data) {
   const root = host.getRootNode(), focused = root.activeElement?.dataset?.id;
   if (host.drawn !== data.html) {
@@ -79,6 +99,7 @@ function draw(host, data) {
   }
   // The picked mark, else the first, is the one that Tab goes to.
   (marks.find((mark) => mark.dataset.id === data.picked) || marks[0])?.setAttribute("tabindex", "0");
+  band(host, data.picked);
   if (focused) marks.find((mark) => mark.dataset.id === focused)?.focus();
 }
 
@@ -86,13 +107,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const host = parentElement.querySelector(".host"), root = host.getRootNode();
   draw(host, data);
   host.observer?.disconnect();
-  host.observer = new ResizeObserver(() => lines(host));
+  host.observer = new ResizeObserver(() => { lines(host); band(host, data.picked); });
   host.observer.observe(host);
   const pick = (mark) => { if (mark?.matches("g")) setTriggerValue("picked", mark.dataset.id); };
   const of = (event) => event.clientX === undefined ? event.target.closest?.(".mark") : meant(root, event);
   host.onclick = (event) => pick(of(event));
-  host.onmousemove = (event) => tell(host, of(event));
-  host.onmouseleave = () => tell(host, null);
+  host.onmousemove = (event) => { const mark = of(event); tell(host, mark); kin(host, mark); };
+  host.onmouseleave = () => { tell(host, null); kin(host, null); };
   if (!host.told) {
     host.told = true;
     host.addEventListener("focusin", (event) => tell(host, event.target.closest?.(".mark")));

@@ -1,4 +1,4 @@
-// The button that opens "Explain a prompt" from every page, and the key "/" that does the same from the keyboard.
+// The key "/" opens the form of Your prompt on every page; and a way past the navigation for the keyboard.
 
 const BUTTONS = { open: "[data-testid=stExpandSidebarButton]", close: "[data-testid=stSidebarCollapseButton] button" };
 
@@ -52,13 +52,7 @@ function writing(target) {
 export default function (component) {
   const { data, parentElement } = component;
   const host = parentElement.querySelector(".host");
-  if (!host.button) {
-    host.button = button("", "Explain a prompt ", null, () => (isOpen() ? document.querySelector(BUTTONS.close)?.click() : show()));
-    host.button.append(element("kbd", "", "/"));
-    host.button.title = "Ask a model a question of your own, and see where its answer comes from";
-    host.replaceChildren(button("skip", "Skip to the prompt", null, skipToContent), host.button);
-  }
-  host.button.hidden = data.own;
+  if (!host.firstChild) host.replaceChildren(button("skip", "Skip to the prompt", null, skipToContent));
   // The form belongs to its own page: it is open there, and closed on all others until it is asked for.
   if (data.own !== host.own) { asked = false; toward(data.own); }
   host.own = data.own;

@@ -29,7 +29,7 @@ def draw(results: Reader, chosen: Filter) -> None:
     """What was asked and kept, every cell, what was read, and the batch job."""
     outcomes = query(results, Reader.outcomes, chosen)
     if outcomes.empty:
-        st.info("No question is left under these filters; remove one of the chips above.", icon=":material/filter_alt_off:")
+        st.info("No question is left under these filters; remove a filter above.", icon=":material/filter_alt_off:")
         return
     outcomes = in_regime_order(outcomes)
     kept_and_dropped(results, chosen, outcomes)

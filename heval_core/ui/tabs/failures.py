@@ -5,18 +5,16 @@ from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from heval_core import words
+from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.patterns import patterns_under
-from heval_core.figures.palette import in_order
-from heval_core.figures.pattern_panels import by_answers, pattern_figure, shares_of, side_by_side
+from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
 from heval_core.present.drawing import id_of
 from heval_core.present.names import ALL, Names
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, picked, verdicts
-from heval_core.ui.drawn_explainers import drawn
 from heval_core.ui.exports import table_exports
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
@@ -24,32 +22,29 @@ from heval_core.ui.published_results import query
 from heval_core.ui.text import plain
 from heval_core.words import PATTERNS, listed
 
-TITLE = "What do explainers point at when they fail?"
 SHOWN = 25
 
 
-def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
-    """The figure; below it the instances of the mark that was clicked, or of what is chosen there."""
+def draw(results: Reader, chosen: Filter, made: Board) -> None:
+    """The figure, in the board's order; below it the instances of the mark that was clicked, or of what is chosen there."""
     counts = query(results, patterns_under, chosen)
     if counts.empty:
         st.info(
-            "No instance under these filters was answered from a document; remove one of the chips above.",
+            "No instance under these filters was answered from a document; remove a filter above.",
             icon=":material/filter_alt_off:",
         )
         return
     names, shares = names_of(results), shares_of(counts)
+    there, whole = set(counts["explainer"]), set(side_by_side(shares)["explainer"])
+    ranked = [row.key for row in made.rows if row.key in there and (row.key in whole or not row.control)]
     with st.container(key="answer"):
-        st.markdown(verdicts.of_patterns(side_by_side(shares), names))
-    there = list(counts["explainer"].unique())
-    methods = by_answers(shares, [key for key in there if key not in names.controls])
-    shown = drawn(methods, names, chips)
-    whole = set(side_by_side(shares)["explainer"])
-    controls = in_order([key for key in there if key in names.controls and key in whole])
-    about = "**Best token.** What stands at an explainer's first rank, in instances that were answered from a document."
-    st.caption(f"{about} {_not_compared(shares, names)}")
-    asked = _asked(in_order(there), list(dict.fromkeys(counts["dataset"])))
-    draw_figures("failures", pattern_figure(counts, [*shown, *controls], names), on_pick=_pick, picked=id_of(asked))
-    _examples(results, chosen, in_order(there), list(dict.fromkeys(counts["dataset"])), names)
+        st.markdown(verdicts.of_patterns(side_by_side(shares), made.overall.methods, names))
+    if few := _not_compared(shares, names):
+        st.caption(few)
+    datasets = list(dict.fromkeys(counts["dataset"]))
+    asked = _asked(ranked, datasets)
+    draw_figures("failures", pattern_figure(counts, ranked, names), on_pick=_pick, picked=id_of(asked))
+    _examples(results, chosen, ranked, datasets, names)
     _behind(results, chosen, counts, names)
 
 
@@ -108,12 +103,11 @@ def _examples(results: Reader, chosen: Filter, explainers: list[str], datasets: 
 
 
 def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names) -> None:
-    with st.expander("What each kind is"):
+    with st.expander("The numbers · what each kind is, table, CSV, Parquet, LaTeX"):
         st.markdown("\n".join(f"- **{PATTERNS[key].title}**: {text}" for key, (_, _, text, _) in PATTERNS.items()))
         st.caption(
             "The first that holds, in this order: the answer, other document, the question, function word, near the entity."
         )
-    if address.switch("The numbers", "numbers"):
         shown = counts.assign(pattern=counts["pattern"].map(words.titles(words.PATTERNS)))
         st.dataframe(names.readable(shown).round(3), hide_index=True)
-    table_exports(results, counts, "patterns", {"filter": str(chosen)})
+        table_exports(results, counts, "patterns", {"filter": str(chosen)})

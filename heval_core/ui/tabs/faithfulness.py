@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.figures.accuracy import scatter
 from heval_core.figures.measured_panels import as_normalised
@@ -48,9 +47,6 @@ def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int, p
         x_high=points["above_high"],
         **{f"y{end}": points[f"{name}_right"] for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))},
     )
-
-
-TITLE = "Is it faithful, and does faithful mean right?"
 
 
 def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
@@ -97,9 +93,9 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
         links.offer_cell(DOT.id, chosen, accuracies()[accuracy], names)
 
 
-def draw(results: Reader, chosen: Filter, chips: DeltaGenerator) -> None:
+def draw(results: Reader, chosen: Filter) -> None:
     """The measures of faithfulness, by replacement, and beside accuracy."""
-    measure, k = measured_cells.draw(results, chosen, chips, "faithfulness")
+    measure, k = measured_cells.draw(results, chosen, "faithfulness")
     protected = measure.switch == QUESTION_PROTECTED
     replacements(results, chosen, protected)
     faithful_or_right(results, chosen, k, protected)

@@ -99,6 +99,7 @@ class Answer {
     low.append(documents, side);
     this.edited = null;
     root.classList.toggle("old", Boolean(data.old));
+    root.classList.toggle("small", Boolean(data.small));
     root.replaceChildren(top, ...(data.old ? [element("p", "stale", data.old)] : []), this.words, ...(data.status ? [this.progress()] : []), read, methods, checks, ...(data.without ? [drawWithout(data.without, () => this.ask("back"))] : []), low);
     const first = this.words.querySelector(held ? `.word[data-start="${held[0]}"]` : ".word");
     if (first) { first.tabIndex = 0; if (held) first.focus({ preventScroll: true }); }

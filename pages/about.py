@@ -1,0 +1,101 @@
+"""Where the numbers come from: what was asked, how they are made, and whether the paper's findings hold."""
+
+from functools import partial
+
+import streamlit as st
+
+from heval_core.present.drawing import DARK, LIGHT, as_svg
+from heval_core.report.html import VERDICTS, findings_table, studies_of
+from heval_core.report.plans import section_plans
+from heval_core.report.section import Section
+from heval_core.report.sections import section, studied
+from heval_core.report.write import report_of
+from heval_core.store.reader import Reader
+from heval_core.ui import address, filters
+from heval_core.ui.exports import download, table_exports
+from heval_core.ui.frame import results_page
+from heval_core.ui.published_results import bundled, query
+from heval_core.ui.tabs import datasets, methods
+from heval_core.ui.text import plain
+
+TABS = {"findings": "The paper's findings", "data": "Data", "methods": "Methods"}
+ONLY_TAUGHT = (
+    "These models were taught a rule, so what they do is no evidence for or against sentences about real models. The report "
+    "as a file has the numbers."
+)
+
+
+def draw_findings(results: Reader) -> None:
+    """The table, the report as files, and the sections one by one."""
+    if is_taught(results):
+        st.markdown(ONLY_TAUGHT)
+    else:
+        taught = bundled("demo")
+        others = query(taught, studies_of) if taught else ()
+        for place, study in enumerate(query(results, studies_of)):
+            if study.answer:
+                if study.heading:
+                    st.subheader(study.heading)
+                st.markdown(study.answer)
+                st.html(findings_table(study, others[place] if others else None, _models(results)).html())
+        st.caption(plain(VERDICTS))
+    _downloads(results)
+    st.subheader("The paper's tables and figures")
+    # The link carries an option as it is shown.
+    keys = {plan.heading: key for key, plan in section_plans(**query(results, studied)).items()}
+    title = address.one_of("Table or figure", list(keys), "section", menu=True)
+    draw_section(results, query(results, section, keys[title]))
+
+
+def is_taught(results: Reader) -> bool:
+    """Whether all models were taught a rule."""
+    return "plain" not in set(query(results, Reader.models)["prompt_style"])
+
+
+def _models(results: Reader) -> str:
+    """`SmolLM2-135M, gemma-3-270m`: the models without what follows their size."""
+    names = [model.partition("-Instruct")[0].partition("-q4")[0] for model in query(results, Reader.models)["model"]]
+    return ", ".join(names)
+
+
+def _downloads(results: Reader) -> None:
+    """The whole as files, made when they are asked for: it takes some seconds."""
+    stem = f"heval-report-{results.snapshot_id[:8]}"
+    with st.container(horizontal=True):
+        download("The whole report as HTML", lambda: report_of(results).as_html(), f"{stem}.html", "report_html")
+        download("All its numbers as JSON", lambda: report_of(results).as_json(), f"{stem}.json", "report_json")
+
+
+def draw_section(results: Reader, drawn: Section) -> None:
+    """Draw one of the paper's tables or figures: the figures, how to read them, and the table they are made of."""
+    key, theme = drawn.plan.key, DARK if st.context.theme.type == "dark" else LIGHT
+    for gap in drawn.gaps:
+        st.info(plain(gap), icon=":material/info:")
+    for number, (caption, drawing) in enumerate(drawn.figures, start=1):
+        name = f"heval-{key}-{number}-{results.snapshot_id[:8]}.svg"
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{plain(caption)}**", width="content")
+            download("SVG", partial(as_svg, drawing), name, f"svg_{key}_{number}")
+        st.image(as_svg(drawing, theme), width=int(drawing.width))
+    st.caption(plain(drawn.text))
+    if drawn.shown:
+        with st.expander("The numbers"):
+            for table in drawn.shown:
+                st.caption(plain(table.title))
+                st.dataframe(table.frame(), hide_index=True)
+        with st.container(horizontal=True):
+            table_exports(results, drawn.rows, key, latex=lambda: drawn.for_a_paper)
+
+
+with results_page(link=False) as results:
+    with filters.tabs_and_chips(results, "about", TABS) as (tab, _):
+        chosen = filters.filter_bar(results, ("model", "dataset", "regime")) if tab == "data" else None
+    if tab == "findings":
+        st.title("Do the paper's findings hold here?")
+        draw_findings(results)
+    elif chosen is None:
+        st.title("How are these numbers made?")
+        methods.draw(results)
+    else:
+        st.title("What were the models asked, and what was left of it?")
+        datasets.draw(results, chosen)

@@ -1,0 +1,196 @@
+"""The tabs By regime and Faithful?, and curves: what is drawn and said beside what is stored, and where a mark leads."""
+
+from __future__ import annotations
+
+import functools
+from urllib.parse import parse_qs
+
+import numpy as np
+import pytest
+from scipy.stats import skew, t
+
+from heval_core.evaluation import curves
+from heval_core.figures.measured_panels import as_normalised
+from heval_core.metrics import measures
+from heval_core.present.names import names_of
+from heval_core.store.filters import Filter
+from heval_core.ui import measured_cells, selection
+from heval_core.ui.links import groups_of
+from heval_core.ui.tabs.faithfulness import faithful_and_right
+from tests.evaluation.test_means import regime_means
+from tests.pages.opening import CELLS, OF_CELLS, QWEN, open_numbers, open_page
+from tests.pages.test_panels import that_count
+
+MARK = ["origin", "demo-qwen2", "world_capital", "mixed", "C1"]
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """The figures that pages draw: AppTest does not see them."""
+    drawn = []
+    monkeypatch.setattr(measured_cells, "draw_figures", lambda key, figure, on_pick, picked: drawn.append((figure, picked)))
+    return drawn
+
+
+def html_of(app) -> str:
+    return " ".join(element.proto.body for element in app.get("html"))
+
+
+def test_one_unit_is_from_chance_to_best_and_the_other_the_measures_own(demo, figures):
+    open_page("leaderboard", tab="regime", question="document", document="Instance margin")
+    native = open_page("leaderboard", tab="regime", question="document", document="Instance margin", unit="native")
+    (one, _), (other, _) = figures
+    assert [text for _, text in one.panels[0].words] == ["guessing", "best"]
+    assert other.panels[0].words == ()
+    mean = regime_means(demo, Filter(), "instance_rank_margin", ("balanced",), 5, by=()).set_index("explainer")["value"][
+        "origin"
+    ]
+    assert any(f"**Origin** is best at telling documents apart: {mean:.1f} [" in m.value for m in native.markdown)
+    without = open_page("leaderboard", tab="faithful", unit="native")
+    assert not without.error  # it has no other unit
+
+
+def test_the_mark_of_a_link_says_what_it_is_and_leads_to_its_instances_worst_first(demo, figures):
+    app = open_page("leaderboard", tab="regime", question="document", document="Instance margin", cell=MARK)
+    assert not app.exception
+    assert not app.error
+    figure, picked = figures[-1]
+    assert picked == '["origin","demo-qwen2","world_capital","mixed","C1"]'
+    assert sum(dot.id == tuple(MARK) for panel in figure.panels for slot in panel.slots for dot in slot.cells) == 1
+    stored = demo.cells(Filter(("demo-qwen2",), ("world_capital",), ("mixed",)), "instance_rank_margin", 5)
+    own = stored.query("explainer == 'origin' and part == 'C1'").iloc[0]
+    said = html_of(app)
+    assert "Origin · demo-qwen2 · World Capital · Mixed · used document first" in said
+    assert f"{own['value']:.1f} [" in said
+    assert f"over {own['n']} instances" in said
+    (link,) = (one.proto for one in app.get("page_link") if one.proto.label.startswith("Open its "))
+    asked = parse_qs(link.query_string)
+    assert asked["sort"] == ["margin of origin"]
+    assert "descending" not in asked
+    chosen = Filter(*(tuple(asked[name]) for name in ("model", "dataset", "regime", "group")), explained_by="origin")
+    assert len(demo.instance_ids(chosen)) == own["n"]
+    assert link.label == f"Open its {own['n']} instances"
+    assert groups_of(measures()["instance_margin"], "C1", "mixed_swap") == ("C1",)
+
+
+def test_a_mark_that_cannot_be_is_refused(demo, figures):
+    for wrong in (["zzz", *MARK[1:]], MARK[:2], [*MARK[:3], "<b>", "C1"]):
+        app = open_page("leaderboard", tab="regime", question="document", cell=wrong)
+        assert not app.exception
+        assert any("The link asks for the mark" in error.value for error in app.error)
+
+
+@pytest.mark.parametrize("some", [False, True])
+def test_a_figure_without_a_mean_is_not_offered_as_a_file(demo, figures, some):
+    """Of prompts of one length there are too few for any value."""
+    shortest = demo.ranges(Filter((QWEN["model"],), (QWEN["dataset"],), ("conflicting",)))["shortest"].iloc[0]
+    sliced = {"tokens": 2 * [str(int(shortest))]} if some else {}
+    app = open_numbers("leaderboard", **QWEN, regime="conflicting", tab="regime", **sliced)
+    assert not app.exception
+    assert not app.error
+    assert ("SVG" in [button.proto.label for button in app.get("download_button")]) != some
+
+
+def test_a_second_click_lets_go_of_a_mark(monkeypatch):
+    written = []
+    monkeypatch.setattr(selection.address, "put", lambda **changed: written.append(changed["cell"]))
+    monkeypatch.setattr(selection.address, "values", lambda name: MARK)
+    measured_cells.CELL.pick(MARK)
+    measured_cells.CELL.pick([*MARK[:4], "C2"])
+    assert written == [None, [*MARK[:4], "C2"]]
+
+
+@pytest.mark.parametrize(("tab", "parameter", "value"), [
+    ("against", "first", "zzz"), ("failures", "pattern", "x'); drop table"), ("failures", "in_dataset", "zzz"),
+    ("prompts", "along", "</script>"), ("faithful", "accuracy", "zzz"), ("regime", "question", "zzz"),
+])  # fmt: skip
+def test_a_link_to_a_value_that_is_not_there_says_so(demo, figures, tab, parameter, value):
+    app = open_page(
+        "leaderboard", model="demo-qwen2", dataset="country_profiles", regime="mixed", **{"tab": tab, parameter: value}
+    )
+    assert not app.exception
+    assert any("The link asks for" in error.value for error in app.error)
+
+
+def test_the_latex_table_is_of_explainers_by_regimes_and_the_long_one_of_cells(demo, figures, monkeypatch):
+    exported = []
+
+    def exports(results, frame, name, about, *, latex):
+        (table,) = latex()
+        exported.append((frame, table.latex("s")))
+
+    monkeypatch.setattr(measured_cells, "table_exports", exports)
+    open_numbers("leaderboard", tab="regime", regime=["conflicting", "mixed"])
+    frame, latex = exported[-1]
+    cells = demo.cells(Filter(regime=("conflicting", "mixed")), "mrr", 0)
+    counted = that_count(demo, cells.query("regime == 'mixed' and part == 'balanced'")).query("explainer == 'fa'")
+    mean, scaled = counted["value"].mean(), as_normalised(counted)["value"].mean()
+    row = next(line for line in latex.splitlines() if line.startswith("Feature ablation"))
+    assert f"{scaled:.3f}" in row
+    assert "From chance (0) to the best possible (1), of mean reciprocal rank" in latex
+    assert "& mean of the 2" in latex
+    open_numbers("leaderboard", tab="regime", regime=["conflicting", "mixed"], unit="native")
+    row = next(line for line in exported[-1][1].splitlines() if line.startswith("Feature ablation"))
+    assert f"{mean:.3f}" in row
+    assert len(frame) == len(cells[cells["part"].isin(("C", "balanced"))])
+
+
+@pytest.fixture
+def plain_session(monkeypatch):
+    """Views' helpers outside a page: caching goes straight to the reader."""
+    from heval_core.ui import names
+    from heval_core.ui.tabs import faithfulness
+
+    for module in (faithfulness, names):
+        monkeypatch.setattr(module, "query", lambda results, asked, *arguments: asked(results, *arguments))
+
+
+@pytest.mark.parametrize("along", ["tokens", "answer_at"])
+def test_curves_say_whose_lead_changes_and_over_what_range(demo, along):
+    app = open_page("leaderboard", tab="prompts", **CELLS, along=along)
+    assert not app.exception
+    found = curves.curve(demo, OF_CELLS, "mrr", ("C", "balanced"), 0, along)
+    if found.points.empty:
+        assert any("No cell has 30 instances of each group in every quarter" in info.value for info in app.info)
+        return
+    sure = found.changes[(found.changes["low"] > 0) | (found.changes["high"] < 0)]["explainer"]
+    said = next(
+        m.value for m in app.markdown if f"{found.cells['least'].min():.0f} to {found.cells['most'].max():.0f}" in m.value
+    )
+    assert said.startswith("No clear effect here") == sure[~sure.isin(names_of(demo).controls)].empty
+
+
+def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
+    points = faithful_and_right(demo, Filter(), "MRR", 5)
+    measured = demo.cells(Filter(), "comprehensiveness", 0).query("part == 'all'")
+    assert len(points) == len(measured.dropna(subset=["value"])) > 100
+    random = points[points["explainer"] == "random"]
+    assert random["x"].to_numpy() == pytest.approx(0)  # it is its own chance level
+    fa = points[points["explainer"] == "fa"]
+    assert (fa["x_low"] > 0).all()
+    # Literally: the random control is a sample too, so its noise is in the interval. Skewness is SciPy's.
+    own = demo.query(
+        "SELECT i.fact_id, any_value(s.value) FILTER (explainer = 'fa') AS fa, any_value(s.value) FILTER (explainer = "
+        "'random') AS random FROM score s JOIN instance i USING (instance_id) WHERE metric = 'comprehensiveness' "
+        "AND part = 'all' AND model = 'demo-qwen2' "
+        "AND dataset = 'world_capital' AND regime = 'conflicting' GROUP BY i.fact_id, instance_id ORDER BY 1"
+    )
+    apart = (own["fa"] - own["random"]).to_numpy()
+    count, skewness = len(apart), skew(apart) * ((len(apart) - 1) / len(apart)) ** 1.5 / np.sqrt(len(apart))
+    ends = 3 / skewness * (np.cbrt(1 + skewness * (t.ppf([0.975, 0.025], count - 1) - skewness / 6)) - 1)
+    (dot,) = fa.query("model == 'demo-qwen2' and dataset == 'world_capital' and regime == 'conflicting'").itertuples()
+    assert (dot.x_low, dot.x_high) == pytest.approx(tuple(apart.mean() - apart.std(ddof=1) / np.sqrt(count) * ends), rel=1e-4)
+    assert dot.x_high - dot.x_low > 1.2 * (dot.high - dot.low)  # a mean over three replacements: its noise is the smaller part
+    app = open_page("leaderboard", tab="faithful", model="demo-gpt2")
+    assert not app.exception
+    assert any("rank correlation" in m.value for m in app.markdown)
+
+
+def test_a_parts_instances_are_of_the_groups_that_it_compares():
+    of = functools.partial(groups_of, measures()["rank_margin"])
+    assert of("c", "conflicting") == of("raw", "irrelevant") == ("C", "M")
+    assert of("c2", "mixed") == of("tilt", "mixed_swap") == of("balanced", "mixed") == ("C1", "C2")
+    assert of("C1", "mixed") == ("C1",)
+    assert of("all", "mixed") == ()
+    slope = measures()["length"]
+    assert [groups_of(slope, "mrr", regime) for regime in ("conflicting", "mixed")] == [("C",), ("C1", "C2")]

@@ -1,0 +1,79 @@
+"""One truth: every statement of what is best, on pages, in tables, exports and the report, is that of one board."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+
+import pytest
+
+from heval_core.evaluation.board.conclusion import conclusion
+from heval_core.evaluation.board.making import board
+from heval_core.figures import board_table
+from heval_core.figures.measure_table import measure_table
+from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.present.names import names_of
+from heval_core.present.table import Table
+from heval_core.report.sections import section
+from heval_core.store.filters import Filter
+from heval_core.ui import board as page
+from heval_core.ui.board import exported_board
+from heval_core.ui.measured_means import measured
+from tests.pages.opening import open_page, text_of
+
+REGULAR = Filter(technique=("regular",), explained=True)
+
+
+def bold_of(table: Table, title: str) -> set[str]:
+    """The rows that are bold in a column."""
+    place = [head.title for head in table.heads].index(title)
+    return {row.titles[0] for row in table.rows if row.cells[place].best}
+
+
+def bold_in_latex(text: str, column: int) -> set[str]:
+    rows = [line.split("&") for line in text.splitlines() if line.count("&") > 2]
+    return {row[0].strip() for row in rows if "textbf" in row[column] and "textbf" not in row[0]}
+
+
+CHOSEN = [
+    {name: value for name, value in zip(("model", "dataset", "regime"), own, strict=True) if value}
+    for own in itertools.product(("", "demo-gpt2", "demo-qwen2"), ("", "world_capital"), ("", "conflicting"))
+]
+
+
+@pytest.mark.parametrize("asked", CHOSEN, ids=str)
+def test_every_page_table_export_and_sentence_names_the_same_best(demo, asked, monkeypatch):
+    """Twelve filters: the recommendation, its numbers, bold in figures, tables and LaTeX, and ranks in the export."""
+    chosen = replace(REGULAR, **{name: (value,) for name, value in asked.items()})
+    made = board(demo, chosen)
+    told, titles = conclusion(made), made.titles
+    figures, names = [], names_of(demo)
+    monkeypatch.setattr(page, "draw_figures", lambda key, *parts, **_: figures.append(parts))
+    said = {place: re.sub(r"[*\\]", "", text_of(open_page(place, **asked))) for place in ("leaderboard", "overview")}
+    assert all(told.said in text for text in said.values())
+    if not asked:
+        assert told.said in section(demo, "board").text
+    assert told.best in made.overall.best
+    assert f"Use {titles[told.best]}." in told.said
+    # The mean: ranks, bold and the export.
+    band, main = {titles[key] for key in made.overall.bold}, board_table.main_table(made)
+    figure = figures[0][0].figure
+    assert {row.title for row in figure.rows if row.best} == bold_of(main, "mean") == band
+    ranks = exported_board(made).dropna(subset=["rank"]).set_index("explainer")["rank"].to_dict()
+    assert {row.key: row.rank for row in figure.rows if row.rank} == ranks
+    assert len({ranks[key] for key in made.overall.best}) == 1
+    latex = main.exact().latex("s")
+    for place, column in enumerate(made.questions, start=1):
+        best = {titles[key] for key in made.ranking(column).bold}
+        panel = next(own for own in figure.panels if own.title == QUESTIONS[column.question].title)
+        drawn = {row.title for row, slot in zip(figure.rows, panel.slots, strict=True) if slot.best}
+        assert best == drawn == bold_of(main, column.title) == bold_in_latex(latex, place), column.key
+        assert not best & {titles[key] for key in made.controls}
+        found = measured(demo, chosen, column.measure, column.measure.metric, column.measure.at(5))
+        table = measure_table(replace(found, scaled=True), names)
+        assert bold_of(table, table.heads[-2].title) == best
+    # No interval passes what is possible.
+    known = made.values[made.values["column"].isin([column.key for column in made.questions])]
+    assert (known["high"].dropna() <= 1 + 1e-12).all()
+    assert (made.quality["high"].dropna() <= 1 + 1e-12).all()

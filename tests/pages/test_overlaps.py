@@ -1,0 +1,129 @@
+"""No label of a figure lies on another one, on a dot, a whisker or a tick: measured on drawings, in three widths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from heval_core.evaluation.board.making import board
+from heval_core.evaluation.patterns import patterns_under
+from heval_core.figures.board_front import front_figure
+from heval_core.figures.dots import FOOT, DotFigure
+from heval_core.figures.dots_drawn import _panel
+from heval_core.figures.front import as_drawing
+from heval_core.figures.measured_panels import figure_of
+from heval_core.figures.pairs import pair_figure
+from heval_core.figures.pattern_panels import pattern_figure
+from heval_core.figures.questions import by_prompts, by_question
+from heval_core.metrics import measures
+from heval_core.present.drawing import LOOKS, Drawing, Mark, Scale
+from heval_core.present.names import names_of
+from heval_core.store.filters import Filter
+from heval_core.ui.measured_means import measured
+
+CHOSEN = Filter(technique=("regular",), explained=True)
+# What a text may lie on: lines of the ground. A sign stands in its dot.
+GROUND = ("grid", "band", "level", "leader", "front", "sign", "sign-open")
+
+
+class Box(NamedTuple):
+    left: float
+    top: float
+    right: float
+    bottom: float
+    what: str
+
+    def shares(self, other: Box) -> bool:
+        return (min(self.right, other.right) - max(self.left, other.left) > 1.5
+                and min(self.bottom, other.bottom) - max(self.top, other.top) > 1.5)  # fmt: skip
+
+
+def box_of(mark: Mark, x: float, y: float) -> Box:
+    if mark.shape == "text":
+        size = LOOKS[mark.kind].size
+        wide = 0.5 * size * len(mark.text)  # the mean of Source Sans' digits and small letters
+        left = x + mark.dx - (wide if mark.anchor == "end" else wide / 2 if mark.anchor == "middle" else 0)
+        return Box(left, y - 0.62 * size, left + wide, y + 0.08 * size, mark.text)
+    if mark.shape == "line":
+        return Box(x, y, x, y, mark.kind)
+    size = mark.size
+    return Box(x - size, y - size, x + size, y + size, mark.kind)
+
+
+def boxes(drawing: Drawing, width: float) -> Iterator[tuple[bool, Box]]:
+    """(whether it is a text, its box in pixels). width: of a fluid drawing, whose places from left to right are percents."""
+    across = width / 100 if drawing.fluid else 1.0
+    for mark in drawing.marks:
+        placed = [(mark, mark.x * across, mark.y)] if isinstance(mark, Mark) else []
+        placed += [(one, mark.x * across + one.x, mark.y + one.y) for one in getattr(mark, "marks", ())]
+        for own, x, y in placed:
+            if own.kind in GROUND or own.turn:
+                continue
+            if own.shape == "line" and isinstance(mark, Mark):
+                ends = sorted((own.x * across, own.x2 * across)), sorted((own.y, own.y2))
+                yield False, Box(ends[0][0] - 0.8, ends[1][0] - 0.8, ends[0][1] + 0.8, ends[1][1] + 0.8, own.kind)
+            elif own.shape == "line":
+                yield False, Box(x - 0.6, y, x + 0.6, y + 2 * own.y2, own.kind)
+            else:
+                yield own.shape == "text", box_of(own, x, y)
+
+
+def overlaps(drawing: Drawing, width: float = 0.0) -> list[tuple[str, str]]:
+    every = list(boxes(drawing, width))
+    texts = [box for is_text, box in every if is_text]
+    others = [box for is_text, box in every if not is_text]
+    found = [(one.what, other.what) for place, one in enumerate(texts) for other in texts[place + 1 :] if one.shares(other)]
+    return found + [(one.what, other.what) for one in texts for other in others if one.shares(other)]
+
+
+def panels_of(figure: DotFigure) -> Iterator[Drawing]:
+    """Each panel as a page draws it."""
+    for panel in figure.panels:
+        drawing = Drawing(100, figure.head + figure.tops[-1] + FOOT, panel.title, fluid=True)
+        _panel(drawing, figure, panel, Scale(0, 100))
+        yield drawing
+
+
+@pytest.fixture(scope="module")
+def made(few):
+    return board(few, CHOSEN)
+
+
+@pytest.fixture(scope="module")
+def figures(few, made):
+    names, keys = names_of(few), [row.key for row in made.rows]
+    found = {"overall": by_question(made, names), "overview": by_question(made, names, compact=True)}
+    found |= {f"prompts {question}": by_prompts(made, question, names) for question in ("RQ2", "RQ3")}
+    found["failures"] = pattern_figure(patterns_under(few, CHOSEN), keys, names)
+    found["pairs"] = pair_figure(made, made.pairs[made.pairs["first"].eq("fa") & made.pairs["second"].eq("mechlight")], names)
+    for key in ("mrr", "instance_margin", "auroc"):
+        measure = measures()[key]
+        own = measured(few, CHOSEN, measure, measure.metric, measure.at(5))
+        found[key] = figure_of(own, own.ranked([row.key for row in made.rows if not row.control]), names)
+    return found
+
+
+NAMES = ("overall", "overview", "prompts RQ2", "prompts RQ3", "failures", "pairs", "mrr", "instance_margin", "auroc")
+
+
+@pytest.mark.parametrize("wider", [1.0, 1.4, 2.0])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_number_of_a_panel_lies_on_anything(figures, name, wider):
+    figure = figures[name]
+    for drawing in panels_of(figure):
+        assert overlaps(drawing, wider * figure.least) == [], drawing.title
+
+
+@pytest.mark.parametrize("width", [360.0, 400.0, 590.0])
+def test_names_of_the_front_lie_on_nothing(made, width):
+    assert overlaps(as_drawing(front_figure(made), width, 430)) == []
+
+
+def test_an_overlap_is_found():
+    drawing = Drawing(100, 40, "")
+    drawing.words("number", (10, 20), "0.42")
+    drawing.spot((20, 18), [Mark("circle", "dot", size=6)])
+    drawing.words("number", (22, 22), "0.43")
+    assert overlaps(drawing) == [("0.42", "0.43"), ("0.42", "dot"), ("0.43", "dot")]
