@@ -15,7 +15,7 @@ import pandas as pd
 from heval_core.figures import dots_drawn, front
 from heval_core.figures.technique_differences import differences_figure
 from heval_core.figures.technique_features import correlation_table
-from heval_core.figures.technique_front import front_figure, share_known
+from heval_core.figures.technique_front import blind_line, front_figure, share_known
 from heval_core.figures.technique_table import CHANGES, VALUES, columns_of, technique_table, unavailable
 from heval_core.figures.technique_trials import searches
 from heval_core.present.drawing import Drawing, numbered
@@ -82,7 +82,7 @@ def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> tuple[Fi
             drawing = Drawing(len(part) * wide - 36, 0, caption)
             for place, (model, rows) in enumerate(part):
                 knew = share_known(known[known["model"] == model])
-                drawn = front.as_drawing(front_figure(rows, names, knew))
+                drawn = front.as_drawing(front_figure(rows, names, blind_line(knew), "blind to relevance"))
                 drawing.words("title", (place * wide, 16), str(model))
                 drawing.place(drawn, place * wide, 26)
                 drawing.height = max(drawing.height, drawn.height + 26)

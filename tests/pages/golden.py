@@ -67,7 +67,7 @@ VIEWS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("few cells", {"tab": "models", "question": "RQ2", "model": "demo-gpt2"}),
         *(("made up", {"tab": tab}) for tab in ("board", "models", "pairs")),
     ],
-    "techniques": [*(("few cells", {"tab": tab}) for tab in ("compare", "depends", "search")), ("made up", {})],
+    "techniques": [("few cells", {}), ("few cells", {"right": "20", "pay": "training"}), ("made up", {})],
     "citations": [*(("citations", {"tab": tab}) for tab in ("overview", "claim")), ("few cells", {})],
     "annotate": [("few cells", {})],
 }  # fmt: skip

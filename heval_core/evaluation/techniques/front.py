@@ -35,13 +35,9 @@ class Point(NamedTuple):
 
 def rows_of(key: Mapping[str, str], found: Mapping[str, Means], rows: pd.DataFrame) -> list[dict[str, Any]]:
     """The points of one model and dataset. found: technique ▶ its means. rows: the test answers, for counting questions."""
-    followed = [kind for kind in FOLLOWED if any((kind, "bcu") in own for own in found.values())]
-    needed = [(kind, "bcu") for kind in (*followed, IGNORED)]
-    if not followed:
-        return []
-    points = [_point(name, own, followed) for name, own in found.items() if all(one in own for one in needed)]
+    points = points_of(found)
     shares, on_front = on_the_front(points), pareto_front([(p.faithfulness.value, p.robustness.value) for p in points])
-    used = rows[rows["regime"].isin([*followed, IGNORED])]
+    used = rows[rows["regime"].isin([*FOLLOWED, IGNORED])]
     questions = used.groupby("technique")["fact_id"].nunique()
     return [
         {
@@ -58,10 +54,19 @@ def rows_of(key: Mapping[str, str], found: Mapping[str, Means], rows: pd.DataFra
     ]
 
 
-def _point(technique: str, own: Means, followed: Sequence[str]) -> Point:
-    of_kinds = [own[kind, "bcu"] for kind in followed]
-    faithfulness = total((1 / len(of_kinds), one) for one in of_kinds)
-    return Point(technique, faithfulness, own[IGNORED, "bcu"], own.get(("total", "discrimination")))
+def points_of(found: Mapping[str, Means]) -> list[Point]:
+    """Of the techniques that were asked with every kind that the others were asked with. found: technique ▶ its means."""
+    followed = [kind for kind in FOLLOWED if any((kind, "bcu") in own for own in found.values())]
+    return [
+        Point(
+            technique,
+            total((1 / len(followed), own[kind, "bcu"]) for kind in followed),
+            own[IGNORED, "bcu"],
+            own.get(("total", "discrimination")),
+        )
+        for technique, own in found.items()
+        if followed and all((kind, "bcu") in own for kind in (*followed, IGNORED))
+    ]
 
 
 def on_the_front(points: Sequence[Point]) -> list[float | None]:
