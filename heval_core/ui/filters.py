@@ -286,7 +286,7 @@ def _changed(results: Reader) -> str:
         address.known("changed", (), "change of BCU")
         return ""
     about = "Of answers under other techniques, to test questions only."
-    held = address.maybe("BCU", list(_CHANGES), "changed", what="change of BCU", titles=_CHANGES, help=about)
+    held = address.maybe("BCU against Regular", list(_CHANGES), "changed", what="change of BCU", titles=_CHANGES, help=about)
     return held or ""
 
 
