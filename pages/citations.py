@@ -1,4 +1,4 @@
-"""Can a reader tell what each sentence rests on?"""
+"""Hide a citation: can a reader put it back?"""
 
 import streamlit as st
 
@@ -10,8 +10,8 @@ from heval_core.ui.frame import results_page
 TABS = {"overview": "Overview", "claim": "One claim"}
 EMPTY = (
     "These results hold no study of citations yet. Run `python -m precompute citations run --store STORE`, then publish. "
-    "This page then shows whether readers can tell which sentences a masked citation belongs to, by annotator and writer, "
-    "where annotators disagree, what the model itself used of what it cites, and every claim with its evidence."
+    "This page then shows whether readers can put a hidden citation back, what the model itself used, where annotators "
+    "disagree, and every claim with its evidence."
 )
 
 

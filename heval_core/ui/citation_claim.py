@@ -12,7 +12,7 @@ from heval_core.figures.citation_dots import recovery_figure
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, listing
-from heval_core.ui.citations import ONLY_TITLES, Shown
+from heval_core.ui.citations import ONLY_TITLES, TITLE, Shown
 from heval_core.ui.component import component
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.published_results import query
@@ -48,7 +48,7 @@ def draw(results: Reader, shown: Shown, chosen: CitationFilter, bar: DeltaGenera
     with bar:
         listing.steps(position, _show, "claim")
     if id is None:
-        st.title("What does each sentence rest on?")
+        st.title(TITLE)
         st.info(_NOTHING, icon=":material/filter_alt_off:")
         go = address.setter(**dict.fromkeys(("only", "find", "writer", "explanation", "passage")))
         st.button("Show all claims", on_click=go)
@@ -64,7 +64,8 @@ def _one(results: Reader, shown: Shown, position: listing.Position, id: str) -> 
     data = claim_drawing(explanation, recoveries, _passage(explanation), shown.names, shown.annotators)
     for column in data["annotators"]:
         del column["chosen"]
-    data["facts"] = [f"explained by {explanation['writer']}", f"passages: {shown.names.title('selector', shown.selector)}"]
+    verdict = f"The claim came with the verdict “{explanation['verdict']}”. " if explanation["verdict"] else ""
+    data["facts"] = f"{verdict}{explanation['writer']} explains it below. One citation is hidden: a reader has to put it back."
 
     def asked() -> None:
         state = st.session_state.get(_KEY) or {}
@@ -81,7 +82,7 @@ def _one(results: Reader, shown: Shown, position: listing.Position, id: str) -> 
 def _over_all(shown: Shown) -> None:
     """What all claims together come to, below the one."""
     st.subheader("Over all claims")
-    st.caption("F1 of recovered citations, full masking, with 95 % intervals over claims. Click a dot for more.")
+    st.caption("F1 of citations put back, with 95 % intervals over claims. Click a dot for more.")
     figure = recovery_figure(shown.cells, "f1", shown.writers, shown.names, "full")
     draw_figures("over_all", figure, on_pick=lambda id: address.put(tab=None, point=id[:2]))
 
