@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.evaluation.techniques.expected import Expected
+from heval_core.evaluation.techniques.front import Expected
 from heval_core.figures.dots_drawn import shaped
 from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.palette import SHAPES

@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.techniques.expected import Expected, expected, leaders, points
-from heval_core.evaluation.techniques.front import Point
+from heval_core.evaluation.techniques.front import Expected, Point, expected, leaders, points
 from heval_core.figures.dots_drawn import Part
 from heval_core.figures.front import as_drawing
 from heval_core.figures.technique_differences import differences_figure, told

@@ -7,8 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.techniques.expected import expected, leaders
-from heval_core.evaluation.techniques.front import Point
+from heval_core.evaluation.techniques.front import Point, expected, leaders
 from heval_core.figures.front import as_drawing, box_of
 from heval_core.figures.technique_differences import differences_figure, ranked
 from heval_core.figures.technique_features import correlation_table, features_sentence

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from heval_core.evaluation.techniques.expected import points
+from heval_core.evaluation.techniques.front import points
 from heval_core.records import FOLLOWED
 from heval_core.store.filters import Filter
 from heval_core.ui import techniques
