@@ -3,7 +3,7 @@
 import streamlit as st
 
 from heval_core.store.reader import Reader
-from heval_core.ui import citation_claim, citations, filters
+from heval_core.ui import citations, filters
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
 
@@ -27,12 +27,12 @@ def page(results: Reader) -> None:
         if tab == "overview":
             measure, masking = citations.choose_measure(shown)
         else:
-            chosen = citation_claim.choose(shown)
+            chosen = citations.choose_claims(shown)
     if tab == "overview":
         st.title(citations.TITLE)
         citations.draw(results, shown, measure, masking)
     else:
-        citation_claim.draw(results, shown, chosen, steps)
+        citations.draw_claim(results, shown, chosen, steps)
 
 
 with results_page(link=False) as results:
