@@ -1,17 +1,17 @@
-"""Can a reader tell what each sentence rests on?"""
+"""Hide a citation: can a reader put it back?"""
 
 import streamlit as st
 
 from heval_core.store.reader import Reader
-from heval_core.ui import citation_claim, citations, filters
+from heval_core.ui import citations, filters
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
 
 TABS = {"overview": "Overview", "claim": "One claim"}
 EMPTY = (
     "These results hold no study of citations yet. Run `python -m precompute citations run --store STORE`, then publish. "
-    "This page then shows whether readers can tell which sentences a masked citation belongs to, by annotator and writer, "
-    "where annotators disagree, what the model itself used of what it cites, and every claim with its evidence."
+    "This page then shows whether readers can put a hidden citation back, what the model itself used, where annotators "
+    "disagree, and every claim with its evidence."
 )
 
 
@@ -27,12 +27,12 @@ def page(results: Reader) -> None:
         if tab == "overview":
             measure, masking = citations.choose_measure(shown)
         else:
-            chosen = citation_claim.choose(shown)
+            chosen = citations.choose_claims(shown)
     if tab == "overview":
         st.title(citations.TITLE)
         citations.draw(results, shown, measure, masking)
     else:
-        citation_claim.draw(results, shown, chosen, steps)
+        citations.draw_claim(results, shown, chosen, steps)
 
 
 with results_page(link=False) as results:

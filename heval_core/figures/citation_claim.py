@@ -11,7 +11,7 @@ from heval_core.citations import markers
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, PERSON, Names
 from heval_core.present.numbers import number
-from heval_core.words import counted, listed
+from heval_core.words import listed
 
 _REFUTES = ("false", "refut", "pants", "contradict", "no ", "not true", "incorrect", "fake")
 _SUPPORTS = ("true", "support", "correct", "entail", "yes")
@@ -122,28 +122,33 @@ def lead(explanation: Record, columns: Sequence[Record], passage: int | None, go
         verb = "marks" if len(silent) == 1 and silent != ["People"] else "mark"
         return [*said, ("b", listed(silent) if len(silent) < len(who) or len(silent) == 1 else "All annotators"),
                 ("", f" {verb} none, which is right.")]  # fmt: skip
-    places = counted(len(gold), "place")
-    said = [("", "Passage "), ("b", f"[{passage}]"), ("", f" was cited in {places}, and the citation has been taken out. ")]
     readers = [column for column in who if column["family"] != "explainer"]
     explainers = [column for column in who if column["family"] == "explainer"]
+    said = [] if readers else [("", "Nobody who reads was asked. ")]
     if readers:
         best = max(readers, key=lambda column: column["f1"])
-        people = best["key"] == PEOPLE
-        verb = "put" if people else "puts"
-        said += [("b", best["name"]), ("", f" {verb} it back {_where(best, gold, people)}{';' if explainers else '.'}")]
+        said += [
+            ("b", best["name"]),
+            ("", f" {'put' if best['key'] == PEOPLE else 'puts'} [{passage}] {_where(best, gold, 'back ')}. "),
+        ]
     if explainers:
         best = max(explainers, key=lambda column: column["f1"])
-        reads = "that model uses it" if "model=" in best["key"] else "the model itself used it"
-        said += [("", " by " if readers else "By "), ("b", best["name"]), ("", f", {reads} {_where(best, gold)}.")]
+        whose = "that reads it" if "model=" in best["key"] else "that wrote it"
+        said += [("", f"The model {whose} used [{passage}] {_where(best, gold)}, says "), ("b", best["name"]), ("", ".")]
     return said
 
 
-def _where(column: Record, gold: set[int], several: bool = False) -> str:
-    found, more = len(column["chosen"] & gold), len(column["chosen"] - gold)
-    base = "in none" if not found else "in all of them" if found == len(gold) > 1 else f"in {found} of {len(gold)}"
-    if found == len(gold) == 1:
-        base = "there"
-    return base + (f", and {'mark' if several else 'marks'} {counted(more, 'sentence')} wrongly" if more else "")
+def _where(column: Record, gold: set[int], back: str = "") -> str:
+    """`back in sentence 2, where it was`, `nowhere; it was in sentence 1`."""
+    if column["chosen"] == gold:
+        return f"{back}in {_sentences(gold)}, where it was" if back else f"in {_sentences(gold)}"
+    there = f"in {_sentences(column['chosen'])}" if column["chosen"] else "nowhere"
+    return f"{there}; it was in {_sentences(gold)}" if back else there
+
+
+def _sentences(places: set[int]) -> str:
+    """`sentence 2`, `sentences 2 and 5`."""
+    return f"sentence{'s' if len(places) > 1 else ''} {listed([str(place + 1) for place in sorted(places)])}"
 
 
 def _of(annotator: str) -> str:

@@ -66,8 +66,8 @@ class Front:
     """about: the figure in words, for those who do not see it. line: the front's points, from left to right.
 
     base: what the others are compared with; right of it and above is better. better: what is said there. levels: (y, text) of
-    what points are to be above. blind: both ends of the line of those that chance gives. legend: (look, text). column:
-    whether names stand in a column right of the figure, because points lie close together.
+    what points are to be above. level: both ends of a dashed line within the axes, with its text along. legend: (look, text).
+    column: whether names stand in a column right of the figure, because points lie close together.
     """
 
     about: str
@@ -78,7 +78,8 @@ class Front:
     base: tuple[float, float] | None = None
     better: str = ""
     levels: Sequence[tuple[float, str]] = ()
-    blind: Sequence[tuple[float, float]] = ()
+    level: Sequence[tuple[float, float]] = ()
+    along: str = ""
     legend: Sequence[tuple[str, str]] = ()
     column: bool = False
 
@@ -170,8 +171,8 @@ def _behind(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]
         drawing.line("level", (x.left, y.at(value)), (x.right, y.at(value)))
         if not front.column:
             _words(drawing, "quiet", (x.right - 6, y.at(value) - 5), text, taken)
-    if front.blind:
-        _blind_line(drawing, front, x, y, taken)
+    if front.level:
+        _level_line(drawing, front, x, y, taken)
 
 
 def _words(drawing: Drawing, kind: str, at: tuple[float, float], text: str, taken: list[Box], anchor: str = "end") -> None:
@@ -180,15 +181,11 @@ def _words(drawing: Drawing, kind: str, at: tuple[float, float], text: str, take
     taken.append(box_of(text, *at, anchor, 5.0))
 
 
-def _blind_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
-    (x0, y0), (x1, y1) = front.blind
-    first, last = max(0.0, (x.least - x0) / (x1 - x0)), min(1.0, (y.least - y0) / (y1 - y0))
-    if last - first < 0.03:
-        return
+def _level_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
+    (x0, y0), (x1, y1) = front.level
 
     def at(share: float) -> tuple[float, float]:
-        along = first + share * (last - first)
-        return x.at(x0 + along * (x1 - x0)), y.at(y0 + along * (y1 - y0))
+        return x.at(x0 + share * (x1 - x0)), y.at(y0 + share * (y1 - y0))
 
     start, end = at(0), at(1)
     drawing.line("level", start, end)
@@ -201,7 +198,7 @@ def _blind_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[
     # Where the label is furthest from every point.
     left, top = at(max((0.14 + 0.06 * step for step in range(13)), key=free))
     lifted = left + 6 * math.sin(slope), top - 6 * math.cos(slope)
-    drawing.words("quiet", lifted, "blind to relevance", "middle", turn=math.degrees(slope))
+    drawing.words("quiet", lifted, front.along, "middle", turn=math.degrees(slope))
     for step in range(-2, 3):
         px, py = left + 24 * step * math.cos(slope), top + 24 * step * math.sin(slope)
         taken.append(Box(px - 12, py - 20, px + 16, py + 4, 1.0))
@@ -278,6 +275,9 @@ def place_labels(drawing: Drawing, labels: Sequence[Label], room: Box, taken: li
     """Where each text begins. Draws a thin line to its point from far, or past a nearer point. taken: grows by the labels."""
     spots = []
     for label in labels:
+        if not label.text:
+            spots.append((label.x, label.y))
+            continue
         wide = _wide(label.text, label.strong) + 4
         costs: list[tuple[float, int, Box, float, int]] = []
         for far in _FAR:

@@ -1,17 +1,20 @@
-"""Following against ignoring: every technique as a point, with the Pareto front and the line of those blind to relevance."""
+"""Techniques for given documents: ranked cards, and every technique as a point, following against ignoring."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from heval_core.evaluation.techniques.front import Expected
+from heval_core.figures.dots_drawn import shaped
 from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.palette import SHAPES
+from heval_core.present.drawing import Drawing, Mark
 from heval_core.present.names import Names
-from heval_core.present.numbers import SHARE, interval, with_unit
+from heval_core.present.numbers import SHARE, brackets, interval, number, with_unit
 from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE
 from heval_core.words import listed
@@ -19,47 +22,85 @@ from heval_core.words import listed
 # Stands for all kinds of context in the id of a point.
 EVERY_KIND = "*"
 _STEP = 10
-_X = "Faithfulness: gold and conflicting contexts followed, % →"
-_Y = "Robustness: irrelevant contexts ignored, % →"
+# Points this close, in percent of following and of ignoring, have one name.
+_SAME = (1.2, 3.0)
+WIDTH, _FIRST, _ROW = 592.0, 66.0, 39.0
+# Across a card: the rank's end, the sign, the title, the bar from 0 to 100, the number's end, its interval, the price's end.
+_RANK, _SIGN, _TITLE, _BAR, _HUNDRED, _NUMBER, _INTERVAL, _PRICE = 30.0, 58.0, 78.0, 292.0, 416.0, 450.0, 456.0, 582.0
 
 
-def front_figure(points: pd.DataFrame, names: Names, knew: float = 0.0, every: pd.DataFrame | None = None) -> Front:
-    """points: rows of the table `pareto` of one model and dataset. knew: see `blind_line`.
+def cards(ranked: Sequence[Expected], over: Sequence[Expected], names: Names, front: Collection[str]) -> Drawing:
+    """A card for each technique, the best first. over: those that cost more than the reader can pay, hatched and last.
 
-    every: the rows of all techniques, by which the front is drawn where `points` are some of them.
+    front: the techniques on the Pareto front, whose signs are filled.
     """
-    there = points.dropna(subset=["context_faithfulness", "robustness"])
-    there = there.set_index("technique").loc[names.techniques_in_order(there["technique"])].reset_index()
-    rows = there.to_dict("records")
-    regular = next((row for row in rows if row["technique"] == TECHNIQUE), None)
-    better = [] if regular is None else better_on_both(there)
-    return Front(
-        summary(there, names),
-        [_point(row, names) for row in rows],
-        _axis(_X, there[["context_faithfulness", "faithfulness_low"]].to_numpy().ravel()),
-        _axis(_Y, there[["robustness", "robustness_low"]].to_numpy().ravel()),
-        front_of(there if every is None else every),
-        base=None if regular is None else (regular["context_faithfulness"], regular["robustness"]),
-        better=f"better than Regular on both: {listed([names.technique(key) for key in better]) or 'nobody'}",
-        blind=blind_line(knew),
-        legend=legend([row["technique"] for row in rows], names),
+    drawing = Drawing(WIDTH, 20, "Right answers to expect, of 100 questions")
+    drawing.words("faint", (_BAR, 13), "0 to 100")
+    drawing.words("faint", (_PRICE, 13), "price", "end")
+    for place, one in enumerate(ranked):
+        state = "first" if place == 0 else "level" if one.first == 1 else ""
+        _card(drawing, one, names, one.point.technique in front, state)
+    if over:
+        drawing.words("faint", (10, drawing.height + 20), f"Over the budget: {len(over)}")
+        drawing.height += 28
+    for one in over:
+        _card(drawing, one, names, one.point.technique in front, "over")
+    return drawing
+
+
+def _card(drawing: Drawing, one: Expected, names: Names, filled: bool, state: str) -> None:
+    """state: the `first`, `level` with it, `over` the budget, or nothing."""
+    first, best = state == "first", state in ("first", "level")
+    key, value, tall = one.point.technique, one.value.value, _FIRST if first else _ROW
+    low, high = one.value.interval()
+    means = f"follows {with_unit(one.point.faithfulness.value, SHARE)}, ignores {with_unit(one.point.robustness.value, SHARE)}"
+
+    def text(kind: str, at: float, said: str, anchor: str = "end", down: float = 5.0) -> Mark:
+        return Mark("text", kind, at - _SIGN, down, text=said, anchor=anchor)
+
+    marks = [
+        Mark("box", "region" if best else "band", -_SIGN, 2 - tall / 2, WIDTH, tall - 4),
+        text("faint", _RANK, "–" if state == "over" else one.ranks),
+        shaped(SHAPES[names.technique_family(key)], filled, 6.5),
+        text("plain" if state == "over" else "name", _TITLE, names.label(key), "start", -4 if first else 5),
+        *([text("faint", _TITLE, means, "start", 14)] if first else []),
+        *_bar(value, low, high, state),
+        text("strong", _NUMBER, number(value, SHARE)),
+        text("faint", _INTERVAL, brackets(low, high, SHARE), "start"),
+        text("faint", _PRICE, names.cost(key)),
+    ]
+    rank = "over the budget" if state == "over" else f"rank {one.ranks}"
+    about = (f"{names.technique(key)}: {interval(value, low, high, SHARE)} right", means, rank, names.cost_in_words(key))
+    drawing.spot((_SIGN, drawing.height + tall / 2), marks, tuple(filter(None, about)), id=(key, EVERY_KIND), reach=13)
+    drawing.height += tall
+
+
+def _bar(value: float, low: float, high: float, state: str) -> list[Mark]:
+    """From 0 to the value, with its interval; hatched over the budget."""
+    start, wide = _BAR - _SIGN, _HUNDRED - _BAR
+    end = start + value * wide
+    bar = Mark(
+        "box", {"first": "regular", "level": "regular", "over": "missing"}.get(state, "beyond"), start, -4, end - start, 8
     )
+    strokes = range(0, int(end - start), 5) if state == "over" else ()
+    hatched = [Mark("line", "thin", start + x, 4, min(start + x + 5, end), -4) for x in strokes]
+    left, right = (start + side * wide for side in (low, high))
+    sides = [Mark("line", "whisker", x, -4, x, 4) for x in (left, right)]
+    return [Mark("line", "grid", start, 0, start + wide, 0), bar, *hatched, Mark("line", "whisker", left, 0, right, 0), *sides]
 
 
-def better_on_both(points: pd.DataFrame) -> list[str]:
-    """The techniques that are above Regular in both numbers, whatever their intervals."""
-    own = points.set_index("technique")
-    if TECHNIQUE not in own.index:
-        return []
-    x, y = own.loc[TECHNIQUE, "context_faithfulness"], own.loc[TECHNIQUE, "robustness"]
-    above = own[(own["context_faithfulness"] > x) & (own["robustness"] > y)]
-    return [str(key) for key in above.index]
+def equal_line(best: float, share: float) -> list[tuple[float, float]]:
+    """Both ends of the line of all points (followed, ignored) that give as many right answers as the best: see `expected`.
 
-
-def front_of(points: pd.DataFrame) -> list[tuple[float, float]]:
-    """The points of the front, from left to right; those that coincide once."""
-    on = points[points["on_front"].astype(bool)]
-    return sorted({(float(row.context_faithfulness), float(row.robustness)) for row in on.itertuples()})
+    Nothing where it is no line, because both ends coincide.
+    """
+    found = set()
+    for fixed in (0.0, 1.0):
+        if share and 0 <= (x := (best - (1 - share) * fixed) / share) <= 1:
+            found.add((round(x, 9), fixed))
+        if share < 1 and 0 <= (y := (best - share * fixed) / (1 - share)) <= 1:
+            found.add((fixed, round(y, 9)))
+    return sorted(found)[:: max(1, len(found) - 1)] if len(found) > 1 else []
 
 
 def blind_line(knew: float) -> list[tuple[float, float]]:
@@ -76,17 +117,63 @@ def share_known(cells: pd.DataFrame) -> float:
     """The share of gold questions whose answer Regular's memory knew: those that `bcu_unknown` leaves out. 0 if not told."""
     gold = cells[(cells["technique"] == TECHNIQUE) & (cells["regime"] == "gold")]
     counts = gold.groupby("measure")["n"].first()
-    every = counts.get("bcu")
-    unknown = counts.get("bcu_unknown")
-    if every is None or unknown is None or pd.isna(every) or pd.isna(unknown) or every <= 0:
-        return 0.0
-    return float(1 - unknown / every)
+    every, unknown = (counts.get(name, math.nan) for name in ("bcu", "bcu_unknown"))
+    return 0.0 if pd.isna(every) or pd.isna(unknown) or every <= 0 else float(1 - unknown / every)
 
 
-def legend(keys: Sequence[str], names: Names) -> list[tuple[str, str]]:
-    """(shape, family) of each family that is there."""
-    there = {names.technique_family(key) for key in keys}
-    return [(SHAPES[family], title) for family, title in TECHNIQUE_FAMILIES.items() if family in there]
+def front_figure(points: pd.DataFrame, names: Names, level: Sequence[tuple[float, float]] = (), along: str = "") -> Front:
+    """points: rows of the table `pareto` of one model and dataset. level, along: a dashed line, and what is said along it."""
+    there = points.dropna(subset=["context_faithfulness", "robustness"]).set_index("technique", drop=False)
+    rows = there.loc[names.techniques_in_order(there["technique"])].to_dict("records")
+    x, y = (
+        _axis(title, [row[name] for row in rows for name in columns])
+        for title, *columns in (
+            ("right documents followed, of 100 →", "context_faithfulness", "faithfulness_low"),
+            ("irrelevant ones ignored, of 100 →", "robustness", "robustness_low"),
+        )
+    )
+    families, titles = {names.technique_family(row["technique"]) for row in rows}, titles_at_points(rows, names)
+    return Front(
+        summary(there, names),
+        [_point(row, title, names) for row, title in zip(rows, titles, strict=True)],
+        x,
+        y,
+        front_of(there),
+        level=within(level, x, y),
+        along=along,
+        legend=[(SHAPES[family], title) for family, title in TECHNIQUE_FAMILIES.items() if family in families],
+    )
+
+
+def within(line: Sequence[tuple[float, float]], x: Ticks, y: Ticks) -> list[tuple[float, float]]:
+    """The part of a line between the axes' ends; nothing where hardly any of it is there."""
+    if not line:
+        return []
+    (x0, y0), (x1, y1) = line
+    first, last = 0.0, 1.0
+    for start, end, axis in ((x0, x1, x), (y0, y1, y)):
+        if start == end:
+            continue
+        sides = sorted((limit - start) / (end - start) for limit in (axis.low, axis.high))
+        first, last = max(first, sides[0]), min(last, sides[1])
+    ends = [(x0 + share * (x1 - x0), y0 + share * (y1 - y0)) for share in (first, last)]
+    return ends if math.dist(*ends) > 0.03 and last > first else []
+
+
+def titles_at_points(rows: Sequence[Mapping[str, Any]], names: Names) -> list[str]:
+    """What stands beside each point: its name with those of the others in the same place, empty for these."""
+    at = [(100 * row["context_faithfulness"], 100 * row["robustness"]) for row in rows]
+    groups: dict[int, list[str]] = {}
+    for place, (x, y) in enumerate(at):
+        near = (first for first in groups if abs(at[first][0] - x) < _SAME[0] and abs(at[first][1] - y) < _SAME[1])
+        groups.setdefault(next(near, place), []).append(names.label(rows[place]["technique"]))
+    return [listed(groups.get(place, [])) for place in range(len(rows))]
+
+
+def front_of(points: pd.DataFrame) -> list[tuple[float, float]]:
+    """The points of the front, from left to right; those that coincide once."""
+    on = points[points["on_front"].astype(bool)]
+    return sorted({(float(row.context_faithfulness), float(row.robustness)) for row in on.itertuples()})
 
 
 def summary(points: pd.DataFrame, names: Names) -> str:
@@ -99,11 +186,10 @@ def summary(points: pd.DataFrame, names: Names) -> str:
     return f"Contexts followed and irrelevant contexts ignored. {'; '.join(told)}."
 
 
-def _point(row: dict[str, Any], names: Names) -> Point:
-    key = str(row["technique"])
+def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:
+    key, share = str(row["technique"]), row["share_on_front"]
     x, y = row["context_faithfulness"], row["robustness"]
     x_ends, y_ends = ((row[f"{name}_low"], row[f"{name}_high"]) for name in ("faithfulness", "robustness"))
-    share = row["share_on_front"]
     about = [
         names.technique(key),
         f"follows {interval(x, *x_ends, SHARE)}, ignores {interval(y, *y_ends, SHARE)}",
@@ -111,22 +197,15 @@ def _point(row: dict[str, Any], names: Names) -> Point:
         "" if pd.isna(share) else f"on the front in {with_unit(share, SHARE)} of the resamples",
         names.cost_in_words(key),
     ]
-    return Point(
-        (key, EVERY_KIND),
-        names.label(key),
-        tuple(filter(None, about)),
-        x,
-        y,
-        ends(x, *x_ends),
-        ends(y, *y_ends),
-        SHAPES[names.technique_family(key)],
-        bool(row["on_front"]),
-    )
+    look = SHAPES[names.technique_family(key)]
+    told = tuple(filter(None, about))
+    return Point((key, EVERY_KIND), title, told, x, y, ends(x, *x_ends), ends(y, *y_ends), look, bool(row["on_front"]))
 
 
 def _axis(title: str, values: Sequence[float]) -> Ticks:
-    """In percent, from the ten below the least value, with some room, to 100; wide enough to be read."""
+    """From the ten below the least value, with some room, to 100; wide enough to be read."""
     least = min((float(value) for value in values if not pd.isna(value)), default=0.0)
     low = min(max(0, math.floor((100 * least - 3) / _STEP) * _STEP), 60)
-    step = _STEP if low >= 40 else 2 * _STEP
-    return Ticks(title, low / 100, 1.0, [(at / 100, str(at)) for at in range(math.ceil(low / step) * step, 101, step)])
+    step = 10 if low >= 40 else 20
+    at = [(value / 100, str(value)) for value in range(low + -low % step, 101, step)]
+    return Ticks(title, low / 100, 1.0, at)

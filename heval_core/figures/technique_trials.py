@@ -1,4 +1,4 @@
-"""The search for settings as people read it: each setting in words, its BCU by kind of context, and how many tie."""
+"""The search for settings as people read it: the chosen setting in words, and how many tie."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.present.numbers import SHARE, number
-from heval_core.records import CONTEXT_KINDS, head_name
-from heval_core.words import REGIMES, counted
+from heval_core.records import head_name
+from heval_core.words import counted
 
 _LONGEST = 160
 _NAMES = {"lam": "λ", "lambda": "λ", "alpha": "α", "n": "N", "top": "N"}
@@ -19,10 +18,10 @@ _NAMES = {"lam": "λ", "lambda": "λ", "alpha": "α", "n": "N", "top": "N"}
 
 @dataclass(frozen=True)
 class Search:
-    """The search of one technique. table: a row per setting, the chosen one first, then those that tie, then the others.
+    """The search of one technique.
 
     chosen: the setting in words. heads: those that it prunes, as in L3H2. ties: settings that are as good as the chosen one.
-    trained: nothing was tried out, weights were trained; then `chosen` says on what, and the table is empty.
+    trained: nothing was tried out, weights were trained; then `chosen` says on what.
     """
 
     technique: str
@@ -31,7 +30,6 @@ class Search:
     chosen: str
     heads: tuple[str, ...]
     questions: str
-    table: pd.DataFrame
     trained: bool = False
 
     @property
@@ -61,33 +59,11 @@ def searches(trials: pd.DataFrame) -> list[Search]:
 def _search(technique: str, own: pd.DataFrame) -> Search:
     if own["bcu"].isna().all():
         text = str(own["setting"].iloc[0])
-        return Search(technique, 1, 1, setting_words(text), (), "", pd.DataFrame(), trained=True)
-    kinds = [kind for kind in CONTEXT_KINDS if kind in set(own["regime"])]
-    own = own.assign(setting=own["setting"].fillna(""))
-    bcu = own.pivot_table("bcu", "setting", "regime", sort=False)
-    flags = own.groupby("setting", sort=False)[["chosen", "tied"]].any()
-    means = bcu.mean(axis=1)
-    order = sorted(flags.index, key=lambda one: (not flags.loc[one, "chosen"], not flags.loc[one, "tied"], -means[one]))
-    rows = [
-        {
-            "setting": setting_words(setting),
-            **{REGIMES[kind].title: number(bcu.loc[setting, kind], SHARE) for kind in kinds},
-            "mean": number(means[setting], SHARE),
-            "": "chosen" if flags.loc[setting, "chosen"] else "ties" if flags.loc[setting, "tied"] else "",
-        }
-        for setting in order
-    ]
-    chosen = next((setting for setting in order if flags.loc[setting, "chosen"]), "")
-    best = flags["tied"] | flags["chosen"]
-    return Search(
-        technique,
-        len(order),
-        int(best.sum()),
-        setting_words(chosen, with_heads=False),
-        heads_of(chosen),
-        _asked(own),
-        pd.DataFrame(rows),
-    )
+        return Search(technique, 1, 1, setting_words(text), (), "", trained=True)
+    flags = own.assign(setting=own["setting"].fillna("")).groupby("setting", sort=False)[["chosen", "tied"]].any()
+    chosen = next((str(setting) for setting in flags.index[flags["chosen"]]), "")
+    ties = int((flags["tied"] | flags["chosen"]).sum())
+    return Search(technique, len(flags), ties, setting_words(chosen, with_heads=False), heads_of(chosen), _asked(own))
 
 
 def _asked(own: pd.DataFrame) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -33,6 +33,14 @@ _LONGEST = 26
 _USED = {"C1": "used document first", "C2": "used document second"}
 # Of annotators that are neither in the results nor installed.
 _FAMILIES = {PEOPLE: "people", "explainer": "explainer"} | dict.fromkeys(("lexical", "position", "random"), "control")
+
+
+class Price(NamedTuple):
+    """passes: forward passes for an answer, Regular's being 1; NaN where that is not known. preparation: before the first
+    answer: nothing, `tuned` or `trained`."""
+
+    passes: float
+    preparation: str
 
 
 @dataclass(frozen=True)
@@ -125,18 +133,23 @@ class Names:
         family = "none" if key == TECHNIQUE else str(self._inherited("technique", key, "family") or "decoding")
         return family if family in TECHNIQUE_FAMILIES else "decoding"
 
+    def price(self, key: str) -> Price:
+        """Of a technique."""
+        passes = self._inherited("technique", key, "passes")
+        prepared = str(self._inherited("technique", key, "preparation") or "")
+        return Price(math.nan if passes is None else float(passes), prepared)
+
     def cost(self, key: str) -> str:
         """Of a technique: `1 ×`, `1 ×, tuned`, `4.5 ×`: passes for an answer, and what precedes the first one."""
-        passes = self._inherited("technique", key, "passes")
-        times = "" if passes is None else f"{float(passes):g} ×"
-        return ", ".join(filter(None, (times, str(self._inherited("technique", key, "preparation") or ""))))
+        passes, prepared = self.price(key)
+        return ", ".join(filter(None, ("" if math.isnan(passes) else f"{passes:g} ×", prepared)))
 
     def cost_in_words(self, key: str) -> str:
         """The same as a sentence."""
-        passes = self._inherited("technique", key, "passes")
-        prepared = {"tuned": "a setting is searched first", "trained": "the model is trained first"}
-        first = "" if passes is None else f"{float(passes):g} {'pass' if float(passes) == 1 else 'passes'} for an answer"
-        return "; ".join(filter(None, (first, prepared.get(str(self._inherited("technique", key, "preparation") or "")))))
+        passes, prepared = self.price(key)
+        words = {"tuned": "a setting is searched first", "trained": "the model is trained first"}
+        first = "" if math.isnan(passes) else f"{passes:g} {'pass' if passes == 1 else 'passes'} for an answer"
+        return "; ".join(filter(None, (first, words.get(prepared))))
 
     def techniques_in_order(self, keys: Iterable[str]) -> list[str]:
         """Regular first, then by the catalogue's places."""

@@ -10,14 +10,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from heval_core.evaluation.means import values_of
 from heval_core.figures import dots_drawn, front
+from heval_core.figures.measured_panels import of_measure
 from heval_core.figures.technique_differences import differences_figure
 from heval_core.figures.technique_features import correlation_table
-from heval_core.figures.technique_front import front_figure, share_known
+from heval_core.figures.technique_front import blind_line, front_figure, share_known
 from heval_core.figures.technique_table import CHANGES, VALUES, columns_of, technique_table, unavailable
 from heval_core.figures.technique_trials import searches
+from heval_core.metrics import measures, part_title
+from heval_core.metrics.shared.cell import DEFAULT_K
+from heval_core.metrics.shared.measure import Measure
 from heval_core.present.drawing import Drawing, numbered
 from heval_core.present.names import Names, measure_name, names_of, regime_title
 from heval_core.present.numbers import EXACT, number
@@ -25,7 +31,7 @@ from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report.plans import Plan
 from heval_core.report.section import Figure, Section
-from heval_core.report.technique_explained import explained, explained_text
+from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.words import BEHAVIOURS, REGIMES
@@ -82,7 +88,7 @@ def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> tuple[Fi
             drawing = Drawing(len(part) * wide - 36, 0, caption)
             for place, (model, rows) in enumerate(part):
                 knew = share_known(known[known["model"] == model])
-                drawn = front.as_drawing(front_figure(rows, names, knew))
+                drawn = front.as_drawing(front_figure(rows, names, blind_line(knew), "blind to relevance"))
                 drawing.words("title", (place * wide, 16), str(model))
                 drawing.place(drawn, place * wide, 26)
                 drawing.height = max(drawing.height, drawn.height + 26)
@@ -90,7 +96,7 @@ def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> tuple[Fi
     return tuple(figures)
 
 
-def _values(measure: str, results: Reader, plan: Plan) -> Section:
+def _measured(measure: str, results: Reader, plan: Plan) -> Section:
     """A measure by kind of context and in total, and what holds for all kinds together."""
     cells, names = results.technique_cells(Filter()), names_of(results)
     tables = tuple(_tables(results, cells, measure, VALUES, names))
@@ -106,14 +112,12 @@ def _gains(measure: str, results: Reader, plan: Plan) -> Section:
         f"{measure_name(measure)} of each technique less Regular's, over the instances that both answered; chance is 0. "
         "Filled: the interval leaves out 0. In brackets: 95 % intervals over questions."
     )
-    drawn = [(place, differences_figure(rows, measure, names)) for place, rows in cells.groupby(["model", "dataset"])]
-    figures = [
+    figures = tuple(
         (f"{measure_name(measure)}: difference to Regular, {model} on {dataset}", dots_drawn.as_drawing(figure))
-        for (model, dataset), figure in drawn
-        if figure is not None
-    ]
-    tables = tuple(_tables(results, own, measure, CHANGES, names))
-    return _section(plan, text, tables, _behind(own, measure), figures=tuple(figures))
+        for (model, dataset), rows in cells.groupby(["model", "dataset"])
+        if (figure := differences_figure(rows, measure, names)) is not None
+    )
+    return _section(plan, text, tuple(_tables(results, own, measure, CHANGES, names)), _behind(own, measure), figures=figures)
 
 
 def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -215,9 +219,15 @@ def _search(results: Reader, plan: Plan) -> Section:
 
 def _explained(results: Reader, plan: Plan) -> Section:
     table, names = explained(results), names_of(results)
+    text = (
+        "Each explainer's value under Regular and under the technique, in the same model, dataset and kind of context, with "
+        "the difference; 95 % intervals, with the questions resampled in both together. A technique moves answers from one "
+        "group to another, so the two values are not of the same instances: n has the numbers of both. Only measures that are "
+        "means of stored values have an interval of the difference."
+    )
     if table.empty:
         gap = "No answer under a technique was explained; run the batch job with --techniques and --explainers."
-        return _section(plan, explained_text(), (), table, gaps=[gap])
+        return _section(plan, text, (), table, gaps=[gap])
     numbers = {"Regular": ("regular", "regular_low", "regular_high"), "under it": VALUES, "difference": CHANGES}
     shown = table[["model", "dataset", "regime", "technique", "explainer", "measure", "part"]].assign(
         regime=table["regime"].map(regime_title),
@@ -226,7 +236,49 @@ def _explained(results: Reader, plan: Plan) -> Section:
         n=[f"{row.regular_n} and {row.n}" for row in table.itertuples()],
     )
     shown = shown if shown["part"].nunique() > 1 else shown.drop(columns="part")
-    return _section(plan, explained_text(), (Table.of(shown),), table)
+    return _section(plan, text, (Table.of(shown),), table)
+
+
+_PLACE = ["model", "dataset", "regime", "explainer", "part"]
+_COLUMNS = [
+    *("model", "dataset", "regime", "technique", "explainer", "measure", "part", "k", "regular", "regular_low"),
+    *("regular_high", "regular_n", "value", "low", "high", "n", "chance", "delta", "delta_low", "delta_high"),
+]
+
+
+def explained(results: Reader) -> pd.DataFrame:
+    """What a technique does to explanations: a row for each cell that Regular has too, measure and part.
+
+    The value of a cell under the technique, the same cell's under Regular, and their difference. Its interval comes from
+    questions that are resampled in both together. A technique moves answers from one group to another: the instances that a
+    value is of are not the same. Measures whose replicates are not made of stored values have none.
+    """
+    several = set(results.choices()["technique"]) - {TECHNIQUE}
+    asked = [measure for measure in measures().values() if measure.question and not measure.variant_of] if several else []
+    found = [own for measure in asked if len(own := _of_measure(results, measure))]
+    return pd.concat(found, ignore_index=True)[_COLUMNS] if found else pd.DataFrame(columns=_COLUMNS)
+
+
+def _of_measure(results: Reader, measure: Measure) -> pd.DataFrame:
+    values = values_of(results, Filter(), measure.metric, measure.at(DEFAULT_K), measure.parts)
+    found = of_measure(values, measure).dropna(subset=["value"])
+    regular = found["technique"] == TECHNIQUE
+    before = found[regular].rename(columns={"value": "regular"} | {name: f"regular_{name}" for name in ("low", "high", "n")})
+    before = before[[*_PLACE, "regular", "regular_low", "regular_high", "regular_n", "drawn"]]
+    both = found[~regular].merge(before, on=_PLACE, suffixes=("", "_before"))
+    ends = [_interval(*own) for own in zip(both["drawn"], both["drawn_before"], strict=True)]
+    return both.assign(
+        measure=measure.title,
+        part=both["part"].map(part_title),
+        delta=both["value"] - both["regular"],
+        **{f"delta_{end}": [own[place] for own in ends] for place, end in enumerate(("low", "high"))},
+    )
+
+
+def _interval(drawn: Any, before: Any) -> tuple[float, float]:
+    """Of the difference of two values with (resamples,) replicates; NaN without."""
+    there = isinstance(drawn, np.ndarray) and isinstance(before, np.ndarray)
+    return percentile_interval(drawn - before) if there else (np.nan, np.nan)
 
 
 TECHNIQUES: dict[str, Callable[[Reader, Plan], Section]] = {
@@ -235,6 +287,6 @@ TECHNIQUES: dict[str, Callable[[Reader, Plan], Section]] = {
     "techniques_features": _features,
     "techniques_search": _search,
     "techniques_explained": _explained,
-    **{f"techniques_{measure}": partial(_values, measure) for measure in ("bcu", "ccu")},
+    **{f"techniques_{measure}": partial(_measured, measure) for measure in ("bcu", "ccu")},
     **{f"techniques_{measure}_gain": partial(_gains, measure) for measure in ("bcu", "ccu")},
 }

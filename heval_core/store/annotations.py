@@ -18,8 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION, Item, name_of
-from heval_core.citations.people.turns import Quality, Standing, Turn, next_item
+from heval_core.citations.people import CONTROLS, PRACTICE, QUESTION, Item, Quality, Standing, Turn, name_of, next_item
 from heval_core.records import HEvalError
 
 FILE = "annotations.sqlite"

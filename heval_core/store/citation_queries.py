@@ -126,27 +126,6 @@ class CitationQueries(Database):
         """Statements about citations with their verdicts, in order: see `heval_core.evaluation.findings`."""
         return self.query("SELECT * EXCLUDE (place, study) FROM finding WHERE study = 'citations' ORDER BY place")
 
-    def least_f1(self, dataset: str, selector: str) -> pd.DataFrame:
-        """claim_id, writer, annotator, least: per explanation the F1 of its cited passage that was found worst.
-
-        Only where an annotator was asked about every cited passage. Of people their mean F1 of each passage.
-        """
-        return self.query(
-            """
-            WITH cited AS (
-                SELECT explanation_id, passage,
-                    CASE WHEN starts_with(annotator, 'person:') THEN 'people' ELSE annotator END AS annotator, avg(f1) AS f1
-                FROM recovery WHERE len(gold) > 0 GROUP BY ALL),
-            every_one AS (SELECT explanation_id, count(DISTINCT passage) AS passages FROM cited GROUP BY ALL),
-            least AS (
-                SELECT explanation_id, annotator, min(f1) AS least, count(*) AS passages FROM cited GROUP BY ALL)
-            SELECT claim_id, writer, annotator, least FROM least JOIN every_one USING (explanation_id, passages)
-            JOIN explanation USING (explanation_id) WHERE dataset = ? AND selector = ?
-            ORDER BY explanation.rowid, annotator
-            """,
-            [dataset, selector],
-        )
-
     def explanation_ids(self, chosen: CitationFilter) -> list[str]:
         """The explanations under a filter, in stored order."""
         where, values = _where(chosen)

@@ -13,13 +13,16 @@ from heval_core.records import CELL, TECHNIQUE, HEvalError
 # A filler has no answer, and no number.
 _GOLD = "list_filter(answer_tokens, lambda mentioned: len(mentioned) > 0)"
 _ANSWER_AT = f'{_GOLD}[coalesce(TRY_CAST(substr("group", 2) AS INTEGER), 1)][1] / len(tokens)'
-# In `Filter.changed`: how BCU differs from Regular's under the same kind of context. Only test questions count.
-_CHANGES = {"gained": ">", "lost": "<", "same": "="}
 _CHANGED = """instance_id IN (
     WITH answered AS (SELECT instance_id, model, dataset, regime, fact_id, technique, bcu
         FROM behaviour JOIN instance USING (instance_id) WHERE split = 'test')
     SELECT own.instance_id FROM answered own JOIN answered regular USING (model, dataset, regime, fact_id)
     WHERE own.technique <> ? AND regular.technique = ? AND own.bcu {} regular.bcu)"""
+# All answers to test questions, which are those that techniques are compared by.
+COUNTED = "counted"
+# In `Filter.changed`: how BCU differs from Regular's under the same kind of context. Only test questions count.
+_CHANGES = {name: _CHANGED.format(sign) for name, sign in (("gained", ">"), ("lost", "<"), ("same", "="))}
+_CHANGES[COUNTED] = "instance_id IN (SELECT instance_id FROM behaviour WHERE split = 'test')"
 # In `Filter.best`, where a pattern stands: any pattern but `answer`.
 NOT_ANSWER = "not answer"
 
@@ -34,8 +37,8 @@ class Filter:
     head that MechLight chose, as in `L2H1`. best: explainer and pattern of its best token, as in `fa: answer`, or any but the
     answer, as in `fa: not answer`; all must hold (patterns: `records.PATTERNS`). search: a regular expression (RE2) over
     prompt and answer, ignoring case. changed: answers under a technique other than Regular whose BCU was `gained`, `lost` or
-    the `same`, compared with Regular's answer to the same test question. explained: only instances that explainers ran on;
-    explained_by: that this one ran on.
+    the `same`, compared with Regular's answer to the same test question; `counted` are all to test questions. explained: only
+    instances that explainers ran on; explained_by: that this one ran on.
     """
 
     model: tuple[str, ...] = ()
@@ -118,8 +121,8 @@ class Filter:
         if self.changed:
             if self.changed not in _CHANGES:
                 raise HEvalError(f"An answer's BCU is {', '.join(_CHANGES)}, not {self.changed!r}.")
-            terms.append(_CHANGED.format(_CHANGES[self.changed]))
-            values += [TECHNIQUE, TECHNIQUE]
+            terms.append(_CHANGES[self.changed])
+            values += [TECHNIQUE] * _CHANGES[self.changed].count("?")
         if self.search:
             terms.append("regexp_matches(concat_ws(' ', prompt, predicted_text, memory_answer), ?, 'i')")
             values.append(bounded(self.search))

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core.citations.people.items import PRACTICE
+from heval_core.citations.people import PRACTICE
 from heval_core.figures.citation_claim import masked
 from heval_core.records import HEvalError
 from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command

@@ -1,33 +1,36 @@
-"""All claims together: can a reader tell what each sentence rests on? And what both tabs of the page Citations share."""
+"""The page Citations: all claims together (can a reader put a hidden citation back?), and one claim with everybody's marks."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from heval_core.citations.scoring import ROUNDING
+from heval_core.evaluation.ranking import sentences, who
+from heval_core.figures.citation_claim import claim_drawing, first_passage
 from heval_core.figures.citation_dots import explainers_figure, not_available, recovery_figure, told
-from heval_core.figures.citation_tables import alphas_table, explanations_table, recovery_table
+from heval_core.figures.citation_tables import alphas_table, explanations_table, rankings, recovery_table
 from heval_core.present.names import Names
+from heval_core.present.numbers import interval, number
 from heval_core.present.table import reason
-from heval_core.statistics.bounded import share_interval
-from heval_core.store.citation_queries import CitationFilter
+from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, citation_verdicts, filters
+from heval_core.ui import address, filters, listing
+from heval_core.ui.component import component
 from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
-from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES, titles
+from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS, titles
 
-# Measures of one answer each, which the figure on top can show.
-CHOSEN = ("f1", "f1_of_claims", "precision", "recall", "correct_rejection")
+# Measures that the figure on top can show.
+CHOSEN = ("f1", "f1_of_claims", "precision", "recall", "correct_rejection", "transparent")
 # Which explanations a list is cut to, in words.
 ONLY_TITLES = {
     "disagree": "annotators disagree",
@@ -105,64 +108,66 @@ def choose_measure(shown: Shown) -> tuple[str, str]:
     return measure, masking
 
 
-PUBLISHED_AT = 60
-
-
-def transparent(results: Reader, cells: pd.DataFrame, dataset: str, selector: str, threshold: int) -> pd.DataFrame:
-    """Rows like those of `cell_recovery` with the measure `transparent`. threshold: in percent of F1."""
-    published = cells[(cells["measure"] == "transparent") & (cells["masking"] == "full")]
-    if threshold == PUBLISHED_AT and published["value"].notna().any():
-        return published
-    live = query(results, computed, dataset, selector, threshold)
-    # Who has no number as published has none at any threshold, for the same reason: some were not asked about every citation.
-    missing = published[published["value"].isna()]
-    gone = set(zip(missing["writer"], missing["annotator"], strict=True))
-    kept = live[[key not in gone for key in zip(live["writer"], live["annotator"], strict=True)]]
-    return pd.concat([kept, missing], ignore_index=True) if len(missing) else kept
-
-
-def computed(results: Reader, dataset: str, selector: str, threshold: int) -> pd.DataFrame:
-    """The same from every explanation's citation that was found worst; 95 % intervals over claims."""
-    least = results.least_f1(dataset, selector)
-    clear = least.assign(value=(least["least"] >= threshold / 100 - ROUNDING).astype(float))
-    # A writer explains a claim once.
-    found = clear.groupby(["writer", "annotator"], sort=False).agg(value=("value", "mean"), n=("value", "size")).reset_index()
-    ends = [share_interval(value, float(n)) for value, n in zip(found["value"], found["n"], strict=True)]
-    found[["low", "high"]] = pd.DataFrame(ends, columns=["low", "high"])
-    where = {"dataset": dataset, "selector": selector, "masking": "full", "measure": "transparent"}
-    return found.assign(claims=found["n"], chance=math.nan, unavailable=None, **where)
-
-
-TITLE = "Can a reader tell what each sentence rests on?"
+TITLE = "Hide a citation: can a reader put it back?"
 MARK = Selection("point", ("writer", "annotator"))
 _DEMO = (
-    "Demo results: rules wrote these explanations in three hands, careful, sloppy and padding, so that the truth is known; "
-    "two tiny models of this project read them. They say nothing about real models."
+    "Rules wrote these explanations in three hands, careful, sloppy and padding, and two tiny models read them. They say "
+    "nothing about real models."
 )
+# How a measure is called in the answer.
+_SHORT = {"f1": "F1", "f1_of_claims": "F1", "precision": "precision", "recall": "recall"}
+
+
+def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> str:
+    """Which reader is best, and how well it puts back what each writer cited.
+
+    cells: rows of `cell_recovery` of one source of claims and selector. measure, masking: those of the figure.
+    """
+    own = cells[(cells["masking"] == masking) & cells["writer"].isin(writers) & (cells["annotator"] != "")]
+    known = own[own["measure"] == measure].dropna(subset=["value"])
+    ranked = {writer: one for writer, one in rankings(known, names).items() if one.methods}
+    if not ranked:
+        return "No annotator has answered here yet, so nothing can be said."
+    best = {
+        writer: who(one.best, lambda key: f"**{plain(names.annotator(key))}**", "reader") for writer, one in ranked.items()
+    }
+    shared = len({frozenset(one.best) for one in ranked.values()}) == 1
+    rows = known.set_index(["writer", "annotator"])
+    said = [f"best: {next(iter(best.values()))}"] if shared else []
+    for writer, one in ranked.items():
+        row = rows.loc[(writer, one.best[0])]
+        value = interval(row["value"], row["low"], row["high"]).replace("[", r"\[").replace("]", r"\]")
+        guessing = "" if pd.isna(row["chance"]) else f"guessing {number(row['chance'])}"
+        if guessing and not pd.isna(row["low"]) and row["low"] <= row["chance"]:
+            told = f"no better than guessing ({value}, {guessing})"
+        else:
+            told = f"{_SHORT.get(measure, 'share')} {value}" + (f" ({guessing})" if guessing else "")
+        said.append(f"**{plain(writer)}** writing: {told}" + ("" if shared else f", by {best[writer]}"))
+    return sentences(said)
 
 
 def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
-    """The answer in a sentence, the figure, what a click leads to; then what else there is to say."""
+    """The answer in a sentence, what a click leads to, the figure; then what the model used, who agrees, and the numbers."""
     with st.container(key="answer"):
-        st.markdown(citation_verdicts.of_citations(shown.cells, measure, masking, shown.writers, shown.names))
+        st.markdown(answer(shown.cells, measure, masking, shown.writers, shown.names))
     if results.bundled:
         st.caption(_DEMO)
+    _selection(shown, measure, masking, MARK.id)
     own = recovery_figure(shown.cells, measure, shown.writers, shown.names, masking)
     draw_figures("citation_marks", own, on_pick=MARK.pick, picked=MARK.drawn)
     missing = not_available(shown.cells[shown.cells["writer"].isin(shown.writers)], measure, masking, shown.names)
     if missing:
         st.caption("Not available: " + "; ".join(f"**{plain(title)}** ({plain(why)})" for title, why in missing) + ".")
-    _selection(shown, measure, masking, MARK.id)
-    _transparency(results, shown)
     _explainers(shown)
-    _both_maskings(shown, measure)
     _agreement(results, shown, masking)
-    _explanations(shown)
-    _numbers(results, shown, measure, masking)
+    fold = st.expander("The numbers", key="citation_numbers", on_change="rerun")
+    if fold.open:
+        with fold:
+            _numbers(results, shown, measure, masking)
 
 
 def _selection(shown: Shown, measure: str, masking: str, picked: tuple[str, ...]) -> None:
-    """The bar under the figure: what the clicked mark is, and its claims."""
+    """The bar above the figure: what the clicked mark is, and its claims."""
     if not picked:
         return
     known = {(row.writer, row.annotator) for row in shown.cells.itertuples()}
@@ -184,71 +189,24 @@ def _selection(shown: Shown, measure: str, masking: str, picked: tuple[str, ...]
         st.button("Its claims", key="claims_of_mark", icon=":material/article:", on_click=go, type="primary")
 
 
-def _transparency(results: Reader, shown: Shown) -> None:
-    st.subheader("How many explanations are transparent?")
-    held = address.whole("threshold", 1, 100, PUBLISHED_AT, "the threshold")
-    st.session_state["threshold"] = held / 100
-
-    def moved() -> None:
-        new = round(100 * st.session_state["threshold"])
-        address.put(threshold=None if new == PUBLISHED_AT else new)
-
-    with st.container(horizontal=True, vertical_alignment="center", key="transparency"):
-        with st.popover(f"Threshold **{held / 100:g}**"):
-            st.slider("F1 that every cited passage must reach", 0.01, 1.0, step=0.01, key="threshold", on_change=moved)
-        st.caption(
-            f"An explanation is transparent to an annotator that finds the sentences of every passage it cites with an F1 of "
-            f"{held / 100:g} or more. Full masking; 95 % intervals over claims. "
-            + (
-                "As published."
-                if held == PUBLISHED_AT
-                else "Computed for this threshold; the control Random shows its chance."
-            ),
-            width="stretch",
-        )
-    rows = transparent(results, shown.cells, shown.dataset, shown.selector, held)
-    figure = recovery_figure(rows, "transparent", shown.writers, shown.names, "full")
-    draw_figures("transparency_marks", figure, on_pick=MARK.pick)
-
-
 def _explainers(shown: Shown) -> None:
     if not shown.cells["measure"].isin(OF_EXPLAINERS).any():
         return
     st.subheader("What did the model itself use?")
-    st.caption(f"By explainers, which need no judge. {_meanings(OF_EXPLAINERS)}.")
-    used = explainers_figure(shown.cells, OF_EXPLAINERS, shown.writers, shown.names)
-    draw_figures("explainer_marks", used, on_pick=_pick_explainer)
-    _claims_button("Claims with a wrong marker", "wrong_marker")
-    known = shown.cells["measure"].isin(OF_SOURCES) & shown.cells["value"].notna()
-    if known.any():
-        st.subheader("Do explainers find what a sentence was made from?")
-        st.caption(f"It is known of these explanations. {_meanings(OF_SOURCES)}.")
-        sources = explainers_figure(shown.cells, OF_SOURCES, shown.writers, shown.names)
-        draw_figures("source_marks", sources, on_pick=_pick_explainer)
-
-
-def _meanings(measures: Sequence[str]) -> str:
-    return "; ".join(
-        f"**{plain(CITATION_MEASURES[name].title)}**: {plain(CITATION_MEASURES[name].meaning)}" for name in measures
+    told = "; ".join(
+        f"**{CITATION_MEASURES[name].title}**: {plain(CITATION_MEASURES[name].meaning)}" for name in OF_EXPLAINERS
     )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"Explainers say it, so no judge is needed. {told}.", width="stretch")
+        _claims_button("Claims with a wrong marker", "wrong_marker")
+    used = explainers_figure(shown.cells, OF_EXPLAINERS, shown.writers, shown.names)
+    draw_figures("explainer_marks", replace(used, legend=()), on_pick=_pick_explainer)
 
 
 def _pick_explainer(id: Sequence[str]) -> None:
     """To the claims of the writer whose mark it is: for a wrong marker to those that have one."""
     only = {"wrong_marker": ["wrong_marker"], "omitted_citation": None}.get(id[-1])
     address.put(tab="claim", writer=id[0], only=only, explanation=None, passage=None)
-
-
-def _both_maskings(shown: Shown, measure: str) -> None:
-    if not {"full", "sample"} <= set(shown.cells["masking"]):
-        return
-    st.subheader("Does it matter which citation is masked?")
-    st.caption(
-        f"{plain(CITATION_MEASURES[measure].title)}, when every citation is masked in turn (full), and when one of each "
-        "explanation is (sample)."
-    )
-    both = recovery_figure(shown.cells, measure, shown.writers, shown.names, "full", beside="sample")
-    draw_figures("masking_marks", both, on_pick=MARK.pick)
 
 
 def _agreement(results: Reader, shown: Shown, masking: str) -> None:
@@ -259,12 +217,12 @@ def _agreement(results: Reader, shown: Shown, masking: str) -> None:
     st.subheader("Where do annotators disagree?")
     with st.container(horizontal=True, vertical_alignment="center"):
         writer = address.one_of("Explanations by", there, "agree", what="writer", hidden=True) if len(there) > 1 else there[0]
+        st.caption(
+            "Krippendorff's alpha between the sentences that two of them mark: 1 is full agreement, 0 what chance gives. In "
+            "brackets: 95 % intervals over claims.",
+            width="stretch",
+        )
         _claims_button("Claims where they disagree", "disagree")
-    st.caption(
-        "Krippendorff's alpha with Jaccard distance between the sentences they mark: 1 is full agreement, 0 what chance "
-        f"gives, below 0 less. In brackets: 95 % intervals, claims resampled. Explanations by "
-        f"{plain(writer)}, {masking} masking."
-    )
     st.html(alphas_table(agreements, writer, shown.names).html())
 
 
@@ -273,18 +231,101 @@ def _claims_button(label: str, only: str) -> None:
     st.button(label, key=f"claims_{only}", icon=":material/article:", on_click=go)
 
 
-def _explanations(shown: Shown) -> None:
-    if not shown.cells["measure"].isin(OF_EXPLANATIONS).any():
-        return
-    st.subheader("What do explanations cite?")
-    table = explanations_table(shown.cells, shown.writers, shown.names)
-    st.html(table.html())
-    st.caption(table.note)
-
-
 def _numbers(results: Reader, shown: Shown, measure: str, masking: str) -> None:
-    st.subheader("The numbers")
     own = shown.cells[shown.cells["writer"].isin(shown.writers)]
     about = {"claims": shown.names.title("claims", shown.dataset), "shown": measure, "masking shown": masking}
     table = recovery_table(shown.cells, measure, masking, shown.writers, shown.names)
     draw_table(results, table, own, "citations", about)
+    if shown.cells["measure"].isin(OF_EXPLANATIONS).any():
+        st.html(explanations_table(shown.cells, shown.writers, shown.names).html())
+
+
+_KEY = "one_claim"
+_NOTHING = "No explanation is left under these filters."
+
+
+def choose_claims(shown: Shown) -> CitationFilter:
+    """Draw the chip of the filters, and one for each that is set; a click removes it."""
+    held = [name for name in ONLY if name in address.values("only")]
+    search = address.value("find")
+    count = len(held) + bool(search)
+    with st.popover(f"Filter **{count}**" if count else "Filter"):
+        about = "All of these must hold."
+        only = address.some_of("Only explanations with", list(ONLY), "only", what="filter", titles=ONLY_TITLES, help=about)
+        address.text("Search claims and explanations", "find", "search: some words")
+    for name in held:
+        rest = [other for other in held if other != name]
+        label, go = f"{ONLY_TITLES[name]} ×", address.setter(only=rest, explanation=None, passage=None)
+        st.button(label, key=f"only_{name}", help="Remove this filter", on_click=go)
+    if search:
+        go = address.setter(find=None)
+        st.button(f"search: {plain(search)} ×", key="no_search", help="Remove the search", on_click=go)
+    return shown.filter(only, search)
+
+
+def draw_claim(results: Reader, shown: Shown, chosen: CitationFilter, bar: DeltaGenerator) -> None:
+    """Steps and list, then the claim. bar: where the steps stand."""
+    ids = query(results, Reader.explanation_ids, chosen)
+    position, id = listing.position_among(ids, "explanation", lambda id: query(results, Reader.explanation, id))
+    with bar:
+        listing.steps(position, _show, "claim")
+    if id is None:
+        st.title(TITLE)
+        st.info(_NOTHING, icon=":material/filter_alt_off:")
+        go = address.setter(**dict.fromkeys(("only", "find", "writer", "explanation", "passage")))
+        st.button("Show all claims", on_click=go)
+        return
+    with listing.beside_drawer(lambda: _list(results, chosen, position, id)):
+        _claim(results, shown, position, id)
+        _over_all(shown)
+
+
+def _claim(results: Reader, shown: Shown, position: listing.Position, id: str) -> None:
+    """The claim with its evidence, and the explanation with everybody's marks."""
+    explanation, recoveries = query(results, Reader.explanation, id), query(results, Reader.recoveries, id)
+    data = claim_drawing(explanation, recoveries, _passage(explanation), shown.names, shown.annotators)
+    for column in data["annotators"]:
+        del column["chosen"]
+    verdict = f"The claim came with the verdict “{explanation['verdict']}”. " if explanation["verdict"] else ""
+    data["facts"] = f"{verdict}{explanation['writer']} explains it below. One citation is hidden: a reader has to put it back."
+
+    def asked() -> None:
+        state = st.session_state.get(_KEY) or {}
+        what, _, value = str(state.get("asked", "")).partition(" ")
+        value = value.rpartition(" ")[0]
+        if what == "passage" and value.isdecimal():
+            address.put(passage=value)
+        elif what == "step" and value in ("1", "-1"):
+            _show(position.beside(int(value)))
+
+    component("citations")(key=_KEY, data=data, on_asked_change=asked)
+
+
+def _over_all(shown: Shown) -> None:
+    """What all claims together come to, below the one."""
+    st.subheader("Over all claims")
+    st.caption("F1 of citations put back, with 95 % intervals over claims. Click a dot for more.")
+    figure = recovery_figure(shown.cells, "f1", shown.writers, shown.names, "full")
+    draw_figures("over_all", figure, on_pick=lambda id: address.put(tab=None, point=id[:2]))
+
+
+def _show(id: str | None) -> None:
+    """Show an explanation; a passage of one means nothing in another."""
+    if id is not None:
+        address.put(explanation=id, passage=None, page=None)
+
+
+def _passage(explanation: dict[str, Any]) -> int | None:
+    """The passage whose citation is masked: the link's, else the one to begin with."""
+    asked = address.known("passage", explanation["selected"], "passage")
+    return asked[-1] if asked else first_passage(explanation)
+
+
+def _list(results: Reader, chosen: CitationFilter, position: listing.Position, id: str) -> None:
+    st.markdown(f"**{len(position.ids):,} explanations**")
+    rows = query(results, Reader.explanations, chosen, (position.page[0] - 1) * listing.PAGE, listing.PAGE)
+    lines = [
+        {"id": row.explanation_id, "title": row.claim, "about": f"{row.verdict or ''} · {row.writer}"}
+        for row in rows.itertuples()
+    ]
+    listing.draw_rows(position, lines, id, _show, "claims")

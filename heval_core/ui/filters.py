@@ -18,7 +18,7 @@ from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE, head_name
 from heval_core.regime_keys import ordered_regimes
-from heval_core.store.filters import NOT_ANSWER, Filter
+from heval_core.store.filters import COUNTED, NOT_ANSWER, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.exports import link_button
@@ -192,10 +192,11 @@ _ON_CHIP = {
     "answer_at": "answer at {} %",
     "head": "head {}",
     "search": "search: {}",
-    "changed": "BCU {} against Regular",
     "explained": "with highlights",
     "explained_by": "explained by {}",
 }
+# How answers under a technique compare with Regular's.
+_CHANGES = {"gained": "gained over Regular", "lost": "lost", "same": "as under Regular", COUNTED: "test questions"}
 # What goes along from the list of instances, and does not cut what is measured.
 _OF_LISTS = ("best", "changed", "explained", "explained_by", "search", "group")
 
@@ -232,7 +233,7 @@ def _slice(results: Reader, chosen: Filter, *, by_result: bool) -> Filter:
 
 def _held(results: Reader, names: Sequence[str]) -> None:
     """A chip for each part of the slice that is set; a click removes it."""
-    words = names_of(results).known("explainer") | _best_titles(results)
+    words = names_of(results).known("explainer") | _best_titles(results) | _CHANGES
     for name in names:
         asked = address.values(name)
         # The two ends of a range are one part.
@@ -293,9 +294,8 @@ def _changed(results: Reader) -> str:
     if query(results, Reader.technique_cells, Filter()).empty:
         address.known("changed", (), "change of BCU")
         return ""
-    titles = {"gained": "gained", "lost": "lost", "same": "the same"}
     about = "Of answers under other techniques, to test questions only."
-    held = address.maybe("BCU against Regular", list(titles), "changed", what="change of BCU", titles=titles, help=about)
+    held = address.maybe("BCU against Regular", list(_CHANGES), "changed", what="change of BCU", titles=_CHANGES, help=about)
     return held or ""
 
 

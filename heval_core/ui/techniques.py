@@ -1,63 +1,80 @@
-"""The page Techniques: what is compared, and its three tabs."""
+"""The page Techniques: what a reader's documents are like and what they can pay, who is best then, and the evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.techniques.front import Expected, Point, expected, leaders, points
 from heval_core.figures.dots_drawn import Part
 from heval_core.figures.front import as_drawing
 from heval_core.figures.technique_differences import differences_figure, told
-from heval_core.figures.technique_features import correlation_table, features_figure
-from heval_core.figures.technique_front import EVERY_KIND, front_figure, share_known
+from heval_core.figures.technique_features import features_sentence
+from heval_core.figures.technique_front import EVERY_KIND, cards, equal_line, front_figure
 from heval_core.figures.technique_table import technique_table, unavailable
-from heval_core.figures.technique_trials import Search, searches
+from heval_core.figures.technique_trials import searches
 from heval_core.present.names import Names, change_unit, measure_name
-from heval_core.present.numbers import SHARE, interval
-from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.store.filters import Filter
+from heval_core.present.numbers import SHARE, interval, with_unit
+from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
+from heval_core.store.filters import COUNTED, Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, technique_verdicts
-from heval_core.ui.exports import draw_table, table_exports
+from heval_core.ui import address, links
+from heval_core.ui.exports import draw_table, link_button, table_exports
+from heval_core.ui.filters import row
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
 from heval_core.ui.text import plain
-from heval_core.words import BEHAVIOURS, REGIMES, counted, listed, titles
+from heval_core.words import BEHAVIOURS, REGIMES, listed, titles
 
+TITLE = "Which technique fits my documents?"
 # Measures of one answer each, so that they exist for each kind of context.
 BY_KIND = ("bcu", "ccu", "accuracy", "memory_kept", "neither", "bcu_unknown")
 # What `feature_correlation` calls all datasets together.
 EVERY_DATASET = "all"
+# The most passes for an answer, and whether weights may be trained.
+BUDGETS = {"1": (1.0, False), "2": (2.0, False), "4": (4.0, False), "training": (float("inf"), True)}
+_PAY = {"1": "1 ×", "2": "up to 2 ×", "4": "up to 4 ×", "training": "training too"}
+_USUAL, _USUAL_PAY = 75, "2"
+MARK = Selection("point", ("technique", "kind of context"))
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What a tab shows. cells, points: of one model and dataset, and of the chosen techniques. every, every_point: of all."""
+class Compared:
+    """All techniques on one model and data set: rows of `cell_behaviour`, `pareto` and `technique_trial`."""
 
     model: str
     dataset: str
-    dataset_title: str
-    measure: str
     names: Names
     cells: pd.DataFrame
-    points: pd.DataFrame
+    front: pd.DataFrame
     trials: pd.DataFrame
-    every: pd.DataFrame
-    every_point: pd.DataFrame
 
     @property
-    def front(self) -> list[str]:
-        """The techniques on the Pareto front."""
-        return [str(key) for key in self.points[self.points["on_front"].astype(bool)]["technique"]] if len(self.points) else []
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of context that were asked about."""
+        there = set(self.cells.dropna(subset=["value"])["regime"])
+        return tuple(kind for kind in CONTEXT_KINDS if kind in there)
 
-    def filter(self, **more: object) -> Filter:
-        return Filter(model=(self.model,), dataset=(self.dataset,), **more)  # type: ignore[arg-type]
+    @property
+    def on_front(self) -> list[str]:
+        """The techniques on the Pareto front."""
+        return self.front[self.front["on_front"].astype(bool)]["technique"].tolist() if len(self.front) else []
+
+    def affordable(self, technique: str, pay: str) -> bool:
+        passes, training = BUDGETS[pay]
+        price = self.names.price(technique)
+        return price.passes <= passes and (training or price.preparation != "trained")
+
+    def answers(self, technique: str, kind: str, change: str = COUNTED) -> Filter:
+        """The answers behind a mark: of a card and a point those to documents to follow and to irrelevant ones."""
+        kinds = tuple(one for one in (*FOLLOWED, "irrelevant") if one in self.kinds) if kind == EVERY_KIND else (kind,)
+        return Filter((self.model,), (self.dataset,), kinds, technique=(technique,), changed=change)
 
 
 def has_techniques(results: Reader) -> bool:
@@ -65,24 +82,20 @@ def has_techniques(results: Reader) -> bool:
     return len(query(results, Reader.technique_cells, Filter())) > 0
 
 
-def choose(results: Reader, *, compare: bool) -> Shown:
-    """Draw the chips. compare: with techniques and measure."""
-    cells = query(results, Reader.technique_cells, Filter())
-    names = names_of(results)
-    model = address.chip("Model", _most_compared(cells, "model"), "model")
-    own = cells[cells["model"] == model]
-    dataset = address.chip(
-        "Dataset", there := _most_compared(own, "dataset"), "dataset", titles=names.titles("dataset", there)
-    )
-    own = own[own["dataset"] == dataset]
-    chosen = Filter(model=(model,), dataset=(dataset,))
-    points, trials = query(results, Reader.technique_points, chosen), query(results, Reader.technique_trials, chosen)
-    measure, shown = "bcu", names.techniques_in_order(own.dropna(subset=["value"])["technique"])
-    if compare:
-        shown = _techniques(shown, names)
-        measure = _measure(own)
-    kept, drawn = own[own["technique"].isin([TECHNIQUE, *shown])], points[points["technique"].isin([TECHNIQUE, *shown])]
-    return Shown(model, dataset, names.dataset(dataset), measure, names, kept, drawn, trials, own, points)
+def head(results: Reader) -> Compared:
+    """Draw the title, and in a line with it the chips of model and data set."""
+    cells, names = query(results, Reader.technique_cells, Filter()), names_of(results)
+    with st.container(key="techniques_top", horizontal=True, vertical_alignment="center"):
+        st.title(TITLE, width="content")
+        with row():
+            model = address.chip("Model", _most_compared(cells, "model"), "model")
+            own = cells[cells["model"] == model]
+            there = _most_compared(own, "dataset")
+            dataset = address.chip("Dataset", there, "dataset", titles=names.titles("dataset", there))
+            link_button(results)
+    chosen = Filter((model,), (dataset,))
+    front, trials = (query(results, asked, chosen) for asked in (Reader.technique_points, Reader.technique_trials))
+    return Compared(model, dataset, names, own[own["dataset"] == dataset], front, trials)
 
 
 def _most_compared(cells: pd.DataFrame, column: str) -> list[str]:
@@ -91,220 +104,193 @@ def _most_compared(cells: pd.DataFrame, column: str) -> list[str]:
     return sorted(cells[column].unique(), key=lambda one: (-counts.get(one, 0), one))
 
 
-def choose_dataset(results: Reader, correlations: pd.DataFrame) -> str:
-    """The chip of the tab whose numbers pool all models: a dataset, or all of them."""
-    there = sorted(correlations["dataset"].unique(), key=lambda name: (name != EVERY_DATASET, name))
-    titles = names_of(results).titles("dataset", there) | {EVERY_DATASET: "all together"}
-    return address.chip("Dataset", there, "dataset", titles=titles)
-
-
-def _techniques(there: list[str], names: Names) -> list[str]:
-    others = [key for key in there if key != TECHNIQUE]
-    asked = [key for key in others if key in address.values("techniques")] or others
-    with st.popover(f"Techniques **{len(asked)} of {len(others)}**"):
-        titles = names.titles("technique", others)
-        about = "All are compared with Regular, which is always shown. The Pareto front is that of all techniques."
-        chosen = address.some_of("Techniques", others, "techniques", what="technique", titles=titles, help=about)
-    return [key for key in others if key in chosen] or others
-
-
-def _measure(own: pd.DataFrame) -> str:
-    known = set(own.dropna(subset=["value"])["measure"])
-    there = [measure for measure in BY_KIND if measure in known] or ["bcu"]
-    return address.chip(
-        "Measure",
-        there,
-        "measure",
-        titles=titles(BEHAVIOURS),
-        meanings={word.key: word.meaning for word in BEHAVIOURS.values()},
+@st.fragment
+def advise(results: Reader, compared: Compared) -> None:
+    """The chooser, the cards and the front beside them; all of it is drawn again when the slider moves, and nothing else."""
+    by_key = {point.technique: point for point in query(results, points, compared.model, compared.dataset)}
+    of = [by_key[key] for key in compared.names.techniques_in_order(by_key)]
+    if not of:
+        st.info("No technique was asked with relevant and with irrelevant documents here.", icon=":material/tune:")
+        return
+    good, pay = _choose(compared, of)
+    payable = [point for point in of if compared.affordable(point.technique, pay)]
+    ranked = expected(payable, good / 100)
+    over = expected([point for point in of if point not in payable], good / 100)
+    _bar(results, compared, [*ranked, *over])
+    best = max((one.value.value for one in ranked), default=0.0)
+    along = f"{with_unit(best, SHARE)} right" if ranked else ""
+    line = equal_line(best, good / 100) if ranked else []
+    front = as_drawing(front_figure(compared.front, compared.names, line, along))
+    draw_figures(
+        "technique_marks",
+        Part(cards(ranked, over, compared.names, compared.on_front), "Right answers to expect, of 100"),
+        Part(front, "Following against ignoring"),
+        on_pick=MARK.pick,
+        picked=MARK.drawn,
+    )
+    st.caption(
+        f"{_told_apart(compared)} Expected: good documents × followed + the others × ignored, with 95 % intervals over "
+        "questions. Ranks are shared where the paired difference may be 0. Filled: on the front, so that nobody is better at "
+        "both. Dashed: as good as the best card; the line turns with the slider."
     )
 
 
-COMPARE = "Which technique makes a model use its context well?"
-MARK = Selection("point", ("technique", "kind of context"))
-_NOTE_OF_MARKS = (
-    "Filled: the 95 % interval of the paired difference leaves out 0. Bold: on the front. Click a mark for its instances."
-)
+def _choose(compared: Compared, of: Sequence[Point]) -> tuple[int, str]:
+    """Good documents of 100, and a key of BUDGETS."""
+    held = address.whole("right", 0, 100, _USUAL, "the good documents")
+    st.session_state["right"] = held
+
+    def moved() -> None:
+        new = st.session_state["right"]
+        address.put(right=None if new == _USUAL else new)
+
+    with st.container(border=True, key="chooser"):
+        left, right = st.columns([1.3, 1], gap="large")
+        with right:
+            pay = address.one_of("I can pay", list(BUDGETS), "pay", _USUAL_PAY, titles=_PAY)
+            st.caption("1 × is one answer of the model as it is.")
+        with left:
+            label = f"My documents are right and relevant for **{held} of 100** questions"
+            st.slider(label, 0, 100, key="right", on_change=moved)
+            lead = leaders([point for point in of if compared.affordable(point.technique, pay)])
+            st.caption(f"Left: often irrelevant. Right: usually right. Most right: {_leads(lead, compared.names)}.")
+    return held, pay
 
 
-def draw_compare(results: Reader, shown: Shown) -> None:
-    """The answer in a sentence, both figures, what a click leads to, and the numbers."""
-    with st.container(key="answer"):
-        st.markdown(technique_verdicts.of_techniques(shown.cells, shown.points, shown.names))
-    parts = []
-    if len(shown.points):
-        front = front_figure(shown.points, shown.names, share_known(shown.every), shown.every_point)
-        parts.append(Part(as_drawing(front), "Following against ignoring"))
-    differences = differences_figure(shown.cells, shown.measure, shown.names, shown.front)
-    unit = change_unit(shown.measure).sign.strip()
-    title = f"{measure_name(shown.measure)}: difference to Regular" + (f", in {unit}" if unit else "")
-    parts += [Part(differences, title, _NOTE_OF_MARKS)] if differences else []
-    draw_figures("technique_marks", *parts, on_pick=MARK.pick, picked=MARK.drawn)
-    _not_available(shown)
-    _selection(results, shown, MARK.id)
-    _numbers(results, shown)
+def _leads(lead: Sequence[tuple[int, int, str]], names: Names) -> str:
+    """`below 67 Prompting, from 67 ACD`."""
+    told = [f"**{plain(names.label(key))}**" for _, _, key in lead]
+    if len(lead) < 2:
+        return f"{told[0]} everywhere" if told else "nobody at this price"
+    ends = [f"below {lead[1][0]} ", *(f"{start} to {end} " for start, end, _ in lead[1:-1]), f"from {lead[-1][0]} "]
+    return ", ".join(end + name for end, name in zip(ends, told, strict=True))
 
 
-def _not_available(shown: Shown) -> None:
-    missing = unavailable(shown.every, shown.trials, shown.names)
-    if missing:
-        st.caption(
-            "Not available: " + "; ".join(f"**{plain(title)}** ({plain(why.rstrip('.'))})" for title, why in missing) + "."
-        )
+def _told_apart(compared: Compared) -> str:
+    """Whether anybody tells irrelevant documents from right ones, and who at least those about something else."""
+    names, cells = compared.names, compared.cells.set_index(["measure", "regime"]).sort_index()
+    known = compared.front[compared.front["discrimination_low"] > 0]
+    if len(known):
+        best = known.loc[known["discrimination"].idxmax()]
+        number = interval(best["discrimination"], best["discrimination_low"], best["discrimination_high"])
+        who = plain(names.technique(best["technique"]))
+        return f"{who} tells irrelevant documents from right ones best: J {plain(number)}, where 0 is blind."
+    off = compared.cells[(compared.cells["measure"] == "discrimination_off_topic") & (compared.cells["low"] > 0)]
+    said = "No technique tells an irrelevant document from a right one."
+    if len(off):
+        best = off.loc[off["value"].idxmax(), "technique"]
+        ignored = cells.loc[("bcu", "off_topic")].set_index("technique").loc[best, "value"]
+        said += f" {plain(names.technique(best))} still ignores {with_unit(ignored, SHARE)} of those about something else."
+    return said
 
 
-def _selection(results: Reader, shown: Shown, id: tuple[str, ...]) -> None:
-    """The bar under the figure: what the clicked mark is, and its instances."""
-    if not id:
+def _bar(results: Reader, compared: Compared, every: Sequence[Expected]) -> None:
+    """What the clicked mark is, and the way to its answers."""
+    if not MARK.id:
         return
-    known = set(shown.every["technique"])
-    if len(id) != 2 or id[0] not in known or id[1] not in (EVERY_KIND, *CONTEXT_KINDS):
+    of = {one.point.technique: one for one in every}
+    if len(MARK.id) != 2 or MARK.id[0] not in {*compared.cells["technique"]} or MARK.id[1] not in (EVERY_KIND, *CONTEXT_KINDS):
         MARK.refuse()
         return
-    key, kind = id
-    said = _said(shown, key, kind)
+    key, kind = MARK.id
     with MARK.bar():
         where = "" if kind == EVERY_KIND else f" · {REGIMES[kind].title}"
-        st.markdown(f"**{plain(shown.names.technique(key) + where)}** {plain(said)}", width="stretch")
-        _ways_on(results, shown, key, kind)
+        said = _of_kind(compared, key, kind) if kind != EVERY_KIND else _of_card(of[key]) if key in of else "not available"
+        st.markdown(f"**{plain(compared.names.technique(key) + where)}** {plain(said)}", width="stretch")
+        wanted = compared.answers(key, kind)
+        if count := len(query(results, Reader.instance_ids, wanted)):
+            links.link_to(f"Its {count:,} answers", wanted)
+        changes = query(results, Reader.changes, compared.answers(key, kind, "")) if key != TECHNIQUE else pd.DataFrame()
+        for change, words in (("gained", "gained over Regular"), ("lost", "lost")):
+            if count := int(changes[change].sum()) if change in changes else 0:
+                links.link_to(f"{count:,} {words}", compared.answers(key, kind, change))
 
 
-def _said(shown: Shown, key: str, kind: str) -> str:
-    if kind == EVERY_KIND:
-        own = shown.points[shown.points["technique"] == key].to_dict("records")
-        return "" if not own else _of_point(own[0])
-    cells = shown.cells[shown.cells["measure"] == shown.measure]
-    rows = cells[(cells["technique"] == key) & (cells["regime"] == kind)].dropna(subset=["value"]).to_dict("records")
-    return f"{measure_name(shown.measure)} {told(rows[0], shown.measure)}" if rows else "not available"
+def _of_card(one: Expected) -> str:
+    follows, ignores = (with_unit(own.value, SHARE) for own in (one.point.faithfulness, one.point.robustness))
+    return f"{interval(one.value.value, *one.value.interval(), SHARE)} right; follows {follows}, ignores {ignores}"
 
 
-def _of_point(row: Mapping[Any, Any]) -> str:
-    return (
-        f"follows {interval(row['context_faithfulness'], row['faithfulness_low'], row['faithfulness_high'], SHARE)}, "
-        f"ignores {interval(row['robustness'], row['robustness_low'], row['robustness_high'], SHARE)}"
-    )
+def _of_kind(compared: Compared, key: str, kind: str) -> str:
+    measure = _measure_held(compared)
+    cells = compared.cells[(compared.cells["measure"] == measure) & (compared.cells["regime"] == kind)]
+    rows = cells[cells["technique"] == key].dropna(subset=["value"]).to_dict("records")
+    return f"{measure_name(measure)} {told(rows[0], measure)}" if rows else "not available"
 
 
-def _ways_on(results: Reader, shown: Shown, key: str, kind: str) -> None:
-    """To all instances of the mark, and to those whose BCU differs from Regular's."""
-    regimes = tuple(CONTEXT_KINDS) if kind == EVERY_KIND else (kind,)
-    there = set(shown.every.dropna(subset=["value"])["regime"])
-    wanted = shown.filter(regime=tuple(regime for regime in regimes if regime in there), technique=(key,))
-    links.link_to("Its instances", wanted)
-    if key == TECHNIQUE:
-        return
-    changes = query(results, Reader.changes, wanted)
-    for change, words in (("gained", "gained over Regular"), ("lost", "lost")):
-        count = int(changes[change].sum()) if change in changes else 0
-        if count:
-            links.link_to(f"{count:,} {words}", shown.filter(regime=wanted.regime, technique=(key,), changed=change))
+def _measures(compared: Compared) -> list[str]:
+    known = set(compared.cells.dropna(subset=["value"])["measure"])
+    return [measure for measure in BY_KIND if measure in known] or ["bcu"]
 
 
-def _numbers(results: Reader, shown: Shown) -> None:
-    st.subheader("The numbers")
-    table = technique_table(shown.cells, shown.measure, shown.names, shown.front)
-    about = {"model": shown.model, "dataset": shown.dataset_title, "shown": shown.measure}
-    draw_table(results, table, _exported(shown), "techniques", about)
-    st.caption("The dashed line of the figure: techniques that treat all documents alike.")
+def _measure_held(compared: Compared) -> str:
+    there = _measures(compared)
+    return address.value("measure") if address.value("measure") in there else there[0]
 
 
-def _exported(shown: Shown) -> pd.DataFrame:
-    """All measures, each row with whether its technique is on the front."""
-    points = shown.points.set_index("technique")[["on_front", "share_on_front"]]
-    return shown.cells.join(points, on="technique")
+def evidence(results: Reader, compared: Compared) -> None:
+    """What stands below, folded: differences by kind of context and the numbers, what matters, how settings were chosen."""
+    missing = unavailable(compared.cells, compared.trials, compared.names)
+    if missing:
+        st.caption(f"Not available: {_reasons(missing)}.")
+    folded: Mapping[str, Any] = {
+        "Differences to Regular by kind of context, and the numbers": _differences,
+        "What it depends on": _depends,
+        "How settings were chosen": _search,
+    }
+    for place, (label, draw) in enumerate(folded.items()):
+        asked = not place and bool(address.value("measure"))
+        fold = st.expander(label, key=f"technique_fold_{place}", on_change="rerun", expanded=asked)
+        if fold.open:
+            with fold:
+                draw(results, compared)
 
 
-DEPENDS = "What does good use of the context depend on?"
-_NOTE_OF_FEATURES = (
-    "Hollow: over all models and datasets together. Filled: within each of them. Bold with a star: p < .05 after Holm."
-)
+def _reasons(missing: Sequence[tuple[str, str]]) -> str:
+    return "; ".join(f"**{plain(title)}** ({plain(why.rstrip('.'))})" for title, why in missing)
 
 
-def choose_features(results: Reader) -> Filter | None:
-    """Draw the chips; None where no correlation is published."""
-    correlations = query(results, Reader.technique_correlations, Filter())
-    if correlations.empty:
-        return None
-    dataset = choose_dataset(results, correlations)
-    names = names_of(results)
-    there = names.techniques_in_order(correlations[correlations["dataset"] == dataset]["technique"])
-    return Filter(
-        dataset=(dataset,), technique=(address.chip("Technique", there, "under", titles=names.titles("technique", there)),)
-    )
+def _differences(results: Reader, compared: Compared) -> None:
+    there = _measures(compared)
+    address.one_of("Measure", there, "measure", titles=titles(BEHAVIOURS), hidden=True)
+    measure = _measure_held(compared)
+    figure = differences_figure(compared.cells, measure, compared.names, compared.on_front)
+    if figure is not None:
+        unit = change_unit(measure).sign.strip()
+        title = f"{measure_name(measure)}: difference to Regular" + (f", in {unit}" if unit else "")
+        note = "Filled: the 95 % interval leaves out 0. Bold: on the front. Click a mark for its answers."
+        draw_figures("technique_differences", Part(figure, title, note), on_pick=MARK.pick, picked=MARK.drawn)
+    table = technique_table(compared.cells, measure, compared.names, compared.on_front)
+    about = {"model": compared.model, "dataset": compared.names.dataset(compared.dataset), "shown": measure}
+    joined = compared.cells.join(compared.front.set_index("technique")[["on_front", "share_on_front"]], on="technique")
+    draw_table(results, table, joined, "techniques", about)
 
 
-def draw_features(results: Reader, chosen: Filter | None) -> None:
-    """The sentence, rho for every feature and kind of context, and the table."""
-    if chosen is None:
+def _depends(results: Reader, compared: Compared) -> None:
+    every = query(results, Reader.technique_correlations, Filter())
+    whole = EVERY_DATASET if EVERY_DATASET in set(every["dataset"]) else compared.dataset
+    own = every[(every["dataset"] == whole) & (every["technique"] == TECHNIQUE)]
+    if own.empty:
         st.info("These results hold no answers that features could be compared with.", icon=":material/straighten:")
         return
-    every = query(results, Reader.technique_correlations, Filter())
-    own = every[(every["dataset"] == chosen.dataset[0]) & (every["technique"] == chosen.technique[0])]
-    with st.container(key="answer"):
-        st.markdown(technique_verdicts.of_features(own, names_of(results).technique(chosen.technique[0])))
-    draw_figures("features", Part(features_figure(own), "Correlation of BCU with features, Spearman's rho", _NOTE_OF_FEATURES))
+    st.markdown(f"Under Regular: {features_sentence(own, lambda title: f'**{plain(title).lower()}**')}")
     st.caption(
-        "Pooled: all answers of all models in one heap, as in CUB. A feature looks guilty there even if it only tells models "
-        "or datasets apart that differ for other reasons. Within: answers are ranked inside each model and dataset, and only "
-        "then put together, so that such differences cannot count. A feature of the model never varies within a model, so it "
-        "has no filled dot. Chance is 0 for both. The pooled p takes all answers as independent; for features of the model it "
-        "is far too small."
+        "Spearman's rho of BCU with features of document and model, ranked within each model and data set; chance is 0. The "
+        "report has every technique, and what pooling all models makes of it."
     )
-    st.subheader("The numbers")
-    st.dataframe(correlation_table(own), hide_index=True)
-    table_exports(results, own, "features")
+    table_exports(results, every, "features")
 
 
-SEARCH = "Which settings were chosen, and how clearly?"
-_HEIGHT = 320
-
-
-def draw_search(results: Reader, shown: Shown) -> None:
-    """For each technique that has something to choose: the search in a sentence, and every setting that was tried."""
-    found = searches(shown.trials)
-    with st.container(key="answer"):
-        st.markdown(_answer(found, shown))
-    for search in found:
-        _search(search, shown)
-    failed = shown.trials.dropna(subset=["unavailable"]).drop_duplicates("technique")
-    if len(failed):
-        told = [
-            f"**{plain(shown.names.technique(row.technique))}** ({plain(str(row.unavailable).rstrip('.'))})"
-            for row in failed.itertuples()
-        ]
-        st.caption(f"Not searched: {'; '.join(told)}.")
+def _search(results: Reader, compared: Compared) -> None:
+    lines = []
+    for search in searches(compared.trials):
+        chosen = f"{plain(search.chosen)}" + (f", heads {plain(listed(search.heads))}" if search.heads else "")
+        title = plain(compared.names.technique(search.technique))
+        lines.append(f"- **{title}**: {plain(search.sentence)} {'On' if search.trained else 'Chosen:'} {chosen}.")
+    st.markdown("\n".join(lines) or "No technique of these results has a setting to choose.")
     st.caption(
-        "Settings are chosen on development questions, by each method's own rule, and then used on the test questions that "
-        "the other numbers are about. COIECD is chosen by gold documents, as in CUB, PH3 by the documents that its mode is "
-        "for, the others by the mean. The mean BCU of gold, conflicting and irrelevant does not settle it where corner "
-        "policies tie at 2/3: a model that always follows is then as good as one that never does but knows the gold answers. "
-        "So all ties are stored and counted."
+        "Settings are chosen on development questions, by each method's own rule; all numbers above are of test questions. "
+        "Where many tie, the choice among them is arbitrary."
     )
-    if len(shown.trials):
-        table_exports(results, shown.trials, "search")
-
-
-def _answer(found: list[Search], shown: Shown) -> str:
-    found = [one for one in found if not one.trained]
-    if not found:
-        return "No technique of these results has a setting to choose."
-    tied = [f"**{plain(shown.names.technique(one.technique))}** ({one.ties:,})" for one in found if one.ties > 1]
-    start = f"{counted(len(found), 'technique').capitalize()} had settings to choose."
-    if not tied:
-        return f"{start} Each choice is the only best one on the development questions."
-    return f"{start} Several settings are equally good on the development questions for {listed(tied)}."
-
-
-def _search(search: Search, shown: Shown) -> None:
-    st.subheader(plain(shown.names.technique(search.technique)))
-    said = "On" if search.trained else "Chosen:"
-    st.markdown(f"{plain(search.sentence)} {said} **{plain(search.chosen)}**.")
-    if search.trained:
-        return
-    if search.heads:
-        st.markdown(f"It prunes {counted(len(search.heads), 'head')}: {plain(', '.join(search.heads))}.")
-    table = search.table
-    st.dataframe(table, hide_index=True, height=min(_HEIGHT, 38 + 35 * len(table)))
-    st.caption(
-        f"BCU in percent on the development questions, by kind of context; {len(table):,} settings, the chosen one first."
-    )
+    if len(compared.trials):
+        table_exports(results, compared.trials, "search")

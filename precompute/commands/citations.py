@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from heval_core import catalogue
-from heval_core.citations.people.study import MASKINGS, make_study
+from heval_core.citations.people import MASKINGS, make_study
 from heval_core.records import HEvalError
 from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.store.shards import ShardStore

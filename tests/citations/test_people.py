@@ -10,10 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heval_core.citations.people import practice
-from heval_core.citations.people.items import CONTROLS, NEGATIVE, POSITIVE, PRACTICE, QUESTION, Item
-from heval_core.citations.people.study import make_study
-from heval_core.citations.people.turns import Quality, Standing, is_control_turn, next_item
+from heval_core.citations.people import (
+    CONTROLS,
+    NEGATIVE,
+    POSITIVE,
+    PRACTICE,
+    QUESTION,
+    Item,
+    Quality,
+    Standing,
+    is_control_turn,
+    make_study,
+    next_item,
+    practice,
+)
 from heval_core.citations.questions import explained, questions, sampled
 from heval_core.citations.records import Claim, Passage
 from heval_core.records import HEvalError
@@ -42,9 +52,9 @@ def of_kind(items, *kinds):
 
 def test_a_study_asks_one_passage_of_each_explanation_and_the_practice_round_first():
     items = make_study(explanations(20), per_item=4, controls=0, seed=3)
-    assert items[: len(practice.ITEMS)] == list(practice.ITEMS)
+    assert items[: len(practice())] == list(practice())
     asked = of_kind(items, QUESTION)
-    assert len(asked) == len(items) - len(practice.ITEMS) == 20
+    assert len(asked) == len(items) - len(practice()) == 20
     for item in asked:
         own = explanation(int(item.explanation_id[1:]))
         (question,) = (one for one in questions(own) if one.passage == sampled(own, 3))
@@ -105,17 +115,17 @@ def test_numbers_that_make_no_study_are_refused():
 
 
 def test_the_practice_items_say_what_is_right():
-    for item in practice.ITEMS:
+    for item in practice():
         assert item.kind == PRACTICE
         assert item.feedback
         assert item.passage in {passage.number for passage in item.passages}
         # The masked marker stands nowhere, the others do.
         assert not any(f"[{item.passage}]" in sentence for sentence in item.sentences)
-    assert {len(item.gold) for item in practice.ITEMS} == {0, 1, 2}
+    assert {len(item.gold) for item in practice()} == {0, 1, 2}
 
 
 def test_the_id_of_an_item_is_of_what_a_person_sees():
-    item = practice.ITEMS[0]
+    item = practice()[0]
     assert item.item_id == replace(item, wanted=5, feedback="").item_id
     assert len({item.item_id, replace(item, claim="x").item_id, replace(item, gold=frozenset()).item_id}) == 3
 

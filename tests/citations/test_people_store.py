@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from heval_core.citations.people import practice
-from heval_core.citations.people.items import NEGATIVE, QUESTION, Item
+from heval_core.citations.people import NEGATIVE, QUESTION, Item, practice
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
 from heval_core.store.annotations import FILE, LEASE, AnnotationStore, answers, transaction
@@ -137,7 +136,7 @@ def test_people_under_70_percent_on_control_items_are_left_out_and_their_items_a
 
 
 def test_an_item_comes_back_as_it_was_whatever_its_text(tmp_path):
-    items = [*practice.ITEMS, *(item(number, text=text) for number, text in enumerate(HOSTILE))]
+    items = [*practice(), *(item(number, text=text) for number, text in enumerate(HOSTILE))]
     store, added = AnnotationStore.make(tmp_path, items)
     assert added == len(items)
     assert [store.item(one.item_id) for one in items] == items

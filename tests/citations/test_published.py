@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.citations.people.items import Item
+from heval_core.citations.people import Item
 from heval_core.citations.records import Choice, Passage
 from heval_core.evaluation.citations import agreements, measures
 from heval_core.evaluation.citations.answered import answers_of
-from heval_core.evaluation.citations.support import of_sentences
+from heval_core.evaluation.citations.measures import of_sentences
 from heval_core.evaluation.publishing import publish
 from heval_core.store.annotations import AnnotationStore
 from heval_core.store.published import published_file

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from heval_core.citations.people import practice
-from heval_core.citations.people.items import QUESTION, Item
+from heval_core.citations.people import QUESTION, Item, practice
 from heval_core.citations.records import Passage
 from heval_core.store.annotations import AnnotationStore, answers
 from tests.e2e.browser import IN_A_BROWSER, explorer, page_of, reload, somebody_else, visit
@@ -34,7 +33,7 @@ def question(number: int) -> Item:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study") / "store"
-    made, _ = AnnotationStore.make(folder, [*practice.ITEMS, *(question(number) for number in range(QUESTIONS))])
+    made, _ = AnnotationStore.make(folder, [*practice(), *(question(number) for number in range(QUESTIONS))])
     return made
 
 
@@ -48,7 +47,7 @@ def addresses(store):
 
 def practised(store, *names):
     for name in names:
-        for item in practice.ITEMS:
+        for item in practice():
             store.save(store.sign_in(name), item.item_id, (), 50, 1, f"{name}{item.item_id}")
 
 

@@ -59,7 +59,8 @@ CONTRASTS = """() => {
   const walk = root => {
     for (const node of root.querySelectorAll("*")) {
       if (node.shadowRoot) walk(node.shadowRoot);
-      if (node.closest(".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stIconMaterial], [disabled], svg")) continue;
+      if (node.closest(".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stIconMaterial]")) continue;
+      if (node.closest("[disabled], svg, [data-testid^=stSliderT]")) continue;
       const says = [...node.childNodes].some(child => child.nodeType === 3 && child.textContent.trim());
       if (!says || node.closest("[data-collapsed=true]") || !node.checkVisibility()) continue;
       const below = ground(node), own = rgba(getComputedStyle(node).color);

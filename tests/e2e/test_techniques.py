@@ -10,11 +10,11 @@ from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, publ
 
 pytestmark = IN_A_BROWSER
 
-PATHS = ("techniques", "techniques?measure=ccu", "techniques?tab=depends", "techniques?tab=search", "instances?technique=acd")
+PATHS = ("techniques", "techniques?right=0&pay=training", "techniques?measure=ccu", "instances?technique=acd")
 # Boxes of what the figure says, in pixels of the window; each with its text.
-LABELS = """() => {
+LABELS = """(SELECTOR) => {
   const roots = [...document.querySelectorAll("[data-testid^=stBidiComponent]")].map((one) => one.shadowRoot ?? one);
-  const texts = roots.flatMap((root) => [...root.querySelectorAll("text.label")]);
+  const texts = roots.flatMap((root) => [...root.querySelectorAll(SELECTOR)]);
   return texts.map((one) => {
     const box = one.getBoundingClientRect();
     return [one.textContent, box.left, box.top, box.right, box.bottom];
@@ -59,10 +59,12 @@ def overlapping(boxes) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("width", [900, 1280, 1920])
 def test_labels_do_not_overlap_even_where_points_coincide(address, page, width):
     page.set_viewport_size({"width": width, "height": 800})
-    visit(page, f"{address}/techniques")
-    boxes = page.evaluate(LABELS)
-    assert {one[0] for one in boxes} == {"Regular", "ACD", "CAD", "AdaCAD", "COIECD"}
-    assert overlapping(boxes) == []
+    for right in (0, 75, 100):
+        visit(page, f"{address}/techniques?right={right}&pay=2")
+        boxes = [box for box in page.evaluate(LABELS, "text.label") if box[0]]
+        assert {one[0] for one in boxes} == {"Regular, CAD and AdaCAD", "ACD", "COIECD"}
+        assert overlapping(boxes) == []
+        assert overlapping(page.evaluate(LABELS, "text:not(.label)")) == []
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -86,8 +88,21 @@ def test_both_figures_are_above_the_fold(address, page):
     assert all(plot["y"] + plot["height"] < 800 for plot in plots)
 
 
-def test_a_click_on_a_difference_leads_to_the_instances_that_changed(address, page):
+def test_a_click_on_a_card_leads_to_exactly_the_answers_that_it_counted(address, page):
     visit(page, f"{address}/techniques")
+    page.get_by_role("button", name="COIECD: ").click()
+    page.wait_for_url("**point=coiecd**")
+    settle(page)
+    page.get_by_role("link", name="Its 120 answers").click()
+    page.wait_for_url("**/instances**")
+    settle(page)
+    for part in ("technique=coiecd", "regime=conflicting", "regime=irrelevant", "changed=counted"):
+        assert part in page.url
+    assert page.get_by_text("of 120", exact=False).count() >= 1
+
+
+def test_a_click_on_a_difference_leads_to_the_instances_that_changed(address, page):
+    visit(page, f"{address}/techniques?measure=bcu")
     page.get_by_role("button", name="COIECD, conflicting").click()
     page.wait_for_url("**point=conflicting**")
     settle(page)
@@ -99,6 +114,15 @@ def test_a_click_on_a_difference_leads_to_the_instances_that_changed(address, pa
     assert page.get_by_text("of 20", exact=False).count() >= 1
     page.get_by_role("button", name="Regular: Oslo").click()
     page.wait_for_url(lambda url: "technique=" not in url)
+
+
+def test_the_slider_goes_by_the_keys_and_the_cards_follow_within_a_second(address, page):
+    visit(page, f"{address}/techniques?right=40")
+    slider = page.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**right=41**", timeout=1000)
+    page.get_by_text("41 of 100").wait_for(timeout=1000)
 
 
 def test_keys_walk_along_the_marks_and_pick_one(address, page):
@@ -116,5 +140,5 @@ def test_keys_walk_along_the_marks_and_pick_one(address, page):
 
 def test_the_figure_says_in_words_what_it_shows(address, page):
     visit(page, f"{address}/techniques")
-    said = page.locator(".plot > svg").first.get_attribute("aria-label")
+    said = page.locator(".plot > svg").last.get_attribute("aria-label")
     assert "COIECD 100 % and 100 %, on the front" in said

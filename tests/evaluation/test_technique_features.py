@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from heval_core.evaluation.techniques import features
-from heval_core.evaluation.techniques.correlations import EVERY_DATASET, stratified, student_p
+from heval_core.evaluation.techniques.features import EVERY_DATASET, stratified, student_p
 from heval_core.store.filters import Filter
 from tests.techniques.planted import MEMORY, Answer, plant, published
 

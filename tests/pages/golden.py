@@ -63,7 +63,7 @@ VIEWS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("few cells", {"tab": "against", "pair": ["fa", "mechlight", "demo-qwen2", "world_capital", "RQ3"]}),
         *(("made up", {"tab": tab}) for tab in ("overall", "regime", "prompts", "failures", "against")),
     ],
-    "techniques": [*(("few cells", {"tab": tab}) for tab in ("compare", "depends", "search")), ("made up", {})],
+    "techniques": [("few cells", {}), ("few cells", {"right": "20", "pay": "training"}), ("made up", {})],
     "citations": [*(("citations", {"tab": tab}) for tab in ("overview", "claim")), ("few cells", {})],
     "annotate": [("few cells", {})],
 }  # fmt: skip

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from heval_core.citations.people import practice
-from heval_core.citations.people.items import QUESTION, Item
+from heval_core.citations.people import QUESTION, Item, practice
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
 from heval_core.store.annotations import FILE, AnnotationStore
@@ -33,7 +32,7 @@ def question(number: int) -> Item:
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    AnnotationStore.make(tmp_path, [*practice.ITEMS, question(0), question(1)])
+    AnnotationStore.make(tmp_path, [*practice(), question(0), question(1)])
     monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
     monkeypatch.setenv("HEVAL_ANNOTATE", "1")
     return tmp_path
@@ -73,7 +72,7 @@ def page(folder, monkeypatch):
 
 def practised(page):
     page.send("sign_in", name="Ada")
-    for _ in practice.ITEMS:
+    for _ in practice():
         page.answer()
         page.send("onward")
     return page
@@ -137,7 +136,7 @@ def test_whoever_comes_signs_in_first_and_an_unknown_name_in_the_link_is_only_fi
 
 def test_practice_comes_first_each_with_its_answer_explained_and_counts_for_nothing(page):
     shown = page.send("sign_in", name="Ada")
-    for number, item in enumerate(practice.ITEMS, start=1):
+    for number, item in enumerate(practice(), start=1):
         assert shown["practice"] == {"number": number, "of": 3}
         assert shown["feedback"] is None
         shown = page.answer((1,))

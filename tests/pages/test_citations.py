@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 
 import numpy as np
@@ -15,8 +14,7 @@ from heval_core.figures.citation_tables import alphas_table, explanations_table,
 from heval_core.present.names import Names
 from heval_core.present.numbers import number
 from heval_core.store.citation_queries import ONLY, CitationFilter
-from heval_core.ui.citation_verdicts import of_citations
-from heval_core.ui.citations import computed, transparent
+from heval_core.ui.citations import answer
 from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_SOURCES
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, explanation_id, plant
 from tests.pages.opening import open_page, text_of
@@ -60,7 +58,7 @@ def column(data, title):
     "view",
     [
         {"measure": "recall", "masking": "sample"},
-        {"threshold": "85"},
+        {"measure": "transparent"},
         {"writer": "sloppy"},
         {"tab": "claim", "list": "open", "page": "3"},
         *({"tab": "claim", "only": name} for name in ONLY),
@@ -77,20 +75,22 @@ def test_every_view_runs(view):
 
 def test_the_answer_says_the_tables_numbers(cells):
     said = text_of(open_page("citations")).replace("\\", "")
-    for writer, measure in itertools.product(("careful", "padding"), ("f1", "transparent")):
-        row = one(cells, annotator="llm(model=large)", masking="full", writer=writer, measure=measure)
+    assert "Best: **Language model: large**" in said
+    for writer in ("careful", "padding"):
+        row = one(cells, annotator="llm(model=large)", masking="full", writer=writer, measure="f1")
         value = f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}] (guessing {number(row['chance'])})"
-        assert (value if measure == "f1" else f"{100 * row['value']:.0f} % of explanations are transparent") in said
+        assert f"**{writer}** writing: F1 {value}" in said
 
 
 def test_an_answer_no_better_than_chance_is_called_so(cells):
-    low = cells.assign(low=cells["chance"] - 0.01)
-    said = of_citations(low, "f1", "full", tuple(WRITERS), NAMES)
-    assert said.startswith("No reader is better than guessing at putting back a masked citation.")
-    one_low = cells.assign(low=cells["low"].where(cells["writer"] != "padding", low["low"]))
-    assert of_citations(one_low, "f1", "full", tuple(WRITERS), NAMES).count(", no better than guessing") == 1
-    assert "no better" not in of_citations(cells, "f1", "full", tuple(WRITERS), NAMES)
-    assert "nothing can be said" in of_citations(cells[cells["annotator"] == "random"], "f1", "full", tuple(WRITERS), NAMES)
+    low = cells["chance"] - 0.01
+    assert answer(cells.assign(low=low), "f1", "full", tuple(WRITERS), NAMES).count("no better than guessing (") == len(
+        WRITERS
+    )
+    one_low = cells.assign(low=cells["low"].where(cells["writer"] != "padding", low))
+    assert answer(one_low, "f1", "full", tuple(WRITERS), NAMES).count("no better than guessing") == 1
+    assert "no better" not in answer(cells, "f1", "full", tuple(WRITERS), NAMES)
+    assert "nothing can be said" in answer(cells[cells["annotator"] == "random"], "f1", "full", tuple(WRITERS), NAMES)
 
 
 def test_every_dot_is_where_the_table_says(cells):
@@ -158,29 +158,6 @@ def test_tables_hold_the_tables_numbers(store, cells):
         assert f"{number(row['alpha'])} [{number(row['low'])}, {number(row['high'])}]" in written
     assert all(cell.tint is None for place, row in enumerate(table.rows) for cell in row.cells[place + 1 :])
     assert "0.40 [0.30, 0.60]" in explanations_table(cells, tuple(WRITERS), NAMES).text()
-
-
-def test_transparency_is_as_published_at_its_threshold_and_computed_at_others(store, cells):
-    at_60 = transparent(store, cells, DATA, SELECTOR, 60)
-    assert at_60.equals(cells.query("measure == 'transparent' and masking == 'full'"))
-    live = computed(store, DATA, SELECTOR, 60).set_index(["writer", "annotator"])["value"]
-    for row in at_60.dropna(subset=["value"]).to_dict("records"):
-        assert live[row["writer"], row["annotator"]] == pytest.approx(row["value"])
-    # By hand, from the answers themselves.
-    worst = {}
-    for claim in ("finland", "hostile", "one", "many", *(f"light-{n}" for n in range(8))):
-        for row in store.recoveries(explanation_id(claim, "careful")):
-            if row["annotator"] == "nli" and row["gold"]:
-                worst[claim] = min(worst.get(claim, 1.0), row["f1"])
-    above = transparent(store, cells, DATA, SELECTOR, 85)
-    (row,) = above.query("annotator == 'nli' and writer == 'careful'").to_dict("records")
-    assert row["value"] == pytest.approx(np.mean([one >= 0.85 for one in worst.values()]))
-    assert row["low"] <= row["value"] <= row["high"]
-    assert above.query("annotator == 'people'")["unavailable"].notna().all()
-
-
-def test_a_threshold_that_is_no_number_is_refused():
-    assert "threshold" in open_page("citations", threshold="<b>").error[0].value
 
 
 def test_lists_are_cut_as_their_names_say(store):

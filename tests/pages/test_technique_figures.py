@@ -7,15 +7,18 @@ import math
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.techniques.front import Point, expected, leaders
+from heval_core.figures.front import as_drawing, box_of
 from heval_core.figures.technique_differences import differences_figure, ranked
-from heval_core.figures.technique_features import correlation_table, features_figure
-from heval_core.figures.technique_front import better_on_both, blind_line, front_figure, front_of, share_known
-from heval_core.figures.technique_table import columns_of, rows_in_order, technique_table, unavailable
+from heval_core.figures.technique_features import correlation_table, features_sentence
+from heval_core.figures.technique_front import blind_line, cards, equal_line, front_figure, front_of, share_known
+from heval_core.figures.technique_table import rows_in_order, technique_table, unavailable
 from heval_core.figures.technique_trials import heads_of, searches, setting_words
 from heval_core.present import numbers
 from heval_core.present.names import Names, value_unit
 from heval_core.present.numbers import SHARE, change, number
-from heval_core.ui.technique_verdicts import of_features, of_techniques
+from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.values import Questions, total
 
 KINDS = ("gold", "conflicting", "irrelevant")
 CATALOGUE = pd.DataFrame(
@@ -61,7 +64,6 @@ CELLS = cells_of(
     cell("regular", "total", 0.0, 0.0, measure="discrimination"), cell("acd", "total", 0.01, 0.01, measure="discrimination"),
 )  # fmt: skip
 POINTS = pd.DataFrame([point("regular", 0.75, 0.5, True), point("acd", 0.6, 0.7, True), point("ph3", 0.9, 0.1, True)])
-BETTER = cells_of(cell("multi_agent", "conflicting", 0.7, 0.2), cell("multi_agent", "irrelevant", 0.8, 0.3))
 
 
 def test_points_stand_where_they_are_with_regular_first_and_a_shape_for_each_family():
@@ -69,23 +71,87 @@ def test_points_stand_where_they_are_with_regular_first_and_a_shape_for_each_fam
     assert [point.id for point in drawn.points] == [("regular", "*"), ("acd", "*"), ("ph3", "*")]
     assert [point.look for point in drawn.points] == ["regular", "circle", "diamond"]
     assert (drawn.points[1].x, drawn.points[1].y_ends[0]) == (pytest.approx(0.6), pytest.approx(0.65))
-    assert drawn.base == (0.75, 0.5)
-    assert drawn.better.endswith("nobody")
     assert [shape for shape, _ in drawn.legend] == ["regular", "circle", "diamond"]
     assert "on the front in 75 % of the resamples" in drawn.points[0].about
-
-
-def test_the_front_is_a_step_line_from_left_to_right_and_that_of_all_techniques():
-    assert front_of(POINTS) == [(0.6, 0.7), (0.75, 0.5), (0.9, 0.1)]
-    some = POINTS[POINTS["technique"] != "acd"]
-    assert front_figure(some, NAMES, every=POINTS).line[0] == (0.6, 0.7)
+    # A step line from left to right.
+    assert drawn.line == front_of(POINTS) == [(0.6, 0.7), (0.75, 0.5), (0.9, 0.1)]
     assert front_of(POINTS.assign(on_front=[False, True, False])) == [(0.6, 0.7)]
 
 
-def test_a_technique_is_better_on_both_only_where_it_is_above_regular_in_both():
-    more = pd.DataFrame([point("multi_agent", 0.8, 0.6, True), point("cad", 0.75, 0.9, True)])
-    assert better_on_both(pd.concat([POINTS, more])) == ["multi_agent"]
-    assert better_on_both(more) == []
+def test_points_in_one_place_share_a_name():
+    there = pd.concat([POINTS, pd.DataFrame([point("multi_agent", 0.755, 0.51, False)])])
+    assert [own.title for own in front_figure(there, NAMES).points] == ["Regular and Multi-agent", "ACD", "PH3", ""]
+
+
+@pytest.mark.parametrize(("share", "best"), [(0.0, 0.7), (0.25, 0.6), (0.75, 0.8), (0.9, 0.95), (1.0, 0.9)])
+def test_all_points_of_the_dashed_line_are_as_good_as_the_best(share, best):
+    ends = equal_line(best, share)
+    assert len(ends) == 2
+    for x, y in ends:
+        assert share * x + (1 - share) * y == pytest.approx(best)
+        assert 0 <= x <= 1
+        assert 0 <= y <= 1
+    drawn = front_figure(POINTS, NAMES, ends, "80 % right")
+    assert all(drawn.x.low - 1e-9 <= x <= 1 and drawn.y.low - 1e-9 <= y <= 1 for x, y in drawn.level)
+    assert any(mark.text == "80 % right" for mark in as_drawing(drawn).marks if hasattr(mark, "text"))
+
+
+def asked(**right):
+    """A point for each technique. right: of every ten questions with gold and irrelevant documents those answered rightly."""
+    names = [f"q{number}" for number in range(40)]
+    questions = Questions(Resamples("d", names), names)
+    found = []
+    for technique, of_kinds in right.items():
+        columns = [
+            questions.column(names, [float(number % 10 in own) for number in range(40)], ends=(0.0, 1.0)) for own in of_kinds
+        ]
+        gold, ignored = questions.means(dict(enumerate(columns))).values()
+        found.append(Point(technique, total([(1.0, gold)]), ignored, None))
+    return found
+
+
+ASKED = asked(regular=(range(5), range(5)), acd=(range(2), range(10)), cad=(range(5), (0, 1, 2, 3, 5)), ph3=(range(10), ()))
+
+
+def test_what_to_expect_is_the_mix_of_both_and_equals_share_their_ranks():
+    found = {one.point.technique: one for one in expected(ASKED, 0.75)}
+    values = {key: one.value.value for key, one in found.items()}
+    assert values == pytest.approx({"ph3": 0.75, "regular": 0.5, "cad": 0.5, "acd": 0.4})
+    assert next(iter(found)) == "ph3"
+    assert found["regular"].ranks == found["cad"].ranks == "2–4"
+    assert found["ph3"].first == 1
+    low, high = found["regular"].value.interval()
+    assert low < 0.5 < high
+    # With as many good documents as bad ones nobody's answers are surely better, but for those who know both.
+    sure = asked(a=(range(10), range(10)), b=(range(1), range(1)))
+    assert [one.ranks for one in expected(sure, 0.5)] == ["1", "2"]
+    assert expected([], 0.5) == []
+
+
+def test_who_leads_where_is_told_by_the_slider():
+    assert leaders(ASKED) == [(0, 55, "acd"), (56, 100, "ph3")]
+    assert leaders(asked(one=(range(5), range(5)), same=(range(5), range(5)))) == [(0, 100, "one")]
+    assert leaders([]) == []
+
+
+def test_a_card_has_its_rank_number_interval_and_price_and_over_the_budget_it_is_hatched_and_last():
+    ranked, over = expected(ASKED[:3], 0.75), expected(ASKED[3:], 0.75)
+    drawing = cards(ranked, over, NAMES, ["ph3"])
+    spots = [spot for spot in drawing.spots if spot.id]
+    assert [spot.id for spot in spots] == [(key, "*") for key in ("regular", "cad", "acd", "ph3")]
+    texts = [[mark.text for mark in spot.marks if mark.text] for spot in spots]
+    assert texts[0][0] == "1–3"
+    assert {"Regular", "50", "1 ×", "follows 50 %, ignores 50 %"} <= {*texts[0]}
+    assert {"–", "PH3", "75", "1 ×, tuned"} <= {*texts[3]}
+    assert [sum(mark.kind == "thin" for mark in spot.marks) > 0 for spot in spots] == [False, False, False, True]
+    assert any(getattr(mark, "text", "") == "Over the budget: 1" for mark in drawing.marks)
+    assert cards([], over, NAMES, []).height > 0
+
+
+def test_no_text_of_a_card_lies_on_another_one():
+    for spot in (one for one in cards(expected(ASKED, 0.3), [], NAMES, []).spots if one.id):
+        boxes = [box_of(mark.text, mark.x, mark.y, mark.anchor, 1.0) for mark in spot.marks if mark.text]
+        assert all(box.cost([*boxes[:place], *boxes[place + 1 :]]) == 0 for place, box in enumerate(boxes))
 
 
 @pytest.mark.parametrize(("p", "knew"), [(0.0, 0.0), (0.5, 1.0), (0.3, 0.4), (1.0, 0.7)])
@@ -176,51 +242,6 @@ def test_numbers_never_read_as_minus_zero_and_shares_keep_what_tells_them_from_n
     assert NAMES.cost("multi_agent") == "4.5 ×"
 
 
-NOBODY = "No technique is surely better than guessing at telling relevant documents from irrelevant ones"
-
-
-def test_nobody_is_better_on_both_counts_where_gains_are_paid_for():
-    said = of_techniques(CELLS, POINTS, NAMES)
-    assert said.startswith("No technique beats **Regular** on both counts.")
-    assert "**PH3** is best at following conflicting documents: +30 points" in said
-    assert "**ACD** is best at ignoring irrelevant documents: +20 points" in said
-    assert said.endswith(f"{NOBODY}.")
-
-
-def test_a_technique_that_gains_surely_on_both_is_named_and_so_is_who_discriminates():
-    points = pd.concat([POINTS, pd.DataFrame([point("multi_agent", 0.8, 0.8, True, j=0.5)])])
-    said = of_techniques(pd.concat([CELLS, BETTER]), points, NAMES)
-    assert r"**Multi\-agent** (conflicting +20 points" in said
-    assert "beats **Regular** on both counts" in said
-    assert "No technique" not in said
-    assert "J\u00a00.50" in said
-    # Where one of its kinds is surely followed less, it is not better on both counts.
-    worse = cells_of(cell("multi_agent", "gold", 0.5, -0.5))
-    assert of_techniques(pd.concat([CELLS, BETTER, worse]), points, NAMES).startswith("No technique beats")
-    # Nor where the interval of either gain holds 0.
-    for kind in ("conflicting", "irrelevant"):
-        unsure = BETTER.assign(delta_low=BETTER["delta_low"].where(BETTER["regime"] != kind, -0.01))
-        assert of_techniques(pd.concat([CELLS, unsure]), points, NAMES).startswith("No technique beats")
-
-
-def test_a_discrimination_whose_interval_holds_0_tells_nothing_apart():
-    some = POINTS.assign(discrimination=0.02, discrimination_low=-0.03)
-    below = POINTS.assign(discrimination=[0.0, -0.2, 0.0], discrimination_high=[0.05, -0.15, 0.05])
-    assert all(NOBODY in of_techniques(CELLS, points, NAMES) for points in (some, below))
-
-
-def test_who_tells_only_off_topic_documents_is_named_and_has_a_column():
-    cells = pd.concat([CELLS, cells_of(cell("acd", "total", 0.6, 0.6, measure="discrimination_off_topic"))])
-    said = of_techniques(cells, POINTS, NAMES)
-    assert "**ACD** is the only technique at telling off-topic documents apart: J\u00a00.60 [0.55, 0.65]" in said
-    assert "off-topic" not in of_techniques(cells, POINTS.assign(discrimination=0.5, discrimination_low=0.4), NAMES)
-    assert [column.title for column in columns_of(cells, "bcu")][-2:] == ["J", "J, off topic"]
-    assert "0.60 [0.55, 0.65]" in technique_table(cells, "bcu", NAMES).frame()["J, off topic"].tolist()
-    # An interval that holds 0 says nothing.
-    unsure = cells_of(cell("acd", "total", 0.04, 0.04, measure="discrimination_off_topic"))
-    assert "off-topic" not in of_techniques(pd.concat([CELLS, unsure]), POINTS, NAMES)
-
-
 def correlation(feature, regime, rho, p, within, p_within, unavailable=None):
     return {
         "dataset": "all", "regime": regime, "technique": "regular", "feature": feature, "rho": rho, "p": p, "p_holm": p,
@@ -239,24 +260,15 @@ CORRELATIONS = pd.DataFrame(
 )
 
 
-def test_pooled_and_stratified_stand_beside_each_other_and_significant_ones_are_marked():
-    drawn = features_figure(CORRELATIONS)
-    slots = {row.title: slot for row, slot in zip(drawn.rows, drawn.panels[0].slots, strict=True)}
-    length = slots["Length of the document"].dots
-    assert [(dot.text, dot.hollow, dot.strong, dot.lane) for dot in length] == [
-        ("−0.50*", True, True, 0),
-        ("−0.01", False, False, 1),
-    ]
-    assert [len(slots[title].dots) for title in ("Size of the model", "Memory strength")] == [1, 2]
-    assert slots["Overlap with the question"].missing.title[-1] == "always the same"
-    assert correlation_table(CORRELATIONS)["rho, within"].tolist() == ["–", "−0.01", "+0.40", "–"]
-
-
 def test_a_feature_that_only_looks_guilty_when_all_are_pooled_is_told_apart():
-    said = of_features(CORRELATIONS, "Regular")
-    assert "goes with **Memory strength** (gold, rho +0.40) within models" in said
-    assert "**Length of the document** looks guilty somewhere when all are pooled, but it is not within them." in said
-    assert "Size" not in said
+    said = features_sentence(CORRELATIONS, str)
+    vanishes = "One other suspect vanishes within a model."
+    assert said == f"With more Memory strength, right answers rise for gold (+0.40) documents. {vanishes}"
+    nobody = features_sentence(CORRELATIONS[CORRELATIONS["feature"] != "memory_strength"], str)
+    assert nobody == f"No feature surely matters within a model. {vanishes}"
+    table = correlation_table(CORRELATIONS)
+    assert table["rho, within"].tolist() == ["–", "−0.01", "+0.40", "–"]
+    assert table["why not available"].tolist()[-1] == "always the same"
 
 
 def trial(setting, chosen, tied, bcu, technique="coiecd", regime="gold", unavailable=None):
@@ -272,8 +284,6 @@ def test_ties_are_counted_and_the_chosen_setting_comes_first():
     rows += [trial("", True, False, 0.5, technique="acd"), trial(None, None, None, None, technique="x", unavailable="no")]
     (found,) = searches(pd.DataFrame(rows))
     assert (found.settings, found.ties, found.chosen) == (3, 2, "λ 0.5")
-    assert found.table["setting"].tolist() == ["λ 0.5", "λ 0.1", "λ 1"]
-    assert found.table[""].tolist() == ["chosen", "ties", ""]
     assert found.sentence == (
         "3 settings were tried on 40 development questions of each kind; 2 settings tie, and the first of these is used."
     )

@@ -1,13 +1,16 @@
-"""The page Techniques on a planted store: its tabs, what a link picks, and hostile text."""
+"""The page Techniques on a planted store: whom it recommends, what a link picks, and hostile text."""
 
 from __future__ import annotations
 
 import json
+from urllib.parse import parse_qs
 
 import pytest
 
+from heval_core.evaluation.techniques.front import points
 from heval_core.records import FOLLOWED
 from heval_core.store.filters import Filter
+from heval_core.ui import techniques
 from heval_core.ui.technique_answers import steps_of
 from tests.pages.opening import open_page, text_of
 from tests.techniques.planted import MEMORY, Answer, perfect, plant, published
@@ -45,19 +48,44 @@ def own_store(store, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
 
 
-def test_the_answer_names_who_is_better_on_both_counts_and_who_discriminates():
-    said = text_of(open_page("techniques", model="two"))
-    assert "**COIECD** (conflicting +50 points" in said
-    assert "beats **Regular** on both counts" in said
-    assert "**COIECD** is best at telling relevant documents from irrelevant ones: J\u00a01.00" in said
+def test_the_page_recommends_by_what_the_documents_are_like_and_by_what_can_be_paid(store, monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(techniques, "draw_figures", lambda key, *parts, **more: drawn.update({key: parts}))
+
+    def first(**query):
+        app = open_page("techniques", model="two", **query)
+        assert not app.exception
+        assert not app.error
+        return text_of(app), [spot.id[0] for spot in drawn["technique_marks"][0].figure.spots if spot.id]
+
+    assert first()[1] == ["coiecd", "acd", "regular"]
+    assert first(right="10")[1] == ["coiecd", "regular", "acd"]
+    said, order = first(pay="1")
+    assert order == ["regular", "coiecd", "acd"]
+    assert "Most right: **Regular** everywhere" in said
+    assert "COIECD tells irrelevant documents from right ones best: J 1.00" in said.replace("\\", "")
 
 
-def test_only_the_chosen_techniques_are_shown_and_regular_with_them():
-    app = open_page("techniques", techniques="acd")
-    said = text_of(app)
-    assert "COIECD" not in said
-    assert "No technique beats **Regular**" in said
-    assert not app.error
+def test_the_points_are_those_that_are_published(store):
+    published = store.technique_points(Filter(("one",))).set_index("technique")
+    found = {point.technique: point for point in points(store, "one", "made-up-data")}
+    assert found.keys() == set(published.index)
+    for key, point in found.items():
+        for value, name, ends in (
+            (point.faithfulness, "context_faithfulness", "faithfulness"),
+            (point.robustness, *["robustness"] * 2),
+        ):
+            own = (value.value, *value.interval())
+            assert own == pytest.approx(tuple(published.loc[key, [name, f"{ends}_low", f"{ends}_high"]]), abs=1e-12)
+
+
+def test_the_slider_moves_the_address_and_a_wrong_number_is_refused():
+    app = open_page("techniques")
+    app.slider(key="right").set_value(20).run()
+    assert app.query_params["right"] in ("20", ["20"])
+    assert "Most right" in text_of(app)
+    assert "it should be a whole number" in open_page("techniques", right="many").error[0].value
+    assert "pay" in open_page("techniques", pay="8").error[0].value
 
 
 def test_reasons_are_text():
@@ -66,18 +94,26 @@ def test_reasons_are_text():
     assert HOSTILE not in said
 
 
-def test_a_picked_mark_leads_to_its_instances_and_to_those_that_changed(store):
-    app = open_page("techniques", point=["acd", "conflicting"])
+@pytest.mark.parametrize(("kind", "answers"), [("conflicting", 40), ("*", 120)])
+def test_a_picked_mark_leads_to_exactly_the_answers_that_it_counted(store, kind, answers):
+    app = open_page("techniques", point=["acd", kind])
     assert not app.exception
     assert not app.error
-    links = [
-        (link.proto.label, link.proto.query_string)
+    links = {
+        link.proto.label: parse_qs(link.proto.query_string)
         for link in app.get("page_link")
         if "technique=acd" in link.proto.query_string
-    ]
-    assert [label for label, _ in links] == ["Its instances", "20 gained over Regular"]
-    assert "changed=gained" in links[1][1]
-    assert "regime=conflicting" in links[0][1]
+    }
+    assert list(links)[0] == f"Its {answers} answers"
+    for label, asked in links.items():
+        wanted = Filter(("one",), ("made-up-data",), tuple(asked["regime"]), technique=("acd",), changed=asked["changed"][0])
+        assert len(store.instance_ids(wanted)) == int(label.removeprefix("Its ").split()[0])
+    counted = store.technique_cells(Filter(("one",), technique=("acd",)))
+    counted = counted[(counted["measure"] == "bcu") & counted["regime"].isin(wanted.regime)]
+    assert int(counted["n"].sum()) == answers
+    listed = open_page("instances", **links[f"Its {answers} answers"])
+    assert not listed.error
+    assert any(f"of {answers:,}" in text.value for text in (*listed.caption, *listed.markdown))
 
 
 @pytest.mark.parametrize("point", [["nobody", "gold"], ["acd", "mixed"], ["acd"]])
@@ -91,17 +127,43 @@ def test_a_model_that_is_not_there_is_refused():
     assert "model three" in app.error[0].value
 
 
-def test_the_search_counts_its_ties():
-    said = text_of(open_page("techniques", tab="search"))
-    assert "2 settings were tried on 10 development questions of each kind; all of them tie" in said.replace("\\", "")
-    assert "**COIECD** (2)" in said
+def test_what_stands_below_is_folded_and_has_its_numbers(monkeypatch):
+    shut = text_of(open_page("techniques", model="two"))
+    assert "were tried" not in shut
+    monkeypatch.setattr(techniques.st, "expander", lambda label, **more: Open())
+    said = text_of(open_page("techniques", model="two", measure="ccu")).replace("\\", "")
+    assert "COIECD**: 2 settings were tried on 10 development questions of each kind; all of them tie" in said
+    assert "Under Regular:" in said
+    assert "**CCU**: how far" in said
+
+
+class Open:
+    """A fold that is open."""
+
+    open = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
 
 
 @pytest.mark.parametrize("measure", ["ccu", "accuracy", "memory_kept", "neither", "bcu_unknown"])
-def test_every_measure_is_shown(measure):
+def test_every_measure_is_shown(measure, monkeypatch):
+    monkeypatch.setattr(techniques.st, "expander", lambda label, **more: Open())
     app = open_page("techniques", measure=measure)
     assert not app.exception
     assert not app.error
+    assert any("Regular" in one.proto.body for one in app.get("html"))
+
+
+def test_two_techniques_without_irrelevant_documents_are_no_trade_off(tmp_path, monkeypatch):
+    published(plant(tmp_path, {"regular": regular, "acd": obedient}, regimes=("gold", "conflicting"), test=4))
+    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
+    app = open_page("techniques")
+    assert not app.exception
+    assert "No technique was asked with relevant and with irrelevant documents here" in text_of(app)
 
 
 def test_an_instance_shows_its_answers_under_every_technique(store):

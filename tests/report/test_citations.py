@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from heval_core.citations.people.items import Item
+from heval_core.citations.people import Item
 from heval_core.citations.records import Passage
 from heval_core.evaluation.citations.measures import of_people, resamples_of
 from heval_core.present.numbers import interval

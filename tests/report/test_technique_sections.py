@@ -17,7 +17,7 @@ from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report.html import studies_of
 from heval_core.report.plans import section_plans
 from heval_core.report.sections import section
-from heval_core.report.technique_explained import explained
+from heval_core.report.technique_sections import explained
 from heval_core.report.write import report_of, write
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter

@@ -93,7 +93,7 @@ def test_the_instances_behind_a_difference(reader):
 
 
 def test_an_unknown_change_is_said_to_be_one(reader):
-    with pytest.raises(HEvalError, match="gained, lost, same, not 'x; DROP'"):
+    with pytest.raises(HEvalError, match="gained, lost, same, counted, not 'x; DROP'"):
         reader.instance_ids(Filter(changed="x; DROP"))
     assert Filter(changed="lost").cuts_cells
     assert str(Filter(changed="lost")) == "changed: lost"

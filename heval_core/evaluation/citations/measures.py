@@ -8,17 +8,27 @@ pairs, and the mean over claims of the claims' mean F1; what several people answ
 transparent: the share of explanations all of whose cited passages have an F1 of at least .6. correct_rejection: of passages
 that no sentence cites, the share for which the annotator chose no sentence. unreadable: the share of answers that could not
 be read, which count as no sentence.
+Of an explainer's sentences: a sentence rests on a passage if the explainer chose it for that passage, in the answers about
+every passage. As shares of the sentences that cite a passage: supported, some passage that the sentence cites is one that it
+rests on; wrong_marker, it rests on a passage, and on none that it cites. As shares of all sentences: unsupported_sentence, it
+rests on no passage; omitted_citation, it rests on a passage that it does not cite, and is no wrong_marker. Only passages that
+the writer was given count as cited. Where it is known what sentences were made from: source, of those made from passages the
+share that rest on one of these; source_behind_wrong_marker, the same of those that cite passages, but none that they were
+made from; no_source, of those made from no passage the share that rest on none. The first four of the truth itself stand
+beside, with no annotator.
 Of people: helpfulness, the mean of the answers' sliders (0 to 100); helpfulness_z, the same of z-scores, each person's values
 less their mean, in their standard deviations, over all that the person answered; entropy, of the sentences that the people
 who were asked one question chose, in bits ("none" is one more), the mean over questions with two answers or more.
 Chance: of an answer, the mean over all sets of as many sentences; of transparent, the product over its cited passages of the
 probability that such a set, or the mean of several people's, has an F1 of at least .6 (hypergeometric); of correct_rejection,
 how often the annotator chooses no sentence at all, whatever it is asked; of retrieval, as many of the claim's passages chosen
-at random, again with the best chain for each. Of people there is none: z-scores have mean 0 over everything, and entropy
+at random, again with the best chain for each; of sentences, for each passage as many at random, independently of the other
+passages. Of people there is none: z-scores have mean 0 over everything, and entropy
 depends on how many people answered.
 Interval: everything that belongs to a claim belongs together (`heval_core.statistics.bounded`; of values without ends, claims
 are resampled, with the same resamples for all cells of a source of claims).
-Reference: Xing, Baldwin and Lau (arXiv 2406.12645); they report no intervals and no chance levels.
+Reference: Xing, Baldwin and Lau (arXiv 2406.12645); they report no intervals and no chance levels, and nothing of explainers:
+ragas, ALCE and others ask a judge.
 Departure: a passage that no sentence cites counts in the means with 0, also where it is rejected: correct_rejection is the
 other reading, and stands beside.
 Cost: linear in sentences and answers, and one matrix product of resamples x claims for each cell.
@@ -175,6 +185,64 @@ def _above(asked: tuple[tuple[int, int, int], ...]) -> float:
                 together[key] = together.get(key, 0.0) + weight * chance
         sums = together
     return sum(weight for total, weight in sums.items() if total >= len(asked) * (TRANSPARENT - ROUNDING))
+
+
+def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
+    """claim_id and the measures of each sentence, with their chance levels (`measures.rows_of`).
+
+    rows: one per explanation and passage, all passages that the writer was given: explanation_id, claim_id, predicted,
+    gold, source (places of the sentences made from the passage; None where that is not known), sentences.
+    """
+    each = _pairs(rows)
+    sentence = each.groupby(["explanation_id", "place"], sort=False).ngroup()
+
+    def some(which: pd.Series) -> pd.Series:
+        """Whether there is such a passage."""
+        return which.groupby(sentence).any()
+
+    def none(which: pd.Series) -> pd.Series:
+        """The probability that no such passage is chosen at random."""
+        return each["missed"].where(which, 1.0).groupby(sentence).prod()
+
+    chosen, cited, source = each["chosen"], each["cited"], each["source"]
+    cites, rests, supported, sourced = some(cited), some(chosen), some(chosen & cited), some(source)
+    none_cited, none_other, none_source = none(cited), none(~cited), none(source)
+    wrong = cites & rests & ~supported
+    first = each.groupby(sentence)[["claim_id", "known"]].first()
+    known = first["known"].astype(bool)
+    made, behind = known & sourced, cites & ~some(cited & source)
+    any_beyond = (1 - none_other) * (1 - none_cited).where(cites, 1.0)
+    # Measure ▶ among which sentences, in which it holds, and in which it would by chance.
+    shares = {
+        "supported": (cites, supported, 1 - none_cited),
+        "wrong_marker": (cites, wrong, none_cited * (1 - none_other)),
+        "unsupported_sentence": (cites | True, ~rests, none_cited * none_other),
+        "omitted_citation": (cites | True, some(chosen & ~cited) & ~wrong, any_beyond),
+    }
+    if known.any():
+        found = some(chosen & source)
+        shares |= {
+            "source": (made, found, 1 - none_source),
+            "source_behind_wrong_marker": (made & behind, found, 1 - none_source),
+            "no_source": (known & ~sourced, ~rests, none_cited * none_other),
+        }
+    measured = {name: holds.astype(float).where(among) for name, (among, holds, _) in shares.items()}
+    chances = {f"{name}{CHANCE}": chance for name, (_, _, chance) in shares.items()}
+    return pd.DataFrame({"claim_id": first["claim_id"], **measured, **chances})
+
+
+def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each passage and sentence. missed: the probability that the sentence is not chosen at random."""
+    names = ("explanation_id", "claim_id", "predicted", "gold", "source", "sentences")
+    return pd.DataFrame(
+        [
+            (explanation, place, claim, place in chosen, place in gold, place in (source or ()), source is not None, missed)
+            for explanation, claim, chosen, gold, source, count in zip(*(rows[name] for name in names), strict=True)
+            for missed in [1 - len(chosen) / max(count, 1)]
+            for place in range(count)
+        ],
+        columns=["explanation_id", "place", "claim_id", "chosen", "cited", "source", "known", "missed"],
+    )
 
 
 def of_people(answers: pd.DataFrame, claims: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:

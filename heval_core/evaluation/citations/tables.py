@@ -10,9 +10,15 @@ import pandas as pd
 from heval_core import catalogue
 from heval_core.evaluation.citations import agreements
 from heval_core.evaluation.citations.answered import CELL, FULL, Answers, answers_of, asked_of, explanations_of, recoveries_of
-from heval_core.evaluation.citations.measures import NEEDS_FULL, of_answers, of_explanations, resamples_of, rows_of
+from heval_core.evaluation.citations.measures import (
+    NEEDS_FULL,
+    of_answers,
+    of_explanations,
+    of_sentences,
+    resamples_of,
+    rows_of,
+)
 from heval_core.evaluation.citations.standing import Asked, Standing
-from heval_core.evaluation.citations.support import of_sentences
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import CLAIM
 from heval_core.store.shards import ShardRows, ShardStore

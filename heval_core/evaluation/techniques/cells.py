@@ -33,12 +33,6 @@ MEASURES = {
 }
 # Both are BCU under one kind plus BCU under the other, less 1.
 DISCRIMINATIONS = {"discrimination": ("conflicting", "irrelevant"), "discrimination_off_topic": ("conflicting", "off_topic")}
-KIND_WORDS = {
-    "gold": "gold documents",
-    "conflicting": "conflicting documents",
-    "irrelevant": "irrelevant documents",
-    "off_topic": "off-topic documents",
-}
 _MISSING = {
     "bcu_unknown": "The model knew every one of these answers from memory.",
     "accuracy": "The true answer of none of these questions is known.",
@@ -105,7 +99,7 @@ def unavailable_row(key: Mapping[str, str], reason: str) -> dict[str, Any]:
 
 def _reason(regime: str, measure: str, found: Means) -> str:
     needed = DISCRIMINATIONS.get(measure, () if regime == TOTAL else (regime,))
-    absent = [KIND_WORDS[kind] for kind in needed if (kind, "bcu") not in found]
+    absent = [f"{kind.replace('_', '-')} documents" for kind in needed if (kind, "bcu") not in found]
     if absent:
         return f"No test question was asked with {' or '.join(absent)}."
     return _MISSING.get(measure, "Nothing is stored to compute it from.")

@@ -1,9 +1,12 @@
-"""The trade-off between following a document and ignoring one: rows of the table `pareto`.
+"""The trade-off between following a document and ignoring one: rows of the table `pareto`, and what to expect of a technique.
 
 Formula: context faithfulness = (BCU gold + BCU conflicting) / 2, robustness = BCU irrelevant. A technique lies on the front if
 no other is at least as good in both and better in one. share_on_front: the share of the resamples of the questions in which it
-does; techniques with the same point lie on the front together.
-Reference: CUB, arXiv 2505.16518; the share is ours.
+does; techniques with the same point lie on the front together. Right answers to expect: p x context faithfulness + (1 - p) x
+robustness, where p of the questions come with a document that is right and relevant, and the others with an irrelevant one.
+Ranks: a technique is ahead of another one if the 95 % interval of the difference leaves out 0, over the same resamples (a
+paired bootstrap); its ranks run from 1 + those ahead of it to all less those behind it.
+Reference: CUB, arXiv 2505.16518; the share, and what to expect, are ours.
 Chance: the blind line. A technique that cannot tell whether a document is relevant gets (p, 1 - p) for some p.
 Departure: where no technique of a model and dataset was asked with gold documents, or none with conflicting ones, context
 faithfulness is the other kind's BCU. Techniques without an answer of a kind that others have get no point.
@@ -20,10 +23,13 @@ import pandas as pd
 
 from heval_core.evaluation.techniques.cells import Means
 from heval_core.records import FOLLOWED
-from heval_core.statistics.values import Value, total
+from heval_core.statistics.bootstrap import percentile_interval
+from heval_core.statistics.values import Questions, Value, total
+from heval_core.store.reader import Reader
 from heval_core.techniques.shared.context_use import pareto_front
 
 IGNORED = "irrelevant"
+_ENDS = ("discrimination_low", "discrimination_high")
 
 
 class Point(NamedTuple):
@@ -35,13 +41,9 @@ class Point(NamedTuple):
 
 def rows_of(key: Mapping[str, str], found: Mapping[str, Means], rows: pd.DataFrame) -> list[dict[str, Any]]:
     """The points of one model and dataset. found: technique ▶ its means. rows: the test answers, for counting questions."""
-    followed = [kind for kind in FOLLOWED if any((kind, "bcu") in own for own in found.values())]
-    needed = [(kind, "bcu") for kind in (*followed, IGNORED)]
-    if not followed:
-        return []
-    points = [_point(name, own, followed) for name, own in found.items() if all(one in own for one in needed)]
+    points = points_of(found)
     shares, on_front = on_the_front(points), pareto_front([(p.faithfulness.value, p.robustness.value) for p in points])
-    used = rows[rows["regime"].isin([*followed, IGNORED])]
+    used = rows[rows["regime"].isin([*FOLLOWED, IGNORED])]
     questions = used.groupby("technique")["fact_id"].nunique()
     return [
         {
@@ -49,7 +51,7 @@ def rows_of(key: Mapping[str, str], found: Mapping[str, Means], rows: pd.DataFra
             "technique": point.technique,
             **point.faithfulness.named("context_faithfulness", "faithfulness_low", "faithfulness_high"),
             **point.robustness.named("robustness", "robustness_low", "robustness_high"),
-            **_discrimination(point),
+            **(point.discrimination.named("discrimination", *_ENDS) if point.discrimination else {}),
             "on_front": front,
             "share_on_front": share,
             "n": int(questions[point.technique]),
@@ -58,27 +60,92 @@ def rows_of(key: Mapping[str, str], found: Mapping[str, Means], rows: pd.DataFra
     ]
 
 
-def _point(technique: str, own: Means, followed: Sequence[str]) -> Point:
-    of_kinds = [own[kind, "bcu"] for kind in followed]
-    faithfulness = total((1 / len(of_kinds), one) for one in of_kinds)
-    return Point(technique, faithfulness, own[IGNORED, "bcu"], own.get(("total", "discrimination")))
+def points_of(found: Mapping[str, Means]) -> list[Point]:
+    """Of the techniques that were asked with every kind that the others were asked with. found: technique ▶ its means."""
+    followed = [kind for kind in FOLLOWED if any((kind, "bcu") in own for own in found.values())]
+    return [
+        Point(
+            technique,
+            total((1 / len(followed), own[kind, "bcu"]) for kind in followed),
+            own[IGNORED, "bcu"],
+            own.get(("total", "discrimination")),
+        )
+        for technique, own in found.items()
+        if followed and all((kind, "bcu") in own for kind in (*followed, IGNORED))
+    ]
 
 
 def on_the_front(points: Sequence[Point]) -> list[float | None]:
     """Of each point, the share of the resamples in which it lies on the front; None where no resample has all points."""
-    if not points:
-        return []
-    drawn: np.ndarray = np.stack(
-        [[np.asarray(own.drawn) for own in (point.faithfulness, point.robustness)] for point in points]
-    )
-    drawn = drawn[:, :, np.isfinite(drawn).all(axis=(0, 1))]
-    if not drawn.shape[2]:
+    drawn: np.ndarray = np.array([[np.asarray(own.drawn) for own in (one.faithfulness, one.robustness)] for one in points])
+    drawn = drawn[:, :, np.isfinite(drawn).all(axis=(0, 1))] if points else drawn
+    if not drawn.size:
         return [None] * len(points)
     fronts = [pareto_front([(x, y) for x, y in one]) for one in np.moveaxis(drawn, 2, 0).tolist()]
     return [float(share) for share in np.mean(fronts, axis=0)]
 
 
-def _discrimination(point: Point) -> dict[str, float | None]:
-    if point.discrimination is None:
-        return {}
-    return point.discrimination.named("discrimination", "discrimination_low", "discrimination_high")
+# The answers that are counted: to test questions, those included that no explainer was asked about.
+_COUNTED = """
+SELECT technique, regime, fact_id, bcu FROM behaviour JOIN instance USING (instance_id)
+WHERE split = 'test' AND coalesce(dropped_because, 'not sampled') = 'not sampled' AND model = ? AND dataset = ?
+    AND regime IN ('gold', 'conflicting', 'irrelevant') ORDER BY instance.rowid"""
+
+
+class Expected(NamedTuple):
+    """value: a share of the questions. first, last: its ranks among those that it was compared with."""
+
+    point: Point
+    value: Value
+    first: int
+    last: int
+
+    @property
+    def ranks(self) -> str:
+        """`1`, `2–5`."""
+        return str(self.first) if self.first == self.last else f"{self.first}–{self.last}"
+
+
+def points(results: Reader, model: str, dataset: str) -> list[Point]:
+    """The techniques that were asked with both kinds of documents, as they are published in `pareto`."""
+    rows = results.query(_COUNTED, [model, dataset])
+    questions = Questions(results.resamples(dataset), rows["fact_id"])
+    return points_of(
+        {
+            str(technique): questions.means(
+                {
+                    (str(kind), "bcu"): questions.column(asked["fact_id"], asked["bcu"], ends=(0.0, 1.0))
+                    for kind, asked in own.groupby("regime")
+                }
+            )
+            for technique, own in rows.groupby("technique", sort=False)
+        }
+    )
+
+
+def expected(points: Sequence[Point], share: float) -> list[Expected]:
+    """Those with the most right answers first. share: of questions whose document is right and relevant."""
+    values = [total(((share, point.faithfulness), (1 - share, point.robustness))) for point in points]
+    ahead = np.array([_ahead(one, other) for one in values for other in values], dtype=bool).reshape(2 * (len(values),))
+    found = [
+        Expected(point, value, 1 + int(ahead[:, place].sum()), len(points) - int(ahead[place].sum()))
+        for place, (point, value) in enumerate(zip(points, values, strict=True))
+    ]
+    return sorted(found, key=lambda one: -round(one.value.value, 9))
+
+
+def _ahead(one: Value, other: Value) -> bool:
+    return percentile_interval(np.asarray(one.drawn) - np.asarray(other.drawn)).low > 0
+
+
+def leaders(points: Sequence[Point]) -> list[tuple[int, int, str]]:
+    """(from, to, technique): who has the most right answers at how many good documents of 100. Of equals the first one."""
+    found: list[tuple[int, int, str]] = []
+    for of_100 in range(101):
+        right = [(of_100 * point.faithfulness.value + (100 - of_100) * point.robustness.value) / 100 for point in points]
+        best = points[int(np.argmax(np.round(right, 9)))].technique if points else ""
+        if found and found[-1][2] == best:
+            found[-1] = (found[-1][0], of_100, best)
+        elif best:
+            found.append((of_100, of_100, best))
+    return found

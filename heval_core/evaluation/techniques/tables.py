@@ -9,7 +9,7 @@ import pandas as pd
 
 from heval_core import catalogue
 from heval_core.evaluation.findings.cub import WANTED, Cell, Measured
-from heval_core.evaluation.techniques import cells, correlations, features, front
+from heval_core.evaluation.techniques import cells, features, front
 from heval_core.evaluation.techniques.behaviours import Answers
 from heval_core.records import TECHNIQUE
 from heval_core.statistics.bootstrap import Resamples
@@ -44,7 +44,7 @@ def insert(
     writer.insert("cell_behaviour", [rows[place] for place in _places(pd.DataFrame(rows, columns=[*_CELL, "technique"]))])
     writer.insert("pareto", points)
     if len(answers):
-        writer.insert("feature_correlation", correlations.rows_of(answers, inputs, _sizes(store, entries)))
+        writer.insert("feature_correlation", features.rows_of(answers, inputs, _sizes(store, entries)))
     return told
 
 

@@ -84,7 +84,7 @@ function foot(data) {
 }
 
 function key(data) {
-  const made = element("p", "key"), states = new Set(data.annotators.flatMap((one) => one.cells.map((own) => own.state)));
+  const made = element("p", "key", data.sentences.some((line) => line.gold) ? "● should cite: the sentence cited the passage before" : ""), states = new Set(data.annotators.flatMap((one) => one.cells.map((own) => own.state)));
   const said = { found: "found", wrong: "wrongly marked", missed: "missed", unknown: "no answer" };
   for (const [state, text] of Object.entries(said)) {
     if (!states.has(state)) continue;

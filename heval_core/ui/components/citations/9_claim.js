@@ -27,7 +27,7 @@ class Claim {
     const top = element("header"), title = element("div", "title");
     title.append(element("h1", "", data.claim));
     if (data.verdict) title.append(element("span", `verdict ${data.tone}`, `${{ bad: "✕ ", good: "✓ " }[data.tone] ?? ""}${data.verdict}`));
-    top.append(title, pieces("p", "lead", data.lead), element("p", "facts", data.facts.join(" · ")));
+    top.append(title, pieces("p", "lead", data.lead), element("p", "facts", data.facts));
     const rest = this.width, needed = LEAST + NARROW * data.annotators.length;
     const beside = rest - LEFT - GAP >= needed;
     const both = element("div", beside ? "both beside" : "both"), left = Math.max(LEFT, Math.min(rest * 0.32, rest >= 1500 ? 430 : 392, rest - GAP - needed));

@@ -1,0 +1,264 @@
+"""People as annotators: the items of a study, who is asked which, and whose answers count.
+
+The practice round comes first. Then each person is asked the question that fewest others have answered or hold, so that all
+items stay within one answer of each other as long as anybody may be asked any. In each stretch of 1 / s turns, s being the
+share of explanations that are control items, one turn is a control item's; which one differs from person to person. Ties are
+broken by a hash of person and item: people see items in different orders, and the same person the same order again. Nobody is
+asked about one explanation twice, for the second time would show what the first had masked.
+
+A control item's answer is plain: one sentence alone cites the passage, and holds at least twice as many of its own words
+(those that no other passage has) as any other; where it is known what sentences were made from, that agrees. A positive item
+asks for this sentence. A negative one has it removed, and the right answer is none. Answers count of people who name exactly
+the sentences of at least 70 % of their control items; somebody who was asked none yet is not left out.
+Nothing here reads or writes a file: `heval_core/store/annotations.py` keeps a study, the page *Annotate* asks.
+Reference: Xing, Baldwin and Lau (arXiv 2406.12645). Departure: they do not say how control items were found, nor whether an
+answer with a sentence too many is right; here it is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import NamedTuple
+
+from heval_core.citations.questions import questions, sampled
+from heval_core.citations.records import Explained, Passage, Question
+from heval_core.citations.speaker import storable
+from heval_core.records import HEvalError
+
+# A question of the study; a control item whose answer is plain, with one sentence or with none; an item of the practice round.
+QUESTION, POSITIVE, NEGATIVE, PRACTICE = "question", "positive", "negative", "practice"
+CONTROLS = (POSITIVE, NEGATIVE)
+_PRACTICE = Path(__file__).with_name("practice.json")
+
+
+def name_of(text: str) -> str:
+    """A name or code as it is kept: 1 to 60 visible characters, single spaces. Raises HEvalError for another."""
+    name = " ".join(storable(text).split())
+    if not 1 <= len(name) <= 60 or not all(one.isprintable() for one in name):
+        raise HEvalError("A name or code has 1 to 60 characters, none of them invisible")
+    return name
+
+
+@dataclass(frozen=True)
+class Item:
+    """One masked citation as a person sees it.
+
+    kind: one of the four above. explanation_id: whose explanation it shows. passages: those that the writer was given.
+    passage: the number of the one at hand. sentences: without its markers. gold: places, from 0, of the sentences that cited
+    it. wanted: how many people are to answer; None where as many as come are asked. feedback: what is said after the answer,
+    in the practice round.
+    """
+
+    kind: str
+    explanation_id: str
+    claim: str
+    verdict: str
+    passages: tuple[Passage, ...]
+    passage: int
+    sentences: tuple[str, ...]
+    gold: frozenset[int]
+    wanted: int | None = None
+    feedback: str = ""
+
+    @property
+    def item_id(self) -> str:
+        """Of all that a person sees and of the answer, so that the same item is the same in every study."""
+        passages = list(map(astuple, self.passages))
+        seen = [self.kind, self.explanation_id, self.claim, self.verdict, passages, self.passage, self.sentences]
+        return hashlib.sha256(json.dumps([*seen, sorted(self.gold)]).encode()).hexdigest()[:16]
+
+    def as_json(self) -> str:
+        """As it is kept."""
+        own = {"passages": list(map(astuple, self.passages)), "gold": sorted(self.gold)}
+        return json.dumps(vars(self) | own, ensure_ascii=False)
+
+    @classmethod
+    def of_json(cls, text: str) -> Item:
+        """As it was kept."""
+        kept = json.loads(text)
+        passages = tuple(Passage(*one) for one in kept["passages"])
+        return cls(**kept | {"passages": passages, "sentences": tuple(kept["sentences"]), "gold": frozenset(kept["gold"])})
+
+
+def practice() -> list[Item]:
+    """The practice round: three items of our own words, with the answer and its reason after each."""
+    return [Item.of_json(json.dumps(one)) for one in json.loads(_PRACTICE.read_text(encoding="utf-8"))]
+
+
+MASKINGS = ("sample", "full")
+# Of all explanations.
+MOST_CONTROLS = 0.5
+_WORD = re.compile(r"\w{3,}|\d+")
+
+
+def make_study(
+    explanations: Mapping[str, Explained], per_item: int = 3, controls: float = 0.1, seed: int = 0, masking: str = "sample"
+) -> list[Item]:
+    """The items of a study: the practice round, and the rest in a random order that the seed fixes.
+
+    explanations: by their ids. per_item: how many people are to answer each question. controls: the share of explanations
+    that become control items, as many positive ones as negative ones; fewer where fewer are plain. masking: `sample` asks one
+    passage of each explanation, `full` each selected one; nobody is asked two of one explanation, so that `full` needs more
+    people.
+
+    Raises HEvalError for numbers that make no sense, and where no explanation can be asked about.
+    """
+    _check(per_item, controls, masking)
+    rng = random.Random(seed)
+    order = sorted(explanations)
+    rng.shuffle(order)
+    items: list[Item] = []
+    kinds = cycle((POSITIVE, NEGATIVE))
+    kind, left = next(kinds), round(controls * len(order))
+    for name in order:
+        control = _control(name, explanations[name], kind) if left else None
+        if control is not None:
+            items.append(control)
+            kind, left = next(kinds), left - 1
+        else:
+            items += [_item(QUESTION, name, one, per_item) for one in _asked(explanations[name], masking, seed)]
+    if not any(item.kind == QUESTION for item in items):
+        raise HEvalError("There is no explanation to ask people about: none of them has a sentence and a passage.")
+    rng.shuffle(items)
+    return [*practice(), *items]
+
+
+def _check(per_item: int, controls: float, masking: str) -> None:
+    if per_item < 1:
+        raise HEvalError(f"{per_item} people for each item make no study; ask for at least 1.")
+    if not 0 <= controls <= MOST_CONTROLS:
+        raise HEvalError(f"The share of control items is {controls:g}; it should be from 0 to {MOST_CONTROLS:g}.")
+    if masking not in MASKINGS:
+        raise HEvalError(f"There is no masking {masking!r}; there are: {', '.join(MASKINGS)}.")
+
+
+def _asked(explained: Explained, masking: str, seed: int) -> list[Question]:
+    one = sampled(explained, seed)
+    there = questions(explained) if explained.sentences else []
+    return [question for question in there if masking == "full" or question.passage == one]
+
+
+def _item(kind: str, name: str, question: Question, wanted: int | None, without: frozenset[int] = frozenset()) -> Item:
+    """without: places of sentences that are removed."""
+    explained = question.explained
+    return Item(
+        kind=kind,
+        explanation_id=name,
+        claim=explained.claim.claim,
+        verdict=explained.claim.verdict,
+        passages=explained.passages,
+        passage=question.passage,
+        sentences=tuple(text for place, text in enumerate(question.sentences) if place not in without),
+        gold=question.gold - without,
+        wanted=wanted,
+    )
+
+
+def _control(name: str, explained: Explained, kind: str) -> Item | None:
+    question = next(_plain(explained), None)
+    # Of a negative item two sentences must be left to choose from, of a positive one there must be two.
+    if question is None or len(question.sentences) < (3 if kind == NEGATIVE else 2):
+        return None
+    return _item(kind, name, question, None, question.gold if kind == NEGATIVE else frozenset())
+
+
+def _plain(explained: Explained) -> Iterator[Question]:
+    """The questions whose answer is plain."""
+    for question in questions(explained):
+        if len(question.gold) != 1 or not _sources_agree(explained, question):
+            continue
+        others = [_words(one.text) for one in explained.passages if one.number != question.passage]
+        own = _words(explained.claim.passage(question.passage).text).difference(*others)
+        shared = [len(own & _words(sentence.bare)) for sentence in explained.sentences]
+        (place,) = question.gold
+        best = shared.pop(place)
+        if best and best >= 2 * max(shared, default=0):
+            yield question
+
+
+def _sources_agree(explained: Explained, question: Question) -> bool:
+    if explained.sources is None:
+        return True
+    made: Sequence[int] = [place for place, source in enumerate(explained.sources) if question.passage in source]
+    return set(made) == question.gold
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
+
+
+class Standing(NamedTuple):
+    """How far an item is. taken: answers that count, and people who hold it now, both of others than the one who asks."""
+
+    item_id: str
+    kind: str
+    explanation_id: str
+    wanted: int | None
+    taken: int
+
+
+class Turn(NamedTuple):
+    """item_id: what is asked next; None if nothing is left. left: questions that this person may still be asked."""
+
+    item_id: str | None
+    left: int
+
+
+def next_item(person: str, standings: Sequence[Standing], answered: Collection[str]) -> Turn:
+    """The next item of a person. standings: in the order of the study. answered: the items this person has answered.
+
+    Cost: linear in the items.
+    """
+    done = [one for one in standings if one.item_id in answered]
+    seen = {one.explanation_id for one in done}
+    open_questions = [
+        one for one in standings if one.kind == QUESTION and one.explanation_id not in seen and one.taken < (one.wanted or 0)
+    ]
+    left = len({one.explanation_id for one in open_questions})
+    if not open_questions:
+        return Turn(None, 0)
+    for one in standings:
+        if one.kind == PRACTICE and one.item_id not in answered:
+            return Turn(one.item_id, left)
+    controls = [one for one in standings if one.kind in CONTROLS and one.explanation_id not in seen]
+    turn = sum(one.kind != PRACTICE for one in done)
+    candidates = controls if controls and is_control_turn(person, turn, _stretch(standings)) else open_questions
+    return Turn(min(candidates, key=lambda one: (one.taken, _hash(person, one.item_id))).item_id, left)
+
+
+def is_control_turn(person: str, turn: int, stretch: int) -> bool:
+    """Whether a person's turn, counted from 0, is a control item's. stretch: turns among which one is; 0: never."""
+    return stretch > 0 and turn % stretch == _hash(person, str(turn // stretch)) % stretch
+
+
+def _stretch(standings: Sequence[Standing]) -> int:
+    controls = sum(one.kind in CONTROLS for one in standings)
+    questions = len({one.explanation_id for one in standings if one.kind == QUESTION})
+    return round((controls + questions) / controls) if controls else 0
+
+
+def _hash(*texts: str) -> int:
+    return int.from_bytes(hashlib.sha256("\0".join(texts).encode()).digest()[:8], "big")
+
+
+# In hundredths, so that 7 right of 10 are enough whatever a float makes of .7.
+LEAST_PERCENT = 70
+
+
+class Quality(NamedTuple):
+    """Of one person. right: control items answered right. asked: control items answered."""
+
+    right: int
+    asked: int
+
+    @property
+    def counts(self) -> bool:
+        """Whether this person's answers count."""
+        return 100 * self.right >= LEAST_PERCENT * self.asked
