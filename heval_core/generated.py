@@ -102,7 +102,7 @@ class Generated:
 
     def asked_now(self, key: str, columns: range) -> np.ndarray:
         """(U,) the scores of an explainer that explains sentences, for any other tokens: a pass of their own."""
-        target = _with_foils(self.clean, self.written.target).part(columns)
+        target = with_foils(self.clean, self.written.target).part(columns)
         (found,) = catalogue.method(key).explain(self.clean, [target])
         return Matrix.of_tokens(self.clean.prompts[0], found.scores[:, None]).values[:, 0]
 
@@ -282,7 +282,7 @@ def explain_answer(
         found = Generated(written, wanted, first, refused=refused)
         yield "token", found
     clean = CleanPass(lm, [written.whole], before=first) if len(written.ids) > 1 else first
-    target = _with_foils(clean, written.target)
+    target = with_foils(clean, written.target)
     values = clean.logits_at(target.positions)[0].double().log_softmax(-1)
     logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
     found = replace(found, logprobs=logprobs, clean=clean, before=logprobs - without_earlier(clean, target, written.words))
@@ -305,13 +305,13 @@ def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:
 
 def explained_by(found: Generated, explainers: Iterable[Method]) -> Iterator[tuple[str, Generated]]:
     """(key, all that is known) after each of some explainers more."""
-    target = _with_foils(found.clean, found.written.target)
+    target = with_foils(found.clean, found.written.target)
     for explainer in explainers:
         found = _explained(found, explainer, target)
         yield explainer.key, found
 
 
-def _with_foils(clean: CleanPass, target: Target) -> Target:
+def with_foils(clean: CleanPass, target: Target) -> Target:
     """The target against the likeliest other token at each of its positions."""
     best = clean.logits_at(target.positions)[0].topk(2).indices.tolist()
     foils = tuple(next(own for own in pair if own != token_id) for pair, token_id in zip(best, target.ids, strict=True))

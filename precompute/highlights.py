@@ -25,6 +25,7 @@ from precompute.memories import Memories
 from precompute.memory_task import MemoryTask, memory_tasks
 from precompute.pair import Pair
 from precompute.questions import Questions
+from precompute.quoted import QuotedTask, quoted_tasks
 from precompute.search_task import search_tasks, setting_in
 from precompute.task import Shard, Task, unfinished
 from precompute.tasks import JobTask
@@ -37,7 +38,7 @@ class Highlights:
 
     def __init__(self, pair: Pair, store: ShardStore):
         self.pair, self.store = pair, store
-        self.searches, self.timings = search_tasks(pair), timing_tasks(pair)
+        self.searches, self.quoted, self.timings = search_tasks(pair), quoted_tasks(pair), timing_tasks(pair)
 
     @property
     def questions(self) -> Questions:
@@ -45,14 +46,14 @@ class Highlights:
 
     def shards(self) -> Iterator[Shard]:
         """All that are known now and complete an instance."""
-        for task in (*self.jobs(), *self.timings):
+        for task in (*self.jobs(), *self.quoted, *self.timings):
             yield from task.shards
 
     def ready(self, tried: Collection[str]) -> Sequence[Task]:
         """The first stage that is not done, without what was tried; nothing where memory could not be made."""
-        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.timings)
+        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.quoted, lambda: self.timings)
         found = next((left for stage in stages if (left := unfinished(stage(), self.store, tried))), [])
-        memory = unfinished(memory_tasks(self.pair), self.store) if found else []
+        memory = unfinished(memory_tasks(self.pair), self.store) if found and not self.quoted else []
         return unfinished(memory, self.store, tried) if memory else found
 
     def jobs(self, choose: bool = False) -> Iterator[JobTask]:
@@ -78,8 +79,10 @@ class Highlights:
             yield from jobs_of(self.pair, regime, self._sampled(cap, answering, choose), explainers, arrangement)
 
     def _places(self, arrangement: Arrangement) -> Sequence[int]:
-        """The questions asked: under techniques other than Regular and those that share its passes, test questions only."""
-        every = range(len(self.questions.facts))
+        """The questions asked: under techniques other than Regular and those that share its passes, test questions only.
+
+        Answers that people wrote are read, and not asked for."""
+        every = range(0 if self.quoted else len(self.questions.facts))
         if arrangement.main.key == TECHNIQUE:
             return every
         return [place for place in every if split_of(self.questions.facts[place].question) == TEST]
@@ -113,7 +116,7 @@ class Highlights:
 
     def equipped(self, task: Any) -> Any:
         """A task with what it needs of the store: the model's memory of its questions, and scores that are to be measured."""
-        if isinstance(task, MemoryTask):
+        if isinstance(task, MemoryTask | QuotedTask):
             return task
         memories = self._memories.only({self.questions.facts[place].question for place in task.places})
         if not any(shard.kind in MEASURED for shard in task.shards):

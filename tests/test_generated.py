@@ -10,7 +10,7 @@ import pytest
 
 from heval_core import catalogue, explain
 from heval_core.explained_answer import explained_answer
-from heval_core.generated import DOCUMENT, SENTENCE, Wanted, _with_foils, explain_answer, matrix_of
+from heval_core.generated import DOCUMENT, SENTENCE, Wanted, explain_answer, matrix_of, with_foils
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.pipeline import Request
@@ -67,7 +67,7 @@ def test_the_matrix_of_all_tokens_equals_a_run_for_each(tiny, key):
 def test_a_words_first_token_alone_has_todays_scores(tiny, key):
     explainer = catalogue.method(key)
     first = CleanPass(tiny, [asked(tiny, *TEXTS)])
-    target = _with_foils(first, Target.next_token(int(first.logits.argmax())))
+    target = with_foils(first, Target.next_token(int(first.logits.argmax())))
     found = matrix_of(explainer, first, target, [range(1)])
     # What is left out has no competitor here, and fa is in nats.
     usual = dataclasses.replace(target, foils=()) if key in ("document", "origin") else target

@@ -101,6 +101,7 @@ MAY_IMPORT = {
             "lengths",
             "prompt_styles",
             "prompts",
+            "quoted",
             "records",
             "regime_keys",
             "regimes",
@@ -124,6 +125,10 @@ MAY_IMPORT = {
         "writing",
     },
     "writing": {"citations", "lm", "prompts", "records", "units"},
+    "quoted": {
+        *("catalogue", "citations", "datasets", "explainers", "generated", "lm", "pipeline", "protocols", "records"),
+        *("sources", "statistics", "units", "writing"),
+    },
     "sources": {"citations", "records", "units"},
     "pipeline": {
         *("behaviour", "protocols", "groups", "lengths", "lm", "own_candidates", "prompts", "records", "regime_keys"),

@@ -7,6 +7,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from heval_core.datasets.quotesum import Quoted
 from heval_core.records import UNCOMPARED, Fact
 from heval_core.regimes.pool import DIGEST_SIZE, digest
 from heval_core.regimes.styles import PromptStyle
@@ -38,10 +39,10 @@ def select(facts: Iterable[Fact], limit: int | None, seed: int, style: PromptSty
 
 
 def may_be_asked(style: PromptStyle, fact: Fact) -> bool:
-    """Whether a fact has a document, and the style admits its first false answer."""
+    """Whether a fact has documents, and the style admits its first false answer."""
     if fact.conflicting:
         return style.admits(fact.subject, fact.conflicting[0].answer)
-    return any((fact.own, fact.irrelevant, fact.off_topic))
+    return isinstance(fact, Quoted) or any((fact.own, fact.irrelevant, fact.off_topic))
 
 
 def first(facts: Iterable[Fact], limit: int | None, seed: int) -> tuple[Fact, ...]:
