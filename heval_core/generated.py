@@ -33,13 +33,12 @@ from heval_core.sources import (
     citations_of,
     first_choice,
     neutral_sentences,
-    places_in,
     random_level,
     source_of,
     verdict,
 )
 from heval_core.statistics.scores import check
-from heval_core.units import Matrix, Unit
+from heval_core.units import Matrix, Unit, places_in
 from heval_core.writing import Written, given, write
 
 if TYPE_CHECKING:
@@ -158,6 +157,14 @@ class Generated:
             return [] if self.together is not None and not self.documents else None
         return citations_of(self.by_document(columns), self.level(columns), self.wanted.bounds)
 
+    def by_sentence(self) -> Generated:
+        """With the sums over the documents' sentences of what explainers say of smaller units, as a store keeps it."""
+        found = dict(self.matrices)
+        for key, matrix in self.matrices.items():
+            if matrix.level in ("token", "word") and SENTENCE in self.matrices:
+                found[key] = matrix.within(self.matrices[SENTENCE].units, "sentence")
+        return replace(self, matrices=found)
+
     def to_json(self) -> dict[str, Any]:
         """What is known so far: `generated` of `precompute explain --format json`. What is not known yet is None."""
         written = self.written
@@ -268,6 +275,13 @@ def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Se
 def explain_answer(
     lm: LanguageModel, request: Request, explainers: Iterable[Method], wanted: Wanted
 ) -> Iterator[tuple[str, Generated]]:
+    """As `explain_prompt`, of a prompt that is assembled here."""
+    yield from explain_prompt(lm, tokenised(lm, request), request.question, explainers, wanted)
+
+
+def explain_prompt(
+    lm: LanguageModel, prompt: TokenisedPrompt, question: str, explainers: Iterable[Method], wanted: Wanted
+) -> Iterator[tuple[str, Generated]]:
     """(step, all that is known), in this order: `token` for each token as it is written, `document`, `sentence`, `level`, and
     each explainer's key.
 
@@ -275,9 +289,8 @@ def explain_answer(
     Raises HEvalError for an empty or too long prompt, and where there is no answer (`writing`).
     """
     able, refused = able_of(lm, explainers)
-    prompt = tokenised(lm, request)
     first = CleanPass(lm, [prompt])
-    growing = write(first, wanted.generate, request.question) if wanted.answer is None else [given(first, wanted.answer)]
+    growing = write(first, wanted.generate, question) if wanted.answer is None else [given(first, wanted.answer)]
     for written in growing:
         found = Generated(written, wanted, first, refused=refused)
         yield "token", found

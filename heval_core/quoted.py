@@ -26,9 +26,8 @@ from heval_core.generated import columns_of, matrix_of, tokenised, with_foils
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.pipeline import Request
 from heval_core.records import HEvalError, Target
-from heval_core.sources import places_in
 from heval_core.statistics.scores import round_keeping_ranks
-from heval_core.units import Unit
+from heval_core.units import Unit, places_in
 from heval_core.writing import Written, given
 
 if TYPE_CHECKING:
@@ -128,22 +127,16 @@ def by_explainer(reading: Reading, explainer: Method) -> list[np.ndarray]:
         return []
     work = partial(matrix_of, explainer, reading.clean, reading.target, asked)
     matrix = reading.clean.lm.budget.within(reading.clean.length, work)
-    columns = matrix.values.astype(float).T
-    values = columns if whole else np.stack([columns[part.columns.start : part.columns.stop].sum(0) for part in parts])
-    of_documents = _summed(values, places_in(matrix.units, documents), len(documents))
+    of_documents = matrix.within(documents, "document").values
     if matrix.level == "document":
-        of_sentences = of_documents[:, places_in(reading.sentences, documents)]
+        of_sentences = of_documents[places_in(reading.sentences, documents)]
     else:
-        of_sentences = _summed(values, places_in(matrix.units, reading.sentences), len(reading.sentences))
-    return [
-        (of_documents if part.kind == "sentence" else of_sentences)[number].astype(np.float32)
-        for number, part in enumerate(parts)
-    ]
-
-
-def _summed(values: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
-    """(P, U) ▶ (P, count) sums of the columns that belong together. places: -1 for those that belong nowhere."""
-    return np.stack([np.bincount(places[places >= 0], row[places >= 0], count) for row in values])
+        of_sentences = matrix.within(reading.sentences, "sentence").values
+    found = []
+    for number, part in enumerate(parts):
+        own = [number] if whole else part.columns
+        found.append((of_documents if part.kind == "sentence" else of_sentences)[:, own].sum(1))
+    return found
 
 
 def by_annotator(reading: Reading, annotator: Annotator, quoted: Quoted) -> list[np.ndarray]:

@@ -19,7 +19,7 @@ from precompute.jobs import Job, instance_id
 from precompute.measured_kinds import MEASURED
 from precompute.memories import Memories
 from precompute.questions import Questions
-from precompute.rows import attribution_row, head_rows, instance_row, losses
+from precompute.rows import answer_row, attribution_row, head_rows, instance_row, losses
 from precompute.task import Failure, Result, Shard, named
 from precompute.techniques import Chosen
 from precompute.under_techniques import UnderTechniques
@@ -168,6 +168,7 @@ class _Computation:
             **dict.fromkeys(MEASURED, self._faithfulness),
             "head_attention": self._heads,
             "behaviour": self._behaviours,
+            "answer": self._whole_answers,
         }[shard.kind]
 
         def work(chosen: list[int]) -> None:
@@ -225,6 +226,13 @@ class _Computation:
         return [
             [{"instance_id": row_id, **common, **losses(one, levels)} for one in values if row_id in scores]
             for row_id, values in zip(ids, measured, strict=True)
+        ]
+
+    def _whole_answers(self, shard: Shard, answered: Answered) -> list[Rows]:
+        methods = [catalogue.method(key) for key in self.job.answers]
+        return [
+            [{"instance_id": self._row_id(self._place(prepared)), **answer_row(self.lm, prepared, methods)}]
+            for prepared in answered.prepared
         ]
 
     def _heads(self, shard: Shard, answered: Answered) -> list[Rows]:

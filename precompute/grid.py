@@ -118,6 +118,12 @@ class Grid(Options):
             raise HEvalError(
                 "--match within cannot be combined with --techniques: these compare first tokens. Use --match first."
             )
+        if self.answers and not self.explainers:
+            raise HEvalError("--answers explains whole answers: name --explainers too.")
+        if self.answers and self.match == "within":
+            raise HEvalError(
+                "--answers cannot be combined with --match within, which writes a part of the answer. Use --match first."
+            )
         if self.template is not None:
             layout_of(self.template, "x")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from heval_core import catalogue
 from heval_core.prompts import spelled
-from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE
+from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
+from heval_core.store.kinds import ANSWER, ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE
 from heval_core.store.shards import FORMAT
 from precompute.measured_kinds import asked_for, keyed
 from precompute.pair import Pair
@@ -25,7 +25,7 @@ class Job:
 
     places: the questions' numbers in the fixed order, ascending. keep_heads: every head's attention is kept for the questions
     before this number. match: see `Grid`. measured: the kinds of faithfulness, each with the number of the question before
-    which it is measured. arrangement: how it is answered.
+    which it is measured. arrangement: how it is answered. answers: the explainers of whole answers, where these are asked for.
     """
 
     model: str
@@ -39,6 +39,7 @@ class Job:
     match: str = "first"
     measured: tuple[tuple[str, int | None], ...] = ()
     arrangement: Arrangement = PLAIN
+    answers: tuple[str, ...] = ()
 
 
 def jobs_of(
@@ -65,6 +66,7 @@ def jobs_of(
             grid.match,
             measured,
             arrangement,
+            grid.explainers if grid.answers else (),
         )
 
 
@@ -111,8 +113,12 @@ def _shards(
     for kind, before in asked_for(grid.faithfulness, grid.faithfulness_protected).items():
         for key, what in (explained | controls).items() if before is None or places[0] < before else ():
             yield shard(kind, f"{what} {keyed(kind, before)}", explainer=key)
-    if places[0] < grid.keep_heads:
-        yield shard(HEAD_ATTENTION.name, f"heads {grid.keep_heads}")
+    answers = grid.answers and regime in FOLLOWED and main.key == TECHNIQUE
+    beside = (
+        (ANSWER.name, f"answer {[*explained.values()]}", answers),
+        (HEAD_ATTENTION.name, f"heads {grid.keep_heads}", places[0] < grid.keep_heads),
+    )
+    yield from (shard(kind, what) for kind, what, wanted in beside if wanted)
 
 
 def instance_id(job: Job, style: str, fact_id: str, technique: str = TECHNIQUE) -> str:

@@ -41,7 +41,7 @@ from heval_core.prompts import assemble, prompt_of, spelled
 from heval_core.protocols import Explainer
 from heval_core.records import Dropped, HEvalError, Instance, Prompt, TokenisedPrompt
 from heval_core.regime_keys import read_key
-from heval_core.store.kinds import BEHAVIOUR, INSTANCE
+from heval_core.store.kinds import ANSWER, BEHAVIOUR, INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.costs import WRITTEN, cost
 from precompute.fitting import check_fits
@@ -270,7 +270,8 @@ def _kinds(grid: Grid) -> tuple[str, ...]:
     answers = (INSTANCE.name, WRITTEN) if grid.match == "text" else (INSTANCE.name,)
     attributions = grid.explainers * (2 if grid.target == "context" else 1)
     behaviours = (BEHAVIOUR.name,) if grid.techniques else ()
-    return (*answers, *behaviours, *attributions, *measured)
+    whole = (ANSWER.name, *grid.explainers) if grid.answers else ()
+    return (*answers, *behaviours, *attributions, *measured, *whole)
 
 
 def _configuration(model: Identity) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from heval_core.lm.model import LanguageModel
 from heval_core.records import Cost, RegimeKey
-from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION
+from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION
 from precompute.compute import compute
 from precompute.costs import WRITTEN, cost, together, total
 from precompute.jobs import Job
@@ -55,5 +55,6 @@ class JobTask(Task):
         # Whatever a job does, it answers its instances first.
         written = [WRITTEN] if self.job.match == "text" else []
         parts = [together([*written, *answers, *usual, *measured], tokens), together(towards, tokens)]
+        parts += [together(self.job.answers, tokens)] if ANSWER.name in answers else []
         again = [(main.technique.passes - 1, cost(kind, tokens)) for kind in answers]
         return total([(self.size, total([*((1, one) for one in parts), *again]))])

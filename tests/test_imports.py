@@ -127,7 +127,7 @@ MAY_IMPORT = {
     "writing": {"citations", "lm", "prompts", "records", "units"},
     "quoted": {
         *("catalogue", "citations", "datasets", "explainers", "generated", "lm", "pipeline", "protocols", "records"),
-        *("sources", "statistics", "units", "writing"),
+        *("statistics", "units", "writing"),
     },
     "sources": {"citations", "records", "units"},
     "pipeline": {

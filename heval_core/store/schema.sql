@@ -131,6 +131,7 @@ CREATE TABLE context_attribution (
 CREATE TABLE answer (
     instance_id VARCHAR,      -- key into instance, whose prompt it answers
     generated VARCHAR,        -- JSON: what `explain --generate --format json` prints as `generated`, with scores of the documents' sentences; NULL if there is none
+    seconds VARCHAR,          -- JSON: explainer ▶ seconds by itself, and passes beyond what others had run
     unavailable VARCHAR       -- why there is none
 );
 
