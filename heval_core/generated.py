@@ -298,7 +298,9 @@ def explain_prompt(
     target = with_foils(clean, written.target)
     values = clean.logits_at(target.positions)[0].double().log_softmax(-1)
     logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
-    found = replace(found, logprobs=logprobs, clean=clean, before=logprobs - without_earlier(clean, target, written.words))
+    before = logprobs - without_earlier(clean, target, written.words)
+    before[: written.words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
+    found = replace(found, logprobs=logprobs, clean=clean, before=before)
     for step in _left_out(found, target):
         found = step[1]
         yield step

@@ -119,6 +119,14 @@ def test_a_sentences_scores_are_the_sums_of_its_words(explained):
     )
 
 
+def test_the_first_word_rests_on_nothing_that_was_said_before_it(explained):
+    first, *rest = explained.generated.written.words
+    assert not explained.generated.before[first.start : first.end].any()  # exactly: a share of rounding errors may be all
+    assert (
+        explained.generated.said_before(first.indices) == 0 < max(explained.generated.said_before(own.indices) for own in rest)
+    )
+
+
 def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
     assert explained.select("is lisbon").text == explained.select((1, 3)).text == " is Lisbon"
     assert explained.select("isb").text == explained.select(2).text == " Lisbon"

@@ -129,7 +129,7 @@ MAY_IMPORT = {
         *("catalogue", "citations", "datasets", "explainers", "generated", "lm", "pipeline", "protocols", "records"),
         *("statistics", "units", "writing"),
     },
-    "sources": {"citations", "records", "units"},
+    "sources": {"citations", "units"},
     "pipeline": {
         *("behaviour", "protocols", "groups", "lengths", "lm", "own_candidates", "prompts", "records", "regime_keys"),
         "statistics",
