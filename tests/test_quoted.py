@@ -11,7 +11,7 @@ import pytest
 from heval_core import catalogue, quoted
 from heval_core.datasets.quotesum import Quoted, QuoteSum
 from heval_core.evaluation.publishing import publish
-from heval_core.evaluation.quoted import FEWEST, cells
+from heval_core.evaluation.quoted import cells
 from heval_core.lm import embedding
 from heval_core.lm.loading import load
 from heval_core.records import HEvalError
@@ -52,7 +52,7 @@ def test_a_value_and_its_chance_by_hand(part, gold, scores, value, chance):
     own = measured(row(part, gold, scores))["attn", {"sentence": "source", "span": "span_rank"}[part], "all"]
     assert own["value"] == pytest.approx(value)
     assert own["chance"] == pytest.approx(chance)
-    assert (own["n"], own["questions"], own["low"]) == (1, 1, None)  # one question has no interval
+    assert (own["n"], own["questions"], own["low"], own["high"]) == (1, 1, 0, 1)  # one question tells nothing of the error
 
 
 def test_a_mean_its_interval_over_questions_and_what_it_has_above_overlap_where_words_differ():
@@ -62,13 +62,13 @@ def test_a_mean_its_interval_over_questions_and_what_it_has_above_overlap_where_
     found = measured(*rows)
     whole = found["attn", "source", "all"]
     assert (whole["value"], whole["chance"], whole["n"], whole["questions"]) == (0.5, 0.5, 8, 8)
-    assert 0.1 <= whole["low"] < 0.5 < whole["high"] <= 0.9
-    assert whole["delta"] == 0  # of the six that both have
+    assert 0.1 < whole["low"] < 0.3 < 0.7 < whole["high"] < 0.9
+    assert whole["delta_low"] < whole["delta"] == 0 < whole["delta_high"]  # of the six that both have
     assert found["attn", "source", "below .85"]["value"] == found["attn", "source", "below .85"]["delta"] == 1
     assert found["attn", "source", "all words"]["delta"] == -1
-    assert found["lexical", "source", "all"]["delta"] == found["lexical", "source", "all"]["delta_high"] == 0
+    assert "delta" not in found["lexical", "source", "all"]
+    assert found["attn", "source", "all words"]["high"] == pytest.approx(1 - 0.025 ** (1 / 4), abs=0.15)  # none of four right
     assert ("attn", "source", ".85 to 1") not in found
-    assert FEWEST <= 6
 
 
 def told(number):

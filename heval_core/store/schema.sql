@@ -156,11 +156,11 @@ CREATE TABLE cell_quoted (
     measure VARCHAR,          -- source: whether a sentence's first choice is a document that it is from; span_rank: 1 / rank of the first sentence that a span is from
     copied VARCHAR,           -- all; or, of sentences, the share of their words that stand in their documents
     value DOUBLE,             -- mean; ties broken at random
-    low DOUBLE,               -- 95 % interval, questions resampled; NULL with fewer than five
+    low DOUBLE,               -- 95 % interval over questions; from 0 to 1 with a single one
     high DOUBLE,
     chance DOUBLE,            -- what random scores get
-    delta DOUBLE,             -- value - that of lexical overlap
-    delta_low DOUBLE,         -- 95 % interval, questions resampled for both together
+    delta DOUBLE,             -- value - that of lexical overlap; NULL for itself
+    delta_low DOUBLE,         -- 95 % interval of the paired difference over questions
     delta_high DOUBLE,
     n INTEGER,                -- sentences or spans
     questions INTEGER         -- that they belong to
