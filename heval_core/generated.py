@@ -33,13 +33,12 @@ from heval_core.sources import (
     citations_of,
     first_choice,
     neutral_sentences,
-    places_in,
     random_level,
     source_of,
     verdict,
 )
 from heval_core.statistics.scores import check
-from heval_core.units import Matrix, Unit
+from heval_core.units import Matrix, Unit, places_in
 from heval_core.writing import Written, given, write
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class Generated:
 
     def asked_now(self, key: str, columns: range) -> np.ndarray:
         """(U,) the scores of an explainer that explains sentences, for any other tokens: a pass of their own."""
-        target = _with_foils(self.clean, self.written.target).part(columns)
+        target = with_foils(self.clean, self.written.target).part(columns)
         (found,) = catalogue.method(key).explain(self.clean, [target])
         return Matrix.of_tokens(self.clean.prompts[0], found.scores[:, None]).values[:, 0]
 
@@ -168,6 +167,14 @@ class Generated:
         if self.drawn is None:
             return [] if self.together is not None and not self.documents else None
         return citations_of(self.by_document(columns), self.level(columns), self.wanted.bounds)
+
+    def by_sentence(self) -> Generated:
+        """With the sums over the documents' sentences of what explainers say of smaller units, as a store keeps it."""
+        found = dict(self.matrices)
+        for key, matrix in self.matrices.items():
+            if matrix.level in ("token", "word") and SENTENCE in self.matrices:
+                found[key] = matrix.within(self.matrices[SENTENCE].units, "sentence")
+        return replace(self, matrices=found)
 
     def to_json(self) -> dict[str, Any]:
         """What is known so far: `generated` of `precompute explain --format json`. What is not known yet is None."""
@@ -287,6 +294,13 @@ def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Se
 def explain_answer(
     lm: LanguageModel, request: Request, explainers: Iterable[Method], wanted: Wanted
 ) -> Iterator[tuple[str, Generated]]:
+    """As `explain_prompt`, of a prompt that is assembled here."""
+    yield from explain_prompt(lm, tokenised(lm, request), request.question, explainers, wanted)
+
+
+def explain_prompt(
+    lm: LanguageModel, prompt: TokenisedPrompt, question: str, explainers: Iterable[Method], wanted: Wanted
+) -> Iterator[tuple[str, Generated]]:
     """(step, all that is known), in this order: `token` for each token as it is written, `document`, `sentence`, `level`, and
     each explainer's key.
 
@@ -294,17 +308,18 @@ def explain_answer(
     Raises HEvalError for an empty or too long prompt, and where there is no answer (`writing`).
     """
     able, refused = able_of(lm, explainers)
-    prompt = tokenised(lm, request)
     first = CleanPass(lm, [prompt])
-    growing = write(first, wanted.generate, request.question) if wanted.answer is None else [given(first, wanted.answer)]
+    growing = write(first, wanted.generate, question) if wanted.answer is None else [given(first, wanted.answer)]
     for written in growing:
         found = Generated(written, wanted, first, refused=refused)
         yield "token", found
     clean = CleanPass(lm, [written.whole], before=first) if len(written.ids) > 1 else first
-    target = _with_foils(clean, written.target)
+    target = with_foils(clean, written.target)
     values = clean.logits_at(target.positions)[0].double().log_softmax(-1)
     logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
-    found = replace(found, logprobs=logprobs, clean=clean, before=logprobs - without_earlier(clean, target, written.words))
+    before = logprobs - without_earlier(clean, target, written.words)
+    before[: written.words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
+    found = replace(found, logprobs=logprobs, clean=clean, before=before)
     for step in _left_out(found, target):
         found = step[1]
         yield step
@@ -324,13 +339,13 @@ def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:
 
 def explained_by(found: Generated, explainers: Iterable[Method]) -> Iterator[tuple[str, Generated]]:
     """(key, all that is known) after each of some explainers more."""
-    target = _with_foils(found.clean, found.written.target)
+    target = with_foils(found.clean, found.written.target)
     for explainer in explainers:
         found = _explained(found, explainer, target)
         yield explainer.key, found
 
 
-def _with_foils(clean: CleanPass, target: Target) -> Target:
+def with_foils(clean: CleanPass, target: Target) -> Target:
     """The target against the likeliest other token at each of its positions."""
     best = clean.logits_at(target.positions)[0].topk(2).indices.tolist()
     foils = tuple(next(own for own in pair if own != token_id) for pair, token_id in zip(best, target.ids, strict=True))

@@ -56,13 +56,13 @@ class Packaged:
     def terms_file(self) -> Path:
         """Where its terms are written down. Only of a model that has some."""
         assert self.terms is not None
-        return _inside(*self.terms)
+        return inside(*self.terms)
 
     def path(self) -> Path:
         """The GGUF file, joined first where it comes in parts. Raises HEvalError for a missing package, or another one."""
         if self.missing():
             raise HEvalError(f"The model {self.name} is not installed; run: python -m precompute models add {self.name}")
-        files = [_inside(package, name) for package, name in self.parts]
+        files = [inside(package, name) for package, name in self.parts]
         whole = files[0] if len(files) == 1 else JOINED / self.file
         if len(files) > 1 and not whole.is_file():
             JOINED.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ class Packaged:
         return whole
 
 
-def _inside(package: str, name: str) -> Path:
+def inside(package: str, name: str) -> Path:
     """A file of an installed package, which is not imported for it."""
     spec = importlib.util.find_spec(package)
     folder = Path((spec.submodule_search_locations or [""])[0]) if spec else Path()

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heval_core.citations.annotators.shared.choice import level_of
-from heval_core.records import Span
-from heval_core.units import Matrix, Unit
+from heval_core.units import Matrix, Unit, places_in
 
 MEMORY, UNCLEAR = "memory", "unclear"
 # Sentences nearly as long as a first choice that are left out beside it, at most.
@@ -87,14 +86,6 @@ def first_choice(scores: np.ndarray, units: Sequence[Unit], sentences: Sequence[
     places = places_in(units, sentences)
     sums = np.bincount(places[places >= 0], scores[places >= 0], len(sentences))
     return int(sums.argmax()) if sums.max(initial=0.0) > 0 else None
-
-
-def places_in(units: Sequence[Unit], spans: Sequence[Span | Unit]) -> np.ndarray:
-    """(U,) the number of the span in which each unit begins, -1 for none. spans: in the order of the text."""
-    starts = np.array([unit.start for unit in units], dtype=int)
-    found = np.searchsorted([span.start for span in spans], starts, "right") - 1
-    ends = np.array([*(span.end for span in spans), 0])
-    return np.where(starts < ends[found], found, -1)
 
 
 def verdict(choices: Sequence[int], columns: range, left_out: Matrix) -> dict[str, Any]:

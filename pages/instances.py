@@ -5,7 +5,7 @@ import streamlit as st
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui import address, filters, heads, listing, reading, surface, technique_answers
+from heval_core.ui import address, filters, heads, listing, own_answer, reading, surface, technique_answers
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
 from heval_core.ui.instance_tables import html_export, more, scores_table
@@ -65,6 +65,7 @@ def one(
     surface.draw(instance, all_rows, view, data, title, reading.sentence(instance, rows), asked=asked)
     names = names_of(results)
     st.caption(reading.facts(instance, names.dataset(instance.dataset), names.technique(instance.technique)))
+    own_answer.draw_stored(results, instance)
     technique_answers.draw(results, instance)
     with bar, st.popover("Save", icon=":material/download:"):
         html_export(results, instance, [row for row in rows if not row.control], view.k)

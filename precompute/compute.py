@@ -14,11 +14,11 @@ from heval_core.behaviour import check_labels
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
 from heval_core.records import TECHNIQUE, Cost, Dropped, RegimeKey
-from heval_core.store.kinds import ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS
+from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS
 from precompute.costs import MEASURED, WRITTEN, cost, together, total
 from precompute.memory import Memories, Prompting
 from precompute.questions import Questions
-from precompute.rows import attribution_row, head_rows, instance_row, losses
+from precompute.rows import answer_row, attribution_row, head_rows, instance_row, losses
 from precompute.task import Failure, Result, Row, Shard, Task, named
 from precompute.techniques import PLAIN, Arrangement, Chosen, UnderTechniques
 
@@ -31,8 +31,8 @@ class JobTask(Task):
 
     every: all shards of these questions, those too that are there. places: their numbers in the fixed order, ascending.
     seed, match: see `Grid`. keep_heads: every head's attention is kept for the questions before this number. measured: see
-    `Grid.measured`. arrangement: how they are answered. memories: of these questions. stored: rows of attributions that are
-    there, by shard key, whose scores faithfulness needs.
+    `Grid.measured`. arrangement: how they are answered. answers: the explainers of whole answers. memories: of these
+    questions. stored: rows of attributions that are there, by shard key, whose scores faithfulness needs.
     """
 
     every: tuple[Shard, ...]
@@ -42,6 +42,7 @@ class JobTask(Task):
     keep_heads: int = 0
     measured: Mapping[str, int | None] = field(default_factory=dict)
     arrangement: Arrangement = PLAIN
+    answers: tuple[str, ...] = ()
     memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
     stored: Mapping[str, Rows] = field(default_factory=dict, repr=False)
 
@@ -78,6 +79,7 @@ class JobTask(Task):
         # Whatever a job does, it answers its instances first.
         written = [WRITTEN] if self.match == "text" else []
         parts = [together([*written, *answers, *usual, *measured], tokens), together(towards, tokens)]
+        parts += [together(self.answers, tokens)] if ANSWER.name in answers else []
         again = [(main.technique.passes - 1, cost(kind, tokens)) for kind in answers]
         return total([(self.size, total([*((1, one) for one in parts), *again]))])
 
@@ -193,6 +195,7 @@ class _Computation:
             **dict.fromkeys(MEASURED, self._faithfulness),
             "head_attention": self._heads,
             "behaviour": self._behaviours,
+            "answer": self._whole_answers,
         }[shard.kind]
 
         def work(chosen: list[int]) -> None:
@@ -250,6 +253,13 @@ class _Computation:
         return [
             [{"instance_id": row_id, **common, **losses(one, levels)} for one in values if row_id in scores]
             for row_id, values in zip(ids, measured, strict=True)
+        ]
+
+    def _whole_answers(self, shard: Shard, answered: Answered) -> list[Rows]:
+        methods = [catalogue.method(key) for key in self.task.answers]
+        return [
+            [{"instance_id": self._row_id(self._place(prepared)), **answer_row(self.lm, prepared, methods)}]
+            for prepared in answered.prepared
         ]
 
     def _heads(self, shard: Shard, answered: Answered) -> list[Rows]:

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from heval_core import catalogue
 from heval_core.behaviour import TEXT_TOKENS
 from heval_core.faithfulness import LEVELS, Faithfulness
+from heval_core.generated import WRITTEN as MOST
 from heval_core.records import Cost
 from heval_core.replacements import REPLACEMENTS
 from heval_core.shared_passes import CLEAN, HEADS, added
-from heval_core.store.kinds import BEHAVIOUR, FAITHFULNESS, FAITHFULNESS_PROTECTED
+from heval_core.store.kinds import ANSWER, BEHAVIOUR, FAITHFULNESS, FAITHFULNESS_PROTECTED
 
 # How each kind of faithfulness is measured. The repr of a value is part of its shards' keys.
 MEASURED = {FAITHFULNESS.name: Faithfulness(), FAITHFULNESS_PROTECTED.name: Faithfulness(protect_question=True)}
@@ -36,6 +37,8 @@ def cost(what: str, tokens: float) -> Cost:
     if what == WRITTEN:
         count = 1 + TEXT_TOKENS / max(tokens, 1.0)
         return Cost(count, count * tokens)
+    if what == ANSWER.name:  # each token by itself; then without two documents, all, ten sentences, and with 20 other texts
+        return Cost(MOST + 2 + 33, MOST + (2 + 33 / 2) * tokens)
     # The passes that keep only the best tokens, without replacing the others, are too short to count.
     if what == BEHAVIOUR.name:
         return Cost(1.0, QUESTION_SHARE * tokens)

@@ -78,6 +78,7 @@ class Grid(Options):
         {documents} and {question}. Models without a style of their own have auto; `layouts` says what each gives
     faithfulness: measure comprehensiveness and sufficiency too, 25 passes each; with N, for the first N questions only
     faithfulness-protected: the same with the question protected: only tokens of the documents are taken out
+    answers: explain whole answers too, to gold and conflicting documents; of quotesum, the answers that people wrote
     timing: time each explainer by itself too, on a few prompts of each regime
     target: context: explain the first document's answer, whatever the model answered; a run adds this to the usual target
     keep-heads: keep every head's attention for this many questions
@@ -96,6 +97,7 @@ class Grid(Options):
     keep_heads: int = 0
     faithfulness: bool | int = False
     faithfulness_protected: bool | int = False
+    answers: bool = False
     timing: bool = False
     target: str = "answer"
     techniques: tuple[str, ...] = ()
@@ -118,6 +120,12 @@ class Grid(Options):
         if self.match == "within" and self.techniques:
             raise HEvalError(
                 "--match within cannot be combined with --techniques: these compare first tokens. Use --match first."
+            )
+        if self.answers and not self.explainers:
+            raise HEvalError("--answers explains whole answers: name --explainers too.")
+        if self.answers and self.match == "within":
+            raise HEvalError(
+                "--answers cannot be combined with --match within, which writes a part of the answer. Use --match first."
             )
         if self.template is not None:
             layout_of(self.template, "x")

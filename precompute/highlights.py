@@ -15,9 +15,9 @@ from typing import Any
 
 from heval_core import catalogue
 from heval_core.prompts import spelled
-from heval_core.records import CONTEXT_KINDS, TECHNIQUE
+from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.regimes import sample
-from heval_core.store.kinds import ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE, SAMPLE
+from heval_core.store.kinds import ANSWER, ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE, SAMPLE
 from heval_core.store.shards import FORMAT, ShardStore
 from heval_core.techniques.shared.development import Setting
 from precompute import journal
@@ -26,6 +26,7 @@ from precompute.costs import MEASURED
 from precompute.memory import Memories, MemoryTask, memory_tasks
 from precompute.pair import Pair
 from precompute.questions import Questions
+from precompute.quoted import QuotedTask, quoted_tasks
 from precompute.search import search_tasks, setting_in
 from precompute.task import Shard, Task, hashed, unfinished
 from precompute.techniques import PLAIN, TEST, Arrangement, Chosen, arrangements, split_of
@@ -43,10 +44,13 @@ def job_tasks(
     """
     grid = pair.grid
     assert grid.shard_size is not None
+    answers = grid.explainers if grid.answers else ()
     for first in range(0, len(places), grid.shard_size):
         some = tuple(places[first : first + grid.shard_size])
         shards = tuple(_shards(pair, regime, some, kinds, arrangement))
-        yield JobTask(pair.model, shards, shards, some, grid.seed, grid.match, grid.keep_heads, grid.measured, arrangement)
+        yield JobTask(
+            pair.model, shards, shards, some, grid.seed, grid.match, grid.keep_heads, grid.measured, arrangement, answers
+        )
 
 
 def _common(pair: Pair, regime: str, places: tuple[int, ...]) -> dict[str, Any]:
@@ -98,8 +102,11 @@ def _shards(
         for key, what in (explained | controls).items() if before is None or places[0] < before else ():
             first = "" if before is None else f" first {before}"
             yield shard(kind, f"{what} {MEASURED[kind]!r}{first}", explainer=key)
-    if places[0] < grid.keep_heads:
-        yield shard(HEAD_ATTENTION.name, f"heads {grid.keep_heads}")
+    beside = {
+        ANSWER.name: (f"answer {[*explained.values()]}", grid.answers and regime in FOLLOWED and main.key == TECHNIQUE),
+        HEAD_ATTENTION.name: (f"heads {grid.keep_heads}", places[0] < grid.keep_heads),
+    }
+    yield from (shard(kind, what) for kind, (what, wanted) in beside.items() if wanted)
 
 
 class Highlights:
@@ -107,7 +114,7 @@ class Highlights:
 
     def __init__(self, pair: Pair, store: ShardStore):
         self.pair, self.store = pair, store
-        self.searches, self.timings = search_tasks(pair), timing_tasks(pair)
+        self.searches, self.quoted, self.timings = search_tasks(pair), quoted_tasks(pair), timing_tasks(pair)
 
     @property
     def questions(self) -> Questions:
@@ -115,14 +122,14 @@ class Highlights:
 
     def shards(self) -> Iterator[Shard]:
         """All that are known now and complete an instance."""
-        for task in (*self.jobs(), *self.timings):
+        for task in (*self.jobs(), *self.quoted, *self.timings):
             yield from task.shards
 
     def ready(self, tried: Collection[str]) -> Sequence[Task]:
         """The first stage that is not done, without what was tried; nothing where memory could not be made."""
-        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.timings)
+        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.quoted, lambda: self.timings)
         found = next((left for stage in stages if (left := unfinished(stage(), self.store, tried))), [])
-        memory = unfinished(memory_tasks(self.pair), self.store) if found else []
+        memory = unfinished(memory_tasks(self.pair), self.store) if found and not self.quoted else []
         return unfinished(memory, self.store, tried) if memory else found
 
     def jobs(self, choose: bool = False) -> Iterator[JobTask]:
@@ -147,8 +154,10 @@ class Highlights:
             yield from job_tasks(self.pair, regime, self._sampled(cap, answering, choose), explainers, arrangement)
 
     def _places(self, arrangement: Arrangement) -> Sequence[int]:
-        """The questions asked: under techniques other than Regular and those that share its passes, test questions only."""
-        every = range(len(self.questions.facts))
+        """The questions asked: under techniques other than Regular and those that share its passes, test questions only.
+
+        Answers that people wrote are read, and not asked for."""
+        every = range(0 if self.quoted else len(self.questions.facts))
         if arrangement.main.key == TECHNIQUE:
             return every
         return [place for place in every if split_of(self.questions.facts[place].question) == TEST]
@@ -182,7 +191,7 @@ class Highlights:
 
     def equipped(self, task: Any) -> Any:
         """A task with what it needs of the store: the model's memory of its questions, and scores that are to be measured."""
-        if isinstance(task, MemoryTask):
+        if isinstance(task, MemoryTask | QuotedTask):
             return task
         memories = self._memories.only({self.questions.facts[place].question for place in task.places})
         if not any(shard.kind in MEASURED for shard in task.shards):

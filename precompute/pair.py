@@ -11,7 +11,9 @@ store notes the number, and later runs keep to it, so that finished shards stay 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +24,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from heval_core import catalogue, regimes
+from heval_core.datasets.quotesum import PEOPLE, Quoted
 from heval_core.lengths import fitted
 from heval_core.lm import fits
 from heval_core.lm.fits import Fit
@@ -37,11 +40,11 @@ from heval_core.lm.loading import (
 )
 from heval_core.lm.spans import tokenise
 from heval_core.prompt_styles import style_of
-from heval_core.prompts import prompt_of, spelled
+from heval_core.prompts import assemble, prompt_of, spelled
 from heval_core.protocols import Explainer, Fitted
-from heval_core.records import Dropped, HEvalError, Instance, TokenisedPrompt
+from heval_core.records import Dropped, HEvalError, Instance, Prompt, TokenisedPrompt
 from heval_core.regime_keys import read_key
-from heval_core.store.kinds import BEHAVIOUR, INSTANCE
+from heval_core.store.kinds import ANSWER, BEHAVIOUR, INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.costs import WRITTEN, cost
 from precompute.grid import Grid, Options
@@ -124,6 +127,9 @@ class Pair:
             return tokenise(prompt_of(instance, identity.template), tokenizer)
 
         for place, fact in enumerate(self.questions.facts[:SAMPLE]):
+            if isinstance(fact, Quoted):
+                prompts.append(tokenise(_with_answer(fact, identity), tokenizer))
+                continue
             try:
                 instance = regimes.build(fact, regime, self.questions.pool, self.grid.seed, style_of(identity), place)
                 prompts.append(tokenised(fitted(instance, fact.answer, lambda one: len(tokenised(one).ids))))
@@ -139,6 +145,12 @@ class Pair:
 @lru_cache(maxsize=8)
 def _tokenizer(model: Identity) -> object:
     return tokenizer_of(model)
+
+
+def _with_answer(answer: Quoted, model: Identity) -> Prompt:
+    """The prompt with the answer that a person wrote."""
+    prompt = assemble(answer.documents, (None,) * len(answer.documents), answer.question, model.template)
+    return dataclasses.replace(prompt, text=f"{prompt.text} {answer.answer}")
 
 
 class Problems(Protocol):
@@ -187,8 +199,26 @@ def _able(pair: Pair, store: ShardStore, problems: Problems) -> Pair | None:
     for explainer, error in refused:
         problems.failed(error, model=identity.key, dataset=questions.dataset, explainer=explainer)
     pair = dataclasses.replace(pair, grid=grid)
+    if questions.facts and isinstance(questions.facts[0], Quoted):
+        pair = _reading(pair, problems)
+        grid = pair.grid
     sized = dataclasses.replace(grid, shard_size=shard_size(pair, store)) if grid.regimes else grid
     return dataclasses.replace(pair, grid=sized) if grid.regimes else None
+
+
+def _reading(pair: Pair, problems: Problems) -> Pair:
+    """Of answers that people wrote, those that the model can read; what is left out is said. Without --answers, none."""
+    identity, facts, most = pair.model.identity, pair.questions.facts, math.inf
+    if not pair.grid.answers:
+        raise HEvalError(f"{pair.questions.dataset} has answers that people wrote; give --answers, and a model reads them.")
+    with suppress(Exception):  # a configuration that cannot be read is told when the model is loaded
+        most = getattr(_configuration(identity), "max_position_embeddings", None) or math.inf
+    fit = tuple(one for one in facts if len(tokenise(_with_answer(one, identity), _tokenizer(identity)).ids) <= most)  # type: ignore[arg-type]
+    if len(fit) < len(facts):
+        left_out = f"left out: {len(facts) - len(fit)} of {len(facts)} answers of {pair.questions.dataset}, which are longer"
+        problems.say(f"{identity.key} reads {most:,} tokens at most; {left_out}")
+    grid = dataclasses.replace(pair.grid, regimes=(PEOPLE,) if fit else (), techniques=(), timing=False)
+    return dataclasses.replace(pair, grid=grid, questions=dataclasses.replace(pair.questions, facts=fit))
 
 
 def readable(grid: Grid, model: Identity, problems: Problems) -> Grid:
@@ -241,7 +271,8 @@ def _kinds(grid: Grid) -> tuple[str, ...]:
     answers = (INSTANCE.name, WRITTEN) if grid.match == "text" else (INSTANCE.name,)
     attributions = grid.explainers * (2 if grid.target == "context" else 1)
     behaviours = (BEHAVIOUR.name,) if grid.techniques else ()
-    return (*answers, *behaviours, *attributions, *measured)
+    whole = (ANSWER.name, *grid.explainers) if grid.answers else ()
+    return (*answers, *behaviours, *attributions, *measured, *whole)
 
 
 def _configuration(model: Identity) -> Any:

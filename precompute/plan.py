@@ -104,7 +104,7 @@ def plan(asked: Asked, folder: Path, calibrated: bool = True, say: Callable[[str
 
 
 def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line]:
-    known = [*part.jobs(), *part.timings]
+    known = [*part.jobs(), *part.quoted, *part.timings]
     left = unfinished(known, part.store)
     planned.tasks += left
     planned.searches += len(unfinished(part.searches, part.store))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from heval_core.faithfulness import Faithful
+from heval_core.generated import Wanted, explain_prompt
 from heval_core.lm.heads import HeadReading
+from heval_core.lm.memory import NotEnoughMemory
+from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Prepared
-from heval_core.records import Attribution, Behaviour
+from heval_core.protocols import Method
+from heval_core.records import Attribution, Behaviour, HEvalError
 from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
 from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS
 
@@ -63,6 +68,19 @@ def attribution_row(row_id: str, attribution: Attribution, signed: bool, ranked:
         "head_scores": None if heads is None else round_keeping_ranks(heads.ravel()),
         "details": json.dumps(dict(attribution.details)),
     }
+
+
+def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Method]) -> dict[str, Any]:
+    """The whole answer to the prompt of an instance; or why there is none. What it cost stands apart: no hash has it."""
+    try:
+        *_, (_, found) = explain_prompt(lm, prepared.prompt, prepared.instance.question, explainers, Wanted())
+    except NotEnoughMemory:
+        raise
+    except HEvalError as error:
+        return {"unavailable": str(error)}
+    generated = found.by_sentence().to_json()
+    costs = {key: {name: matrix.pop(name) for name in ("seconds", "passes")} for key, matrix in generated["matrix"].items()}
+    return {"generated": json.dumps(generated, ensure_ascii=False), "seconds": json.dumps(costs)}
 
 
 def head_rows(row_id: str, heads: HeadReading, index: int) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 
 from heval_core import catalogue, explain
 from heval_core.explained_answer import explained_answer
-from heval_core.generated import DOCUMENT, SENTENCE, Wanted, _with_foils, explain_answer, matrix_of
+from heval_core.generated import DOCUMENT, SENTENCE, Wanted, explain_answer, matrix_of, with_foils
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.pipeline import Request
@@ -102,7 +102,7 @@ def test_a_screen_ranks_nothing_and_another_one_is_refused(tiny):
 def test_a_words_first_token_alone_has_todays_scores(tiny, key):
     explainer = catalogue.method(key)
     first = CleanPass(tiny, [asked(tiny, *TEXTS)])
-    target = _with_foils(first, Target.next_token(int(first.logits.argmax())))
+    target = with_foils(first, Target.next_token(int(first.logits.argmax())))
     found = matrix_of(explainer, first, target, [range(1)])
     # What is left out has no competitor here, and fa is in nats.
     usual = dataclasses.replace(target, foils=()) if key in ("document", "origin") else target
@@ -167,6 +167,14 @@ def test_an_explainer_of_sentences_is_asked_about_a_word_and_what_it_says_is_kep
     assert not found.with_part("attn", word).to_json()["matrix"]["attn"]["parts"]  # a sum of its columns
     with pytest.raises(HEvalError, match="The answer has no tokens 3 to 99"):
         generated.with_part("attnlrp", range(3, 99))
+
+
+def test_the_first_word_rests_on_nothing_that_was_said_before_it(explained):
+    first, *rest = explained.generated.written.words
+    assert not explained.generated.before[first.start : first.end].any()  # exactly: a share of rounding errors may be all
+    assert (
+        explained.generated.said_before(first.indices) == 0 < max(explained.generated.said_before(own.indices) for own in rest)
+    )
 
 
 def test_a_selection_is_found_by_its_words_or_their_numbers(explained):

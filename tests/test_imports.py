@@ -102,6 +102,7 @@ MAY_IMPORT = {
             "lengths",
             "prompt_styles",
             "prompts",
+            "quoted",
             "records",
             "regime_keys",
             "regimes",
@@ -125,7 +126,11 @@ MAY_IMPORT = {
         "writing",
     },
     "writing": {"citations", "lm", "prompts", "records", "units"},
-    "sources": {"citations", "records", "units"},
+    "quoted": {
+        *("catalogue", "citations", "datasets", "explainers", "generated", "lm", "pipeline", "protocols", "records"),
+        *("statistics", "units", "writing"),
+    },
+    "sources": {"citations", "units"},
     "pipeline": {
         *("behaviour", "protocols", "groups", "lengths", "lm", "own_candidates", "prompts", "records", "regime_keys"),
         "statistics",

@@ -38,12 +38,14 @@ from heval_core.records import CELL, TECHNIQUE, RegimeKey
 from heval_core.regime_keys import order, read_key
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import (
+    ANSWER,
     ATTRIBUTION,
     CONTEXT_ATTRIBUTION,
     FAITHFULNESS,
     FAITHFULNESS_PROTECTED,
     HEAD_ATTENTION,
     INSTANCE,
+    QUOTED,
     SAMPLE,
     TIMING,
     TRIAL,
@@ -103,11 +105,11 @@ class OverRegimes:
 def by_regime(store: ShardStore, entries: Iterable[Entry]) -> list[Shards]:
     """The shards of each regime, in the order in which results are stored.
 
-    Searches belong to no single regime, and timings to no instance.
+    Searches belong to no single regime, and timings and what people wrote to no instance.
     """
     of_regime: dict[RegimeKey, list[Entry]] = defaultdict(list)
     for entry in entries:
-        if entry.kind not in (TRIAL.name, TIMING.name):
+        if entry.kind not in (TRIAL.name, TIMING.name, QUOTED.name):
             of_regime[entry.cell.of_regime].append(entry)
     return [Shards(key, of_regime[key], store.size(of_regime[key])) for key in sorted(of_regime, key=_order)]
 
@@ -156,6 +158,8 @@ def _insert_regime(
     writer.insert_pieces("instance", INSTANCE.schema, _instances(instances, rows))
     heads = (store.read(entry) for entry in entries if entry.kind == HEAD_ATTENTION.name)
     writer.insert_pieces("head_attention", HEAD_ATTENTION.schema, heads)
+    written = ShardRows(store, entries, ANSWER)
+    writer.insert_arrow("answer", written.take(written.rows))
     used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
     if is_plain and one.key.technique == TECHNIQUE:
         whole.followed += _followed(used)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from heval_core import __version__, catalogue
-from heval_core.evaluation import evaluator, findings, patterns
+from heval_core.evaluation import evaluator, findings, patterns, quoted
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
 from heval_core.evaluation.means import headline
@@ -117,7 +117,8 @@ def publish(
     if not final.is_file():
         with _made(final) as temporary, Writer(temporary) as writer:
             _insert_provenance(writer, store, entries, snapshot_id, bundled)
-            if of_regimes:
+            quoted.insert(writer, store, of_regimes)
+            if any(entry.kind != kinds.QUOTED.name for entry in of_regimes):
                 _insert_results(writer, store, of_regimes, tell, not bundled if keep is None else keep)
             studied = citation_tables.insert(writer, store, citations, people.rows)
             if studied:

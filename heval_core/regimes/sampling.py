@@ -6,6 +6,7 @@ import hashlib
 import heapq
 from collections.abc import Iterable, Sequence
 
+from heval_core.datasets.quotesum import Quoted
 from heval_core.records import UNCOMPARED, Fact
 from heval_core.regimes.pool import DIGEST_SIZE, digest
 from heval_core.regimes.styles import PromptStyle
@@ -24,10 +25,10 @@ def in_fixed_order(seed: int, fact_ids: Sequence[str]) -> list[int]:
 
 
 def may_be_asked(style: PromptStyle, fact: Fact) -> bool:
-    """Whether a fact has a document, and the style admits its first false answer."""
+    """Whether a fact has documents, and the style admits its first false answer."""
     if fact.conflicting:
         return style.admits(fact.subject, fact.conflicting[0].answer)
-    return any((fact.own, fact.irrelevant, fact.off_topic))
+    return isinstance(fact, Quoted) or any((fact.own, fact.irrelevant, fact.off_topic))
 
 
 def first(facts: Iterable[Fact], limit: int | None, seed: int) -> tuple[Fact, ...]:

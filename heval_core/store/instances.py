@@ -131,6 +131,17 @@ class InstanceQueries(Database):
             rows = _rows(cursor.execute("SELECT * FROM attribution WHERE instance_id = ?", [instance_id]))
         return {row["explainer"]: attribution_of(row) for row in rows}
 
+    def whole_answer(self, instance_id: str) -> tuple[dict[str, Any] | None, str]:
+        """The whole answer to an instance's prompt, word by word, and why there is none; (None, "") if none was asked."""
+        with self._cursor() as cursor:
+            rows = _rows(cursor.execute("SELECT * FROM answer WHERE instance_id = ?", [instance_id]))
+        if not rows or rows[0]["generated"] is None:
+            return None, rows[0]["unavailable"] if rows else ""
+        generated = json.loads(rows[0]["generated"])
+        for key, cost in json.loads(rows[0]["seconds"]).items():
+            generated["matrix"][key] |= cost
+        return generated, ""
+
     def head_attention(self, instance_id: str, layer: int, head: int) -> list[float] | None:
         """One head's stored attention row, or None if it was not kept."""
         with self._cursor() as cursor:

@@ -70,6 +70,16 @@ CONTEXT_ATTRIBUTION = replace(ATTRIBUTION, name="context_attribution", beside=Tr
 HEAD_ATTENTION = ShardKind(
     "head_attention", _of_table("head_attention"), ("instance_id", "layer", "head"), ("attention.list.element",)
 )
+# A whole answer to the prompt of an instance, explained.
+ANSWER = ShardKind("answer", _of_table("answer"), ("instance_id",))
+# What an explainer, or a control, says of an answer that a person wrote.
+QUOTED = ShardKind(
+    "quoted",
+    _of_table("quoted", model=pa.field("revision", TEXT)),
+    ("model", "dataset", "answer_id", "explainer", "part", "place"),
+    ("scores.list.element",),
+    beside=True,
+)
 MEMORY = ShardKind("memory", pa.schema([("question", TEXT), ("ids", INTS), ("text", TEXT)]), ("question",), of_regime=False)
 SAMPLE = ShardKind("sample", pa.schema([("fact_id", TEXT)]), ("fact_id",))
 _MEANS = ("comprehensiveness", "sufficiency")
@@ -125,5 +135,5 @@ RECOVERY = ShardKind(
     of_regime=False,
 )
 _EXPLAINED = (ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, FAITHFULNESS, FAITHFULNESS_PROTECTED)
-_OF_INSTANCES = (INSTANCE, *_EXPLAINED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING)
+_OF_INSTANCES = (INSTANCE, *_EXPLAINED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING, ANSWER, QUOTED)
 KINDS = {kind.name: kind for kind in (*_OF_INSTANCES, CLAIM, EXPLANATION, RECOVERY)}

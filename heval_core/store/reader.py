@@ -117,6 +117,10 @@ class Reader(InstanceQueries, CitationQueries):
         where, values = chosen.where(CELL)
         return self.query(f"SELECT * FROM context WHERE {where} ORDER BY model, dataset, regime, technique", values)
 
+    def quoted(self) -> pd.DataFrame:
+        """Which explainers find what people copied into their answers: see `cell_quoted` in schema.sql."""
+        return self.query("SELECT * FROM cell_quoted ORDER BY model, dataset, measure, copied, value DESC, explainer")
+
     def findings(self) -> pd.DataFrame:
         """The paper's statements about explainers with their verdicts, in order: see `heval_core.evaluation.findings`."""
         return self.query("SELECT * EXCLUDE (place, study) FROM finding WHERE study = 'explainers' ORDER BY place")

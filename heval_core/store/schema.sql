@@ -127,6 +127,45 @@ CREATE TABLE context_attribution (
     details VARCHAR           -- JSON: what else the method reports (margin, runner-up, completeness gap, …)
 );
 
+-- With --answers: whole answers, explained word by word; of gold and conflicting documents.
+CREATE TABLE answer (
+    instance_id VARCHAR,      -- key into instance, whose prompt it answers
+    generated VARCHAR,        -- JSON: what `explain --generate --format json` prints as `generated`, with scores of the documents' sentences; NULL if there is none
+    seconds VARCHAR,          -- JSON: explainer ▶ seconds by itself, and passes beyond what others had run
+    unavailable VARCHAR       -- why there is none
+);
+
+-- With --answers, of data sets of answers that people wrote, such as quotesum: whose parts are from where. No text is kept.
+CREATE TABLE quoted (
+    model VARCHAR,
+    dataset VARCHAR,
+    answer_id VARCHAR,        -- as the dataset names it
+    question_id VARCHAR,      -- a hash of the question: several people answered each
+    explainer VARCHAR,        -- or a control: lexical, position, random, minilm
+    part VARCHAR,             -- sentence: documents compete; span, which people marked as copied: sentences of the documents compete
+    place INTEGER,            -- its number in the answer, from 0
+    gold INTEGER[],           -- which of them it is from, by the people who wrote it, from 0
+    copied FLOAT,             -- share of its words that stand in the documents it is from
+    scores FLOAT[]            -- one for each that competes
+);
+
+CREATE TABLE cell_quoted (
+    model VARCHAR,
+    dataset VARCHAR,
+    explainer VARCHAR,
+    measure VARCHAR,          -- source: whether a sentence's first choice is a document that it is from; span_rank: 1 / rank of the first sentence that a span is from
+    copied VARCHAR,           -- all; or, of sentences, the share of their words that stand in their documents
+    value DOUBLE,             -- mean; ties broken at random
+    low DOUBLE,               -- 95 % interval over questions; from 0 to 1 with a single one
+    high DOUBLE,
+    chance DOUBLE,            -- what random scores get
+    delta DOUBLE,             -- value - that of lexical overlap; NULL for itself
+    delta_low DOUBLE,         -- 95 % interval of the paired difference over questions
+    delta_high DOUBLE,
+    n INTEGER,                -- sentences or spans
+    questions INTEGER         -- that they belong to
+);
+
 CREATE TABLE head_attention (
     instance_id VARCHAR,      -- key into instance
     layer INTEGER,            -- from 0

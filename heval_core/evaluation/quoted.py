@@ -1,0 +1,86 @@
+"""Which explainer finds what people copied: the tables `quoted` and `cell_quoted`, of answers that people wrote.
+
+Formula: *source*, the probability that a sentence's first choice among the documents is one that it is from, ties broken at
+random; chance is the share of documents that it is from. *span_rank*, the expected 1 / rank of the best sentence that a copied
+span is from, among all sentences of all documents; chance is that of equal scores. Means over sentences or spans, with 95 %
+intervals over questions (`statistics/bounded.py`: a bootstrap's percentiles have no width where all are right). delta: against
+lexical overlap, on what both have. Sentences are also taken apart by the share of their words that stand in their documents,
+at BOUNDS: where words differ, string overlap says less.
+Reference: the data's, arXiv 2311.04886; mean reciprocal rank as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heval_core.metrics.shared.broken_ties import reciprocal
+from heval_core.statistics.bounded import Bounded, sum_interval
+from heval_core.statistics.values import Column
+from heval_core.store.kinds import QUOTED
+from heval_core.store.shards import Entry, ShardRows, ShardStore
+from heval_core.store.writer import Writer
+
+MEASURES = {"sentence": "source", "span": "span_rank"}
+# Shares of a sentence's words that stand in its documents. A quarter of QuoteSum's sentences are below the first, and two
+# fifths have all of their words there.
+BOUNDS = {"below .85": (0.0, 0.85), ".85 to 1": (0.85, 1.0), "all words": (1.0, 1.1)}
+OVERLAP = "lexical"
+_PART = ["answer_id", "place"]
+
+
+def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry]) -> None:
+    """Write the rows of both tables."""
+    whole = ShardRows(store, entries, QUOTED, QUOTED.schema.names).rows
+    if len(whole):
+        writer.insert_frame("quoted", whole[writer.columns("quoted")])
+        writer.insert("cell_quoted", [*cells(whole)])
+
+
+def cells(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Rows of `cell_quoted`, of rows of `quoted`."""
+    values = [_measured(*row) for row in zip(rows["part"], rows["gold"], rows["scores"], strict=True)]
+    measured = rows.assign(value=[value for value, _ in values], chance=[chance for _, chance in values])
+    for (model, dataset, part), of_part in measured.groupby(["model", "dataset", "part"]):
+        within = {"all": (0.0, 1.1)} | (BOUNDS if part == "sentence" else {})
+        for copied, (least, below) in within.items():
+            inside = of_part[(of_part["copied"] >= least) & (of_part["copied"] < below)]
+            overlap = inside[inside["explainer"] == OVERLAP].set_index(_PART)["value"]
+            for explainer, own in inside.groupby("explainer"):
+                against = overlap if explainer != OVERLAP else overlap[:0]
+                key = {"model": model, "dataset": dataset, "explainer": explainer, "measure": MEASURES[str(part)]}
+                yield key | {"copied": copied} | _cell(own, against)
+
+
+def _measured(part: str, gold: Sequence[int], scores: Sequence[float]) -> tuple[float, float]:
+    """Of a sentence or a span: its value, and its chance."""
+    own, right = np.asarray(scores), np.isin(np.arange(len(scores)), gold)
+    best = own[right].max()
+    above, size, inside = int((own > best).sum()), int((own == best).sum()), int((right & (own == best)).sum())
+    if part == "sentence":
+        return (0.0 if above else inside / size), float(right.mean())
+    return reciprocal(above, size, inside), reciprocal(0, len(own), int(right.sum()))
+
+
+def _cell(own: pd.DataFrame, overlap: pd.Series) -> dict[str, Any]:
+    """The means of one explainer. overlap: the values of lexical overlap; none for itself."""
+    both = own.join(overlap.rename("overlap"), on=_PART).dropna(subset="overlap")
+    apart = (both["value"] - both["overlap"]).to_numpy()
+    mean = _by_question(own, own["value"].to_numpy())
+    low, high = mean.interval()
+    found = {"value": mean.value, "low": low, "high": high, "chance": own["chance"].mean(), "n": mean.n}
+    if len(both):
+        # What questions agree on adds nothing to the error; see `statistics/bounded.py`.
+        more, less = (_by_question(both, np.maximum(sign * apart, 0)) for sign in (1, -1))
+        low, high = sum_interval([(1.0, more), (-1.0, less)])
+        found |= {"delta": more.value - less.value, "delta_low": low, "delta_high": high}
+    return found | {"questions": mean.questions}
+
+
+def _by_question(rows: pd.DataFrame, values: np.ndarray) -> Bounded:
+    """The mean of values between 0 and 1, and how much each question moves it."""
+    each = pd.Series(values).groupby(rows["question_id"].to_numpy()).agg(["sum", "size"]).astype(float)
+    return Column(each["sum"].to_numpy(), each["size"].to_numpy(), ends=(0.0, 1.0)).bounded()

@@ -1,0 +1,131 @@
+"""Whole answers of a batch: stored, gone on with, read back, and shown on Instances as Your prompt shows them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from heval_core import explain
+from heval_core.evaluation.publishing import publish
+from heval_core.figures.answer import drawn
+from heval_core.generated import SENTENCE
+from heval_core.records import HEvalError
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+from heval_core.store.shards import ShardStore
+from heval_core.ui import own_answer
+from precompute.cli import main
+from precompute.plan import plan
+from precompute.run import run
+from tests.pages.opening import open_page, text_of
+
+
+@pytest.fixture(scope="module")
+def grid(small_grid):
+    few = {"models": small_grid.models[:1], "regimes": ("gold", "irrelevant"), "limit": 3, "explainers": ("attn", "cgim")}
+    return dataclasses.replace(small_grid, keep_heads=0, answers=True, **few)
+
+
+@pytest.fixture(scope="module")
+def store(grid, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("answers")
+    assert run(grid, folder).failed == 0
+    publish(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(store):
+    return Reader(next(store.glob("results-*.duckdb")))
+
+
+def test_a_stored_answer_is_what_explaining_its_prompt_gives(results, language_models):
+    (one, *_) = results.instance_ids(Filter(regime=("gold",)))
+    instance, (stored, why) = results.instance(one), results.whole_answer(one)
+    texts = ["".join(instance.tokens[own.start : own.end]).strip() for own in instance.documents]
+    now = explain(language_models["gpt2"], question=instance.question, context=texts, generate=60, explainers="attn,cgim")
+    assert now.generated.written.prompt.tokens == instance.tokens
+    expected = now.generated.to_json()
+    assert why == ""
+    assert [stored[name] for name in ("text", "words", "sentences", "verdicts")] == [
+        expected[name] for name in ("text", "words", "sentences", "verdicts")
+    ]
+    assert list(stored["matrix"]) == ["document", SENTENCE, "attn", "cgim"]
+    sentences = now.generated.matrices[SENTENCE].units
+    for key in ("attn", "cgim"):
+        whole, own = now.generated.matrices[key], stored["matrix"][key]
+        sums = [whole.values[[unit.start in of.indices for unit in whole.units]].sum(0) for of in sentences]
+        np.testing.assert_allclose(own["values"], sums, rtol=1e-3, atol=1e-6)
+        assert (own["unit"], own["columns"], own["seconds"] > 0) == ("sentence", whole.columns, True)
+
+
+def test_only_gold_and_conflicting_documents_are_answered_and_a_run_goes_on(results, store, grid):
+    (other, *_) = results.instance_ids(Filter(regime=("irrelevant",)))
+    assert results.whole_answer(other) == (None, "")
+    kept = ShardStore(store)
+    written = [entry for entry in kept.entries().values() if entry.kind == "answer"]
+    assert [(entry.regime, entry.rows) for entry in written] == [("gold", 3)]
+    assert kept.intact(written[0])
+    (store / written[0].path).unlink()
+    assert run(grid, store).computed == 1
+    assert kept.entries()[written[0].key].content == written[0].content
+    assert run(grid, store).computed == 0
+
+
+def test_a_plan_counts_what_answers_cost(grid, tmp_path):
+    with_answers, without = (plan(dataclasses.replace(grid, answers=own), tmp_path, False) for own in (True, False))
+    gold, other = (one.passes - another.passes for one, another in zip(with_answers.lines, without.lines, strict=True))
+    assert (gold > 3 * 60, other) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [({"match": "within"}, "cannot be combined with --match within"), ({"explainers": ()}, "name --explainers too")],
+)
+def test_what_answers_do_not_go_with_is_said_before_anything_is_loaded(grid, changed, message, capsys):
+    with pytest.raises(HEvalError, match=message):
+        dataclasses.replace(grid, **changed).check()
+
+
+def test_the_command_asks_gold_and_conflicting_documents(model_folders, tmp_path, capsys):
+    command = ["plan", "--models", str(model_folders["gpt2"]), "--datasets", "world_capital", "--limit", "2", "--answers"]
+    assert main([*command, "--no-calibrate", "--store", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "gold" in said
+    assert "conflicting" in said
+    assert "mixed" not in said
+
+
+def test_instances_shows_the_answer_that_is_stored(results, store, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(store))
+    (one, *_), (other, *_) = (results.instance_ids(Filter(regime=(regime,))) for regime in ("gold", "irrelevant"))
+    shown = {}
+    usual = own_answer.component
+    monkeypatch.setattr(own_answer, "component", lambda name: lambda **how: shown.update(how) or usual(name)(**how))
+    app = open_page("instances", instance=one, words="0-1", by="attn")
+    assert not app.exception
+    assert "The whole answer, word by word" in text_of(app)
+    data, stored = shown["data"], results.whole_answer(one)[0]
+    assert [word["text"] for word in data["words"]] == [word["text"] for word in stored["words"]]
+    assert [method["key"] for method in data["methods"]] == [SENTENCE, "attn", "cgim"]
+    assert (data["view"], data["static"]) == ({"chosen": [0, 1], "method": "attn"}, True)
+    shown.clear()
+    assert "word by word" not in text_of(open_page("instances", instance=other))
+    assert not shown
+
+
+def test_an_answer_that_the_model_did_not_write_says_why(results, store, monkeypatch):
+    monkeypatch.setenv("HEVAL_STORE", str(store))
+    (one, *_) = results.instance_ids(Filter(regime=("gold",)))
+    monkeypatch.setattr(Reader, "whole_answer", lambda self, instance: (None, "It writes <b>nothing</b>."))
+    app = open_page("instances", instance=one)
+    assert [own.value for own in app.info] == ["It writes &lt;b&gt;nothing&lt;/b&gt;\\."]
+
+
+def test_a_stored_answer_that_is_broken_is_one_line(results):
+    (one, *_) = results.instance_ids(Filter(regime=("gold",)))
+    generated, _ = results.whole_answer(one)
+    with pytest.raises(HEvalError, match="The saved answer is broken"):
+        drawn({"model": "m", "tokens": [], "documents": [], "generated": {**generated, "words": [{}]}})
