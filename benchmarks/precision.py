@@ -31,9 +31,9 @@ from heval_core.records import TECHNIQUE, Attribution, Behaviour, Dropped
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import tied
-from precompute.compute import instance_row
 from precompute.memory import Memories
 from precompute.questions import load_questions
+from precompute.rows import instance_row
 
 DATASET, REGIME, K, QUESTIONS = "world_capital", "double_conflicting", 5, 24
 EXPLAINERS = catalogue.default_methods()
