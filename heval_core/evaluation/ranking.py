@@ -85,7 +85,7 @@ def ranking(
         return Ranking()
     bands, rest = list[tuple[str, ...]](), methods
     while len(rest):
-        size = 1 + int(np.flatnonzero(~(rest["high"] < rest["low"].iloc[0]))[-1])
+        size = 1 + int(np.flatnonzero(~(rest["high"] < rest["low"].iloc[0])).max(initial=0))
         bands.append(tuple(rest["key"].iloc[:size]))
         rest = rest.iloc[size:]
     reach = own[~(own["high"] < methods["low"].iloc[0])]["key"]

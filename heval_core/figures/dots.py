@@ -165,6 +165,8 @@ class DotFigure:
     @property
     def letters(self) -> int:
         """That a panel's head has room for in a line."""
+        if self.thin < THIN:
+            return int(self.least / 7)
         return {1: 90, 2: 40, 3: 32, 4: 26, 5: 20, 6: 20}.get(len(self.panels), 14)
 
     @property

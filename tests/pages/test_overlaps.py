@@ -114,6 +114,8 @@ def test_no_number_of_a_panel_lies_on_anything(figures, name, wider):
     figure = figures[name]
     for drawing in panels_of(figure):
         assert overlaps(drawing, wider * figure.least) == [], drawing.title
+        room = wider * figure.least + figure.gap
+        assert [box.what for text, box in boxes(drawing, wider * figure.least) if text and box.right > room] == []
 
 
 @pytest.mark.parametrize("width", [360.0, 400.0, 590.0])

@@ -57,4 +57,4 @@ def test_the_drawing_has_a_dot_for_each_method_and_a_step_line_between_those_of_
     assert (dots["FA"].x, dots["LRP"].y) in corners
     assert (dots["LRP"].x, dots["LRP"].y) in corners
     assert (dots["IG"].x, dots["IG"].y) not in corners
-    assert any(mark.text == "control: LEXICAL" for mark in drawing.marks if isinstance(mark, Mark))
+    assert any(mark.text == "LEXICAL, control" for mark in drawing.marks if isinstance(mark, Mark))
