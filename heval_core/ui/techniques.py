@@ -69,7 +69,12 @@ class Compared:
     def affordable(self, technique: str, pay: str) -> bool:
         passes, training = BUDGETS[pay]
         price = self.names.price(technique)
-        return price.passes <= passes and (training or price.preparation != "trained")
+        return not price.passes > passes and (training or price.preparation != "trained")
+
+    def counted(self, technique: str, kinds: Sequence[str]) -> int:
+        """How many answers its BCU is the mean of."""
+        own = self.cells[(self.cells["technique"] == technique) & (self.cells["measure"] == "bcu")]
+        return int(own[own["regime"].isin(list(kinds))]["n"].sum())
 
     def answers(self, technique: str, kind: str, change: str = COUNTED) -> Filter:
         """The answers behind a mark: of a card and a point those to documents to follow and to irrelevant ones."""
@@ -196,9 +201,12 @@ def _bar(results: Reader, compared: Compared, every: Sequence[Expected]) -> None
     with MARK.bar():
         where = "" if kind == EVERY_KIND else f" · {REGIMES[kind].title}"
         said = _of_kind(compared, key, kind) if kind != EVERY_KIND else _of_card(of[key]) if key in of else "not available"
-        st.markdown(f"**{plain(compared.names.technique(key) + where)}** {plain(said)}", width="stretch")
         wanted = compared.answers(key, kind)
-        if count := len(query(results, Reader.instance_ids, wanted)):
+        count = len(query(results, Reader.instance_ids, wanted))
+        more = compared.counted(key, wanted.regime) - count
+        said += f"; {more:,} more answers are counted and not listed, for they were not sampled" if more > 0 else ""
+        st.markdown(f"**{plain(compared.names.technique(key) + where)}** {plain(said)}", width="stretch")
+        if count:
             links.link_to(f"Its {count:,} answers", wanted)
         changes = query(results, Reader.changes, compared.answers(key, kind, "")) if key != TECHNIQUE else pd.DataFrame()
         for change, words in (("gained", "gained over Regular"), ("lost", "lost")):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from heval_core.citations import set_scores
 from heval_core.evaluation import evaluator
 from heval_core.present.names import PEOPLE, PERSON
 from heval_core.store import published
@@ -88,12 +89,6 @@ def _claim(key: str, claim: str, verdict: str, titles: Sequence[str], texts: Seq
             "cited": [list(own) for own in cited]}  # fmt: skip
 
 
-def scores_of(predicted: set[int], gold: set[int]) -> tuple[float, float, float]:
-    both = len(predicted & gold)
-    precision, recall = both / len(predicted) if predicted else 0.0, both / len(gold) if gold else 0.0
-    return precision, recall, 2 * precision * recall / (precision + recall) if both else 0.0
-
-
 def explanation_id(claim: str, writer: str) -> str:
     return hashlib.sha256(f"{claim} {writer}".encode()).hexdigest()[:16]
 
@@ -117,7 +112,7 @@ def _recovery(
         if (claim["claim_id"], writer) in AGREED and annotator not in CONTROLS:
             other = annotator in AGREED[claim["claim_id"], writer]
             chosen = {(place + other) % count for place in gold or {0}}
-        precision, recall, f1 = scores_of(chosen, gold)
+        precision, recall, f1 = set_scores(chosen, gold)
         weighed = annotator.startswith(("explainer", "nli"))
         scores = [round(float(draw.normal(2.0 if n in chosen else 0.1, 0.4)), 3) for n in range(count)] if weighed else None
         size = max(len(chosen), 1)

@@ -116,6 +116,17 @@ def test_a_picked_mark_leads_to_exactly_the_answers_that_it_counted(store, kind,
     assert any(f"of {answers:,}" in text.value for text in (*listed.caption, *listed.markdown))
 
 
+def test_answers_that_are_counted_and_not_listed_are_told(tmp_path, monkeypatch):
+    def capped(case):
+        return Answer(case.right, change={"dropped_because": "not sampled"} if case.number == 12 else {})
+
+    published(plant(tmp_path, {"regular": capped, "acd": capped}))
+    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
+    app = open_page("techniques", point=["acd", "gold"])
+    assert "1 more answers are counted and not listed" in text_of(app).replace("\\", "")
+    assert any(link.proto.label == "Its 19 answers" for link in app.get("page_link"))
+
+
 @pytest.mark.parametrize("point", [["nobody", "gold"], ["acd", "mixed"], ["acd"]])
 def test_a_mark_that_is_not_there_is_refused(point):
     app = open_page("techniques", point=point)
