@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from heval_core import protocols
+from heval_core import catalogue, protocols
 from heval_core.citations.sentences import split
 from heval_core.figures.answer import answer_page
 from heval_core.generated import Generated, Wanted, explain_answer, tokenised
@@ -20,6 +21,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Request
 from heval_core.records import HEvalError
 from heval_core.sources import Citation, changed_words
+from heval_core.units import Matrix
 from heval_core.writing import write
 
 
@@ -162,6 +164,23 @@ class Selection:
         """(U,) an explainer's scores for these words: sums of its columns. One of sentences is asked now for anything else."""
         found = self.generated.scores(explainer, self.columns)
         return self.generated.asked_now(explainer, self.columns) if found is None else found
+
+    def against(self, other: str, explainer: str = "cgim") -> np.ndarray:
+        """(U,) an explainer's scores for the first of these words' tokens, and against the first one of another text.
+
+        Raises HEvalError where both begin alike, and for an explainer that does not compare.
+        """
+        found, (own, *_) = self.generated, self.columns
+        written, lm = found.written, found.clean.lm
+        space = " " * written.tokens[own][:1].isspace()
+        ids = lm.tokenizer(space + other.strip(), add_special_tokens=False, verbose=False).input_ids
+        if not ids or ids[0] == written.ids[own]:
+            raise HEvalError(
+                f"{self.text.strip()!r} and {other.strip()!r} begin with the same token: there is nothing to compare."
+            )
+        target = dataclasses.replace(written.target.part(range(own, own + 1)), foils=(ids[0],), foil_kind="another text")
+        (scored,) = catalogue.method(explainer).explain(found.clean, [target])
+        return Matrix.of_tokens(found.clean.prompts[0], scored.scores[:, None]).values[:, 0]
 
     def sources(self) -> pd.DataFrame:
         """One row: where these words came from, and the nats that they lose without each document."""

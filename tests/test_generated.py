@@ -195,6 +195,20 @@ def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
     assert repr(explained).startswith("<ExplainedAnswer: random-gpt2 answers 'It is Lisbon. Peru has Lima.'; words: ")
 
 
+def test_a_word_is_compared_with_another_that_might_stand_there(explained):
+    selection, clean, written = explained.select("Lisbon"), explained.generated.clean, explained.generated.written
+    (place, *_), foil = selection.columns, clean.lm.tokenizer(" Nairobi", add_special_tokens=False).input_ids[0]
+    prompt = written.prompt.followed_by(written.ids[:place], written.tokens[:place])
+    for key in ("cgim", "document(unit=sentence)"):
+        (alone,) = catalogue.method(key).explain(CleanPass(clean.lm, [prompt]), [Target.next_token(written.ids[place], foil)])
+        ranked = written.prompt.ranked
+        found = selection.against("Nairobi", key)
+        np.testing.assert_allclose(found, alone.scores[ranked.start : ranked.stop], atol=1e-4)
+        assert np.abs(found - selection.against("Lima", key)).max() > 1e-3
+    with pytest.raises(HEvalError, match="'Lisbon' and 'Lisbon' begin with the same token"):
+        selection.against("Lisbon")
+
+
 def test_the_json_object_has_what_was_agreed_and_is_json(explained):
     told = json.loads(json.dumps(explained.to_json()))
     answer = told["generated"]

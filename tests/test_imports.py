@@ -119,7 +119,8 @@ MAY_IMPORT = {
         *("explained_answer", "generated", "words"),
     },
     "explained_answer": {
-        *("citations", "figures", "generated", "html", "lm", "pipeline", "protocols", "records", "sources", "writing")
+        *("catalogue", "citations", "figures", "generated", "html", "lm", "pipeline", "protocols", "records", "sources"),
+        *("units", "writing"),
     },
     "generated": {
         *("catalogue", "explainers", "lm", "pipeline", "prompts", "protocols", "records", "sources", "statistics", "units"),
