@@ -58,9 +58,9 @@ def screened(
         left = [place for place in range(len(whole)) if place not in chosen]
         whole, kept = [whole[place] for place in left], lost[left]
     else:
-        from heval_core import catalogue
+        from heval_core.lm import rules
 
-        ranked = [catalogue.method(CGIM).explain(clean, [target.part(own)])[0].scores for own in sentences]
+        ranked = [clean.relevance(rules.CGIM, [target.part(own)], contrast=True)[0].cpu().numpy() for own in sentences]
         last = min(prompt.ranked.stop, max(position % clean.length for position in target.positions) + 1)
         first = prompt.ranked.start
         tokens = sorted(first + place for place in strongest(np.stack(ranked)[:, first:last], count))
