@@ -49,7 +49,8 @@ def draw_findings(results: Reader) -> None:
 
 def is_taught(results: Reader) -> bool:
     """Whether all models were taught a rule."""
-    return "plain" not in set(query(results, Reader.models)["prompt_style"])
+    styles = set(query(results, Reader.models)["prompt_style"])
+    return bool(styles) and "plain" not in styles
 
 
 def _models(results: Reader) -> str:

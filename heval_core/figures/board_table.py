@@ -1,4 +1,4 @@
-"""The board as tables: explainers by question, faithfulness and cost; on harder prompts; in each model; against each other."""
+"""The board as tables: explainers by question, faithfulness and cost; on harder prompts; against each other."""
 
 from __future__ import annotations
 
@@ -47,17 +47,6 @@ def main_table(board: Board) -> Table:
 def harder_table(board: Board) -> Table:
     """The questions under decoys and at the longest length; without columns where there are none."""
     return _table(board, "The questions under decoys and at the longest length", _harder(board), _HARDER, "board-harder")
-
-
-def by_model_table(board: Board, column: Column) -> Table:
-    """One question in each model."""
-    parts: list[_Part] = []
-    for model in board.models_at(column):
-        head, cells = _of_column(board, column, model)
-        parts.append((Head(model, head.meaning), cells))
-    parts.append((Head("all models", "The mean over all cells that count"), _of_column(board, column)[1]))
-    note = f"From chance (0) to the best possible (1), {_INTERVALS}"
-    return _table(board, f"{column.title}: explainers by model", parts, f"{column.title}, by model. {note}", "board-models")
 
 
 def pairs_table(board: Board, column: str | None) -> Table:
@@ -116,10 +105,8 @@ def _harder(board: Board) -> list[_Part]:
     return [_of_column(board, column) for columns in groups.values() for column in columns]
 
 
-def _of_column(board: Board, column: Column, model: str = "") -> _Part:
-    """Over all models, or of one."""
-    values = board.by_model[board.by_model["model"] == model] if model else board.values
-    best = board.ranking(column, model).bold
+def _of_column(board: Board, column: Column) -> _Part:
+    values, best = board.values, board.ranking(column).bold
     hint = f"{column.measure.headline or column.measure.title}: {column.measure.meaning}"
     hint += "" if column.scaled or _protected(column) else f" {NOT_PROTECTED}"
     cells = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
@@ -18,12 +18,6 @@ from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS, PromptDocumen
 from heval_core.words import PATTERNS
 
 _MADE = {"tokens", "documents", "candidates", "question_span", "prompt", "predicted_id"}
-# Two documents about the question, with different answers; and a prompt that is read at a glance.
-_CONTRADICTING = (
-    "(len(document_kinds) = 2 AND NOT list_has_any(document_kinds, ['irrelevant', 'filler']) "
-    "AND len(list_distinct(document_answers)) = 2)"
-)
-_SHORT = 60
 _PLAIN = {column.name for column in fields(StoredInstance)} - _MADE
 
 
@@ -150,25 +144,6 @@ class InstanceQueries(Database):
                 [instance_id, layer, head],
             ).fetchone()
         return None if row is None else list(row[0])
-
-    def telling_instance(self, chosen: Filter, explainers: Sequence[str], best: str) -> str | None:
-        """The kept instance under a filter that shows a newcomer how explainers differ; None if the filter leaves none.
-
-        The rule: `best` puts the answer first, and another of `explainers` does not; two documents contradict each other; the
-        prompt is short; most different kinds of tokens are put first; fewest tokens; as stored. Each decides where those
-        before it leave several, so that there is always an instance, and always the same one.
-        """
-        where, values = chosen.of_instances()
-        found = self.query(
-            "WITH seen AS (SELECT instance_id, count(DISTINCT pattern) AS kinds, "
-            "bool_or(explainer = ? AND pattern = 'answer') AND bool_or(pattern <> 'answer') AS telling "
-            "FROM pattern WHERE explainer IN (SELECT unnest(?)) GROUP BY ALL) "
-            "SELECT instance_id FROM instance LEFT JOIN seen USING (instance_id) WHERE dropped_because IS NULL AND "
-            f"{where} ORDER BY coalesce(telling, false) DESC, {_CONTRADICTING} DESC, len(tokens) <= {_SHORT} DESC, kinds DESC "
-            "NULLS LAST, len(tokens), instance.rowid LIMIT 1",
-            [best, list(explainers), *values],
-        )
-        return str(found["instance_id"].iloc[0]) if len(found) else None
 
     def best_tokens(self) -> list[str]:
         """The possible values of `Filter.best`: every explainer that has patterns, with every pattern."""

@@ -141,10 +141,9 @@ class Board:
         there = self.by_model[(self.by_model["column"] == column.key) & (self.by_model["cells"] > 0)]["model"]
         return tuple(model for model in self.models if model in set(there))
 
-    def ranking(self, column: Column, model: str = "") -> Ranking:
-        """Who is best in a column, over all models or in one, of the rows that lack no cell."""
-        values = self.by_model[self.by_model["model"] == model] if model else self.values
-        own = values[(values["column"] == column.key) & (values["cells"] == values["of"])]
+    def ranking(self, column: Column) -> Ranking:
+        """Who is best in a column, of the rows that lack no cell."""
+        own = self.values[(self.values["column"] == column.key) & (self.values["cells"] == self.values["of"])]
         return ranking(own, self.controls, "high" if column.scaled else column.measure.best)
 
     @property
