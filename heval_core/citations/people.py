@@ -194,7 +194,7 @@ def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
 
 
-class Standing(NamedTuple):
+class ItemState(NamedTuple):
     """How far an item is. taken: answers that count, and people who hold it now, both of others than the one who asks."""
 
     item_id: str
@@ -211,25 +211,25 @@ class Turn(NamedTuple):
     left: int
 
 
-def next_item(person: str, standings: Sequence[Standing], answered: Collection[str]) -> Turn:
-    """The next item of a person. standings: in the order of the study. answered: the items this person has answered.
+def next_item(person: str, states: Sequence[ItemState], answered: Collection[str]) -> Turn:
+    """The next item of a person. states: in the order of the study. answered: the items this person has answered.
 
     Cost: linear in the items.
     """
-    done = [one for one in standings if one.item_id in answered]
+    done = [one for one in states if one.item_id in answered]
     seen = {one.explanation_id for one in done}
     open_questions = [
-        one for one in standings if one.kind == QUESTION and one.explanation_id not in seen and one.taken < (one.wanted or 0)
+        one for one in states if one.kind == QUESTION and one.explanation_id not in seen and one.taken < (one.wanted or 0)
     ]
     left = len({one.explanation_id for one in open_questions})
     if not open_questions:
         return Turn(None, 0)
-    for one in standings:
+    for one in states:
         if one.kind == PRACTICE and one.item_id not in answered:
             return Turn(one.item_id, left)
-    controls = [one for one in standings if one.kind in CONTROLS and one.explanation_id not in seen]
+    controls = [one for one in states if one.kind in CONTROLS and one.explanation_id not in seen]
     turn = sum(one.kind != PRACTICE for one in done)
-    candidates = controls if controls and is_control_turn(person, turn, _stretch(standings)) else open_questions
+    candidates = controls if controls and is_control_turn(person, turn, _stretch(states)) else open_questions
     return Turn(min(candidates, key=lambda one: (one.taken, _hash(person, one.item_id))).item_id, left)
 
 
@@ -238,9 +238,9 @@ def is_control_turn(person: str, turn: int, stretch: int) -> bool:
     return stretch > 0 and turn % stretch == _hash(person, str(turn // stretch)) % stretch
 
 
-def _stretch(standings: Sequence[Standing]) -> int:
-    controls = sum(one.kind in CONTROLS for one in standings)
-    questions = len({one.explanation_id for one in standings if one.kind == QUESTION})
+def _stretch(states: Sequence[ItemState]) -> int:
+    controls = sum(one.kind in CONTROLS for one in states)
+    questions = len({one.explanation_id for one in states if one.kind == QUESTION})
     return round((controls + questions) / controls) if controls else 0
 
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heval_core.citations.people import CONTROLS, PRACTICE, QUESTION, Item, Quality, Standing, Turn, name_of, next_item
+from heval_core.citations.people import CONTROLS, PRACTICE, QUESTION, Item, ItemState, Quality, Turn, name_of, next_item
 from heval_core.records import HEvalError
 
 FILE = "annotations.sqlite"
@@ -198,7 +198,7 @@ def _after(time: str) -> str:
     return (datetime.fromisoformat(time) + timedelta(microseconds=1)).isoformat(timespec="microseconds")
 
 
-def _standings(db: sqlite3.Connection, person: str, *, leased: bool = True) -> list[Standing]:
+def _standings(db: sqlite3.Connection, person: str, *, leased: bool = True) -> list[ItemState]:
     """How far every item is, as far as others than this person have brought it; people who are left out count for nothing."""
     left_out = {name for name, one in quality_of(db).items() if not one.counts} | {person}
     holders = set(map(tuple, db.execute("SELECT DISTINCT item_id, annotator FROM answer")))
@@ -206,7 +206,9 @@ def _standings(db: sqlite3.Connection, person: str, *, leased: bool = True) -> l
         holders |= set(map(tuple, db.execute("SELECT item_id, annotator FROM lease")))
     taken = Counter(item_id for item_id, name in holders if name not in left_out)
     rows = db.execute("SELECT item_id, kind, explanation_id, wanted FROM item ORDER BY place")
-    return [Standing(row["item_id"], row["kind"], row["explanation_id"], row["wanted"], taken[row["item_id"]]) for row in rows]
+    return [
+        ItemState(row["item_id"], row["kind"], row["explanation_id"], row["wanted"], taken[row["item_id"]]) for row in rows
+    ]
 
 
 def quality_of(db: sqlite3.Connection) -> dict[str, Quality]:

@@ -152,7 +152,7 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
         st.markdown(answer(shown.cells, measure, masking, shown.writers, shown.names))
     if results.bundled:
         st.caption(_DEMO)
-    _selection(shown, measure, masking, MARK.id)
+    _selection(results, shown, measure, masking, MARK.id)
     own = recovery_figure(shown.cells, measure, shown.writers, shown.names, masking)
     draw_figures("citation_marks", own, on_pick=MARK.pick, picked=MARK.drawn)
     missing = not_available(shown.cells[shown.cells["writer"].isin(shown.writers)], measure, masking, shown.names)
@@ -166,7 +166,7 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
             _numbers(results, shown, measure, masking)
 
 
-def _selection(shown: Shown, measure: str, masking: str, picked: tuple[str, ...]) -> None:
+def _selection(results: Reader, shown: Shown, measure: str, masking: str, picked: tuple[str, ...]) -> None:
     """The bar above the figure: what the clicked mark is, and its claims."""
     if not picked:
         return
@@ -186,7 +186,9 @@ def _selection(shown: Shown, measure: str, masking: str, picked: tuple[str, ...]
             said = ["not available", reason(rows[0] if rows else None)]
         st.markdown(f"**{plain(who)}** {plain('; '.join(said))}", width="stretch")
         go = address.setter(tab="claim", writer=writer, only=None, explanation=None, passage=None)
-        st.button("Its claims", key="claims_of_mark", icon=":material/article:", on_click=go, type="primary")
+        count = len(query(results, Reader.explanation_ids, CitationFilter(shown.dataset, shown.selector, (writer,))))
+        label = f"The {count:,} claims of {plain(writer)}"
+        st.button(label, key="claims_of_mark", icon=":material/article:", on_click=go, type="primary")
 
 
 def _explainers(shown: Shown) -> None:

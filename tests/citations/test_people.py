@@ -17,8 +17,8 @@ from heval_core.citations.people import (
     PRACTICE,
     QUESTION,
     Item,
+    ItemState,
     Quality,
-    Standing,
     is_control_turn,
     make_study,
     next_item,
@@ -145,7 +145,7 @@ class Study:
     def turn(self, person):
         taken = Counter(item for other, items in self.answered.items() if other != person for item in items)
         taken += Counter(item for other, item in self.leased.items() if other != person)
-        return next_item(person, [Standing(*one, taken[one[0]]) for one in self.items], self.answered[person])
+        return next_item(person, [ItemState(*one, taken[one[0]]) for one in self.items], self.answered[person])
 
     def counts(self):
         return Counter(item for items in self.answered.values() for item in items)

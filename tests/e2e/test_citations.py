@@ -88,7 +88,7 @@ def test_a_passage_is_picked_with_keys_and_the_next_claim_is_stepped_to(address,
 def test_a_dot_leads_to_its_claims_and_the_list_opens_one(address, page):
     visit(page, f"{address}/citations?writer=sloppy")
     page.get_by_role("button", name="Entailment model, explanations by sloppy").first.click()
-    page.get_by_role("button", name="Its claims").click()
+    page.get_by_role("button", name="The 13 claims of sloppy").click()
     page.wait_for_url("**tab=claim**")
     settle(page)
     page.get_by_role("button", name="List").click()

@@ -122,7 +122,7 @@ def test_the_navigation_has_it_in_annotation_mode_only(folder, few_cells, monkey
     app = open_page("overview")
     labels = [one.proto.label for one in app.get("page_link")]
     assert ("Annotate" in labels) == on
-    assert "Report" in labels
+    assert "Citations" in labels
 
 
 def test_whoever_comes_signs_in_first_and_an_unknown_name_in_the_link_is_only_filled_in(folder, monkeypatch):

@@ -304,8 +304,11 @@ def test_a_picked_mark_leads_to_its_claims(cells):
     )
     value = f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}], chance {number(row['chance'])}"
     assert value in text_of(app).replace("\\", "")
-    next(one for one in app.button if one.key == "claims_of_mark").click().run()
+    button = next(one for one in app.button if one.key == "claims_of_mark")
+    assert button.label == "The 13 claims of padding"
+    button.click().run()
     assert not app.exception
+    assert any("**1** of 13" in text.value for text in app.markdown)
     assert app.query_params["tab"] in ("claim", ["claim"])
     assert app.query_params["writer"] in ("padding", ["padding"])
 

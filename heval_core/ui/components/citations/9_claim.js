@@ -81,26 +81,12 @@ class Claim {
     const step = { "[": -1, "]": 1 }[event.key];
     if (step) { event.preventDefault(); this.act.step(step); return; }
     if (!event.key.startsWith("Arrow")) return;
-    const next = active?.matches?.(".pick") ? this.nextChip(active, event.key) : active?.matches?.(".mark") ? this.nextMark(active, event.key) : null;
+    const kind = [".pick", ".mark"].find((one) => active?.matches?.(one));
+    const next = kind && beside([...this.root.querySelectorAll(kind)], active, event.key);
     if (!next) return;
     event.preventDefault();
+    if (kind === ".mark") { active.tabIndex = -1; next.tabIndex = 0; this.at = next.dataset.at; }
     next.focus();
-  }
-
-  nextChip(active, key) {
-    const all = [...this.root.querySelectorAll(".pick")];
-    return all[all.indexOf(active) + ({ ArrowRight: 1, ArrowDown: 1 }[key] ?? -1)];
-  }
-
-  nextMark(active, key) {
-    const all = [...this.root.querySelectorAll(".mark")], wide = this.data.annotators.length, here = all.indexOf(active);
-    const to = here + { ArrowRight: 1, ArrowLeft: -1, ArrowDown: wide, ArrowUp: -wide }[key];
-    const same = Math.floor(to / wide) === Math.floor(here / wide) || key === "ArrowDown" || key === "ArrowUp";
-    if (!all[to] || !same) return null;
-    active.tabIndex = -1;
-    all[to].tabIndex = 0;
-    this.at = all[to].dataset.at;
-    return all[to];
   }
 
   resized() { if (this.host.clientWidth !== this.width) this.draw(); }
