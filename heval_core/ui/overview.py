@@ -20,6 +20,7 @@ from heval_core.ui.exports import link_button
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import ASKED, offered
+from heval_core.ui.text import plain
 
 TITLE = "Which highlight explanation can be trusted?"
 # What the folders of results are called.
@@ -66,7 +67,8 @@ def draw_answer() -> None:
     if (kept := own_prompts.find(name)) is None:
         return
     st.subheader("One answer, traced")
-    st.caption(f"A model read {len(kept.asked.documents)} documents. Click a word to see where it came from.")
+    read = f"{plain(kept.asked.model)} read {len(kept.asked.documents)} documents"
+    st.caption(f"{read}. Click a word to see where it came from.")
     own_answer.draw(name, kept.asked, kept.result, small=True)
 
 
