@@ -40,7 +40,6 @@ def test_every_page_opens_by_its_link_and_asks_nobody_outside(address, page, pat
     page.on("pageerror", lambda error: wrong.append(str(error)))
     visit(page, f"{address}/{path}")
     assert page.locator("h1").first.inner_text().endswith("?")
-    assert page.get_by_role("button", name=re.compile("^Explain( a prompt.*)?$")).count() == 1  # on its own page the form's
     assert page.locator("[data-testid=stException]").count() == 0
     assert not wrong
     assert not outside
@@ -52,7 +51,7 @@ def test_a_click_on_a_mark_says_what_it_is_and_leads_to_its_instances(address, p
     mark.click()
     page.wait_for_url("**cell=**")
     settle(page)
-    page.get_by_role("link", name="Open its instances").click()
+    page.get_by_role("link", name=re.compile("Open its [0-9,]+ instances")).click()
     page.wait_for_url("**/instances**")
     settle(page)
     assert "model=demo-qwen2" in page.url
