@@ -105,20 +105,21 @@ def _shards(
     explained = {key: pair.identity_of(catalogue.find("explainer", key)) for key in grid.explainers if key in kinds}
     if not explained:
         return
-    for key, what in explained.items():
-        yield shard(ATTRIBUTION.name, what, explainer=key)
+    yield from (shard(ATTRIBUTION.name, what, explainer=key) for key, what in explained.items())
     for key, what in explained.items() if grid.target == "context" else ():
         yield shard(CONTEXT_ATTRIBUTION.name, f"context {what}", explainer=key)
     controls = {key: pair.identity_of(control) for key, control in catalogue.explainers(control=True).items()}
     for kind, before in asked_for(grid.faithfulness, grid.faithfulness_protected).items():
         for key, what in (explained | controls).items() if before is None or places[0] < before else ():
             yield shard(kind, f"{what} {keyed(kind, before)}", explainer=key)
-    answers = grid.answers and regime in FOLLOWED and main.key == TECHNIQUE
-    beside = (
-        (ANSWER.name, f"answer {[*explained.values()]}", answers),
-        (HEAD_ATTENTION.name, f"heads {grid.keep_heads}", places[0] < grid.keep_heads),
-    )
-    yield from (shard(kind, what) for kind, what, wanted in beside if wanted)
+    if places[0] < grid.keep_heads:
+        yield shard(HEAD_ATTENTION.name, f"heads {grid.keep_heads}")
+    yield from (shard(ANSWER.name, f"answer {own}") for own in _answered(pair, regime, main, [*explained.values()]))
+
+
+def _answered(pair: Pair, regime: str, main: Chosen, explained: list[str]) -> list[list[str]]:
+    """What explains whole answers there; nothing where none are asked for."""
+    return [explained] if pair.grid.answers and regime in FOLLOWED and main.key == TECHNIQUE else []
 
 
 def instance_id(job: Job, style: str, fact_id: str, technique: str = TECHNIQUE) -> str:
