@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from heval_core import catalogue, quoted
 from heval_core.datasets.quotesum import PEOPLE, Quoted
+from heval_core.generated import columns_of
 from heval_core.lm import embedding
 from heval_core.lm.model import LanguageModel
 from heval_core.records import TECHNIQUE, Cost
@@ -21,6 +22,8 @@ from precompute.task import Failure, Result, Row, Task, hashed, named
 
 # Answers of a shard: of a small model and on one core a few minutes of work.
 CHUNK = 2
+# Sentences and spans of an answer, in QuoteSum on average.
+PARTS = 6
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,11 @@ class QuotedTask(Task):
         return len(self.places)
 
     def cost(self, tokens: float) -> Cost:
-        """A clean pass each, which explainers share; a sentence-wise one runs for each part of an answer."""
+        """A clean pass each, which explainers share; one that explains whole sentences runs for each part of an answer."""
         keys = [shard.explainer for shard in self.shards if shard.explainer not in quoted.CONTROLS]
-        return total([(len(self.places), together(keys, tokens))])
+        again = [key for key in keys if columns_of(catalogue.method(key)) == "sentence"]
+        parts = [(1, together(keys, tokens)), (PARTS - 1, together(again, tokens))]
+        return total([(len(self.places) * times, cost) for times, cost in parts])
 
     def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
         result = Result({key: [] for key in self.keys}, [])
