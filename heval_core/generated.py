@@ -229,20 +229,15 @@ class Generated:
 
     def _matrix(self, key: str) -> dict[str, Any]:
         matrix, tokens = self.matrices[key], self.written.prompt.tokens
-        documents = places_in(matrix.units, self.documents) + 1
+        documents, spans = places_in(matrix.units, self.documents) + 1, [(own.start, own.end) for own in matrix.units]
         seconds, passes = self.costs[key]
         sizes = np.abs(matrix.values).sum(0)
         before = None if matrix.said_before is None else np.abs(matrix.said_before)
         return {
             "unit": matrix.level,
             "units": [
-                {
-                    "start": own.start,
-                    "end": own.end,
-                    "document": int(number) or None,
-                    "text": "".join(tokens[own.start : own.end]),
-                }
-                for own, number in zip(matrix.units, documents, strict=True)
+                {"start": start, "end": end, "document": int(number) or None, "text": "".join(tokens[start:end])}
+                for (start, end), number in zip(spans, documents, strict=True)
             ],
             "columns": matrix.columns,
             "values": [[_short(value) for value in row] for row in matrix.values],

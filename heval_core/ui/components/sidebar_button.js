@@ -13,7 +13,7 @@ function show() {
   const slides = !isOpen();
   if (slides) document.querySelector(BUTTONS.open)?.click();
   // The form is drawn while the sidebar slides in; a field that somebody chose meanwhile keeps the keyboard.
-  const enter = () => writing(document.activeElement) || document.querySelector("[data-testid=stSidebar] textarea")?.focus();
+  const enter = () => typing() || document.querySelector("[data-testid=stSidebar] textarea")?.focus();
   setTimeout(enter, slides ? 350 : 0);
 }
 
@@ -44,11 +44,6 @@ function typed(event) {
   pause = setTimeout(() => event.target.isConnected && event.target.dispatchEvent(said), PAUSE);
 }
 
-function writing(target) {
-  const deepest = target?.shadowRoot?.activeElement ?? target;
-  return Boolean(deepest?.closest?.("input, textarea, [contenteditable=true], [role=combobox], [role=listbox]"));
-}
-
 export default function (component) {
   const { data, parentElement } = component;
   const host = parentElement.querySelector(".host");
@@ -59,7 +54,7 @@ export default function (component) {
   const pressed = (event) => {
     // Streamlit hears of the text first, then the form's button is pressed.
     if (event.isTrusted && event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.closest?.("[data-testid=stSidebar]")) setTimeout(() => document.querySelector(".st-key-own_send button")?.click(), 400);
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || writing(document.activeElement)) return;
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || typing()) return;
     event.preventDefault();
     show();
   };

@@ -146,8 +146,7 @@ function drawEdit(data, [document, place], act) {
   text.value = own;
   text.rows = 3;
   text.setAttribute("aria-label", `Sentence ${place + 1} of document ${document + 1}`);
-  const try_ = (said) => act.change({ document, sentence: place, text: said });
-  row.append(button("", "Try it changed", null, () => { if (text.value.trim() !== own) try_(text.value.trim()); else text.focus(); }), button("", "without it", null, () => try_("")));
+  row.append(button("", "Try it changed", null, () => { if (text.value.trim() !== own) act.change({ document, sentence: place, text: text.value.trim() }); else text.focus(); }), button("", "without it", null, () => act.change({ document, sentence: place })));
   made.append(element("p", "", `Sentence ${place + 1} of document ${document + 1}`), text, row);
   return made;
 }
