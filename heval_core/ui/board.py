@@ -15,6 +15,7 @@ from heval_core.evaluation.board.records import ASKED, Board, Column
 from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.curves import curve
 from heval_core.evaluation.orders import SORTED_BY
+from heval_core.evaluation.usable import FEWEST
 from heval_core.figures import board_table, front
 from heval_core.figures.accuracy import quarter_lines
 from heval_core.figures.board_front import front_figure
@@ -28,6 +29,7 @@ from heval_core.metrics import headlines
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import ALL
 from heval_core.present.numbers import COST, interval, number, passes
+from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, filters, links, picked, verdicts
@@ -76,6 +78,7 @@ def draw_overall(results: Reader, chosen: Filter, made: Board) -> None:
         with st.container(key="board_figures"):
             draw_figures("board_figure", *parts, on_pick=MARK.pick, picked=MARK.drawn)
         without_numbers(made)
+        few_of_asked(results, made)
     with _numbers("table, CSV, Parquet, LaTeX") as box:
         if box.open:
             draw_table(results, board_table.main_table(made), exported_board(made), "board", {"filter": str(chosen)})
@@ -111,6 +114,21 @@ def without_numbers(made: Board) -> None:
     asked = {question.title for question in QUESTIONS.values()}
     if said := [f"**{plain(title)}** No number: {plain(reason)}." for title, reason in made.absent if title in asked]:
         st.caption(" ".join(said))
+
+
+def few_of_asked(results: Reader, made: Board) -> None:
+    """The questions whose number rests on under half of what was asked, with the way out."""
+    said = []
+    for column in made.questions:
+        own = made.places[made.places["column"] == column.key][["model", "dataset", "regime"]].drop_duplicates()
+        asked = int(own.merge(query(results, Reader.outcomes, Filter(technique=(TECHNIQUE,))))["instances"].sum())
+        n = int(made.values[made.values["column"] == column.key]["n"].max())
+        if n < FEWEST * asked:
+            said.append(
+                f"**{plain(column.title)}** {n:,} of {asked:,} prompts count: the others have no answer that it is about."
+            )
+    if said:
+        st.caption(" ".join([*said, "Another layout, or a larger model, may answer more (`python -m precompute layouts`)."]))
 
 
 def what_is_open(made: Board) -> str:

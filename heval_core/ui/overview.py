@@ -80,6 +80,7 @@ def draw_board(results: Reader, chosen: Filter, made: Board) -> None:
 
     draw_figures("overview_marks", figure, on_pick=lambda id: _open(chosen, id))
     board.without_numbers(made)
+    board.few_of_asked(results, made)
 
 
 def _open(chosen: Filter, id: list[str]) -> None:

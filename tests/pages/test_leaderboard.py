@@ -178,3 +178,27 @@ def test_old_addresses_lead_to_where_their_views_are_now():
         assert frame.moved(page_now, tab) is None
     # Once: where a view is now is not moved again.
     assert not [new for new, asked in frame.MOVED.values() if frame.moved(new, asked.get("tab", ""))]
+
+
+@pytest.mark.parametrize("times", [1, 40])
+def test_a_number_that_rests_on_under_half_of_what_was_asked_says_so(demo, monkeypatch, times):
+    """Where `times` as many prompts were asked as in these results."""
+    made, said = board(demo, REGULAR), []
+    monkeypatch.setattr(page.st, "caption", said.append)
+    monkeypatch.setattr(
+        page, "query", lambda reader, ask, chosen: ask(reader, chosen).assign(instances=lambda own: own["instances"] * times)
+    )
+    page.few_of_asked(demo, made)
+    if times == 1:
+        assert said == []
+        return
+    asked = demo.outcomes(REGULAR)
+    (place,) = (
+        made.places[made.places["column"] == "RQ1"][["model", "dataset", "regime"]]
+        .drop_duplicates()
+        .merge(asked)
+        .agg({"instances": "sum"})
+    )
+    n = made.values[made.values["column"] == "RQ1"]["n"].max()
+    assert f"{n:,} of {40 * place:,} prompts count" in said[0]
+    assert "Another layout, or a larger model" in said[0]
