@@ -12,8 +12,10 @@ from heval_core import catalogue, quoted
 from heval_core.datasets.quotesum import Quoted, QuoteSum
 from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.quoted import cells
+from heval_core.figures.quoted import quoted_table
 from heval_core.lm import embedding
 from heval_core.lm.loading import load
+from heval_core.present.names import names_of
 from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
@@ -22,6 +24,7 @@ from precompute.pair import pairs
 from precompute.plan import plan
 from precompute.run import run
 from tests.citations.copier import copier
+from tests.conftest import reader_of
 from tests.datasets import samples
 from tests.datasets.test_quotesum import record, records
 
@@ -195,3 +198,30 @@ def test_an_explainer_without_whole_answers_is_left_out_and_a_missing_package_sa
 
 def test_the_card_names_the_licence():
     assert "CC BY-SA" in catalogue.docstring(QuoteSum())
+
+
+def test_the_table_has_methods_before_controls_with_chance_and_counts(small_store):
+    def cell(explainer, measure, value, copied="all", delta=None):
+        own = {"model": "m", "dataset": "quotesum", "explainer": explainer, "measure": measure, "copied": copied}
+        ends = {"low": value - 0.1, "high": value + 0.1, "chance": 0.4, "n": 7, "questions": 5}
+        return own | {"value": value} | ends | dict.fromkeys(("delta", "delta_low", "delta_high"), delta)
+
+    rows = [
+        cell(key, "source", value, delta=own)
+        for key, value, own in (("lexical", 0.9, None), ("attn", 0.5, -0.4), ("fa", 0.7, -0.2))
+    ]
+    rows += [cell("attn", "span_rank", 0.3), cell("fa", "source", 0.6, "below .85")]
+    table = quoted_table(pd.DataFrame(rows), names_of(reader_of(small_store)))
+    assert [(row.titles[-1], row.control) for row in table.rows] == [
+        ("Feature ablation", False),
+        ("Attention", False),
+        ("Lexical overlap", True),
+    ]
+    assert [cell.whole for cell in table.rows[0].cells] == [
+        "0.70 [0.60, 0.80] chance 0.40",
+        "−0.20 [−0.20, −0.20]",
+        "0.60 [0.50, 0.70] chance 0.40",
+        "–",
+        "7 · –",
+    ]
+    assert table.rows[2].cells[1].whole == "–"  # of words in common beside itself

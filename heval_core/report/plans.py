@@ -59,6 +59,7 @@ _OTHER = (
     Plan("datasets", MAIN, "Instances: kept, dropped, and how long their contexts are", "Table A.2"),
     Plan("patterns", MORE, "Failure patterns: what each explainer's best token is", "B.4"),
 )
+_PEOPLE = (Plan("quoted", _ELSE, "Answers that people wrote: who finds what they copied?", "QuoteSum"),)
 # After CUB (arXiv 2505.16518); where techniques were compared.
 _TECHNIQUES = (
     Plan("techniques_front", TECHNIQUES, "Following against ignoring", "CUB"),
@@ -94,10 +95,13 @@ def plans() -> dict[str, Plan]:
     return {plan.key: plan for plan in (*_OF_PAPER, *further)}
 
 
-def section_plans(techniques: bool = False, citations: bool = False, explainers: bool = True) -> dict[str, Plan]:
-    """All sections by key, in order. techniques, citations, explainers: with those about them."""
+def section_plans(
+    techniques: bool = False, citations: bool = False, explainers: bool = True, people: bool = False
+) -> dict[str, Plan]:
+    """All sections by key, in order. techniques, citations, explainers, people: with those about them."""
     board, datasets, patterns = _OTHER
     of_measures = list(plans().values())
     place = 1 + [plan.key for plan in of_measures].index("faithfulness")
     own = [board, datasets, *of_measures[:place], patterns, *of_measures[place:]] if explainers else []
-    return {plan.key: plan for plan in (*own, *(_TECHNIQUES if techniques else ()), *(_CITATIONS if citations else ()))}
+    further = ((people, _PEOPLE), (techniques, _TECHNIQUES), (citations, _CITATIONS))
+    return {plan.key: plan for plan in (*own, *(plan for there, plans in further if there for plan in plans))}

@@ -21,6 +21,7 @@ from heval_core.figures.measured_panels import Measured, figure_of, of_measure
 from heval_core.figures.outcomes import outcome_shares, statistics
 from heval_core.figures.palette import in_order
 from heval_core.figures.pattern_panels import pattern_figure, pattern_table
+from heval_core.figures.quoted import quoted_table
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import Names, apart, names_of, regime_title
 from heval_core.present.numbers import of_cells
@@ -47,15 +48,16 @@ def studied(results: Reader) -> dict[str, bool]:
     """What `section_plans` takes: what there is to say something about. Results of citations alone say nothing else."""
     citations = has_citations(results)
     explainers = not citations or len(results.findings()) > 0
-    return {"techniques": has_techniques(results), "citations": citations, "explainers": explainers}
+    people = len(results.quoted()) > 0
+    return {"techniques": has_techniques(results), "citations": citations, "explainers": explainers, "people": people}
 
 
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `section_plans`."""
     others: dict[str, Callable[[Reader, Plan], Section]] = {
-        "board": _board, "datasets": _datasets, "patterns": _patterns, **TECHNIQUES, **CITATIONS,
+        "board": _board, "datasets": _datasets, "patterns": _patterns, "quoted": _quoted, **TECHNIQUES, **CITATIONS,
     }  # fmt: skip
-    return others.get(key, _measures)(results, section_plans(techniques=True, citations=True)[key])
+    return others.get(key, _measures)(results, section_plans(techniques=True, citations=True, people=True)[key])
 
 
 def _board(results: Reader, plan: Plan) -> Section:
@@ -156,3 +158,10 @@ def _patterns(results: Reader, plan: Plan) -> Section:
         for (dataset, technique), own in counts.groupby(["dataset", "technique"])
     ]
     return Section(plan, text, (pattern_table(counts),), counts, tuple(drawn), gaps)
+
+
+def _quoted(results: Reader, plan: Plan) -> Section:
+    """Which explainer finds what people copied into their answers."""
+    rows = results.quoted()
+    table = quoted_table(rows, names_of(results))
+    return Section(plan, table.note, (table,), rows)

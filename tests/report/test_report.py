@@ -161,7 +161,7 @@ def test_what_a_small_store_does_not_have_is_said(plain, plain_report, tmp_path)
 
 def test_without_a_study_nothing_of_it_is_there(plain, plain_report):
     assert not {own.plan.key for own in plain_report.sections} & {*TECHNIQUES, *CITATIONS}
-    assert studied(plain) == {"techniques": False, "citations": False, "explainers": True}
+    assert studied(plain) == {"techniques": False, "citations": False, "explainers": True, "people": False}
     assert not {"technique_findings", "citation_findings"} & json.loads(plain_report.as_json()).keys()
     page = plain_report.as_html()
     words = ("technique-findings", "techniques_", "Hagström", "citation-findings", "citations_", "Xing", "Annotators")

@@ -7,6 +7,7 @@ import streamlit as st
 
 from heval_core.figures.accuracy import scatter
 from heval_core.figures.measured_panels import as_normalised
+from heval_core.figures.quoted import TITLE, quoted_table
 from heval_core.figures.replacements import advantage, parts_of, table_of
 from heval_core.metrics import best_of, headlines, measures_of
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED, Measure
@@ -15,6 +16,7 @@ from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, measured_cells, picked, verdicts
+from heval_core.ui.exports import draw_table
 from heval_core.ui.names import names_of
 from heval_core.ui.published_results import query
 from heval_core.ui.selection import Selection
@@ -93,9 +95,17 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
         links.offer_cell(DOT.id, chosen, accuracies()[accuracy], names)
 
 
+def people(results: Reader) -> None:
+    """Answers that people wrote, where a model has read them."""
+    if len(cells := query(results, Reader.quoted)):
+        st.subheader(TITLE)
+        draw_table(results, quoted_table(cells, names_of(results)), cells, "quoted")
+
+
 def draw(results: Reader, chosen: Filter) -> None:
     """The measures of faithfulness, by replacement, and beside accuracy."""
     measure, k = measured_cells.draw(results, chosen, "faithfulness")
     protected = measure.switch == QUESTION_PROTECTED
     replacements(results, chosen, protected)
     faithful_or_right(results, chosen, k, protected)
+    people(results)
