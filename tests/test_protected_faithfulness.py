@@ -198,4 +198,3 @@ def test_as_a_stage_it_is_added_later_published_beside_the_plain_one_and_shown(s
         assert "Question protected" in [toggle.label for toggle in app.toggle]
         assert any(said in caption.value for caption in app.caption)
         assert any(caption.value.startswith("**Comprehensiveness, question") for caption in app.caption) == bool(given)
-    assert any(PROTECTED.rstrip(".") in caption.value for caption in open_page("leaderboard").caption)
