@@ -137,7 +137,7 @@ def test_old_addresses_open_where_their_views_are_now(page, address):
     assert asked(page) == {"tab": ["regime"], "question": ["memory"], "model": ["demo-gpt2"]}
 
 
-@pytest.mark.parametrize("width", [1920, 1280, 1101, 900, 620])
+@pytest.mark.parametrize("width", [1920, 1280, 900, 620])
 def test_the_bar_on_top_is_one_row_and_reaches_every_page(page, address, width):
     page.set_viewport_size({"width": width, "height": 800})
     visit(page, f"{address}/leaderboard")
