@@ -18,10 +18,10 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is
 # raised while it is above its budget.
 CEILINGS = {
-    "lines of the product": 49_677,
-    "files of the product": 428,
-    "lines of demo and benchmarks": 4_113,
-    "lines of tests": 34_040,
+    "lines of the product": 49_168,
+    "files of the product": 390,
+    "lines of demo and benchmarks": 3_971,
+    "lines of tests": 33_960,
     "files of tests": 248,
     "lines of JS and CSS": 2_991,
     "words of docs": 13_988,
