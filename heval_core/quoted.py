@@ -25,7 +25,7 @@ from heval_core.explainers.shared.left_out import units
 from heval_core.generated import columns_of, matrix_of, tokenised, with_foils
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.pipeline import Request
-from heval_core.records import HEvalError, Target
+from heval_core.records import TEXT_CONTROLS, HEvalError, Target
 from heval_core.statistics.scores import round_keeping_ranks
 from heval_core.units import Unit, places_in
 from heval_core.writing import Written, given
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from heval_core.datasets.quotesum import Quoted
     from heval_core.lm.model import LanguageModel
     from heval_core.protocols import Annotator, Method
-
-CONTROLS = ("lexical", "position", "random", "minilm")
 
 
 @dataclass(frozen=True)
@@ -164,8 +162,8 @@ def _annotated(annotator: Annotator, quoted: Quoted, passages: Sequence[str], te
 
 
 def rows(reading: Reading, key: str, quoted: Quoted) -> list[dict[str, Any]]:
-    """Rows of the table `quoted`. key: of an explainer, or of one of CONTROLS. Raises HEvalError where it has no scores."""
-    if key in CONTROLS:
+    """Rows of the table `quoted`. key: of an explainer, or of one of TEXT_CONTROLS. Raises HEvalError without scores."""
+    if key in TEXT_CONTROLS:
         found = by_annotator(reading, catalogue.find("annotator", key), quoted)
     else:
         found = by_explainer(reading, catalogue.method(key))

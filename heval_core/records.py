@@ -23,6 +23,7 @@ FOLLOWED = ("gold", "conflicting")
 EVERY_REGIME = REGIMES + tuple(kind for kind in CONTEXT_KINDS if kind not in REGIMES)
 UNCOMPARED = ("other", "ambiguous", "denied")  # groups that no metric reads
 SPLITS = ("development", "test")  # questions by whose answers settings are chosen, and those that are reported
+TEXT_CONTROLS = ("lexical", "position", "random", "minilm")  # annotators that see an answer's texts, and no model
 MATCHES = ("first", "text", "within")  # what decides the group of an answer; `within` also where it is explained
 TARGETS = ("answer", "context")  # what is explained: the answer, or also the first document's, whatever was answered
 

@@ -12,7 +12,7 @@ from heval_core.datasets.quotesum import PEOPLE, Quoted
 from heval_core.generated import columns_of
 from heval_core.lm import embedding
 from heval_core.lm.model import LanguageModel
-from heval_core.records import TECHNIQUE, Cost
+from heval_core.records import TECHNIQUE, TEXT_CONTROLS, Cost
 from heval_core.store.kinds import QUOTED
 from heval_core.store.shards import FORMAT
 from precompute.costs import together, total
@@ -42,7 +42,7 @@ class QuotedTask(Task):
 
     def cost(self, tokens: float) -> Cost:
         """A clean pass each, which explainers share; one that explains whole sentences runs for each part of an answer."""
-        keys = [shard.explainer for shard in self.shards if shard.explainer not in quoted.CONTROLS]
+        keys = [shard.explainer for shard in self.shards if shard.explainer not in TEXT_CONTROLS]
         again = [key for key in keys if columns_of(catalogue.method(key)) == "sentence"]
         parts = [(1, together(keys, tokens)), (PARTS - 1, together(again, tokens))]
         return total([(len(self.places) * times, cost) for times, cost in parts])
@@ -79,7 +79,7 @@ def quoted_tasks(pair: Pair) -> list[QuotedTask]:
     if PEOPLE not in grid.regimes:
         return []
     able = [key for key in grid.explainers if quoted.explains(catalogue.method(key))]
-    controls = [key for key in quoted.CONTROLS if key != "minilm" or embedding.is_here()]
+    controls = [key for key in TEXT_CONTROLS if key != "minilm" or embedding.is_here()]
     identities = {key: pair.identity_of(catalogue.method(key)) for key in able}
     identities |= {key: catalogue.identity("annotator", catalogue.find("annotator", key)) for key in controls}
     depends = [FORMAT, QUOTED.name, pair.model.identity.key, pair.model.identity.revision, pair.settings]

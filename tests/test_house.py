@@ -18,7 +18,7 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is
 # raised while it is above its budget.
 CEILINGS = {
-    "lines of the product": 49_168,
+    "lines of the product": 49_164,
     "files of the product": 390,
     "lines of demo and benchmarks": 3_971,
     "lines of tests": 33_960,

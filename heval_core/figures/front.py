@@ -65,9 +65,8 @@ def ends(value: float, low: float, high: float) -> tuple[float, float]:
 class Front:
     """about: the figure in words, for those who do not see it. line: the front's points, from left to right.
 
-    base: what the others are compared with; right of it and above is better. better: what is said there. levels: (y, text) of
-    what points are to be above. level: both ends of a dashed line within the axes, with its text along. legend: (look, text).
-    column: whether names stand in a column right of the figure, because points lie close together.
+    levels: (y, text) of what points are to be above. level: both ends of a dashed line within the axes, with its text along.
+    legend: (look, text). column: whether names stand in a column right of the figure, because points lie close together.
     """
 
     about: str
@@ -75,8 +74,6 @@ class Front:
     x: Ticks
     y: Ticks
     line: Sequence[tuple[float, float]] = ()
-    base: tuple[float, float] | None = None
-    better: str = ""
     levels: Sequence[tuple[float, str]] = ()
     level: Sequence[tuple[float, float]] = ()
     along: str = ""
@@ -161,12 +158,7 @@ def _axes(drawing: Drawing, front: Front, x: Scale, y: Scale) -> None:
 
 
 def _behind(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
-    """What points are compared with: the region that is better on both, controls, and the line of the blind."""
-    if front.base is not None:
-        left, bottom = x.at(front.base[0]), y.at(front.base[1])
-        if x.right - left >= 2 and bottom - y.right >= 2:
-            drawing.box("region", (left, y.right), (x.right - left, bottom - y.right))
-            _words(drawing, "accent", (x.right - 8, y.right + 18), front.better, taken)
+    """What points are compared with: controls, and the dashed line."""
     for value, text in front.levels:
         drawing.line("level", (x.left, y.at(value)), (x.right, y.at(value)))
         if not front.column:

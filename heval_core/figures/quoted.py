@@ -7,7 +7,7 @@ import pandas as pd
 from heval_core.evaluation.quoted import MEASURES
 from heval_core.present.names import Names
 from heval_core.present.table import Cell, Head, Row, Table, counted, number_cell
-from heval_core.quoted import CONTROLS
+from heval_core.records import TEXT_CONTROLS
 
 TITLE = "Answers that people wrote: who finds what they copied?"
 NOTE = (
@@ -16,6 +16,7 @@ NOTE = (
     "the column beside it, the difference to words in common on the same sentences. Intervals are 95 %, over questions."
 )
 _SOURCE, _RANK = MEASURES["sentence"], MEASURES["span"]
+_TITLES = {"document": "Leaving out documents", "document(unit=sentence)": "Leaving out sentences"}
 _HEADS = ("source", "source, less words in common", "of words that differ", "span's rank", "sentences, spans")
 
 
@@ -25,9 +26,9 @@ def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
     for (model, dataset), own in cells.groupby(["model", "dataset"]):
         records = {(row["explainer"], row["measure"], row["copied"]): row for row in own.to_dict("records")}
         keys = own[(own["measure"] == _SOURCE) & (own["copied"] == "all")].sort_values("value", ascending=False)["explainer"]
-        for key in sorted(keys, key=lambda key: key in CONTROLS):
+        for key in sorted(keys, key=lambda key: key in TEXT_CONTROLS):
             whole, apart, span = (records.get((key, *of)) for of in ((_SOURCE, "all"), (_SOURCE, "below .85"), (_RANK, "all")))
-            title = names.annotator(key) if key in CONTROLS else names.explainer(key)
+            title = _TITLES.get(key) or (names.annotator(key) if key in TEXT_CONTROLS else names.explainer(key))
             found = (
                 _with_chance(whole),
                 number_cell(whole, of=("delta", "delta_low", "delta_high")),
@@ -35,7 +36,7 @@ def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
                 _with_chance(span),
                 Cell(" · ".join(counted(row and row["n"]).main for row in (whole, span))),
             )
-            rows.append(Row((str(model), names.dataset(str(dataset)), title), found, key in CONTROLS))
+            rows.append(Row((str(model), names.dataset(str(dataset)), title), found, key in TEXT_CONTROLS))
     return Table(TITLE, ("model", "dataset", "explainer"), tuple(map(Head, _HEADS)), tuple(rows), NOTE, "quoted")
 
 

@@ -106,6 +106,7 @@ def draw(results: Reader, chosen: Filter) -> None:
     """The measures of faithfulness, by replacement, and beside accuracy."""
     measure, k = measured_cells.draw(results, chosen, "faithfulness")
     protected = measure.switch == QUESTION_PROTECTED
-    replacements(results, chosen, protected)
-    faithful_or_right(results, chosen, k, protected)
+    if len(query(results, Reader.cells, chosen, measure.metric, measure.at(k))):
+        replacements(results, chosen, protected)
+        faithful_or_right(results, chosen, k, protected)
     people(results)
