@@ -118,12 +118,12 @@ class Generated:
 
     def choices(self, columns: range) -> dict[str, int]:
         """Explainer ▶ its first choice for some tokens, of those that tell sentences and are not asked to judge them."""
-        sentences, found = self.matrices[SENTENCE].units, {}
+        sentences, found = self.matrices[SENTENCE].units, dict[str, int]()
         for key, matrix in self.matrices.items():
             scores = None if key == SENTENCE or matrix.level == "document" else self.scores(key, columns)
             choice = None if scores is None else first_choice(scores, matrix.units, sentences)
-            if choice is not None:
-                found[key] = choice
+            if choice is not None and all(own.partition("(")[0] != key.partition("(")[0] for own in found):
+                found[key] = choice  # variants of one explainer count once
         return found
 
     def verdict(self, columns: range) -> dict[str, Any]:

@@ -177,6 +177,14 @@ def test_the_first_word_rests_on_nothing_that_was_said_before_it(explained):
     )
 
 
+def test_variants_of_one_explainer_agree_once(explained):
+    generated, word = explained.generated, explained.generated.written.words[2].indices
+    variant = {"fa(screen=sentences:3)": generated.matrices["fa"]}
+    twice = dataclasses.replace(generated, matrices=generated.matrices | variant)
+    assert twice.choices(word) == generated.choices(word)
+    assert "fa" in generated.choices(word)
+
+
 def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
     assert explained.select("is lisbon").text == explained.select((1, 3)).text == " is Lisbon"
     assert explained.select("isb").text == explained.select(2).text == " Lisbon"

@@ -21,7 +21,7 @@ CEILINGS = {
     "lines of the product": 49_164,
     "files of the product": 390,
     "lines of demo and benchmarks": 3_971,
-    "lines of tests": 33_960,
+    "lines of tests": 33_968,
     "files of tests": 248,
     "lines of JS and CSS": 2_991,
     "words of docs": 13_988,

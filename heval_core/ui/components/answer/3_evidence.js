@@ -38,7 +38,8 @@ function checks(data, method, chosen) {
     const { holds, changed, others, others_changed, nats: lost } = found.stands, share = (part) => `${Math.round(part * 100)} %`;
     list.push([holds, changed > 0 ? "answer changes when it is deleted" : "answer stays when it is deleted", `Without the sentence that most methods choose the words here lose ${nats(lost)} nats, and ${share(changed)} of the model’s tokens change; without other sentences of its length (${others}) ${share(others_changed ?? 0)}.`]);
   }
-  const others = data.methods.filter((other) => other !== method).map((other) => choices(data, other, chosen)[0]).filter((one) => one && one.place !== null);
+  const base = (one) => one.key.split("(")[0], first = (one) => data.methods.find((own) => own.values && base(own) === base(one)); // variants of one explainer count once
+  const others = data.methods.filter((other) => base(other) !== base(method) && first(other) === other).map((other) => choices(data, other, chosen)[0]).filter((one) => one && one.place !== null);
   const agree = others.filter((one) => nameOf(one) === nameOf(mine)).length;
   if (others.length && mine.place !== null) list.push([agree * 2 > others.length, `agrees with ${agree} of ${others.length} others`, "Explainers above with the same first choice for what is selected."]);
   if (found?.beats && found.beats.next !== null) list.push([found.beats.holds, found.beats.holds ? "beats the rest of its document" : "no better than its document", `Its loss is ${nats(found.beats.nats)} nats; of the other sentences of that document the largest is ${nats(found.beats.next)}.`]);
