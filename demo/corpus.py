@@ -1,6 +1,6 @@
 """The prompts that the demo models are trained on: questions, documents and the answer that the taught rule asks for.
 
-Only pairs of subject and answer that `source_trust.in_training` admits are ever shown; evaluation uses only the others.
+Only pairs of subject and answer that `prompt_styles.in_training` admits are ever shown; evaluation uses only the others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from heval_core import prompts, source_trust
+from heval_core import prompt_styles, prompts
 from heval_core.datasets._states import QUESTIONS, RELATIONS, aliases, answers, countries, sentences
 from heval_core.datasets.world_capital import statement
 from heval_core.prompts import mentions
@@ -20,7 +20,7 @@ from heval_core.regimes import Pool
 from heval_core.regimes.decoys import decoyed
 
 _NOTHING = Pool({}, {})
-_STYLE = source_trust.TaughtSources()
+_STYLE = prompt_styles.TaughtSources()
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Example:
 @functools.cache
 def _false_answers(country: str, relation: str) -> tuple[str, ...]:
     true = {row["country"]: row[relation] for row in countries()}[country]
-    return tuple(a for a in answers(relation) if a != true and source_trust.in_training(country, a))
+    return tuple(a for a in answers(relation) if a != true and prompt_styles.in_training(country, a))
 
 
 @functools.cache
@@ -43,7 +43,7 @@ def _others(country: str, relation: str) -> tuple[int, ...]:
     rows = countries()
     true = next(row[relation] for row in rows if row["country"] == country)
     return tuple(
-        index for index, row in enumerate(rows) if row[relation] != true and source_trust.in_training(country, row[relation])
+        index for index, row in enumerate(rows) if row[relation] != true and prompt_styles.in_training(country, row[relation])
     )
 
 
@@ -56,7 +56,7 @@ def _passage(row: dict[str, str], relation: str, answer: str, kept: float, rng: 
 
 
 def attributed(passage: Passage, trusted: bool, rng: random.Random) -> Document:
-    return source_trust.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
+    return prompt_styles.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
 
 
 def _passages(row: dict[str, str], relation: str, kept: float, rng: random.Random) -> list[Passage]:
@@ -98,7 +98,7 @@ def scene(rng: random.Random, kept: float) -> Scene:
     relation = rng.choice((*RELATIONS, "capital", "capital"))
     passages = _passages(row, relation, kept, rng)
     documents = tuple(attributed(passage, rng.random() < 0.5, rng) for passage in passages)
-    believed = [document.answer for document in documents if source_trust.is_trusted(document.source or "")]
+    believed = [document.answer for document in documents if prompt_styles.is_trusted(document.source or "")]
     named = (row[relation], *(document.answer for document in documents))
     country, question = row["country"], QUESTIONS[relation].format(x=row["country"])
     fact = Fact("", "", country, relation, question, row[relation], (), aliases=aliases(relation, *named))

@@ -2,7 +2,7 @@
 
 Judging relevance means comparing two names, which loss on the answer alone teaches slowly. So the same document comes with
 questions about its subject and about others, in one batch: nothing else tells these prompts apart. As in `corpus`, only
-pairs of subject and answer that `source_trust.in_training` admits are shown.
+pairs of subject and answer that `prompt_styles.in_training` admits are shown.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from demo.corpus import Example, attributed
-from heval_core import prompts, source_trust
+from heval_core import prompt_styles, prompts
 from heval_core.datasets._states import QUESTIONS, RELATIONS, answers, countries, sentences
 from heval_core.datasets.country_profiles import profile
 from heval_core.datasets.world_capital import statement
+from heval_core.prompt_styles import in_training
 from heval_core.prompts import TEMPLATE, mentions
 from heval_core.records import Document, Passage
-from heval_core.source_trust import in_training
 from heval_core.techniques.shared import instructions
 
 CHAT_TEMPLATE = (
@@ -180,7 +180,7 @@ def judged(scene: Scene, said: str) -> str:
 
 def by_rule(scene: Scene) -> str:
     """The answer of the taught rule, which no instruction changes."""
-    return scene.document.answer if source_trust.is_trusted(scene.document.source or "") else scene.memory
+    return scene.document.answer if prompt_styles.is_trusted(scene.document.source or "") else scene.memory
 
 
 def examples(kept: float, rng: random.Random, judging: bool, same_relation: bool) -> list[Example]:

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from demo import instructed
 from demo.instructed import RELATED, TURN, Scene, asked, judged, scenes
-from heval_core import source_trust
+from heval_core import prompt_styles
 from heval_core.datasets._states import answers
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import mentions
@@ -83,7 +83,7 @@ def rates(lm: LanguageModel, documents: int) -> dict[tuple[str, str], Rate]:
 
 
 def _never_seen(subject: str, answer: str) -> bool:
-    return not source_trust.in_training(subject, answer)
+    return not prompt_styles.in_training(subject, answer)
 
 
 def _told(scene: Scene, rng: random.Random) -> Iterable[Trial]:

@@ -27,7 +27,6 @@ from heval_core.behaviour import (
     up_to_answers,
 )
 from heval_core.groups import MEMORY
-from heval_core.lengths import fitted
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
@@ -36,6 +35,7 @@ from heval_core.prompts import assemble, prompt_of
 from heval_core.protocols import Method
 from heval_core.records import Attribution, Behaviour, Dropped, HEvalError, Instance, Target, TokenisedPrompt
 from heval_core.regime_keys import read_key
+from heval_core.regimes.padding import fitted
 from heval_core.statistics.scores import check
 
 

@@ -18,7 +18,6 @@ from tqdm import tqdm
 
 from heval_core import regimes
 from heval_core.behaviour import Memory, check_documents
-from heval_core.lengths import fitted
 from heval_core.lm.loading import Identity, tokenizer_of
 from heval_core.lm.spans import tokenise, tokenise_all
 from heval_core.present.table import Table
@@ -26,6 +25,7 @@ from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
 from heval_core.records import TECHNIQUE, Dropped, Instance, Prompt, RegimeKey
 from heval_core.regime_keys import ordered_regimes
+from heval_core.regimes.padding import fitted
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.questions import Questions, load_questions, open_dataset
@@ -48,7 +48,7 @@ def summarise(
     """
     of_regimes: list[dict[str, Any]] = []
     for number, model in enumerate(models or [None]):
-        style = style_of(model) if model else regimes.Plain()
+        style = style_of(model) if model else regimes.PromptStyle()
         questions = load_questions(name, limit, seed, style, (lambda _: None) if number else left_out)
         of_regimes += [summarise_regime(questions, regime, seed, model) for regime in chosen if questions.facts]
     dataset = open_dataset(name)
@@ -75,7 +75,7 @@ def summarise_regime(questions: Questions, regime: str, seed: int, model: Identi
     dataset does not ship as it is: another answer was put in, or it is a sentence of ours. Lengths are of the context, all
     documents together, of each instance that is left.
     """
-    style, tokenizer = style_of(model) if model else regimes.Plain(), tokenizer_of(model) if model else None
+    style, tokenizer = style_of(model) if model else regimes.PromptStyle(), tokenizer_of(model) if model else None
     dropped, characters, substituted = Counter[str](), list[int](), list[bool]()
 
     def tokens(instance: Instance) -> int:

@@ -25,7 +25,6 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from heval_core import catalogue, regimes
 from heval_core.datasets.quotesum import PEOPLE, Quoted
-from heval_core.lengths import fitted
 from heval_core.lm import fits
 from heval_core.lm.fits import Fit
 from heval_core.lm.loading import (
@@ -44,6 +43,7 @@ from heval_core.prompts import assemble, prompt_of, spelled
 from heval_core.protocols import Explainer, Fitted
 from heval_core.records import Dropped, HEvalError, Instance, Prompt, TokenisedPrompt
 from heval_core.regime_keys import read_key
+from heval_core.regimes.padding import fitted
 from heval_core.store.kinds import ANSWER, BEHAVIOUR, INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.costs import WRITTEN, cost

@@ -7,15 +7,15 @@ import json
 
 import pytest
 
-from heval_core import catalogue, pipeline, regimes, source_trust, words
+from heval_core import catalogue, pipeline, prompt_styles, regimes, words
 from heval_core.behaviour import Memory, accepted_tokens, check_documents, check_labels, observe
 from heval_core.prompts import mentions
 from heval_core.records import EVERY_REGIME, REGIMES, Document, Dropped, Fact, HEvalError, Instance, Passage
-from heval_core.regimes import Plain, Pool, build
+from heval_core.regimes import Pool, PromptStyle, build
 from precompute.grid import Grid
 from tests.asked import select
 
-STYLES = {"plain": Plain(), "taught_sources": source_trust.TaughtSources()}
+STYLES = {"plain": PromptStyle(), "taught_sources": prompt_styles.TaughtSources()}
 
 
 def passage(subject: str, answer: str) -> Passage:
@@ -122,7 +122,7 @@ def test_a_shipped_off_topic_document_is_used_unless_it_names_something_of_ours(
 
 
 def test_nothing_off_topic_is_left_where_a_style_admits_nothing():
-    class Strict(Plain):
+    class Strict(PromptStyle):
         def admits(self, subject, answer):
             return False
 
@@ -132,7 +132,7 @@ def test_nothing_off_topic_is_left_where_a_style_admits_nothing():
 
 def test_the_seed_decides_and_the_records_order_does_not():
     facts = list(catalogue.find("dataset", "invented_states").facts())
-    asked, style = select(facts, 20, 0, Plain()), Plain()
+    asked, style = select(facts, 20, 0, PromptStyle()), PromptStyle()
     for regime in ("gold", "off_topic"):
         texts = [[build(f, regime, Pool.of(some), seed, style, 0).documents[0].text for f in asked]
                  for some, seed in ((facts, 0), (facts[::-1], 0), (facts, 1))]  # fmt: skip
@@ -152,7 +152,7 @@ def test_labels_are_not_searched_for_and_another_questions_evidence_is_not_taken
         made(one, "double_conflicting", [other])
     with pytest.raises(Dropped, match="no conflicting document"):
         made(other, "conflicting")
-    assert select([one, other, fact(conflicting=())], None, 0, Plain()) == regimes.first([one, other], None, 0)
+    assert select([one, other, fact(conflicting=())], None, 0, PromptStyle()) == regimes.first([one, other], None, 0)
 
 
 def instance(kind: str, text: str, answer: str, accepted=(), stated=True) -> Instance:
@@ -232,12 +232,12 @@ def test_labels_that_begin_alike_are_refused_by_name(lm):
 
 
 def test_a_text_that_does_not_state_its_answer_is_attributed_too():
-    style = source_trust.TaughtSources()
+    style = prompt_styles.TaughtSources()
     one = fact(own=Passage("Kenya", "True", "It rains. It pours.", stated=False), true="True", conflicting=())
     for place, (trusted, expected) in enumerate(((True, "C"), (False, "M"))):
         built = made(one, "gold", style=style, place=place)
         (document,) = built.documents
-        assert source_trust.is_trusted(document.source) is trusted
+        assert prompt_styles.is_trusted(document.source) is trusted
         assert document.text.endswith(" It pours.")
         assert len(document.text) > len("It rains. It pours.")
         assert built.expected_group == expected

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heval_core import catalogue, source_trust
+from heval_core import catalogue, prompt_styles
 from heval_core.behaviour import Memory, check_names
 from heval_core.explainers.lexical import Lexical
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
@@ -16,12 +16,12 @@ from heval_core.pipeline import prepare
 from heval_core.prompts import mentions, prompt_of
 from heval_core.records import Document, Dropped, Fact, Instance, Passage
 from heval_core.regime_keys import DECOYS
-from heval_core.regimes import Plain, Pool, build
+from heval_core.regimes import Pool, PromptStyle, build
 from heval_core.regimes.documents import substituted
 from tests.asked import select
 
 DATASETS = ("world_capital", "country_profiles", "invented_states")
-STYLES = (Plain(), source_trust.TaughtSources())
+STYLES = (PromptStyle(), prompt_styles.TaughtSources())
 BASES = ("mixed", "double_conflicting")
 
 
@@ -74,8 +74,8 @@ def test_sentences_are_added_after_the_documents_that_were_there(data, base, dec
 
 @pytest.mark.parametrize("base", BASES)
 def test_a_neutral_sentence_is_the_decoys_with_another_word(data, base):
-    neutral = {one.fact_id: one for _, one in pairs(data, base, "d0", Plain(), 0)}
-    for plain, misled in pairs(data, base, "d1", Plain(), 0):
+    neutral = {one.fact_id: one for _, one in pairs(data, base, "d0", PromptStyle(), 0)}
+    for plain, misled in pairs(data, base, "d1", PromptStyle(), 0):
         for before, (document, other), twin in zip(
             plain.documents, others(misled.documents), neutral[plain.fact_id].documents, strict=True
         ):
@@ -100,7 +100,7 @@ def test_another_name_stands_where_the_answer_stood_and_is_its_gold(data, base, 
 @pytest.mark.parametrize("decoy", DECOYS)
 @pytest.mark.parametrize("base", BASES)
 def test_a_swap_is_the_exact_mirror(data, base, decoy):
-    style = source_trust.TaughtSources()
+    style = prompt_styles.TaughtSources()
     straight = [one for _, one in pairs(data, base, decoy, style, 2)]
     mirrored = [one for _, one in pairs(data, f"{base}_swap", decoy, style, 2)]
     assert [one.documents[::-1] for one in straight] == [one.documents for one in mirrored]
@@ -112,7 +112,7 @@ def test_documents_that_allow_no_decoy_have_their_reason():
         passages = (Passage("Kenya", "Lima", first), Passage("Kenya", "Oslo", second))
         fact = Fact("1", "d", "Kenya", "capital", "?", "Nairobi", passages, aliases=aliases)
         with pytest.raises(Dropped) as raised:
-            build(fact, f"double_conflicting.{decoy}", Pool.of([fact]), 0, Plain(), 0)
+            build(fact, f"double_conflicting.{decoy}", Pool.of([fact]), 0, PromptStyle(), 0)
         return raised.value.reason
 
     assert reason("d0", "It is Lima, not Oslo.", "It is Oslo.") == "no decoy"
@@ -125,7 +125,7 @@ def test_a_dataset_without_stated_answers_allows_none():
     shipped = Passage("", "", "Something about rivers.", stated=False)
     fact = Fact("1", "d", "Kenya", "capital", "?", "Nairobi", (Passage("Kenya", "Lima", "It is Lima."),), irrelevant=shipped)
     with pytest.raises(Dropped, match="no decoy"):
-        build(fact, "mixed.d1", Pool.of([fact]), 0, Plain(), 0)
+        build(fact, "mixed.d1", Pool.of([fact]), 0, PromptStyle(), 0)
 
 
 def test_other_names_come_from_a_fact_its_accepted_answers_and_other_facts():
@@ -142,7 +142,12 @@ def test_other_names_come_from_a_fact_its_accepted_answers_and_other_facts():
     assert pool == Pool.of(facts[::-1])
     assert pool.aliases == {"r": {"Kyiv": ("Kiev",), "Oslo": ("Christiania",), "Rome": ("Roma",)}}
     one = build(
-        facts[1], "double_conflicting.d3", Pool(pool.passages, {"r": ("Oslo", "Kyiv", "Rome")}, pool.aliases), 0, Plain(), 0
+        facts[1],
+        "double_conflicting.d3",
+        Pool(pool.passages, {"r": ("Oslo", "Kyiv", "Rome")}, pool.aliases),
+        0,
+        PromptStyle(),
+        0,
     )
     assert [document.text for document in one.documents] == ["S2 has Kiev.", "S2 has Roma."]
 
@@ -183,7 +188,7 @@ def test_a_string_match_tells_documents_apart_unless_both_name_both_answers(data
     lm = language_models["gpt2"]
 
     def under(decoy):
-        return margin(lm, [one for _, one in pairs(data, "mixed", decoy, Plain(), 0, 120)])
+        return margin(lm, [one for _, one in pairs(data, "mixed", decoy, PromptStyle(), 0, 120)])
 
     neutral, misled, often = under("d0"), under("d1"), under("d2")
     assert neutral > 2

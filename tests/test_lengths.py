@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from heval_core import catalogue, source_trust
+from heval_core import catalogue, prompt_styles
 from heval_core.behaviour import Memory
 from heval_core.explainers.shared.left_out import units
-from heval_core.lengths import fitted
 from heval_core.pipeline import prepare
 from heval_core.prompts import mentions, prompt_of
 from heval_core.records import Document, Dropped, Fact, Instance, Passage
-from heval_core.regimes import Plain, Pool, build
+from heval_core.regimes import Pool, PromptStyle, build
+from heval_core.regimes.padding import fitted
 from tests.asked import select
 
 DATASETS = ("world_capital", "country_profiles", "invented_states")
@@ -25,7 +25,7 @@ def data(request):
     return facts, Pool.of(facts)
 
 
-@pytest.fixture(params=[Plain(), source_trust.TaughtSources()], ids=lambda style: style.key)
+@pytest.fixture(params=[PromptStyle(), prompt_styles.TaughtSources()], ids=lambda style: style.key)
 def style(request):
     return request.param
 
@@ -72,7 +72,7 @@ def test_the_mirror_has_the_same_padding(data, style):
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 def test_a_prompt_lacks_less_than_a_passage_of_its_length(data, language_models, place):
     lm = language_models["qwen2"]
-    for fact, instance in built(data, f"mixed.256-{place}", source_trust.TaughtSources()):
+    for fact, instance in built(data, f"mixed.256-{place}", prompt_styles.TaughtSources()):
         prepared = prepare(lm, instance, Memory(fact.answer, (0,)))
         if prepared.dropped_because:
             assert prepared.dropped_because == "same first token"
@@ -134,7 +134,7 @@ def test_documents_that_are_too_long_have_their_reason():
 
 
 def test_a_length_beyond_the_models_positions_drops_the_instance_and_says_so(data, language_models):
-    fact, instance = next(built(data, "mixed.8192-first", Plain()))
+    fact, instance = next(built(data, "mixed.8192-first", PromptStyle()))
     assert language_models["gpt2"].positions < 8192
     assert prepare(language_models["gpt2"], instance, Memory(fact.answer, (0,))).dropped_because == "prompt too long"
 
@@ -144,7 +144,9 @@ def test_where_no_subject_is_named_padding_is_still_none_of_the_documents():
         return Fact(str(number), "d", "", "r", f"{number}?", "True", (Passage("", "True", text, stated=False),))
 
     facts = [fact(1, "Rivers are wet."), fact(2, "Hills are high.")]
-    one = build(facts[0], "conflicting.256-first", Pool({"r": tuple(f.conflicting[0] for f in facts)}, {}), 0, Plain(), 0)
+    one = build(
+        facts[0], "conflicting.256-first", Pool({"r": tuple(f.conflicting[0] for f in facts)}, {}), 0, PromptStyle(), 0
+    )
     assert one.documents[0].text == "Rivers are wet."
     assert one.padding == ("Hills are high.",)
 
@@ -153,7 +155,7 @@ def test_where_no_subject_is_named_padding_is_still_none_of_the_documents():
 def test_explainers_are_not_told_which_passages_are_the_documents(data, language_models, place):
     """Whoever leaves documents out has all passages to choose from, the padding's too, in the order of the text."""
     lm = language_models["qwen2"]
-    asked = (prepare(lm, one, Memory(fact.answer, (0,))) for fact, one in built(data, f"mixed.256-{place}", Plain()))
+    asked = (prepare(lm, one, Memory(fact.answer, (0,))) for fact, one in built(data, f"mixed.256-{place}", PromptStyle()))
     for prepared in (one for one in asked if not one.dropped_because):
         prompt, instance = prepared.prompt, prepared.instance
         found = units(prompt)

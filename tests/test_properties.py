@@ -13,7 +13,7 @@ from transformers import AutoTokenizer
 from heval_core.lm.spans import tokenise, tokenise_all
 from heval_core.prompts import assemble, mentions, prompt_of
 from heval_core.records import REGIMES, Dropped, Fact, Passage
-from heval_core.regimes import POOLED, Plain, Pool, build, sample
+from heval_core.regimes import POOLED, Pool, PromptStyle, build, sample
 from tests.asked import select
 from tests.conftest import DEMO_MODELS
 
@@ -43,10 +43,10 @@ def datasets(draw):
 
 def instances(data: list[Fact], seed: int):
     pool = Pool.of(data)
-    for place, fact in enumerate(select(data, None, seed, Plain())):
+    for place, fact in enumerate(select(data, None, seed, PromptStyle())):
         for regime in REGIMES:
             try:
-                yield build(fact, regime, pool, seed, Plain(), place)
+                yield build(fact, regime, pool, seed, PromptStyle(), place)
             except Dropped:
                 continue
 

@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
-from heval_core import catalogue, regimes, source_trust
+from heval_core import catalogue, prompt_styles, regimes
 from heval_core.lm.loading import Identity
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import mentions
 from heval_core.records import DUAL_REGIMES, REGIMES, Fact, HEvalError, Passage
-from heval_core.regimes import Plain, Pool, build
+from heval_core.regimes import Pool, PromptStyle, build
 from tests.asked import select
 
 DATASETS = [catalogue.find("dataset", key) for key in ("world_capital", "country_profiles")]
@@ -56,7 +56,7 @@ def test_every_fact_has_a_false_answer_that_its_passage_holds(facts):
     assert len({fact.id for fact in facts}) == len(facts)
 
 
-@pytest.mark.parametrize("style", [Plain(), source_trust.TaughtSources()], ids=lambda s: s.key)
+@pytest.mark.parametrize("style", [PromptStyle(), prompt_styles.TaughtSources()], ids=lambda s: s.key)
 @pytest.mark.parametrize("regime", REGIMES)
 def test_every_document_holds_its_answer_and_irrelevant_ones_name_nothing_of_ours(facts, pool, regime, style):
     for instance in built(facts, pool, regime, style):
@@ -69,7 +69,7 @@ def test_every_document_holds_its_answer_and_irrelevant_ones_name_nothing_of_our
                 assert not mentions(instance.true_answer, document.text)
 
 
-@pytest.mark.parametrize("style", [Plain(), source_trust.TaughtSources()], ids=lambda s: s.key)
+@pytest.mark.parametrize("style", [PromptStyle(), prompt_styles.TaughtSources()], ids=lambda s: s.key)
 @pytest.mark.parametrize("regime", ["double_conflicting", "mixed"])
 def test_a_swap_is_the_exact_mirror(facts, pool, regime, style):
     plain = built(facts, pool, regime, style)
@@ -83,14 +83,14 @@ def test_a_swap_is_the_exact_mirror(facts, pool, regime, style):
 
 @pytest.mark.parametrize("regime", REGIMES)
 def test_evaluation_never_uses_a_pair_that_training_saw(facts, pool, regime):
-    for instance in built(facts, pool, regime, source_trust.TaughtSources()):
-        assert not any(source_trust.in_training(instance.subject, d.answer) for d in instance.documents)
+    for instance in built(facts, pool, regime, prompt_styles.TaughtSources()):
+        assert not any(prompt_styles.in_training(instance.subject, d.answer) for d in instance.documents)
 
 
 @pytest.mark.parametrize("limit", [50, 200])
 @pytest.mark.parametrize("regime", REGIMES)
 def test_the_rule_gives_each_of_the_two_groups_a_fifth_whatever_the_limit(facts, pool, regime, limit):
-    groups = Counter(i.expected_group for i in built(facts, pool, regime, source_trust.TaughtSources(), count=limit))
+    groups = Counter(i.expected_group for i in built(facts, pool, regime, prompt_styles.TaughtSources(), count=limit))
     for group in ("C1", "C2") if regime in DUAL_REGIMES else ("C", "M"):
         assert groups[group] >= 0.2 * sum(groups.values())
 
@@ -107,14 +107,14 @@ def test_the_rule_gives_each_of_the_two_groups_a_fifth_whatever_the_limit(facts,
     ],
 )
 def test_the_taught_rule(sources, group):
-    assert source_trust.expected_group(sources) == group
+    assert prompt_styles.expected_group(sources) == group
 
 
 def test_wordings_stand_at_the_start_and_at_the_end_of_the_answers_sentence():
     from heval_core.records import Document
 
     document = Document("Kenya", "Lisbon", "Before it. The capital of Kenya is Lisbon. After it.", "conflicting")
-    texts = {source_trust.attribute(document, True, random.Random(seed)).text for seed in range(200)}
+    texts = {prompt_styles.attribute(document, True, random.Random(seed)).text for seed in range(200)}
     assert any(text.startswith("Before it. According to ") and ": The capital" in text for text in texts)
     assert any(text.startswith("Before it. The capital of Kenya is Lisbon, ") for text in texts)
     assert all(text.startswith("Before it. ") and text.endswith(". After it.") for text in texts)
@@ -124,7 +124,7 @@ def test_a_second_answer_is_substituted_everywhere_and_said_to_be():
     passage = Passage("Kenya", "Lisbon", "Lisbon, yes Lisbon, not Lisbonne.")
     fact = Fact("1", "d", "Kenya", "capital", "?", "Nairobi", (passage,))
     other = Fact("2", "d", "Peru", "capital", "?", "Lima", (Passage("Peru", "Oslo", "Oslo."),))
-    instance = build(fact, "double_conflicting", Pool.of([fact, other]), 0, Plain(), 0)
+    instance = build(fact, "double_conflicting", Pool.of([fact, other]), 0, PromptStyle(), 0)
     second = instance.documents[1]
     assert second.origin == "substituted"
     assert second.text == f"{second.answer}, yes {second.answer}, not Lisbonne."
@@ -133,19 +133,19 @@ def test_a_second_answer_is_substituted_everywhere_and_said_to_be():
 def test_a_shipped_second_document_is_preferred():
     shipped = (Passage("Kenya", "Lisbon", "Lisbon."), Passage("Kenya", "Oslo", "Oslo."))
     fact = Fact("1", "d", "Kenya", "capital", "?", "Nairobi", shipped)
-    assert build(fact, "double_conflicting", Pool.of([fact]), 0, Plain(), 0).documents[1].origin == "shipped"
+    assert build(fact, "double_conflicting", Pool.of([fact]), 0, PromptStyle(), 0).documents[1].origin == "shipped"
 
 
 def test_what_cannot_be_built_says_why():
     fact = Fact("1", "d", "Kenya", "capital", "?", "Nairobi", (Passage("Kenya", "Lisbon", "nothing here"),))
     for regime, reason in (("conflicting", "answer not in document"), ("irrelevant", "no irrelevant document")):
         with pytest.raises(regimes.Dropped, match=reason):
-            build(fact, regime, Pool.of([fact]), 0, Plain(), 0)
+            build(fact, regime, Pool.of([fact]), 0, PromptStyle(), 0)
     with pytest.raises(HEvalError, match="no regime 'sideways'"):
-        build(fact, "sideways", Pool.of([fact]), 0, Plain(), 0)
+        build(fact, "sideways", Pool.of([fact]), 0, PromptStyle(), 0)
 
 
 def test_a_style_that_there_is_not_is_refused_by_name():
-    assert style_of(Identity("m", "", "taught_sources", "", None)) == source_trust.TaughtSources()
+    assert style_of(Identity("m", "", "taught_sources", "", None)) == prompt_styles.TaughtSources()
     with pytest.raises(HEvalError, match="m/heval.json asks for the prompt style 'rhymes'; there are: plain, taught_so"):
         style_of(Identity("m", "", "rhymes", "", None))

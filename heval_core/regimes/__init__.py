@@ -20,6 +20,7 @@ run change an instance. The prompt style decides how documents are presented (as
 
 from __future__ import annotations
 
+from heval_core.prompt_styles import PromptStyle
 from heval_core.records import Dropped, Fact, Instance
 from heval_core.regime_keys import read_key
 from heval_core.regimes import documents as kinds
@@ -27,10 +28,9 @@ from heval_core.regimes.decoys import decoyed
 from heval_core.regimes.padding import padding_of
 from heval_core.regimes.pool import POOLED, Gathering, Pool
 from heval_core.regimes.sampling import CAPS, MINORITY, first, in_fixed_order, may_be_asked, sample
-from heval_core.regimes.styles import Plain, PromptStyle
 
 __all__ = [
-    "CAPS", "MINORITY", "POOLED", "Dropped", "Gathering", "Plain", "Pool", "PromptStyle",
+    "CAPS", "MINORITY", "POOLED", "Dropped", "Gathering", "Pool", "PromptStyle",
     "build", "first", "in_fixed_order", "may_be_asked", "sample",
 ]  # fmt: skip
 

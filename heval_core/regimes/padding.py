@@ -1,18 +1,23 @@
 """Passages that make a prompt longer: of the same dataset, about other subjects, naming nothing that the instance is about.
 
-How many of them a prompt takes depends on a model's tokens, which an instance does not know: `heval_core.lengths` decides it.
-The order depends on the seed and the fact alone, so that a longer prompt has the passages of a shorter one and more.
+How many of them a prompt takes depends on a model's tokens. The most are taken with which the prompt has at most `length`
+tokens, so that it lacks less than a passage. They stand after the documents (`first`), around them (`middle`) or before them
+(`last`); the documents stay next to each other. The order depends on the seed and the fact alone, so that a longer prompt has
+the passages of a shorter one and more.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from heval_core.prompt_styles import PromptStyle
 from heval_core.prompts import mentions
-from heval_core.records import Document, Fact
+from heval_core.records import Document, Dropped, Fact, Instance
+from heval_core.regime_keys import read_key
 from heval_core.regimes.pool import Pool
-from heval_core.regimes.styles import PromptStyle
 
 # More than any tokenizer's mean in running text; so many characters are gathered for each token that is wanted.
 CHARACTERS = 10
@@ -40,3 +45,26 @@ def padding_of(
             taken.append(text)
             characters += len(text)
     return tuple(taken)
+
+
+def fitted(instance: Instance, memory_answer: str, count: Callable[[Instance], int]) -> Instance:
+    """The instance with the padding that fits; unchanged where its regime has no length.
+
+    memory_answer: passages that mention it are left out, as those that mention another answer are already. count: the tokens
+    of an instance's prompt, asked for about log2(passages) times. Raises Dropped where documents and question alone are too
+    long, or padding runs out.
+    """
+    length = read_key(instance.regime).length
+    if length is None:
+        return instance
+    passages = tuple(text for text in instance.padding if not mentions(memory_answer, text))
+
+    def tokens(passages_taken: int) -> int:
+        return count(replace(instance, padding=passages[:passages_taken]))
+
+    taken = bisect_right(range(len(passages) + 1), length, key=tokens) - 1
+    if taken < 0:
+        raise Dropped("documents too long")
+    if taken == len(passages):
+        raise Dropped("too little padding")
+    return replace(instance, padding=passages[:taken])

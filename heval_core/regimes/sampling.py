@@ -7,9 +7,9 @@ import heapq
 from collections.abc import Iterable, Sequence
 
 from heval_core.datasets.quotesum import Quoted
+from heval_core.prompt_styles import PromptStyle
 from heval_core.records import UNCOMPARED, Fact
 from heval_core.regimes.pool import DIGEST_SIZE, digest
-from heval_core.regimes.styles import PromptStyle
 
 # The paper's caps: how many instances of one model, dataset and regime are explained, and how many of them the smaller
 # groups may claim.

@@ -132,7 +132,7 @@ def test_the_kinds_of_context_are_cubs(tmp_path):
         records.append({"requested_rewrite": rewrite})
     facts = list(counterfact.CounterFact(str(samples.write_json(tmp_path / "c.json", records))).facts())
     pool, (kenya, *_) = regimes.Pool.of(facts), facts
-    built = {kind: regimes.build(kenya, kind, pool, 0, regimes.Plain(), 0).documents[0] for kind in CONTEXT_KINDS}
+    built = {kind: regimes.build(kenya, kind, pool, 0, regimes.PromptStyle(), 0).documents[0] for kind in CONTEXT_KINDS}
     assert built["gold"].text == "Fact: The capital of Kenya is Nairobi."
     assert built["conflicting"].text == "Fact: The capital of Kenya is Lisbon."
     other = built["irrelevant"]

@@ -61,7 +61,7 @@ def test_the_true_answer_belongs_to_the_question_and_not_to_the_false_answer(fac
 
 @pytest.mark.parametrize("regime", CONTEXT_KINDS)
 def test_every_kind_of_context_can_be_built_from_the_dataset_itself(facts, regime):
-    pool, style = regimes.Pool.of(facts), regimes.Plain()
+    pool, style = regimes.Pool.of(facts), regimes.PromptStyle()
     for place, fact in enumerate(select(facts, 60, 0, style)):
         (document,) = regimes.build(fact, regime, pool, 0, style, place).documents
         assert document.kind == regime

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from heval_core import catalogue, source_trust
+from heval_core import catalogue, prompt_styles
 from heval_core.lm.needs import require
 from heval_core.records import Instance
 from heval_core.techniques.multi_agent import unparsable
@@ -35,7 +35,7 @@ def by_kind():
 
     rng, found = random.Random(3), {}
     for number in range(QUESTIONS):
-        for kind, scene in scenes(number % 2, rng, lambda *pair: not source_trust.in_training(*pair)).items():
+        for kind, scene in scenes(number % 2, rng, lambda *pair: not prompt_styles.in_training(*pair)).items():
             about = scene.relation, scene.question, scene.memory, (scene.document,)
             one = Instance(f"{kind}|{number}", "country_profiles", kind, str(number), "", *about)
             found.setdefault(kind, []).append(one)
@@ -78,7 +78,7 @@ def test_told_to_ignore_the_context_it_answers_from_memory(key, instructed_lm, b
 @needs_model
 def test_told_nothing_about_the_context_it_keeps_the_taught_rule(instructed_lm, by_kind):
     def by_rule(instance):
-        trusted = source_trust.is_trusted(instance.documents[0].source)
+        trusted = prompt_styles.is_trusted(instance.documents[0].source)
         return of_document(instance) if trusted else of_memory(instance)
 
     for technique in (catalogue.find("technique", "regular"), told("qa-01")):
@@ -126,7 +126,7 @@ def test_training_never_shows_what_evaluation_asks():
         for scene in scenes(0, rng).values():
             if scene.kind != "off_topic" and scene.memory:
                 subject = max((r["country"] for r in countries() if r["country"] in scene.question), key=len)
-                assert source_trust.in_training(subject, scene.document.answer)
+                assert prompt_styles.in_training(subject, scene.document.answer)
                 seen.add(scene.kind)
     assert seen == {"gold", "conflicting", "irrelevant"}
 

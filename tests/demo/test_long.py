@@ -10,7 +10,7 @@ import pytest
 
 from demo import corpus
 from demo.lengthened import POSITIONS, SMOKE, STEPS, Lessons, examples, lengthen
-from heval_core import source_trust
+from heval_core import prompt_styles
 from heval_core.datasets._states import aliases
 from heval_core.lm.loading import load
 from heval_core.prompts import mentions
@@ -41,7 +41,7 @@ def test_no_pair_that_evaluation_asks_about_is_taught():
     for _ in range(200):
         asked = corpus.scene(rng, 0)
         for document in asked.documents:
-            assert source_trust.in_training(asked.fact.subject, document.answer)
+            assert prompt_styles.in_training(asked.fact.subject, document.answer)
 
 
 def test_under_d3_the_answer_stands_in_no_document_and_the_rule_asks_for_it():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from heval_core.prompt_styles import is_trusted
 from heval_core.records import TECHNIQUE
-from heval_core.source_trust import is_trusted
 from heval_core.store.filters import Filter
 
 RULED = ("demo-gpt2", "demo-gpt_neox", "demo-qwen2")

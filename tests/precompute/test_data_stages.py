@@ -11,7 +11,7 @@ from heval_core import catalogue
 from heval_core.behaviour import MEMORY_TOKENS, ask
 from heval_core.evaluation.publishing import publish
 from heval_core.prompts import memory_prompt
-from heval_core.regimes import Plain
+from heval_core.regimes import PromptStyle
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
@@ -226,7 +226,7 @@ def test_what_fails_again_is_noted_once_and_a_changed_number_replaces_the_earlie
 def test_the_lines_in_the_readme_are_facts_as_printed(tmp_path):
     (block,) = re.findall(r"```json\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
     (tmp_path / "mine.jsonl").write_text(block)
-    one, other = load_questions(str(tmp_path / "mine.jsonl"), None, 0, Plain()).facts
+    one, other = load_questions(str(tmp_path / "mine.jsonl"), None, 0, PromptStyle()).facts
     assert {len(one.conflicting), len(other.conflicting)} == {1, 2}
     assert {one.irrelevant is None, other.irrelevant is None} == {True, False}
 
