@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from benchmarks.timing import Figure, best
-from heval_core.citations.annotators.shared.tokens import Tokens, sentence_logprobs, tokens_of
-from heval_core.citations.annotators.shared.weights import left_one_out
+from heval_core.citations.annotators.shared.weights import Tokens, left_one_out, sentence_logprobs, tokens_of
 from heval_core.citations.questions import explained
 from heval_core.citations.reading import reading
 from heval_core.citations.records import Claim, Explained, Passage

@@ -17,8 +17,7 @@ from heval_core.lm.loading import identify
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.protocols import Technique
-from heval_core.techniques.shared.base import NOTHING
-from heval_core.techniques.shared.development import Setting
+from heval_core.techniques.shared.base import NOTHING, Setting
 from precompute.compute import JobTask
 from precompute.grid import Grid
 from precompute.highlights import INSTANCES, job_tasks

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from heval_core.metrics.shared.cell import Cell
     from heval_core.metrics.shared.measure import Measure
     from heval_core.statistics.values import Each, Value
-    from heval_core.techniques.shared.development import Asked, Development, Setting, Trial
+    from heval_core.techniques.shared.base import Asked, Development, Setting, Trial
 
 FAMILIES = ("perturbation", "gradient", "attention", "mechanistic", "control")  # how an explainer gets at its scores
 # What a technique changes, and what it is called on pages.

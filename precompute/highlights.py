@@ -19,7 +19,7 @@ from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.regimes import sample
 from heval_core.store.kinds import ANSWER, ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE, SAMPLE
 from heval_core.store.shards import FORMAT, ShardStore
-from heval_core.techniques.shared.development import Setting
+from heval_core.techniques.shared.base import Setting
 from precompute import journal
 from precompute.compute import JobTask
 from precompute.costs import MEASURED

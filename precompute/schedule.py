@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from heval_core.citations.remembering import FILE as ANSWERS
+from heval_core.citations.speaker import FILE as ANSWERS
 from heval_core.records import RegimeKey
 from heval_core.store.shards import ShardStore
 from precompute.citations.chunks import Citations, citations_of

@@ -19,8 +19,7 @@ from heval_core.protocols import Technique
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError, NotHere
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT
-from heval_core.techniques.shared.base import prompt_with
-from heval_core.techniques.shared.development import Development, Question, Setting, Trial
+from heval_core.techniques.shared.base import Development, Question, Setting, Trial, prompt_with
 from precompute.memory import Memories, Prompting, memory_ids
 from precompute.pair import Pair
 from precompute.questions import Questions

@@ -16,7 +16,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
 from heval_core.protocols import Technique
 from heval_core.records import FOLLOWED, SPLITS, TECHNIQUE, TokenisedPrompt
-from heval_core.techniques.shared.development import Setting
+from heval_core.techniques.shared.base import Setting
 from precompute.memory import memory_ids
 
 # One question of so many is a development question.

@@ -1,13 +1,35 @@
-"""What selecting, writing and the annotator `llm` ask: something that answers text with text; and how its answers are read."""
+"""Language models that are asked for text: what they answer and how it is read, one in memory, and one that forgets nothing.
+
+Selecting, writing and the annotator `llm` ask them. `LocalSpeaker` asks any causal model that `heval_core.lm.loading` loads,
+greedily; `server.Server` one behind a server. `Remembering` stands in front of either: every answer is appended to a file, and
+read from there the next time. The file has a JSON object a line: `asked`, a hash of the speaker's identity, the prompt and the
+cap on tokens; `speaker`, its key; `text`; `tokens`. Lines are only ever appended, and synced; an incomplete last line, after a
+crash, is passed over. Answers with a problem are not kept: the next run asks again. One process writes a file at a time, from
+any of its threads.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable, Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from heval_core.records import Prompt, Span
+from heval_core.store.shards import append_lines
+
+if TYPE_CHECKING:
+    from heval_core.lm.model import LanguageModel
 
 T = TypeVar("T")
+FILE = "answers.jsonl"
+# So many prompts are asked before their answers are written: what a killed run loses.
+PORTION = 64
+_WRITING = threading.Lock()  # several speakers may share a file
 # Some models think aloud before they answer. The opening sign may stand in the prompt's template, out of sight.
 _THINKS, _THOUGHT = "<think>", "</think>"
 _LONGEST_QUOTED = 200
@@ -128,3 +150,144 @@ def _repeated(prompt: str, answer: str, why: str) -> str:
     """The prompt once more, its last line being where the answer is awaited."""
     quoted, last = " ".join(answer.split())[:_LONGEST_QUOTED], prompt.rstrip().rpartition("\n")[2]
     return f"{prompt} {quoted}\nThis answer cannot be read: {why}. Answer again, with numbers alone.\n{last}"
+
+
+class LocalSpeaker:
+    """lm: asked through its chat template if its tokenizer has one, else with the prompt as it is, which it continues."""
+
+    def __init__(self, lm: LanguageModel):
+        from heval_core.lm.chat import has_template
+
+        self._lm = lm
+        self.chat = has_template(lm.tokenizer)
+
+    @property
+    def key(self) -> str:
+        return self._lm.key
+
+    @property
+    def identity(self) -> str:
+        dtype = str(self._lm.model.dtype).removeprefix("torch.")
+        return f"model {self.key}@{self._lm.revision} {dtype} {'chat' if self.chat else 'plain'} greedy"
+
+    def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
+        """One answer per prompt; prompts of similar length run together, within the model's budget of tokens.
+
+        A prompt that fills the model's positions gets a problem, and so does an answer that the last position cuts off, and a
+        prompt that the device's memory does not hold.
+        """
+        answers: list[Answer] = [Answer("")] * len(prompts)
+        askable: dict[int, tuple[int, ...]] = {}
+        for place, prompt in enumerate(prompts):
+            try:
+                askable[place] = self._ids(storable(prompt))
+            except Exception as error:  # a template and a tokenizer may raise anything
+                answers[place] = _failed(error)
+        for place, answer in zip(askable, self._said(list(askable.values()), tokens), strict=True):
+            answers[place] = answer
+        return answers
+
+    def _said(self, prompts: list[tuple[int, ...]], tokens: int) -> list[Answer]:
+        generation = self._lm.generation
+        try:
+            written = generation.greedy(prompts, tokens)
+        except Exception as error:  # not enough memory for one of them, usually: the others are asked without it
+            if len(prompts) == 1:
+                return [_failed(error)]
+            return [answer for ids in prompts for answer in self._said([ids], tokens)]
+        return [self._answer(ids, own, tokens) for ids, own in zip(prompts, written, strict=True)]
+
+    def _answer(self, prompt: tuple[int, ...], written: tuple[int, ...], tokens: int) -> Answer:
+        room = self._lm.positions - len(prompt)
+        if room <= 0:
+            return Answer("", problem=f"the prompt has {len(prompt)} tokens; {self.key} reads at most {self._lm.positions}")
+        ended = bool(written) and written[-1] in self._lm.generation.end_ids
+        if len(written) == room < tokens and not ended:
+            return Answer(
+                "",
+                len(written),
+                f"the answer was cut off after {room} tokens: with the prompt they are the {self._lm.positions} that "
+                f"{self.key} reads",
+            )
+        # Without the end of text: only an answer that the cap cut off has as many tokens as the cap.
+        return Answer.said(self._lm.decode(list(written)), len(written) - ended)
+
+    def _ids(self, prompt: str) -> tuple[int, ...]:
+        """Raises HEvalError for a prompt without tokens, and for one that the chat template does not take."""
+        asked = Prompt(prompt, (), Span(0, len(prompt)), (), chat=self.chat)
+        return self._lm.tokenise(asked, check_length=False).ids
+
+
+def _failed(error: Exception) -> Answer:
+    from heval_core.lm.memory import first_line
+
+    return Answer("", problem=first_line(error))
+
+
+class Remembering:
+    """A speaker in front of another one, which is asked nothing twice.
+
+    file: made with the first answer; FILE in the folder of a store, usually. asked: how many prompts the other one was asked.
+    """
+
+    def __init__(self, speaker: Speaker, file: Path):
+        self._speaker, self._file = speaker, file
+        self._answering = threading.Lock()
+        self._known = dict(_stored(file, speaker.key))
+        self.asked = 0
+
+    @property
+    def key(self) -> str:
+        return self._speaker.key
+
+    @property
+    def identity(self) -> str:
+        return self._speaker.identity
+
+    @property
+    def problems(self) -> Collection[str]:
+        """Of the other one, where it has any; see `Server`."""
+        return getattr(self._speaker, "problems", ())
+
+    def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
+        """See `Speaker.answer`. A prompt that occurs several times is asked once."""
+        marks = [self._mark(prompt, tokens) for prompt in prompts]
+        with self._answering:
+            new = {mark: prompt for mark, prompt in zip(marks, prompts, strict=True) if mark not in self._known}
+            failed: dict[str, Answer] = {}
+            waiting = list(new)
+            for start in range(0, len(waiting), PORTION):
+                portion = waiting[start : start + PORTION]
+                self.asked += len(portion)
+                answers = self._speaker.answer([new[mark] for mark in portion], tokens)
+                told = dict(zip(portion, answers, strict=True))
+                failed |= {mark: answer for mark, answer in told.items() if answer.problem}
+                self._keep({mark: answer for mark, answer in told.items() if not answer.problem})
+            return [failed[mark] if mark in failed else self._known[mark] for mark in marks]
+
+    def _keep(self, answers: dict[str, Answer]) -> None:
+        self._known |= answers
+        lines = [
+            {"asked": mark, "speaker": self.key, "text": answer.text, "tokens": answer.tokens}
+            for mark, answer in answers.items()
+        ]
+        with _WRITING:
+            append_lines(self._file, lines)
+
+    def _mark(self, prompt: str, tokens: int) -> str:
+        asked = json.dumps([self.identity, prompt, tokens])  # escaped, so that any text can be hashed
+        return hashlib.sha256(asked.encode()).hexdigest()[:32]
+
+
+def _stored(file: Path, speaker: str) -> Iterator[tuple[str, Answer]]:
+    """What is kept of one speaker. A line that is incomplete, or of another form, is passed over."""
+    if not file.is_file():
+        return
+    with file.open("rb") as lines:
+        for line in lines:
+            try:
+                kept = json.loads(line)
+                if kept["speaker"] == speaker and isinstance(kept["text"], str):
+                    yield str(kept["asked"]), Answer(kept["text"], kept["tokens"])
+            except (ValueError, LookupError, TypeError):
+                continue

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from heval_core.records import HEvalError
-from heval_core.techniques.shared.arrays import on_arrays
-from heval_core.techniques.shared.base import Base
-from heval_core.techniques.shared.development import Setting
+from heval_core.techniques.shared.base import Base, Setting, on_arrays
 
 if TYPE_CHECKING:
     import torch

@@ -19,9 +19,7 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 from heval_core.records import HEvalError
-from heval_core.techniques.shared.arrays import on_arrays
-from heval_core.techniques.shared.base import NOTHING, Base, best_by
-from heval_core.techniques.shared.development import Development, Setting, Trial
+from heval_core.techniques.shared.base import NOTHING, Base, Development, Setting, Trial, best_by, on_arrays
 
 if TYPE_CHECKING:
     import torch

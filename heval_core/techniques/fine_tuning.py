@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING
 
 from heval_core.records import HEvalError, NotHere
 from heval_core.techniques.shared import mixture
-from heval_core.techniques.shared.base import Base
-from heval_core.techniques.shared.development import Development, Setting
+from heval_core.techniques.shared.base import Base, Development, Setting
 from heval_core.techniques.shared.lessons import Lesson, examples, in_shares, of_development, of_file, split
 
 if TYPE_CHECKING:

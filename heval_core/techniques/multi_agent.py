@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 
 from heval_core.prompts import instructed
 from heval_core.records import HEvalError, Instance, Prompt
-from heval_core.techniques.shared.base import NOTHING, Base, prompt_with
-from heval_core.techniques.shared.development import Asked, Development, Setting
+from heval_core.techniques.shared.base import NOTHING, Asked, Base, Development, Setting, prompt_with
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, FAITHFULNESS, REFINING, RELEVANCE, SAID, family_of
 
 if TYPE_CHECKING:

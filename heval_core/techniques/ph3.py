@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING
 
 from heval_core.prompts import mentions
 from heval_core.records import HEvalError, Instance, TokenisedPrompt, head_name
-from heval_core.techniques.shared.base import Base, best_by, prompt_with
-from heval_core.techniques.shared.development import Development, Question, Setting, Trial
+from heval_core.techniques.shared.base import Base, Development, Question, Setting, Trial, best_by, prompt_with
 
 if TYPE_CHECKING:
     import torch

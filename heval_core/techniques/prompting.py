@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 from heval_core.prompts import instructed
 from heval_core.records import HEvalError, Instance, Prompt
-from heval_core.techniques.shared.base import NOTHING, Base
-from heval_core.techniques.shared.development import Asked, Development, Setting
+from heval_core.techniques.shared.base import NOTHING, Asked, Base, Development, Setting
 from heval_core.techniques.shared.instructions import PROMPTS, prompt_ids
 
 if TYPE_CHECKING:

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from heval_core.citations.local_speaker import LocalSpeaker
-from heval_core.citations.remembering import Remembering
 from heval_core.citations.server import Server
-from heval_core.citations.speaker import Speaker
+from heval_core.citations.speaker import LocalSpeaker, Remembering, Speaker
 from heval_core.citations.writing import SHIPPED, Writer
 from heval_core.lm import entailment
 from heval_core.lm.loading import Identity, identify, in_template

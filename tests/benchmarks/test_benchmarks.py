@@ -9,7 +9,7 @@ from transformers import GPT2Config
 
 from benchmarks import citations, paper, ratios, relevance, shortcuts, techniques, timing
 from heval_core import catalogue
-from heval_core.citations.annotators.shared.tokens import tokens_of
+from heval_core.citations.annotators.shared.weights import tokens_of
 from heval_core.citations.reading import reading
 
 

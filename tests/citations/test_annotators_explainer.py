@@ -12,7 +12,7 @@ from sklearn.linear_model import Lasso
 from heval_core import catalogue
 from heval_core.citations.annotators.shared import weights
 from heval_core.citations.annotators.shared.choice import random_levels, resting
-from heval_core.citations.annotators.shared.tokens import sentence_logprobs, tokens_of
+from heval_core.citations.annotators.shared.weights import sentence_logprobs, tokens_of
 from heval_core.citations.reading import reading
 from heval_core.citations.records import Passage, Sentence
 from heval_core.lm.loading import load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heval_core.citations.annotators.shared.tokens import tokens_of
+from heval_core.citations.annotators.shared.weights import tokens_of
 from heval_core.citations.reading import FOLDER, asked, layout, parsed, reading
 from heval_core.citations.records import Claim, Explained, Passage, Sentence
 from heval_core.lm.loading import load

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from heval_core.citations.local_speaker import LocalSpeaker
-from heval_core.citations.remembering import FILE
+from heval_core.citations.speaker import FILE, LocalSpeaker
 from heval_core.lm.loading import load
 from heval_core.store.shards import ShardStore
 from precompute.citations.study import Study

@@ -8,9 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from heval_core.citations.local_speaker import LocalSpeaker
-from heval_core.citations.remembering import PORTION, Remembering
-from heval_core.citations.speaker import Answer
+from heval_core.citations.speaker import PORTION, Answer, LocalSpeaker, Remembering
 from heval_core.lm.chat import chat_text
 from heval_core.lm.loading import load
 from heval_core.lm.memory import NotEnoughMemory

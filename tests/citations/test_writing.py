@@ -6,10 +6,9 @@ import hashlib
 
 import pytest
 
-from heval_core.citations.local_speaker import LocalSpeaker
 from heval_core.citations.reading import FOLDER
 from heval_core.citations.records import Written
-from heval_core.citations.speaker import Answer, Selection
+from heval_core.citations.speaker import Answer, LocalSpeaker, Selection
 from heval_core.citations.writing import SHIPPED, Writer, shipped, write, writer_of
 from heval_core.records import HEvalError
 from tests.citations.claims import Scripted, claim

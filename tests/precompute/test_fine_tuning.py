@@ -12,7 +12,7 @@ import pytest
 from heval_core.lm.adapting import Adapter
 from heval_core.records import TECHNIQUE
 from heval_core.store.shards import ShardStore
-from heval_core.techniques.shared.development import Setting
+from heval_core.techniques.shared.base import Setting
 from precompute.grid import GRIDS
 from precompute.plan import plan
 from precompute.run import run

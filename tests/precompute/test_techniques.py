@@ -16,8 +16,7 @@ from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from heval_core.techniques.shared.base import Base
-from heval_core.techniques.shared.development import Setting
+from heval_core.techniques.shared.base import Base, Setting
 from precompute.grid import GRIDS, Grid
 from precompute.plan import Plan, as_lines, plan
 from precompute.questions import load_questions

@@ -8,7 +8,7 @@ from heval_core import catalogue, regimes
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import memory_prompt
 from heval_core.records import Document, Instance
-from heval_core.techniques.shared.development import Development, Question
+from heval_core.techniques.shared.base import Development, Question
 from tests.asked import select
 
 

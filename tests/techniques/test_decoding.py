@@ -12,7 +12,7 @@ from heval_core.records import HEvalError
 from heval_core.techniques import acd, adacad, bcu, cad, ccu, coiecd, pareto_front
 from heval_core.techniques.acd import entropy
 from heval_core.techniques.adacad import divergence
-from heval_core.techniques.shared.development import Setting, Trial
+from heval_core.techniques.shared.base import Setting, Trial
 
 LOG = np.log
 NEVER = -1e9

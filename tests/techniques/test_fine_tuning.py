@@ -17,7 +17,7 @@ from heval_core.lm.training import IGNORED, Example, Recipe, best_epoch, loss, p
 from heval_core.prompts import assemble
 from heval_core.records import Document, HEvalError, NotHere
 from heval_core.techniques.shared import lessons, mixture
-from heval_core.techniques.shared.development import Development, Question, Setting
+from heval_core.techniques.shared.base import Development, Question, Setting
 from heval_core.techniques.shared.lessons import Lesson
 from tests.conftest import DEMO_MODELS
 from tests.techniques.questions import instance

@@ -12,8 +12,7 @@ from heval_core.lm.needs import require
 from heval_core.prompts import TEMPLATE
 from heval_core.records import Document, HEvalError
 from heval_core.techniques.multi_agent import UNPARSABLE, unparsable, verdict
-from heval_core.techniques.shared.base import NOTHING
-from heval_core.techniques.shared.development import Development, Question
+from heval_core.techniques.shared.base import NOTHING, Development, Question
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, FAITHFULNESS, REFINING, RELEVANCE
 from tests.techniques.test_prompting import INSTANCE
 

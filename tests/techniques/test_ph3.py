@@ -16,7 +16,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
 from heval_core.techniques import ph3
-from heval_core.techniques.shared.development import Development, Question, Setting, Trial
+from heval_core.techniques.shared.base import Development, Question, Setting, Trial
 from tests.literal_models import PROJECTIONS
 from tests.techniques.questions import instance
 

@@ -9,8 +9,7 @@ import pytest
 from heval_core import catalogue
 from heval_core.prompts import TEMPLATE, instructed
 from heval_core.records import Document, HEvalError, Instance
-from heval_core.techniques.shared.base import NOTHING, prompt_with
-from heval_core.techniques.shared.development import Development, Setting, Trial
+from heval_core.techniques.shared.base import NOTHING, Development, Setting, Trial, prompt_with
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, PROMPTS, family_of, prompt_ids
 
 TECHNIQUE = catalogue.find("technique", "prompting")

@@ -1,19 +1,92 @@
-"""What most techniques have in common: the model as it is, the usual two prompts, the logits with context."""
+"""What techniques have in common: a technique that changes nothing, the search for a setting, formulas on arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heval_core.prompts import assemble, prompt_of
 from heval_core.records import Instance, Prompt
-from heval_core.techniques.shared.development import Asked, Development, Setting, Trial
 
 if TYPE_CHECKING:
     import torch
 
     from heval_core.lm.model import LanguageModel
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a technique is run with. text: JSON, empty if there is nothing to choose. weights: a trained adapter's file."""
+
+    text: str = ""
+    weights: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The prompt that gives the answer. trace: what was asked and answered before it, as JSON; None if nothing was."""
+
+    prompt: Prompt
+    trace: str | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """An instance with the tokens that count as its answers, for one model.
+
+    accepted: first tokens of the answer that the document promotes. memory_id: Regular's own next token without documents.
+    """
+
+    instance: Instance
+    accepted: tuple[int, ...]
+    memory_id: int
+
+
+@dataclass(frozen=True)
+class Development:
+    """A model, and the development questions by context kind; a kind that was not asked for is absent.
+
+    known: what was found out about the model with these questions; see `once`.
+    """
+
+    lm: LanguageModel
+    dataset: str
+    questions: Mapping[str, tuple[Question, ...]]
+    seed: int = 0
+    known: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, what: Hashable, find: Callable[[], Found]) -> Found:
+        """What several variants of a technique need: the first that asks finds it out, the others are given the same."""
+        if what not in self.known:
+            self.known[what] = find()
+        found: Found = self.known[what]
+        return found
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting on the development questions. bcu, n: by context kind."""
+
+    setting: Setting
+    bcu: Mapping[str, float]
+    n: Mapping[str, int]
+
+    @property
+    def mean(self) -> float:
+        """Over the kinds; each counts the same."""
+        return sum(self.bcu.values()) / len(self.bcu)
+
+    @property
+    def faithfulness(self) -> float:
+        """Over gold and conflicting, or the one of them that there is; NaN without either."""
+        of = [self.bcu[kind] for kind in ("gold", "conflicting") if kind in self.bcu]
+        return sum(of) / len(of) if of else float("nan")
+
 
 NOTHING = Setting()
 
@@ -73,3 +146,27 @@ def best_by(trials: Sequence[Trial], value: Any) -> tuple[int, ...]:
     """The indices of the trials with the highest value; those within rounding of it tie."""
     values = [value(trial) for trial in trials]
     return tuple(index for index, one in enumerate(values) if one >= max(values) - 1e-12)
+
+
+def on_arrays(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """A formula of the two logits (…, V), with context and without, that takes arrays, nested lists or tensors.
+
+    Raises ValueError if their shapes differ. Computed and given back in float64: a sharp distribution's entropy, and which
+    tokens stand at the edge of an interval, are below the rounding of float32.
+    """
+
+    @wraps(formula)
+    def given(z_c: Any, z_0: Any, *options: Any, **named: Any) -> Any:
+        import torch
+
+        as_arrays = not isinstance(z_c, torch.Tensor)
+        with_context, alone = (torch.as_tensor(one).double() for one in (z_c, z_0))
+        if with_context.shape != alone.shape or not with_context.ndim:
+            raise ValueError(
+                f"The logits with context and without must have the same shape (…, V); they have {tuple(with_context.shape)} "
+                f"and {tuple(alone.shape)}."
+            )
+        scores = formula(with_context, alone, *options, **named)
+        return scores.numpy() if as_arrays else scores
+
+    return given

@@ -12,7 +12,7 @@ from heval_core.datasets._files import json_lines
 from heval_core.datasets._records import Malformed, text_of, texts_of
 from heval_core.prompts import assemble, memory_prompt
 from heval_core.records import FOLLOWED, HEvalError
-from heval_core.techniques.shared.development import Development
+from heval_core.techniques.shared.base import Development
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
