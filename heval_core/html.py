@@ -1,9 +1,11 @@
-"""All HTML comes from the templates in `templates/`, which escape every text that they do not mark as `safe`."""
+"""Text from data is never markup: all HTML comes from the templates in `templates/`, which escape every text that they do not
+mark as `safe`; and `plain` takes the meaning out of every Markdown sign."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,14 @@ def visible(text: object) -> str:
 
 
 _environment.filters["visible"] = visible
+# Also `:` (icons, colours), `$` (LaTeX) and `&`, `<` (HTML), which Streamlit's Markdown gives a meaning.
+_SIGNS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$^=])")
+
+
+def plain(text: object) -> str:
+    """A text for Markdown and for labels, shown as it is."""
+    escaped = _SIGNS.sub(r"\\\1", visible(text))
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def render(template: str, **values: Any) -> str:

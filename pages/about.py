@@ -4,6 +4,7 @@ from functools import partial
 
 import streamlit as st
 
+from heval_core.html import plain
 from heval_core.present.drawing import DARK, LIGHT, as_svg
 from heval_core.report.html import VERDICTS, findings_table, studies_of
 from heval_core.report.plans import section_plans
@@ -11,12 +12,10 @@ from heval_core.report.section import Section
 from heval_core.report.sections import section, studied
 from heval_core.report.write import report_of
 from heval_core.store.reader import Reader
-from heval_core.ui import address, filters
+from heval_core.ui import address, datasets, filters, methods
 from heval_core.ui.exports import download, table_exports
 from heval_core.ui.frame import results_page
 from heval_core.ui.published_results import bundled, query
-from heval_core.ui.tabs import datasets, methods
-from heval_core.ui.text import plain
 
 TABS = {"findings": "The paper's findings", "data": "Data", "methods": "Methods"}
 ONLY_TAUGHT = (

@@ -5,11 +5,11 @@ import streamlit as st
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui import address, filters, heads, listing, own_answer, reading, surface, technique_answers
+from heval_core.ui import address, filters, heads, listing, own_answer, reading
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
-from heval_core.ui.instance_tables import html_export, more, scores_table
-from heval_core.ui.names import names_of
+from heval_core.ui.instance_tables import draw_answers, html_export, more, scores_table
+from heval_core.ui.published_results import names_of
 
 
 def page(results: Reader) -> None:
@@ -52,7 +52,7 @@ def one(
     if mechlight is not None and mechlight.chosen_head is not None:
         layers = int(results.models().set_index("model").loc[instance.model, "layers"])
         mapped = heads.HeadMap.of_stored(mechlight, layers)
-    view = surface.view_of(rows, mapped.names if mapped else [], len(instance.tokens))
+    view = reading.view_of(rows, mapped.names if mapped else [], len(instance.tokens))
     all_rows, data = heads.with_map(results, instance, mapped, rows, view.pick)
 
     def asked(what: str) -> None:
@@ -62,11 +62,11 @@ def one(
             listing.show_instance(position.beside(int(what.removeprefix("step "))))
 
     title = instance.question or instance.subject
-    surface.draw(instance, all_rows, view, data, title, reading.sentence(instance, rows), asked=asked)
+    reading.draw(instance, all_rows, view, data, title, reading.sentence(instance, rows), asked=asked)
     names = names_of(results)
     st.caption(reading.facts(instance, names.dataset(instance.dataset), names.technique(instance.technique)))
     own_answer.draw_stored(results, instance)
-    technique_answers.draw(results, instance)
+    draw_answers(results, instance)
     with bar, st.popover("Save", icon=":material/download:"):
         html_export(results, instance, [row for row in rows if not row.control], view.k)
     with bar:

@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from heval_core.ui import board, filters, measured_cells
+from heval_core.ui import board, failures, faithfulness, filters, measured_cells
 from heval_core.ui.frame import results_page
-from heval_core.ui.tabs import failures, faithfulness
 
 # Tab ▶ its name, and the question that it answers.
 TABS = {

@@ -5,11 +5,11 @@ import json
 import streamlit as st
 
 from heval_core.figures.answer import answer_card, answer_page
+from heval_core.html import plain
 from heval_core.ui import address, frame, own_answer, own_prompts, sidebar
 from heval_core.ui.component import component
 from heval_core.ui.exports import download
 from heval_core.ui.own_prompts import Kept
-from heval_core.ui.text import plain
 
 TITLE = "Where did this answer come from?"
 PAGE = "pages/your_prompt.py"

@@ -33,10 +33,6 @@ class Stored:
     regime: Regime
     scored: Scored
 
-    def common(self) -> Regime:
-        """The instances for which every explainer has scores."""
-        return self.scored.common(self.regime, self.scored.explainers)
-
 
 def stored(reader: Reader, chosen: Filter) -> Iterator[Stored]:
     """The stored results under a filter, regime by regime in stored order."""

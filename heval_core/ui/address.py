@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from heval_core.html import plain
 from heval_core.ui.published_results import ASKED, SNAPSHOT
-from heval_core.ui.text import plain
 
 T = TypeVar("T")
 # The slice of the instances; and all that goes along to other pages: which instances are looked at, and by how many tokens.

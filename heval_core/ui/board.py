@@ -13,32 +13,26 @@ from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.records import ASKED, Board, Column
 from heval_core.evaluation.comparisons import against, tally
-from heval_core.evaluation.curves import curve
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.usable import FEWEST
 from heval_core.figures import board_table, front
-from heval_core.figures.accuracy import quarter_lines
 from heval_core.figures.board_front import front_figure
 from heval_core.figures.dots_drawn import Part, as_drawing
 from heval_core.figures.measured_panels import picked_html
 from heval_core.figures.pairs import pair_figure
 from heval_core.figures.questions import ALL_QUESTIONS, by_prompts, by_question
 from heval_core.groups import compared_groups, context_groups
-from heval_core.html import render
-from heval_core.metrics import headlines
+from heval_core.html import plain, render
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import ALL
 from heval_core.present.numbers import COST, interval, number, passes
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, filters, links, picked, verdicts
+from heval_core.ui import address, filters, links, verdicts
 from heval_core.ui.exports import draw_table, picture
-from heval_core.ui.marks import draw_figures
-from heval_core.ui.names import names_of
-from heval_core.ui.published_results import query
-from heval_core.ui.selection import Selection
-from heval_core.ui.text import plain
+from heval_core.ui.marks import Selection, draw_figures, draw_instances
+from heval_core.ui.published_results import names_of, query
 
 MARK = Selection("mark", ("explainer", "column", "model"))
 NOTHING = (
@@ -138,16 +132,14 @@ def what_is_open(made: Board) -> str:
 
 def selection(results: Reader, chosen: Filter, made: Board) -> None:
     """The bar above the figure: what the clicked mark is, and its instances."""
-    id, columns = MARK.id, {column.key: column for column in made.columns}
-    if not id:
-        with st.container(key="selection_none"):
-            st.caption("Click a row or a mark: its numbers stand here, with a way to its instances.")
+    columns = {column.key: column for column in made.columns}
+
+    def known(key: str, name: str, model: str) -> bool:
+        return key in made.titles and name in (*columns, ALL_QUESTIONS) and model in (ALL, *made.models)
+
+    if not MARK.is_one(known, "Click a row or a mark: its numbers stand here, with a way to its instances."):
         return
-    known = len(id) == 3 and id[0] in made.titles and (id[1] in columns or id[1] == ALL_QUESTIONS)
-    if not known or id[2] not in (ALL, *made.models):
-        MARK.refuse()
-        return
-    key, name, model = id
+    key, name, model = MARK.id
     column = columns.get(name)
     title = " · ".join([made.titles[key], *([] if model == ALL else [model])])
     with MARK.bar():
@@ -216,7 +208,7 @@ def choose_question(there: Collection[str] = ASKED) -> str:
 
 
 def draw_prompts(results: Reader, chosen: Filter, made: Board) -> None:
-    """Does the order hold under decoys and at length? And within the prompts as they are?"""
+    """Does the order hold under decoys and at length?"""
     told = conclusion(made, lambda name: f"**{plain(name)}**").harder
     with st.container(key="answer"):
         st.markdown(told or "These results have no prompts with decoys, and none that were padded.")
@@ -231,34 +223,6 @@ def draw_prompts(results: Reader, chosen: Filter, made: Board) -> None:
         with _numbers("every question, decoy and length") as box:
             if box.open:
                 draw_table(results, harder, exported_board(made), "board-harder", {"filter": str(chosen)})
-    titles = {"tokens": "Length of the prompt", "answer_at": "Place of the answer"}
-    st.subheader("Within prompts as they are")
-    along = address.maybe("Along", list(titles), "along", hidden=True, titles=titles)
-    if along:
-        _curves(results, chosen, question, along)
-
-
-_AXES = {"tokens": "tokens of the prompt", "answer_at": "position of the answer, % of the prompt"}
-
-
-def _curves(results: Reader, chosen: Filter, question: str, along: str) -> None:
-    """A question's headline in quarters of each cell's instances."""
-    measure, names = headlines()[question], names_of(results)
-    wanted = filters.in_regimes(chosen, measure)
-    if wanted is None:
-        st.info("This question is not asked in the chosen regimes.", icon=":material/filter_alt_off:")
-        return
-    with st.spinner("Computing the curves …", show_time=True):
-        points, changes, ends, _ = query(results, curve, wanted, measure.metric, measure.together, measure.at(5), along)
-    if points.empty:
-        st.info("No cell has 30 instances of each group in every quarter.", icon=":material/straighten:")
-        return
-    st.markdown(verdicts.of_curves(changes, ends, _AXES[along], names))
-    drawn = quarter_lines(points, names, measure.unit, _AXES[along])
-    picked.figure(results, drawn, "curves", f"{measure.unit} by {_AXES[along]}", None, "stretch")
-    st.caption(
-        "A point is the mean over cells, of a quarter of each cell’s instances, with its 95 % interval. Dashed: chance."
-    )
 
 
 PAIR = Selection("pair", ("first", "second", "model", "dataset", "column"))
@@ -283,8 +247,7 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
         answer.markdown(verdicts.of_two(pairs, names[first], names[second]))
         figure = pair_figure(made, pairs, names_of(results))
         draw_figures("pairs", figure, on_pick=PAIR.pick, picked=PAIR.drawn)
-        if PAIR.id:
-            most_different(results, chosen, made, names)
+        most_different(results, chosen, made, names)
     with _numbers("every pair") as box:
         if box.open:
             about = {"filter": str(chosen)}
@@ -294,8 +257,7 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
 def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str, str]) -> None:
     """The instances behind the picked difference in which one explainer's value is furthest above the other's."""
     columns = {column.key: column for column in made.questions}
-    if len(PAIR.id) != 5 or PAIR.id[4] not in columns or not set(PAIR.id[:2]) <= set(names):
-        PAIR.refuse()
+    if not PAIR.is_one(lambda first, second, model, dataset, column: column in columns and {first, second} <= set(names)):
         return
     first, second, model, dataset, name = PAIR.id
     measure, own = columns[name].measure, behind(made, chosen, columns[name], first, model)
@@ -313,7 +275,7 @@ def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str
             continue
         named = found.rename(columns={"first": names[higher], "second": names[lower]}).round(3)
         about = f"The {len(found)} instances with the largest difference. Tick one to get a link to it."
-        picked.instances(names_of(results).readable(named), found["instance_id"], f"higher_{higher}", about)
+        draw_instances(names_of(results).readable(named), found["instance_id"], f"higher_{higher}", about)
 
 
 def exported_pairs(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from heval_core.evaluation.ranking import sentences, who
 from heval_core.figures.citation_claim import claim_drawing, first_passage
 from heval_core.figures.citation_dots import explainers_figure, not_available, recovery_figure, told
 from heval_core.figures.citation_tables import alphas_table, explanations_table, rankings, recovery_table
+from heval_core.html import plain
 from heval_core.present.names import Names
 from heval_core.present.numbers import interval, number
 from heval_core.present.table import reason
@@ -22,11 +23,8 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, filters, listing
 from heval_core.ui.component import component
 from heval_core.ui.exports import draw_table
-from heval_core.ui.marks import draw_figures
-from heval_core.ui.names import names_of
-from heval_core.ui.published_results import query
-from heval_core.ui.selection import Selection
-from heval_core.ui.text import plain
+from heval_core.ui.marks import Selection, draw_figures
+from heval_core.ui.published_results import names_of, query
 from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS, titles
 
 # Measures that the figure on top can show.
@@ -152,7 +150,7 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
         st.markdown(answer(shown.cells, measure, masking, shown.writers, shown.names))
     if results.bundled:
         st.caption(_DEMO)
-    _selection(results, shown, measure, masking, MARK.id)
+    _selection(results, shown, measure, masking)
     own = recovery_figure(shown.cells, measure, shown.writers, shown.names, masking)
     draw_figures("citation_marks", own, on_pick=MARK.pick, picked=MARK.drawn)
     missing = not_available(shown.cells[shown.cells["writer"].isin(shown.writers)], measure, masking, shown.names)
@@ -166,15 +164,12 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
             _numbers(results, shown, measure, masking)
 
 
-def _selection(results: Reader, shown: Shown, measure: str, masking: str, picked: tuple[str, ...]) -> None:
+def _selection(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     """The bar above the figure: what the clicked mark is, and its claims."""
-    if not picked:
-        return
     known = {(row.writer, row.annotator) for row in shown.cells.itertuples()}
-    if len(picked) != 2 or picked not in known:
-        MARK.refuse()
+    if not MARK.is_one(lambda *id: id in known):
         return
-    writer, annotator = picked
+    writer, annotator = MARK.id
     cells = shown.cells
     own = cells[(cells["writer"] == writer) & (cells["annotator"] == annotator) & (cells["masking"] == masking)]
     rows = own[own["measure"] == measure].to_dict("records")

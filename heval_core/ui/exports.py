@@ -10,13 +10,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from heval_core.html import plain
 from heval_core.present.drawing import Drawing, as_svg
 from heval_core.present.table import Table
 from heval_core.store.export import as_csv, long_table
 from heval_core.store.reader import Reader
 from heval_core.ui.component import component
 from heval_core.ui.published_results import SNAPSHOT
-from heval_core.ui.text import plain
 
 _MIME = {
     "csv": "text/csv",

@@ -14,6 +14,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from heval_core.html import plain
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE, head_name
@@ -22,9 +23,7 @@ from heval_core.store.filters import COUNTED, NOT_ANSWER, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.exports import link_button
-from heval_core.ui.names import names_of
-from heval_core.ui.published_results import query
-from heval_core.ui.text import plain
+from heval_core.ui.published_results import names_of, query
 from heval_core.words import GROUPS, PATTERNS, REGIMES
 
 # Column ▶ its chip, the same for all of them, and in the plural.

@@ -17,14 +17,13 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 
 from heval_core.evaluation import evaluator
+from heval_core.html import plain
 from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.component import component
 from heval_core.ui.exports import link_button
-from heval_core.ui.names import names_of
-from heval_core.ui.published_results import query, reader
-from heval_core.ui.text import plain
+from heval_core.ui.published_results import names_of, query, reader
 
 _log = logging.getLogger("heval")
 _MARK = "came_through_app"

@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from heval_core.figures.heads import counts_by_head, head_counts
+from heval_core.html import plain
 from heval_core.installed import installed
 from heval_core.metrics.mrr import ReciprocalRank, reciprocal_rank
 from heval_core.present.numbers import change, number, ordinal, percent
@@ -18,10 +19,10 @@ from heval_core.records import HEvalError, head_name
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui import address, picked
+from heval_core.ui import address
+from heval_core.ui.marks import draw_plotly
 from heval_core.ui.published_results import query
 from heval_core.ui.reading import Pieces, Row, answer_of, answer_ranks
-from heval_core.ui.text import plain
 
 _WAYS = {"zero": "set to zero", "mean": "set to its mean over the prompt"}
 
@@ -221,5 +222,5 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
         if id:
             address.put(model=model, head=id[0], instance=None, more=None)
 
-    picked.figure(results, head_counts(table), "head_counts", "How often each head was chosen", pick, "content")
+    draw_plotly(results, head_counts(table), "head_counts", "How often each head was chosen", pick, width="content")
     st.caption("Click a square to get to the instances in which that head was chosen.")

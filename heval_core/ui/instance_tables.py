@@ -1,7 +1,8 @@
-"""The numbers behind one instance: metrics beside chance, agreement of explainers, every token's ranks; all as a file."""
+"""What stands below an instance: its answers under other techniques, and the numbers behind it; all as a file."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
@@ -14,17 +15,19 @@ import streamlit as st
 from heval_core.figures.highlights import instance_page
 from heval_core.figures.palette import in_order
 from heval_core.groups import document_of
+from heval_core.html import plain
 from heval_core.metrics import measures
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.present.numbers import number
+from heval_core.records import TECHNIQUE
 from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui import address
+from heval_core.ui import address, listing
 from heval_core.ui.exports import download, table_exports
-from heval_core.ui.names import names_of
+from heval_core.ui.published_results import names_of, query
 from heval_core.ui.reading import Row
 from heval_core.words import answer_from
 
@@ -161,3 +164,73 @@ def html_export(results: Reader, instance: StoredInstance, rows: Sequence[Row], 
     made = partial(instance_page, instance, rows, k, results.snapshot_id)
     about = "One file with the prompt, all highlights and numbers; no script, no request, opens anywhere."
     download("This instance as an HTML file", made, f"heval-{instance.instance_id}.html", "instance_html", about)
+
+
+_LONGEST = 4000
+
+
+def draw_answers(results: Reader, instance: StoredInstance) -> None:
+    """A button for each technique's answer, which leads to that instance; nothing where there was only one technique."""
+    answers = query(results, Reader.behaviour_of, instance.instance_id)
+    if len(answers) > 1:
+        _strip(results, instance, answers)
+    own = answers[answers["instance_id"] == instance.instance_id]
+    trace = own["trace"].iloc[0] if len(own) else None
+    if isinstance(trace, str) and trace:
+        _trace(trace)
+
+
+def _strip(results: Reader, instance: StoredInstance, answers: pd.DataFrame) -> None:
+    names = names_of(results)
+    with st.container(key="under_techniques", horizontal=True, gap="xsmall", vertical_alignment="center"):
+        st.markdown("**Answers under techniques**", width="content")
+        for row in answers.to_dict("records"):
+            title, text = names.technique(row["technique"]), str(row["predicted_text"] or "").strip()
+            here = row["instance_id"] == instance.instance_id
+            st.button(
+                f"{plain(title)}: **{plain(text)}** {_mark(row)}",
+                key=f"under_{row['instance_id']}",
+                type="primary" if here else "secondary",
+                help=_told(row),
+                on_click=_open,
+                args=(str(row["instance_id"]), str(row["technique"])),
+            )
+
+
+def _mark(row: dict[str, Any]) -> str:
+    return "" if pd.isna(row["bcu"]) else "✓" if row["bcu"] == 1 else "✗"
+
+
+def _told(row: dict[str, Any]) -> str:
+    if pd.isna(row["bcu"]):
+        return "No BCU: metrics leave this answer out."
+    asked = "what" if row["bcu"] == 1 else "not what"
+    return f"BCU {row['bcu']:.0f}: the answer is {asked} this kind of context asks for."
+
+
+def _open(instance_id: str, technique: str) -> None:
+    """The list goes along: it is of one technique."""
+    listing.show_instance(instance_id, technique=None if technique == TECHNIQUE else technique)
+
+
+def _trace(trace: str) -> None:
+    """Plain text, whatever a model wrote."""
+    box = st.expander("What was asked and answered before this answer", key="trace", on_change="rerun")
+    if box.open:
+        with box:
+            for number, step in enumerate(steps_of(trace), start=1):
+                st.caption(f"Call {number}")
+                st.code(step[:_LONGEST], language=None, wrap_lines=True)
+
+
+def steps_of(trace: str) -> list[str]:
+    """Each step of a trace, a line for each thing that it says; what is no JSON list is one step."""
+    try:
+        parsed = json.loads(trace)
+    except ValueError:
+        return [trace]
+    steps = parsed if isinstance(parsed, list) else [parsed]
+    return [
+        "\n".join(f"{name}: {value}" for name, value in step.items()) if isinstance(step, dict) else str(step)
+        for step in steps
+    ]

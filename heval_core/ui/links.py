@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from heval_core.groups import MEMORY, compared_groups, document_of
+from heval_core.html import plain
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.present.names import Names, regime_title
@@ -18,7 +19,6 @@ from heval_core.store.filters import Filter
 from heval_core.ui import address
 from heval_core.ui.component import component
 from heval_core.ui.published_results import ASKED
-from heval_core.ui.text import plain
 
 INSTANCES = "pages/instances.py"
 _ROUNDING = 1e-6

@@ -14,15 +14,14 @@ import streamlit as st
 
 from heval_core.evaluation.orders import SORTED_BY, scores_of
 from heval_core.figures.palette import colour
+from heval_core.html import plain
 from heval_core.metrics import headlines
 from heval_core.records import HEvalError
 from heval_core.store.filters import AS_STORED, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.component import component
-from heval_core.ui.names import names_of
-from heval_core.ui.published_results import query
-from heval_core.ui.text import plain
+from heval_core.ui.published_results import names_of, query
 
 PAGE = 11
 # What changes with the instance: a head and a token of one mean nothing in another.

@@ -1,20 +1,38 @@
-"""A measure by regime: the answer in a sentence, the figure, what a click on it leads to, and the numbers."""
+"""A measure by regime: the answer in a sentence, the figure, what a click on it leads to, and the numbers.
+
+Values are the published ones where these are of all instances, else computed now.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from heval_core import catalogue
+from heval_core.evaluation import live
+from heval_core.evaluation.means import cells_and_means, means_of
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.dots_drawn import as_drawing
-from heval_core.figures.measure_table import measure_table
-from heval_core.figures.measured_panels import Measured, as_normalised, cells_in_unit, figure_of, in_unit, picked_html, told
+from heval_core.figures.measure_table import measure_table, wanted_of
+from heval_core.figures.measured_panels import (
+    Measured,
+    as_normalised,
+    cells_in_unit,
+    figure_of,
+    in_unit,
+    of_measure,
+    picked_html,
+    told,
+)
 from heval_core.figures.palette import in_order
-from heval_core.metrics.shared.measure import Measure
+from heval_core.html import plain
+from heval_core.metrics import measures_of
+from heval_core.metrics._features import LearnedMetric
+from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.names import ALL, Names, regime_title
 from heval_core.present.numbers import interval, number
 from heval_core.store.filters import Filter
@@ -22,12 +40,16 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, links, verdicts
 from heval_core.ui.board import choose_question
 from heval_core.ui.exports import picture, table_exports
-from heval_core.ui.filters import choose_k, how_many, kept
-from heval_core.ui.marks import draw_figures
-from heval_core.ui.measured_means import choose_measure, define, measured
-from heval_core.ui.names import names_of
-from heval_core.ui.selection import Selection
-from heval_core.ui.text import plain
+from heval_core.ui.filters import choose_k, how_many, in_regimes, kept
+from heval_core.ui.marks import Selection, draw_figures
+from heval_core.ui.published_results import names_of, query
+
+CELL = Selection("cell", ("explainer", "model", "dataset", "regime", "part"))
+WITHOUT_FIRST = (
+    "Leave the prompt's first token out of the ranks",
+    "without_first",
+    "If a tokenizer adds no BOS, the first token of the first document becomes the attention sink.",
+)
 
 
 def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, int]:
@@ -51,8 +73,8 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
     names = names_of(results)
     with said:
         st.markdown(verdicts.of_measure(values, names))
-    define(measure)
-    draw_picked(results, values, chosen, names, kept(results, explained=True))
+    st.caption(f"**{plain(measure.title)}.** {plain(measure.meaning)}")
+    draw_picked(results, values, chosen, names)
     shown = in_order_of(values, names)
     draw_figures("figure", figure_of(values, shown, names), on_pick=CELL.pick, picked=CELL.drawn)
     with st.expander("The numbers · table, every cell, CSV, Parquet, LaTeX", key="numbers", on_change="rerun") as box:
@@ -61,11 +83,35 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
     return measure, k
 
 
-WITHOUT_FIRST = (
-    "Leave the prompt's first token out of the ranks",
-    "without_first",
-    "If a tokenizer adds no BOS, the first token of the first document becomes the attention sink.",
-)
+def choose_measure(question: str) -> Measure:
+    """The measure of a question that is asked for, kept in the link."""
+    by_title = measures_of(question)
+    names = [name for name, measure in by_title.items() if not measure.variant_of]
+    link = QUESTIONS[question].link
+    if len(names) == 1:
+        address.known(link, names, "measure")
+        return by_title[names[0]]
+    measure = by_title[address.one_of("Measure", names, link, what="measure", hidden=True)]
+    variant = next((other for other in by_title.values() if other.variant_of == measure.title), None)
+    if variant is None or variant.switch is None:
+        return measure
+    return variant if address.switch(variant.switch.title, variant.switch.link, help=variant.switch.about) else measure
+
+
+def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> Measured | None:
+    """In its own unit. metric: the measure's, or a variant of it. None where the chosen regimes do not ask its question."""
+    limited = in_regimes(chosen, measure)
+    if limited is None:
+        return None
+    wanted = wanted_of(measure)
+    if (limited.cuts_cells or metric != measure.metric) and isinstance(catalogue.find("metric", metric), LearnedMetric):
+        with st.spinner("Computed again on a hundred halves of the questions: some seconds for each cell …", show_time=True):
+            cells = query(results, live.cells_of, limited, metric, k)
+        means = [means_of(cells, *own, names_of(results).controls) for own in wanted]
+    else:
+        cells, means = query(results, cells_and_means, limited, metric, k, wanted)
+    parts, regimes, overall = means
+    return Measured(measure, of_measure(cells, measure), parts, regimes, overall, scaled=False)
 
 
 def in_order_of(values: Measured, names: Names) -> list[str]:
@@ -116,41 +162,30 @@ def _all_cells(cells: pd.DataFrame, names: Names) -> None:
     st.dataframe(names.readable(cells[shown]).rename(columns={"unavailable": "why not available"}).round(3), hide_index=True)
 
 
-CELL = Selection("cell", ("explainer", "model", "dataset", "regime", "part"))
+def draw_picked(results: Reader, values: Measured, chosen: Filter, names: Names) -> None:
+    """The bar above the figure."""
+    there = kept(results, explained=True)
 
+    def known(explainer: str, model: str, dataset: str, regime: str, part: str) -> bool:
+        placed = model in (ALL, *there["model"]) and dataset in (ALL, *there["dataset"])
+        # What is no regime with a title is no mark of a figure either.
+        return explainer in names.explainers and placed and regime_title(regime) != regime
 
-def draw_picked(results: Reader, values: Measured, chosen: Filter, names: Names, there: pd.DataFrame) -> None:
-    """The bar above the figure. there: all models and datasets that these results have."""
-    id = CELL.id
-    if not id:
-        with st.container(key="selection_none"):
-            st.caption("Click a mark: what it is stands here, with a way to its instances.")
+    if not CELL.is_one(known, "Click a mark: what it is stands here, with a way to its instances."):
         return
-    if not _readable(id, names, there):
-        CELL.refuse()
-        return
-    row = _row(values, id)
+    row = _row(values)
     if row is None:
         st.caption("The mark that was clicked is not part of this figure.")
         return
     with CELL.bar():
-        title = f"{names.explainer(id[0])} · {names.place(*id[1:])}"
-        st.html(picked_html(id[0], title, _value_of(row, values)), width="stretch")
-        _ways_on(results, values, chosen, id)
+        title = f"{names.explainer(CELL.id[0])} · {names.place(*CELL.id[1:])}"
+        st.html(picked_html(CELL.id[0], title, _value_of(row, values)), width="stretch")
+        _way_on(results, values, chosen)
 
 
-def _readable(id: Sequence[str], names: Names, there: pd.DataFrame) -> bool:
-    if len(id) != 5:
-        return False
-    explainer, model, dataset, regime, _ = id
-    # What is no regime with a title is no mark of a figure either.
-    known = regime_title(regime) != regime
-    return explainer in names.explainers and model in (ALL, *there["model"]) and dataset in (ALL, *there["dataset"]) and known
-
-
-def _row(values: Measured, id: Sequence[str]) -> Mapping[Any, Any] | None:
-    """The mean or the cell of a mark."""
-    explainer, model, dataset, regime, part = id
+def _row(values: Measured) -> Mapping[Any, Any] | None:
+    """The mean or the cell of the picked mark."""
+    explainer, model, dataset, regime, part = CELL.id
     if model == ALL:
         rows = in_unit(values.parts, values.scaled)
     else:
@@ -169,8 +204,8 @@ def _value_of(row: Mapping[Any, Any], values: Measured) -> str:
     return f"{said}, over {int(row['n']):,} instances{cells}"
 
 
-def _ways_on(results: Reader, values: Measured, chosen: Filter, id: tuple[str, ...]) -> None:
-    explainer, model, dataset, regime, part = id
+def _way_on(results: Reader, values: Measured, chosen: Filter) -> None:
+    explainer, model, dataset, regime, part = CELL.id
     groups = links.groups_of(values.measure, part, regime)
     own = replace(chosen, regime=(regime,), group=groups or chosen.group, explained_by=explainer)
     if model != ALL:

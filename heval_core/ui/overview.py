@@ -11,16 +11,14 @@ from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.questions import by_question
-from heval_core.html import render
+from heval_core.html import plain, render
 from heval_core.metrics import headlines
 from heval_core.store.filters import NOT_ANSWER, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, board, filters, links, own_answer, own_prompts
 from heval_core.ui.exports import link_button
 from heval_core.ui.marks import draw_figures
-from heval_core.ui.names import names_of
-from heval_core.ui.published_results import ASKED, offered
-from heval_core.ui.text import plain
+from heval_core.ui.published_results import ASKED, names_of, offered
 
 TITLE = "Which highlight explanation can be trusted?"
 # What the folders of results are called.

@@ -14,11 +14,13 @@ import streamlit as st
 
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import Told, is_outdated, not_renewed, obstacle, renew
+from heval_core.html import plain
+from heval_core.present import names
+from heval_core.present.names import Names
 from heval_core.records import HEvalError
 from heval_core.store.published import KEPT_FILES, current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import POINTER
-from heval_core.ui.text import plain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "cache" / "results"
@@ -197,7 +199,11 @@ def query(results: Reader, asked: Callable[Concatenate[Reader, P], T], *argument
     return cached(results.snapshot_id, name, told_apart, lambda: asked(results, *arguments, **named))
 
 
-_log = logging.getLogger("heval")
+def names_of(results: Reader) -> Names:
+    """What these results call what they hold."""
+    return query(results, names.names_of)
+
+
 # Seconds between two looks: often enough for a bar that moves.
 LOOK = 0.25
 

@@ -1,31 +1,34 @@
-"""A prompt and its explainers' scores as the reading surface draws them, and what a page says of them."""
+"""The reading surface on a page: a prompt with its explainers' scores and what belongs beside it, kept in the address."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import streamlit as st
 
 from heval_core.answers import first_clause
 from heval_core.figures.palette import colour, in_order
-from heval_core.metrics.shared.cell import KS
+from heval_core.groups import context_groups, numbered
+from heval_core.html import plain
+from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.present.names import regime_title
-from heval_core.present.numbers import ordinal
+from heval_core.present.numbers import ordinal, percent
 from heval_core.prompts import is_fragment
 from heval_core.records import TECHNIQUE
 from heval_core.statistics.scores import average_ranks, best_tokens, normalise
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui.names import document_caption, names_of
-from heval_core.ui.text import plain
-from heval_core.units import summed, units_of
+from heval_core.ui import address
+from heval_core.ui.component import component
+from heval_core.ui.published_results import names_of
+from heval_core.units import LEVELS, summed, units_of
 from heval_core.words import answer_from, token_name
 
 # A sentence in pieces that the surface draws: `b`, `i` or nothing, and a text of the data as it is.
 Pieces = list[tuple[str, str]]
-SCALES = ("raw", "normalised", "rank")
 
 
 @dataclass(frozen=True)
@@ -60,26 +63,17 @@ class Block:
     used: bool = False
 
 
-def strengths(scores: np.ndarray, ranks: np.ndarray, scale: str, largest: float) -> np.ndarray:
-    """(n,) how strong each cell is drawn, 0 to 1. largest: of all rows' scores, which `normalised` is relative to."""
-    if scale == "rank":
-        count = max(1, int(np.isfinite(ranks).sum()) - 1)
-        return np.nan_to_num(np.clip(1 - (ranks - 1) / count, 0, 1)) ** 3
-    of = largest if scale == "normalised" else float(np.abs(scores[np.isfinite(ranks)]).max(initial=0.0))
-    return np.sqrt(np.clip(np.abs(scores) / of, 0, 1)) if of else np.zeros_like(scores)
-
-
-def row_data(row: Row, places: range, scale: str = "raw", largest: float = 0.0) -> dict[str, Any]:
+def row_data(row: Row, places: range) -> dict[str, Any]:
     """A row as the surface draws it: normalised scores, ranks as the metrics count them, and the best tokens for every k.
 
-    places: the units that are ranked. scale: one of SCALES: `raw`, tints on the row's own scale; `normalised`, relative to
-    `largest`; `rank`, the best is darkest.
+    places: the units that are ranked. `strength` is how strong a unit's tint is, from 0 to 1 at the strongest that is ranked.
     """
     raw = np.asarray(row.scores, dtype=np.float64)
     ranked = np.isin(np.arange(len(raw)), places)
     ranks = average_ranks(raw[None], ranked[None])[0]
     scores = normalise(raw, row.signed)
-    total = np.abs(scores).sum()
+    sizes = np.abs(scores)
+    total, largest = sizes.sum(), float(sizes[ranked].max(initial=0.0)) or 1.0
     return {
         "key": "head" if row.picked else row.explainer,
         "title": row.title,
@@ -91,15 +85,15 @@ def row_data(row: Row, places: range, scale: str = "raw", largest: float = 0.0) 
         "signed": row.signed,
         "raw": [float(f"{value:.6g}") for value in raw],
         "scores": [float(f"{value:.4g}") for value in scores],
-        "share": [float(f"{value:.3g}") for value in (np.abs(scores) / total if total else scores)],
+        "share": [float(f"{value:.3g}") for value in (sizes / total if total else scores)],
         "ranks": [None if np.isnan(r) else float(r) for r in ranks],
-        "strength": [round(float(value), 3) for value in strengths(scores, ranks, scale, largest)],
-        "largest": float(np.abs(scores[ranked]).max(initial=0.0)) or 1.0,
+        "strength": [round(float(value), 3) for value in np.sqrt(np.clip(sizes / largest, 0, 1))],
+        "largest": largest,
         "top": {k: best_tokens(raw, ranks, k) for k in KS},
     }
 
 
-def prompt_data(instance: StoredInstance, rows: Sequence[Row], level: str = "token", scale: str = "raw") -> dict[str, Any]:
+def prompt_data(instance: StoredInstance, rows: Sequence[Row], level: str = "token") -> dict[str, Any]:
     """What the surface draws: units of the level, with indices of blocks and answers counted in these.
 
     The answer's rank in a row is that of its best token in the used document, whatever the level.
@@ -110,8 +104,6 @@ def prompt_data(instance: StoredInstance, rows: Sequence[Row], level: str = "tok
     units = units_of(instance.tokens, parts, level)
     column = {index: number for number, unit in enumerate(units) for index in range(unit.start, unit.end)}
     places = range(sum(unit.end <= ranked.start for unit in units), sum(unit.start < ranked.stop for unit in units))
-    merged_rows = [replace(row, scores=summed(row.scores, units).tolist()) for row in rows]
-    largest = max((_largest(row, places) for row in merged_rows), default=0.0)
     ranks = answer_ranks(instance, rows)
     return {
         "tokens": ["".join(instance.tokens[unit.start : unit.end]) for unit in units],
@@ -122,8 +114,8 @@ def prompt_data(instance: StoredInstance, rows: Sequence[Row], level: str = "tok
         ],
         "gold": sorted({column[int(i)] for i in instance.answer_tokens}),
         "rows": [
-            row_data(merged, places, scale, largest) | {"rank": ranks.get(row.explainer)}
-            for row, merged in zip(rows, merged_rows, strict=True)
+            row_data(replace(row, scores=summed(row.scores, units).tolist()), places) | {"rank": ranks.get(row.explainer)}
+            for row in rows
         ],
         "first_ranked": places.start,
         "ranked_end": places.stop,
@@ -159,11 +151,6 @@ def chance_rank(instance: StoredInstance) -> float | None:
     return (len(instance.ranked) + 1) / (gold + 1) if gold else None
 
 
-def _largest(row: Row, places: range) -> float:
-    scores = normalise(np.asarray(row.scores, dtype=np.float64), row.signed)
-    return float(np.abs(scores[places.start : places.stop]).max(initial=0.0))
-
-
 def blocks_of(instance: StoredInstance) -> list[Block]:
     """Documents, question and what lies between them, covering the prompt without gaps; first what is never ranked."""
     named = [
@@ -187,6 +174,19 @@ def blocks_of(instance: StoredInstance) -> list[Block]:
         last = out.pop()
         out.append(replace(last, end=len(instance.tokens)))
     return out or [Block("text", 0, len(instance.tokens))]
+
+
+def document_caption(instance: StoredInstance, index: int) -> str:
+    """Of the document with this index, from 0: `document 1 · answer Nairobi · conflicting · source: atlas`."""
+    document = instance.documents[index]
+    parts = [f"document {index + 1}", f"answer {document.answer}" if document.answer else "no answer"]
+    if document.kind != "own":
+        parts.append(document.kind.replace("_", " "))
+    if document.origin == "substituted":
+        parts.append("answer substituted")
+    if document.source:
+        parts.append(f"source: {document.source.replace('_', ' ')}")
+    return " · ".join(parts)
 
 
 def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list[Row]:
@@ -236,3 +236,151 @@ def facts(instance: StoredInstance, dataset: str, technique: str = "") -> str:
     elif instance.expected_group:
         parts.append(f"taught to answer {answer_from(instance.expected_group)}")
     return plain(" · ".join(parts))
+
+
+MODES = ("text", "rows")
+
+
+@dataclass(frozen=True)
+class View:
+    """What a reader has chosen to see of a prompt; every field is a parameter of the address.
+
+    mode: one of MODES. painted: one or two explainers; `head` is a head that was picked. level: of `units.LEVELS`.
+    drawn: the picked set of explainers, empty for the first six. pick: a head, as in `L3H4`. pin: a unit.
+    """
+
+    mode: str
+    painted: list[str]
+    k: int
+    level: str
+    drawn: list[str]
+    controls: bool
+    pick: str
+    pin: int | None
+
+
+def view_of(rows: Sequence[Row], heads: Sequence[str], units: int) -> View:
+    """The view that the address asks for. Shows an error for what it asks for that is not here.
+
+    heads: names of those that can be picked. units: how many units a pin can be on.
+    """
+    keys = in_order([row.explainer for row in rows])
+    pick = (address.known("pick", heads, "head") or [""])[-1]
+    painted = address.known("painted", [*keys, "head"], "explainer")[:2]
+    painted = [key for key in painted if key != "head" or pick] or (["head"] if pick else keys[:1])
+    pin = address.value("pin")
+    return View(
+        mode=(address.known("mode", MODES) or ["text"])[-1],
+        painted=painted,
+        k=(address.known("k", KS) or [DEFAULT_K])[-1],
+        level=(address.known("level", LEVELS) or [LEVELS[0]])[-1],
+        drawn=address.known("drawn", keys, "explainer"),
+        controls=bool(address.known("controls", (True,))),
+        pick=pick,
+        pin=address.whole("pin", 0, max(0, units - 1), 0, "the token") if pin else None,
+    )
+
+
+def keep(view: dict[str, Any], first: str) -> None:
+    """Write a view that the surface reports into the address. first: the explainer that is painted by default."""
+    plain_painted = view["painted"] == [first] and not view["pick"]
+    address.put(
+        mode=view["mode"] if view["mode"] != "text" else None,
+        painted=None if plain_painted else view["painted"],
+        k=view["k"] if view["k"] != DEFAULT_K else None,
+        level=view["level"] if view["level"] != LEVELS[0] else None,
+        drawn=view["drawn"],
+        controls=bool(view["controls"]),
+        pick=view["pick"],
+        # A unit of one level is not that of another.
+        pin=view["pin"] if view["level"] == address.value("level", LEVELS[0]) else None,
+    )
+
+
+def draw(
+    instance: StoredInstance,
+    rows: Sequence[Row],
+    view: View,
+    heads: dict[str, Any] | None,
+    title: str,
+    lead: Pieces,
+    *,
+    asked: Callable[[str], None] = lambda what: None,
+) -> None:
+    """Draw the surface.
+
+    heads: as `heads.map_data` gives. lead: the sentence under the title. asked: called with `step -1`, `step 1` or `need`.
+    """
+    key = "reading"
+    # Without an explainer, of an answer that none was run on, nothing is painted.
+    first = next(iter(in_order([row.explainer for row in rows])), "")
+
+    def changed() -> None:
+        state = st.session_state.get(key) or {}
+        if state.get("view"):
+            keep(state["view"], first)
+
+    def triggered() -> None:
+        state = st.session_state.get(key) or {}
+        if state.get("asked"):
+            asked(str(state["asked"]).rpartition(" ")[0])
+
+    data = {
+        "id": instance.instance_id,
+        "title": title,
+        "lead": lead,
+        **prompt_data(instance, rows, view.level),
+        "answer": _answer(instance),
+        "used": instance.used_document is not None,
+        "chance": chance_rank(instance),
+        "sources": sources(instance),
+        "heads": heads,
+        "level": view.level,
+        "levels": list(LEVELS),
+        "ks": list(KS),
+        "view": asdict(view),
+    }
+    component("reading")(key=key, data=data, on_view_change=changed, on_asked_change=triggered)
+
+
+def _answer(instance: StoredInstance) -> dict[str, str]:
+    return {"text": answer_of(instance), "share": percent(instance.predicted_probability), "from": answer_from(instance.group)}
+
+
+def sources(instance: StoredInstance) -> list[dict[str, Any]]:
+    """Where the answer could come from: a line for each document and for memory, with the probability of its answer."""
+    kinds = [document.kind for document in instance.documents]
+    there = numbered(kinds)
+    groups = dict(zip(there, context_groups(len(there)), strict=True))
+    likely = {candidate.group: candidate.probability for candidate in instance.candidates}
+    lines: list[dict[str, Any]] = [
+        {
+            "label": f"document {number + 1}",
+            "about": (document.source or "").replace("_", " "),
+            "answer": document.answer,
+            "share": likely.get(groups[number], 0.0),
+            "used": number == instance.used_document,
+        }
+        for number, document in enumerate(instance.documents)
+        if number in groups
+    ]
+    lines.append(
+        {
+            "label": "memory",
+            "about": "",
+            "answer": instance.memory_answer,
+            "share": likely.get("M", 0.0),
+            "used": instance.group == "M",
+        }
+    )
+    if not any(line["used"] for line in lines):
+        lines.append(
+            {
+                "label": "neither",
+                "about": "",
+                "answer": instance.predicted_text.strip(),
+                "share": instance.predicted_probability,
+                "used": True,
+            }
+        )
+    return [line | {"percent": percent(line["share"])} for line in lines]

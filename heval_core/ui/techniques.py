@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -13,30 +12,24 @@ from heval_core.evaluation.techniques.front import Expected, Point, expected, le
 from heval_core.figures.dots_drawn import Part
 from heval_core.figures.front import as_drawing
 from heval_core.figures.technique_differences import differences_figure, told
-from heval_core.figures.technique_features import features_sentence
 from heval_core.figures.technique_front import EVERY_KIND, cards, equal_line, front_figure
 from heval_core.figures.technique_table import technique_table, unavailable
-from heval_core.figures.technique_trials import searches
+from heval_core.html import plain
 from heval_core.present.names import Names, change_unit, measure_name
 from heval_core.present.numbers import SHARE, interval, with_unit
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.store.filters import COUNTED, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
-from heval_core.ui.exports import draw_table, link_button, table_exports
+from heval_core.ui.exports import draw_table, link_button
 from heval_core.ui.filters import row
-from heval_core.ui.marks import draw_figures
-from heval_core.ui.names import names_of
-from heval_core.ui.published_results import query
-from heval_core.ui.selection import Selection
-from heval_core.ui.text import plain
-from heval_core.words import BEHAVIOURS, REGIMES, listed, titles
+from heval_core.ui.marks import Selection, draw_figures
+from heval_core.ui.published_results import names_of, query
+from heval_core.words import BEHAVIOURS, REGIMES, titles
 
 TITLE = "Which technique fits my documents?"
 # Measures of one answer each, so that they exist for each kind of context.
 BY_KIND = ("bcu", "ccu", "accuracy", "memory_kept", "neither", "bcu_unknown")
-# What `feature_correlation` calls all datasets together.
-EVERY_DATASET = "all"
 # The most passes for an answer, and whether weights may be trained.
 BUDGETS = {"1": (1.0, False), "2": (2.0, False), "4": (4.0, False), "training": (float("inf"), True)}
 _PAY = {"1": "1 ×", "2": "up to 2 ×", "4": "up to 4 ×", "training": "training too"}
@@ -191,11 +184,8 @@ def _told_apart(compared: Compared) -> str:
 
 def _bar(results: Reader, compared: Compared, every: Sequence[Expected]) -> None:
     """What the clicked mark is, and the way to its answers."""
-    if not MARK.id:
-        return
     of = {one.point.technique: one for one in every}
-    if len(MARK.id) != 2 or MARK.id[0] not in {*compared.cells["technique"]} or MARK.id[1] not in (EVERY_KIND, *CONTEXT_KINDS):
-        MARK.refuse()
+    if not MARK.is_one(lambda key, kind: key in {*compared.cells["technique"]} and kind in (EVERY_KIND, *CONTEXT_KINDS)):
         return
     key, kind = MARK.id
     with MARK.bar():
@@ -237,21 +227,15 @@ def _measure_held(compared: Compared) -> str:
 
 
 def evidence(results: Reader, compared: Compared) -> None:
-    """What stands below, folded: differences by kind of context and the numbers, what matters, how settings were chosen."""
+    """What stands below: who is not available, and folded the differences by kind of context and the numbers."""
     missing = unavailable(compared.cells, compared.trials, compared.names)
     if missing:
         st.caption(f"Not available: {_reasons(missing)}.")
-    folded: Mapping[str, Any] = {
-        "Differences to Regular by kind of context, and the numbers": _differences,
-        "What it depends on": _depends,
-        "How settings were chosen": _search,
-    }
-    for place, (label, draw) in enumerate(folded.items()):
-        asked = not place and bool(address.value("measure"))
-        fold = st.expander(label, key=f"technique_fold_{place}", on_change="rerun", expanded=asked)
-        if fold.open:
-            with fold:
-                draw(results, compared)
+    label = "Differences to Regular by kind of context, and the numbers"
+    fold = st.expander(label, key="technique_numbers", on_change="rerun", expanded=bool(address.value("measure")))
+    if fold.open:
+        with fold:
+            _differences(results, compared)
 
 
 def _reasons(missing: Sequence[tuple[str, str]]) -> str:
@@ -272,33 +256,3 @@ def _differences(results: Reader, compared: Compared) -> None:
     about = {"model": compared.model, "dataset": compared.names.dataset(compared.dataset), "shown": measure}
     joined = compared.cells.join(compared.front.set_index("technique")[["on_front", "share_on_front"]], on="technique")
     draw_table(results, table, joined, "techniques", about)
-
-
-def _depends(results: Reader, compared: Compared) -> None:
-    every = query(results, Reader.technique_correlations, Filter())
-    whole = EVERY_DATASET if EVERY_DATASET in set(every["dataset"]) else compared.dataset
-    own = every[(every["dataset"] == whole) & (every["technique"] == TECHNIQUE)]
-    if own.empty:
-        st.info("These results hold no answers that features could be compared with.", icon=":material/straighten:")
-        return
-    st.markdown(f"Under Regular: {features_sentence(own, lambda title: f'**{plain(title).lower()}**')}")
-    st.caption(
-        "Spearman's rho of BCU with features of document and model, ranked within each model and data set; chance is 0. The "
-        "report has every technique, and what pooling all models makes of it."
-    )
-    table_exports(results, every, "features")
-
-
-def _search(results: Reader, compared: Compared) -> None:
-    lines = []
-    for search in searches(compared.trials):
-        chosen = f"{plain(search.chosen)}" + (f", heads {plain(listed(search.heads))}" if search.heads else "")
-        title = plain(compared.names.technique(search.technique))
-        lines.append(f"- **{title}**: {plain(search.sentence)} {'On' if search.trained else 'Chosen:'} {chosen}.")
-    st.markdown("\n".join(lines) or "No technique of these results has a setting to choose.")
-    st.caption(
-        "Settings are chosen on development questions, by each method's own rule; all numbers above are of test questions. "
-        "Where many tie, the choice among them is arbitrary."
-    )
-    if len(compared.trials):
-        table_exports(results, compared.trials, "search")

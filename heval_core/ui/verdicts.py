@@ -11,11 +11,11 @@ from heval_core.evaluation.comparisons import tally
 from heval_core.evaluation.ranking import AT, Written, sentences, valued
 from heval_core.figures.measured_panels import Measured, in_unit, told
 from heval_core.figures.replacements import Advantage
+from heval_core.html import plain
 from heval_core.present.names import Names
-from heval_core.present.numbers import COUNT, SHARE, change, interval, number, percent
+from heval_core.present.numbers import SHARE, change, interval, number, percent
 from heval_core.records import CELL
 from heval_core.statistics.correlation import clustered_spearman
-from heval_core.ui.text import plain
 from heval_core.words import PATTERNS
 
 _NAMED = 3
@@ -65,23 +65,6 @@ def of_two(pairs: pd.DataFrame, first: str, second: str) -> str:
     won = f"**{plain(first)}** wins {own['wins']} of {len(pairs)} comparisons against {plain(second)}"
     mean = f"the mean difference is {change(own['mean difference'])} of 1"
     return f"{won}, ties {own['ties']} and loses {own['losses']}; {mean}."
-
-
-def of_curves(changes: pd.DataFrame, ends: pd.DataFrame, axis: str, names: Names) -> str:
-    """Which methods' lead over chance changes from the first to the last quarter, and what range that is of.
-
-    changes, ends: `Curve.changes` and `Curve.cells`.
-    """
-    methods = changes[~changes["explainer"].isin(names.controls)].sort_values("change")
-    sure = methods[(methods["low"] > 0) | (methods["high"] < 0)]
-    shown = f"{number(ends['least'].min(), COUNT)} to {number(ends['most'].max(), COUNT)} {axis}"
-    if sure.empty:
-        return f"No clear effect here, from {shown}."
-    parts = [
-        f"{bold(names)(str(row.explainer))} by {change(row.change)} \\[{change(row.low)}, {change(row.high)}\\]"
-        for row in sure.itertuples()
-    ]
-    return f"From the first to the last quarter ({shown}) the lead over guessing changes: {', '.join(parts)}."
 
 
 def of_patterns(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:

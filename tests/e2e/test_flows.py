@@ -40,7 +40,6 @@ VIEWS = {
     "memory": "leaderboard?tab=regime&question=memory&model=demo-qwen2&dataset=country_profiles&k=9&memory=MDL",
     "document": "leaderboard?tab=regime&question=document&model=demo-gpt2&regime=mixed&document=Position+bias",
     "token": "leaderboard?tab=regime&model=demo-gpt2&dataset=world_capital&k=3&token=Answer+in+the+top+k&unit=native",
-    "length": "leaderboard?tab=prompts&model=demo-qwen2&along=answer_at",
     "faithful": "leaderboard?tab=faithful&model=demo-gpt2&faithful=Sufficiency&accuracy=Forced+choice",
     "pairs": "leaderboard?tab=against&model=demo-qwen2&first=mechlight&second=attn",
     "board": "leaderboard?model=demo-qwen2&dataset=world_capital&mark=fa&mark=RQ3&mark=%2A",

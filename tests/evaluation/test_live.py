@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from heval_core import catalogue
-from heval_core.evaluation import curves, live
+from heval_core.evaluation import live
 from heval_core.evaluation.regime import regime_of
 from heval_core.evaluation.scored import ScoreRows, cell_of
 from heval_core.metrics._features import LearnedMetric
@@ -92,7 +92,6 @@ def test_a_group_alone_has_no_margin_between_groups_and_says_so(few):
 def test_a_filter_that_leaves_nothing_gives_no_rows(few):
     nothing = Filter(relation=("none",))
     assert live.cells_of(few, nothing, "mrr", 0).empty
-    assert curves.binned(few, nothing, "mrr", 0).empty
 
 
 def test_a_variant_of_a_metric_is_computed_under_its_own_key(few):
@@ -103,54 +102,6 @@ def test_a_variant_of_a_metric_is_computed_under_its_own_key(few):
     assert (merged["value_x"] <= merged["value_y"] + 1e-12).all()
     with pytest.raises(HEvalError, match="no metric 'mrs'; did you mean mrr"):
         live.cells_of(few, CELL, "mrs", 0)
-
-
-@pytest.mark.parametrize("by", ["tokens", "answer_at"])
-def test_bins_share_out_the_instances(few, by):
-    found = curves.binned(few, CELL, "mrr", 0, by)
-    own = found[(found["explainer"] == "fa") & (found["part"] == "C")].sort_values("least")
-    whole = few.cells(CELL, "mrr", 0)
-    whole = whole[(whole["explainer"] == "fa") & (whole["part"] == "C")].iloc[0]
-    assert own["n"].sum() == whole["n"]
-    assert (own["least"].to_numpy()[1:] > own["most"].to_numpy()[:-1]).all()
-    defined = own.dropna(subset=["value"])
-    assert len(defined) >= (2 if by == "tokens" else 1)  # many answers stand at one and the same place
-    if len(defined) == len(own):
-        mean = (defined["value"].astype(float) * defined["n"]).sum() / defined["n"].sum()
-        assert mean == pytest.approx(whole["value"])
-
-
-def test_a_curve_against_length_is_the_mean_over_cells_of_their_bins(few):
-    chosen = Filter(QWEN.model, QWEN.dataset, ("conflicting", "mixed", "double_conflicting"))
-    curve, changes, ends, asked = curves.curve(few, chosen, "mrr", ("C", "balanced"), 0)
-    assert asked == 3 >= len(ends.drop_duplicates("regime")) >= 2
-    fa = curve[curve["explainer"] == "fa"].sort_values("bin")
-    change = changes.set_index("explainer").loc["fa"]
-    assert change["change"] == pytest.approx((fa["value"] - fa["chance"]).iloc[-1] - (fa["value"] - fa["chance"]).iloc[0])
-    assert change["low"] < change["change"] < change["high"]
-    bins = curves.binned(few, chosen, "mrr", 0)
-    bins = bins[bins["part"].isin(["C", "balanced"])]
-    complete = bins.groupby(["regime", "part"])["unavailable"].transform(lambda why: why.isna().all())
-    own = bins[complete & (bins["explainer"] == "fa") & (bins["bin"] == 2)]
-    point = curve[(curve["explainer"] == "fa") & (curve["bin"] == 2)].iloc[0]
-    assert point["cells"] == len(own) >= 2
-    assert point["value"] == pytest.approx(own["value"].astype(float).mean())
-    assert point["low"] < point["value"] < point["high"]
-    widths = own["high"].astype(float) - own["low"].astype(float)
-    assert point["high"] - point["low"] < widths.mean()  # a mean over cells is surer than one cell
-    assert curves.curve(few, Filter(relation=("none",)), "mrr", ("C",), 0).points.empty
-
-
-@pytest.mark.parametrize(
-    ("metric", "parts"),
-    [("group_rank_margin", ("c1", "c2")), ("instance_rank_margin", ("C1", "C2")), ("instance_rank_margin", ("balanced",))],
-)
-def test_a_curve_counts_an_instance_once_whatever_the_parts_of_its_cell(few, metric, parts):
-    chosen = Filter(QWEN.model, QWEN.dataset, ("mixed", "double_conflicting"))
-    points = curves.curve(few, chosen, metric, parts, 3, bins=1).points
-    answered = len(few.instance_ids(replace(chosen, group=("C1", "C2"))))
-    assert set(points["n"]) == {answered}
-    assert set(points["cells"]) == {2}
 
 
 def test_the_bias_over_both_ways_round_is_the_mean_lead_of_the_first_document(few):

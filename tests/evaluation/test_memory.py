@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from heval_core.evaluation import live, measuring, scored
-from heval_core.evaluation.curves import curve
 from heval_core.evaluation.publishing import publish
 from heval_core.statistics import blocks
 from heval_core.store.filters import Filter
@@ -69,9 +68,8 @@ def test_publishing_takes_no_more_for_more_explainers(stores, tmp_path, monkeypa
         lambda reader, chosen: live.cells_of(reader, chosen, "mrr", 0),
         lambda reader, chosen: live.cells_of(reader, chosen, "nmutinf", 5),
         lambda reader, chosen: live.cells_of(reader, chosen, "position_bias", 5),
-        lambda reader, chosen: curve(reader, chosen, "mrr", ("balanced",), 0),
     ],
-    ids=("mean", "learned", "mirrored", "curve"),
+    ids=("mean", "learned", "mirrored"),
 )
 def test_a_slice_takes_no_more_for_more_explainers(work, stores, monkeypatch):
     few_at_a_time(monkeypatch)

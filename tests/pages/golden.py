@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.citations import published as citations
 from tests.conftest import ROOT, published_few
-from tests.pages.opening import CELLS, open_page
+from tests.pages.opening import open_page
 from tests.planted import noise, plant, published
 
 FOLDER = ROOT / "tests" / "golden"
@@ -58,7 +58,6 @@ VIEWS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("few cells", {"tab": "regime", "question": "document", "document": "Instance margin", "cell": MARK}),
         ("few cells", {"tab": "regime", "question": "memory", "memory": "NMutInf", "regime": "mixed"}),
         ("few cells", {"tab": "regime", "question": "memory", "cell": MARK[:2]}),
-        ("few cells", CELLS | {"tab": "prompts", "along": "tokens"}),
         ("few cells", {"tab": "failures", "explainer": "mechlight", "pattern": "question", "while_right": "fa"}),
         ("few cells", {"tab": "against", "pair": ["fa", "mechlight", "demo-qwen2", "world_capital", "RQ3"]}),
         *(("made up", {"tab": tab}) for tab in ("overall", "regime", "prompts", "failures", "against")),

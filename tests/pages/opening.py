@@ -5,14 +5,10 @@ from __future__ import annotations
 from streamlit.testing.v1 import AppTest
 
 from heval_core.present.names import Names
-from heval_core.store.filters import Filter
 from heval_core.ui import frame
 from tests.conftest import ROOT
 
 QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
-# What pages compute themselves is asked of two cells, the same ones everywhere: it is computed once.
-CELLS = QWEN | {"regime": ["conflicting", "mixed"]}
-OF_CELLS = Filter(("demo-qwen2",), ("country_profiles",), ("conflicting", "mixed"))
 
 
 def open_page(page: str, /, **query: str | list[str]) -> AppTest:

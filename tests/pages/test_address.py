@@ -31,7 +31,7 @@ VIEWS = [
     ("leaderboard", {"tab": ["regime"], "question": ["memory"], "memory": ["NMutInf"]}, None),
     ("leaderboard", {"tab": ["regime"], "question": ["document"], "document": ["Position bias"], "regime": ["mixed"]}, None),
     ("instances", {"best": ["fa: answer", "attn: question"]}, None),
-    ("instances", {"group": ["C1"], "search": ["a|&|=%"], "scale": ["rank"], "level": ["word"], "controls": ["true"]}, None),
+    ("instances", {"group": ["C1"], "search": ["a|&|=%"], "level": ["word"], "controls": ["true"]}, None),
     ("instances", {"sort": ["1/rank of fa"], "descending": ["true"], "page": ["2"], "list": ["open"]}, None),
     ("instances", {"mode": ["rows"], "painted": ["fa", "ig"], "drawn": ["fa", "ig", "attn"], "pin": ["3"]}, None),
 ]

@@ -1,4 +1,4 @@
-"""The tabs By regime and Faithful?, and curves: what is drawn and said beside what is stored, and where a mark leads."""
+"""The tabs By regime and Faithful?: what is drawn and said beside what is stored, and where a mark leads."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import skew, t
 
-from heval_core.evaluation import curves
 from heval_core.figures.measured_panels import as_normalised
 from heval_core.metrics import measures
-from heval_core.present.names import names_of
 from heval_core.store.filters import Filter
-from heval_core.ui import measured_cells, selection
+from heval_core.ui import marks, measured_cells
+from heval_core.ui.faithfulness import faithful_and_right
 from heval_core.ui.links import groups_of
-from heval_core.ui.tabs.faithfulness import faithful_and_right
 from tests.evaluation.test_means import regime_means
-from tests.pages.opening import CELLS, OF_CELLS, QWEN, open_numbers, open_page
+from tests.pages.opening import QWEN, open_numbers, open_page
 from tests.pages.test_panels import that_count
 
 MARK = ["origin", "demo-qwen2", "world_capital", "mixed", "C1"]
@@ -93,8 +91,8 @@ def test_a_figure_without_a_mean_is_not_offered_as_a_file(demo, figures, some):
 
 def test_a_second_click_lets_go_of_a_mark(monkeypatch):
     written = []
-    monkeypatch.setattr(selection.address, "put", lambda **changed: written.append(changed["cell"]))
-    monkeypatch.setattr(selection.address, "values", lambda name: MARK)
+    monkeypatch.setattr(marks.address, "put", lambda **changed: written.append(changed["cell"]))
+    monkeypatch.setattr(marks.address, "values", lambda name: MARK)
     measured_cells.CELL.pick(MARK)
     measured_cells.CELL.pick([*MARK[:4], "C2"])
     assert written == [None, [*MARK[:4], "C2"]]
@@ -102,7 +100,7 @@ def test_a_second_click_lets_go_of_a_mark(monkeypatch):
 
 @pytest.mark.parametrize(("tab", "parameter", "value"), [
     ("against", "first", "zzz"), ("failures", "pattern", "x'); drop table"), ("failures", "in_dataset", "zzz"),
-    ("prompts", "along", "</script>"), ("faithful", "accuracy", "zzz"), ("regime", "question", "zzz"),
+    ("faithful", "accuracy", "zzz"), ("regime", "question", "zzz"),
 ])  # fmt: skip
 def test_a_link_to_a_value_that_is_not_there_says_so(demo, figures, tab, parameter, value):
     app = open_page(
@@ -138,26 +136,10 @@ def test_the_latex_table_is_of_explainers_by_regimes_and_the_long_one_of_cells(d
 @pytest.fixture
 def plain_session(monkeypatch):
     """Views' helpers outside a page: caching goes straight to the reader."""
-    from heval_core.ui import names
-    from heval_core.ui.tabs import faithfulness
+    from heval_core.ui import faithfulness, published_results
 
-    for module in (faithfulness, names):
+    for module in (faithfulness, published_results):
         monkeypatch.setattr(module, "query", lambda results, asked, *arguments: asked(results, *arguments))
-
-
-@pytest.mark.parametrize("along", ["tokens", "answer_at"])
-def test_curves_say_whose_lead_changes_and_over_what_range(demo, along):
-    app = open_page("leaderboard", tab="prompts", **CELLS, along=along)
-    assert not app.exception
-    found = curves.curve(demo, OF_CELLS, "mrr", ("C", "balanced"), 0, along)
-    if found.points.empty:
-        assert any("No cell has 30 instances of each group in every quarter" in info.value for info in app.info)
-        return
-    sure = found.changes[(found.changes["low"] > 0) | (found.changes["high"] < 0)]["explainer"]
-    said = next(
-        m.value for m in app.markdown if f"{found.cells['least'].min():.0f} to {found.cells['most'].max():.0f}" in m.value
-    )
-    assert said.startswith("No clear effect here") == sure[~sure.isin(names_of(demo).controls)].empty
 
 
 def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):

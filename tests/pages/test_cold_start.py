@@ -11,10 +11,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from heval_core.evaluation.publishing import Told, publish
+from heval_core.html import plain
 from heval_core.store.published import current_file
 from heval_core.ui import published_results
 from heval_core.ui.published_results import Publishing
-from heval_core.ui.text import plain
 from tests.conftest import DEMO
 
 

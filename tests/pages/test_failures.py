@@ -12,7 +12,7 @@ from heval_core.evaluation.board.making import board
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
 from heval_core.store.filters import Filter
-from heval_core.ui.tabs import failures
+from heval_core.ui import failures
 from heval_core.words import PATTERNS, titles
 from tests.pages.opening import named, open_page
 

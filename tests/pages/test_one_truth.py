@@ -19,7 +19,7 @@ from heval_core.report.sections import section
 from heval_core.store.filters import Filter
 from heval_core.ui import board as page
 from heval_core.ui.board import exported_board
-from heval_core.ui.measured_means import measured
+from heval_core.ui.measured_cells import measured
 from tests.pages.opening import open_page, text_of
 
 REGULAR = Filter(technique=("regular",), explained=True)

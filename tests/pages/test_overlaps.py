@@ -21,7 +21,7 @@ from heval_core.metrics import measures
 from heval_core.present.drawing import LOOKS, Drawing, Mark, Scale
 from heval_core.present.names import names_of
 from heval_core.store.filters import Filter
-from heval_core.ui.measured_means import measured
+from heval_core.ui.measured_cells import measured
 
 CHOSEN = Filter(technique=("regular",), explained=True)
 # What a text may lie on: lines of the ground. A sign stands in its dot.

@@ -22,7 +22,7 @@ from heval_core.present.drawing import Mark, as_svg
 from heval_core.present.names import ALL
 from heval_core.present.numbers import number
 from heval_core.store.filters import Filter
-from heval_core.ui.measured_means import measured
+from heval_core.ui.measured_cells import measured
 from heval_core.ui.verdicts import of_measure
 from tests.pages.opening import named
 

@@ -15,7 +15,7 @@ from heval_core.records import Span
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
-from heval_core.ui import heads, names, reading, surface
+from heval_core.ui import heads, published_results, reading
 from heval_core.ui.instance_tables import tokens_of
 from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data
 from heval_core.words import answer_from, token_name
@@ -41,7 +41,7 @@ def test_what_is_not_ranked_shares_no_sentence_with_what_is_and_has_no_rank(rank
 
 @pytest.fixture
 def plain_query(monkeypatch):
-    monkeypatch.setattr(names, "query", lambda reader, asked, *given: asked(reader, *given))
+    monkeypatch.setattr(published_results, "query", lambda reader, asked, *given: asked(reader, *given))
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_the_best_of_every_k_are_sent_so_that_a_key_needs_no_round_trip(shown):
 
 def test_sources_name_every_document_and_memory_with_their_probabilities(shown):
     instance, _ = shown
-    lines = surface.sources(instance)
+    lines = reading.sources(instance)
     likely = {candidate.group: candidate.probability for candidate in instance.candidates}
     assert [line["share"] for line in lines] == [likely["C1"], likely["C2"], likely["M"]]
     assert [line["used"] for line in lines] == [False, True, False]
@@ -91,7 +91,7 @@ def test_sources_name_every_document_and_memory_with_their_probabilities(shown):
 
 def test_another_answer_has_a_line_of_its_own(demo):
     instance = demo.instance(demo.instance_ids(Filter(group=("other",)))[0])
-    *others, own = surface.sources(instance)
+    *others, own = reading.sources(instance)
     assert own["used"]
     assert own["answer"] == instance.predicted_text.strip()
     assert not any(line["used"] for line in others)

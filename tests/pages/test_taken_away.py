@@ -23,16 +23,9 @@ HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=windo
            "<style>.stApp{display:none}</style>", "<s>", "&lt;", "\u202e", "\x00", '"><b>', "$x$", "=1+1"]  # fmt: skip
 
 
-def test_colours_say_what_the_scale_asks():
-    rows = [Row("fa", "FA", True, [1.0, -3.0, 0.0, 0.0]), Row("attn", "Attention", False, [0.1, 0.1, 0.7, 0.1])]
-    raw = [row_data(row, range(4), "raw")["strength"] for row in rows]
-    assert max(raw[0]) == max(raw[1]) == 1.0
-    together = [row_data(row, range(4), "normalised", 0.75)["strength"] for row in rows]
-    assert together[0][1] == 1.0
-    assert together[1][2] == pytest.approx(np.sqrt(0.7 / 0.75), abs=1e-3)
-    ranked = row_data(rows[0], range(4), "rank")["strength"]
-    assert ranked[0] == 1.0
-    assert ranked[1] == 0.0  # the lowest of four
+def test_a_tint_is_as_strong_as_the_root_of_the_share_of_its_rows_strongest_score():
+    found = row_data(Row("fa", "FA", True, [1.0, -3.0, 0.0, 12.0]), range(3))["strength"]
+    assert found[:3] == [pytest.approx(np.sqrt(1 / 3), abs=1e-3), 1.0, 0.0]
 
 
 def test_agreement_is_one_for_the_same_scores_and_minus_one_for_the_reverse():

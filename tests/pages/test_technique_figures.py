@@ -10,7 +10,7 @@ import pytest
 from heval_core.evaluation.techniques.front import Point, expected, leaders
 from heval_core.figures.front import as_drawing, box_of
 from heval_core.figures.technique_differences import differences_figure, ranked
-from heval_core.figures.technique_features import correlation_table, features_sentence
+from heval_core.figures.technique_features import correlation_table
 from heval_core.figures.technique_front import blind_line, cards, equal_line, front_figure, front_of, share_known
 from heval_core.figures.technique_table import rows_in_order, technique_table, unavailable
 from heval_core.figures.technique_trials import heads_of, searches, setting_words
@@ -260,12 +260,7 @@ CORRELATIONS = pd.DataFrame(
 )
 
 
-def test_a_feature_that_only_looks_guilty_when_all_are_pooled_is_told_apart():
-    said = features_sentence(CORRELATIONS, str)
-    vanishes = "One other suspect vanishes within a model."
-    assert said == f"With more Memory strength, right answers rise for gold (+0.40) documents. {vanishes}"
-    nobody = features_sentence(CORRELATIONS[CORRELATIONS["feature"] != "memory_strength"], str)
-    assert nobody == f"No feature surely matters within a model. {vanishes}"
+def test_what_pooling_makes_of_a_feature_stands_beside_what_is_so_within_a_model():
     table = correlation_table(CORRELATIONS)
     assert table["rho, within"].tolist() == ["–", "−0.01", "+0.40", "–"]
     assert table["why not available"].tolist()[-1] == "always the same"

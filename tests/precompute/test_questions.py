@@ -134,7 +134,7 @@ def run_state_warnings(store):
     def page(folder):
         from pathlib import Path
 
-        from heval_core.ui.tabs import datasets
+        from heval_core.ui import datasets
 
         datasets.warn(Path(folder))
 

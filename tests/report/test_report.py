@@ -18,7 +18,7 @@ from heval_core.report.sections import section, studied
 from heval_core.report.technique_sections import TECHNIQUES
 from heval_core.report.write import report_of, write
 from heval_core.store.filters import Filter
-from heval_core.ui.measured_means import measured
+from heval_core.ui.measured_cells import measured
 from precompute.cli import main
 from tests.conftest import ROOT
 from tests.pages.opening import open_page

@@ -7,7 +7,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from heval_core.evaluation import curves, live
+from heval_core.evaluation import live
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.evaluation.publishing import publish
 from heval_core.records import CELL, TECHNIQUE
@@ -17,7 +17,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from tests.planted import marking, plant, published
+from tests.planted import marking, plant
 
 OTHER = "rephrased"
 REGIMES = ("conflicting", "double_conflicting", "double_conflicting_swap")
@@ -84,19 +84,6 @@ def test_live_values_and_patterns_are_those_of_the_technique_alone(both, alone, 
     same(patterns_under(both, Filter(technique=(technique,), **sliced)), patterns_under(own, Filter(**sliced)))
     same(both.outcomes(chosen), own.outcomes(every))
     assert sorted(both.instance_ids(chosen)) == sorted(own.instance_ids(every))
-
-
-def test_a_curve_is_of_one_technique(tmp_path):
-    both, own = (
-        planted(tmp_path / str(len(techniques)), *techniques, count=200, regimes=REGIMES[1:2], publishing=published)
-        for techniques in ((TECHNIQUE, OTHER), (OTHER,))
-    )
-    expected = curves.curve(own, Filter(), "mrr", ("balanced",), 0)
-    for chosen in (Filter(technique=(OTHER,)), Filter()):
-        found = curves.curve(both, chosen, "mrr", ("balanced",), 0)
-        for name in ("points", "changes"):
-            frame = getattr(found, name)
-            same(frame[frame["technique"] == OTHER], getattr(expected, name))
 
 
 def test_the_two_differ_so_that_a_pool_would_show(both):

@@ -1,6 +1,6 @@
 """Measures: the numbers that a person can choose to see. A metric declares its measures beside its formula, in `measures`.
 
-Pages, comparisons, curves, the report and the docs are derived from these declarations, and name no metric themselves.
+Pages, comparisons, the report and the docs are derived from these declarations, and name no metric themselves.
 """
 
 from __future__ import annotations

@@ -28,8 +28,6 @@ function drawBar(data, view, act) {
   more.open = act.moreOpen;
   more.ontoggle = () => { act.moreOpen = more.open; };
   list.append(
-    element("div", "label", "Tint relative to"),
-    segments("What tints are relative to", [["raw", "each explainer’s strongest"], ["normalised", "the strongest of all"], ["rank", "the rank"]], view.scale, (scale) => act.set({ scale })),
     button("toggle", "Split: two explainers side by side", view.painted.length > 1, () => act.split()),
     button("toggle", "Controls in the rows", view.controls, () => act.set({ controls: !view.controls })),
     element("div", "label", "Keys: arrows move, [ ] previous and next, t text or rows, 1–9 paint, k frames, g units, h heads, Esc lets go"),

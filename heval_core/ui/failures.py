@@ -10,16 +10,15 @@ from heval_core import words
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
+from heval_core.html import plain
 from heval_core.present.drawing import id_of
 from heval_core.present.names import ALL, Names
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, picked, verdicts
+from heval_core.ui import address, links, verdicts
 from heval_core.ui.exports import table_exports
-from heval_core.ui.marks import draw_figures
-from heval_core.ui.names import names_of
-from heval_core.ui.published_results import query
-from heval_core.ui.text import plain
+from heval_core.ui.marks import draw_figures, draw_instances
+from heval_core.ui.published_results import names_of, query
 from heval_core.words import PATTERNS, listed
 
 SHOWN = 25
@@ -99,7 +98,7 @@ def _examples(results: Reader, chosen: Filter, explainers: list[str], datasets: 
         return
     links.link_to(f"Open all {count:,} of them", matching)
     about = f"{len(table)} of {count:,}; tick one to get a link to it."
-    picked.instances(names.readable(table), table["instance_id"], "pattern_rows", about)
+    draw_instances(names.readable(table), table["instance_id"], "pattern_rows", about)
 
 
 def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names) -> None:

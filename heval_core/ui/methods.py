@@ -14,7 +14,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui.published_results import query
 from heval_core.words import short_name
 
-_STYLE = Path(__file__).parent.parent / "components" / "definitions.css"
+_STYLE = Path(__file__).parent / "components" / "definitions.css"
 CITE = """@misc{sun2025highlight,
   title  = {Evaluation Framework for Highlight Explanations of Context Utilisation in Language Models},
   author = {Sun and Atanasova and Ray Choudhury and Islam and Augenstein},

@@ -15,11 +15,10 @@ from heval_core.present.names import regime_title
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, measured_cells, picked, verdicts
+from heval_core.ui import address, links, measured_cells, verdicts
 from heval_core.ui.exports import draw_table
-from heval_core.ui.names import names_of
-from heval_core.ui.published_results import query
-from heval_core.ui.selection import Selection
+from heval_core.ui.marks import Selection, draw_plotly
+from heval_core.ui.published_results import names_of, query
 
 
 def accuracies() -> dict[str, Measure]:
@@ -90,7 +89,7 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
     x_title = f"{faithfulness.title.lower()} above the random control, {faithfulness.unit}"
     y_title = f"{accuracy}, normalised: 0 is chance"
     dots = scatter(points, names, x_title, y_title)
-    picked.figure(results, dots, "faithful_and_right", f"{y_title}, by {x_title}", DOT.hold, "stretch")
+    draw_plotly(results, dots, "faithful_and_right", f"{y_title}, by {x_title}", DOT.hold)
     if DOT.on(dots):
         links.offer_cell(DOT.id, chosen, accuracies()[accuracy], names)
 

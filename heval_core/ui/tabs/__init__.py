@@ -1,1 +1,0 @@
-"""The tabs of the pages that have some: one file each, drawn by `draw`."""
