@@ -6,10 +6,9 @@ import streamlit as st
 
 from heval_core.html import plain
 from heval_core.present.drawing import DARK, LIGHT, as_svg
-from heval_core.report.html import VERDICTS, findings_table, studies_of
-from heval_core.report.plans import section_plans
+from heval_core.report.findings import VERDICTS, findings_table, studies_of
 from heval_core.report.section import Section
-from heval_core.report.sections import section, studied
+from heval_core.report.sections import plans_of, section
 from heval_core.report.write import report_of
 from heval_core.store.reader import Reader
 from heval_core.ui import address, datasets, filters, methods
@@ -41,7 +40,7 @@ def draw_findings(results: Reader) -> None:
     _downloads(results)
     st.subheader("The paper's tables and figures")
     # The link carries an option as it is shown.
-    keys = {plan.heading: key for key, plan in section_plans(**query(results, studied)).items()}
+    keys = {plan.heading: key for key, plan in query(results, plans_of).items()}
     title = address.one_of("Table or figure", list(keys), "section", menu=True)
     draw_section(results, query(results, section, keys[title]))
 

@@ -136,7 +136,7 @@ MAY_IMPORT = {
         "statistics",
     },
     "own_candidates": {"behaviour", "groups", "lm", "records"},
-    "report": {"present", *("evaluation", "figures", "html", "metrics", "records", "statistics", "store", "words")},
+    "report": {"present", *("evaluation", "figures", "html", "metrics", "records", "store", "words")},
     "figures": {
         "present",
         *("regime_keys", "catalogue", "citations", "evaluation", "protocols", "html", "metrics", "records"),

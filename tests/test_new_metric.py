@@ -12,8 +12,7 @@ import heval_core.metrics
 from heval_core import catalogue
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import publish
-from heval_core.report.plans import plans
-from heval_core.report.sections import section
+from heval_core.report.sections import plans, section
 from heval_core.store.export import export
 from heval_core.store.reader import Reader
 from tests.pages.opening import open_numbers, open_page

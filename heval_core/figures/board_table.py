@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from heval_core.evaluation.board.records import EVERY_SIZE, Board, Column, column_groups
 from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.ranking import ranking
-from heval_core.figures.questions import counted, said
+from heval_core.figures.board import counted, said
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED
 from heval_core.present.numbers import COST, number, passes
 from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, number_cell

@@ -10,8 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from heval_core.figures.dots_drawn import BETWEEN, WIDTH
-from heval_core.figures.layout import clickable, escape, lay_out
 from heval_core.figures.palette import DROPPED, GROUPS, HATCHES, RIM, luminance
+from heval_core.figures.plots import clickable, escape, lay_out
 from heval_core.present.drawing import Drawing, Mark, Scale, numbered, wrapped
 from heval_core.present.names import regime_title
 from heval_core.present.numbers import percent

@@ -13,7 +13,7 @@ import pandas as pd
 
 from heval_core.figures import dots
 from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Slot
-from heval_core.figures.measured_panels import Record, by_place, row_of
+from heval_core.figures.measures import Record, by_place, row_of
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, interval
@@ -48,22 +48,21 @@ def pattern_figure(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> 
     shares = shares_of(counts)
     means, cells = (by_place(frame, "pattern") for frame in (shares, counts))
     most = float(np.nanmax([*shares["high"], *counts["share"]]))
-    axis = Axis(Scale(-0.04, min(1.04, most + 0.04)), text=lambda share: f"{100 * share:g} %")
-    panels = []
+    axis, panels = Axis(Scale(-0.04, min(1.04, most + 0.04)), text=lambda share: f"{100 * share:g} %"), []
     for pattern in [key for key in PATTERNS if key in set(counts["pattern"])]:
         chance = float(side_by_side(shares).query("pattern == @pattern")["chance"].mean())
         slots = tuple(_slot(row, means.get((pattern, row.key), []), cells.get((pattern, row.key), []), names) for row in rows)
         note = f"chance {100 * chance:.0f} %"
-        panels.append(Panel(PATTERNS[pattern].title, slots, axis, note, PATTERNS[pattern].meaning, chance))
+        panels.append(Panel(PATTERNS[pattern].title, slots, note, PATTERNS[pattern].meaning, chance))
     legend = [("dot", "mean over datasets with its 95 % interval")]
     legend += [("cell", "one dataset")] if counts["dataset"].nunique() > 1 else []
-    return DotFigure("What ranks first, by kind", rows, panels, legend, "click a mark for its instances below")
+    return DotFigure("What ranks first, by kind", rows, panels, axis, legend, "click a mark for its instances below")
 
 
 def _slot(row: dots.Row, means: Sequence[Record], single: Sequence[Record], names: Names) -> Slot:
     dots = tuple(_dot(mean, ALL, row, names) for mean in means)
     # One dataset's tick would be the mean once more.
-    cells = () if row.control or len(single) < 2 else tuple(_dot(cell, cell["dataset"], row, names) for cell in single)
+    cells = () if len(single) < 2 else tuple(_dot(cell, cell["dataset"], row, names) for cell in single)
     return Slot(dots, cells, f"{100 * means[0]['share']:.0f} %" if means else "")
 
 

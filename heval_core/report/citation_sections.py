@@ -6,22 +6,30 @@ Their numbers come from the same queries as those of the page Citations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from heval_core.evaluation.citations.measures import of_people
-from heval_core.figures.citation_dots import explainers_figure, recovery_figure
-from heval_core.figures.citation_tables import WHERE, annotator_title, titles_of, wide_table, with_chance
+from heval_core.figures.citations import (
+    WHERE,
+    annotator_title,
+    explainers_figure,
+    recovery_figure,
+    titles_of,
+    wide_table,
+    with_chance,
+)
 from heval_core.figures.dots import DotFigure
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.present.names import PEOPLE, Names, names_of
-from heval_core.present.table import Table, counted, crossed, number_cell, reason
-from heval_core.report.plans import Plan
-from heval_core.report.section import Figure, Section
+from heval_core.present.table import counted, crossed, number_cell, reason
+from heval_core.report.section import Figure, Plan, Section, section_of
 from heval_core.store.reader import Reader
 from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES
 
+CHAPTER = "Citations"
 _INTERVALS = "In square brackets: 95 % intervals over claims."
 _RECOVERED = ("precision", "recall", "f1", "f1_of_claims", "correct_rejection")
 _KEYS = ("claims", "writer", "selector")
@@ -29,12 +37,6 @@ _KEYS = ("claims", "writer", "selector")
 
 def has_citations(results: Reader) -> bool:
     return len(results.citation_choices()) > 0
-
-
-def _section(plan: Plan, text: str, shown: Table | pd.DataFrame, rows: pd.DataFrame, **more: Any) -> Section:
-    """more: figures, gaps."""
-    gaps = tuple(more.pop("gaps", ())) or (() if len(rows) else ("Not in these results.",))
-    return Section(plan, text, (shown if isinstance(shown, Table) else Table.of(shown),), rows, gaps=gaps, **more)
 
 
 def _places(results: Reader) -> list[tuple[str, str]]:
@@ -97,22 +99,20 @@ def _claims(results: Reader, plan: Plan) -> Section:
         f"explanations. {_meanings(OF_EXPLANATIONS)}. Chance: as many of the claim's passages at random. {_INTERVALS}"
     )
     table = written.merge(cells.drop(columns=["annotator", "masking"]), on=list(WHERE), how="left")
-    return _section(plan, text, pd.DataFrame(rows), table, gaps=_reasons(cells, names))
+    return section_of(plan, text, pd.DataFrame(rows), table, gaps=_reasons(cells, names))
 
 
-def _of_answers(measures: Sequence[str], about: str, drawn: str = "", full: bool = False) -> Callable[[Reader, Plan], Section]:
-    """A section about annotators. about: how to read it. drawn: the measure of its figure. full: of full masking only."""
-
-    def section(results: Reader, plan: Plan) -> Section:
-        cells, names = _cells(results, measures)
-        asked = (cells["annotator"] != "") & ((cells["masking"] == "full") | (not full))
-        cells = cells[asked].reset_index(drop=True)
-        figures = _of_measure(cells[cells["masking"] == _whole(cells)], drawn, names) if drawn else ()
-        table = wide_table(cells, measures, names, (*WHERE, "annotator", "masking"))
-        gaps = _reasons(cells[cells["measure"] == (drawn or measures[0])], names)
-        return _section(plan, f"{_meanings(measures)}. {about}", table, cells, figures=figures, gaps=gaps)
-
-    return section
+def _of_answers(
+    measures: Sequence[str], about: str, drawn: str, results: Reader, plan: Plan, *, full: bool = False
+) -> Section:
+    """About annotators. about: how to read it. drawn: the measure of its figure, or none. full: of full masking only."""
+    cells, names = _cells(results, measures)
+    asked = (cells["annotator"] != "") & ((cells["masking"] == "full") | (not full))
+    cells = cells[asked].reset_index(drop=True)
+    figures = _of_measure(cells[cells["masking"] == _whole(cells)], drawn, names) if drawn else ()
+    table = wide_table(cells, measures, names, (*WHERE, "annotator", "masking"))
+    gaps = _reasons(cells[cells["measure"] == (drawn or measures[0])], names)
+    return section_of(plan, f"{_meanings(measures)}. {about}", table, cells, figures, gaps)
 
 
 def _whole(cells: pd.DataFrame) -> str:
@@ -135,7 +135,7 @@ def _masking(results: Reader, plan: Plan) -> Section:
         rows.append({**dict(zip((*_KEYS, "annotator"), titles, strict=True)), **numbers, **counts})
     figures = _of_measure(cells, "f1", names) if both else ()
     gaps = () if both else (f"Only {_whole(cells)} masking is in these results.",)
-    return _section(plan, text, pd.DataFrame(rows), cells, figures=figures, gaps=gaps)
+    return section_of(plan, text, pd.DataFrame(rows), cells, figures, gaps=gaps)
 
 
 def _agreement(results: Reader, plan: Plan) -> Section:
@@ -161,7 +161,7 @@ def _agreement(results: Reader, plan: Plan) -> Section:
     people = {*table["first"], *table["second"]} & {PEOPLE}
     gaps = [] if people or table.empty else ["Nobody answered on the page Annotate: no row is of people."]
     gaps += sorted({f"Not available for some pairs: {row}" for row in table["unavailable"].dropna()})
-    return _section(plan, text, pd.DataFrame(rows), table, gaps=gaps)
+    return section_of(plan, text, pd.DataFrame(rows), table, gaps=gaps)
 
 
 def _people(results: Reader, plan: Plan) -> Section:
@@ -178,7 +178,9 @@ def _people(results: Reader, plan: Plan) -> Section:
         asked, right = int(people["controls"].sum()), int(people["correct"].sum())
         text += f" Of {len(people)} people, {len(left)} are left out; of {asked} answers to control items, {right} are right."
     if table.empty:
-        return _section(plan, text, people, people, gaps=["No answer of people counts here; the page Annotate collects them."])
+        return section_of(
+            plan, text, people, people, gaps=["No answer of people counts here; the page Annotate collects them."]
+        )
     measures = {"helpfulness": "helpfulness", "z-scored": "helpfulness_z", "entropy": "entropy"}
     shown = [
         {
@@ -191,7 +193,7 @@ def _people(results: Reader, plan: Plan) -> Section:
         for own in crossed(table, WHERE, "measure").values()
     ]
     everybody = people.assign(measure="control items").rename(columns={"answers": "n"})
-    return _section(plan, text, pd.DataFrame(shown), pd.concat([table, everybody], ignore_index=True))
+    return section_of(plan, text, pd.DataFrame(shown), pd.concat([table, everybody], ignore_index=True))
 
 
 def _explainers(results: Reader, plan: Plan) -> Section:
@@ -206,9 +208,9 @@ def _explainers(results: Reader, plan: Plan) -> Section:
     )
     if cells.empty:
         gaps = ["No explainer was asked about every passage: --annotators explainer(loo) --masking full."]
-        return _section(plan, text, cells, cells, gaps=gaps)
+        return section_of(plan, text, cells, cells, gaps=gaps)
     figures, table = _of_explainers(cells, names), wide_table(cells, measures, names, (*WHERE, "annotator"))
-    return _section(plan, text, table, cells, figures=figures, gaps=_reasons(cells, names))
+    return section_of(plan, text, table, cells, figures, gaps=_reasons(cells, names))
 
 
 def _of_measure(cells: pd.DataFrame, measure: str, names: Names) -> tuple[Figure, ...]:
@@ -237,20 +239,34 @@ def _each(title: str, cells: pd.DataFrame, drawn: Callable[[pd.DataFrame, list[s
     return tuple(zip(captions, figures, strict=True))
 
 
-CITATIONS: dict[str, Callable[[Reader, Plan], Section]] = {
-    "citations_claims": _claims,
-    "citations_recovery": _of_answers(
-        _RECOVERED, f"Chance (upright bars): as many sentences at random. {_INTERVALS} n: masked citations.", "f1"
+_ASKED = f"Chance (upright bars): as many sentences at random. {_INTERVALS} n: masked citations."
+_TRANSPARENT = f"{_INTERVALS} Chance: as many sentences at random for each passage. n: explanations."
+_XING = "Xing et al."
+PLANS = (
+    Plan("citations_claims", CHAPTER, "Claims, passages and explanations", _XING, _claims),
+    Plan(
+        "citations_recovery",
+        CHAPTER,
+        "Masked citations recovered, by annotator, writer and selector",
+        _XING,
+        partial(_of_answers, _RECOVERED, _ASKED, "f1"),
     ),
-    "citations_transparent": _of_answers(
-        ("transparent",),
-        f"{_INTERVALS} Chance: as many sentences at random for each passage. n: explanations.",
-        "transparent",
-        full=True,
+    Plan(
+        "citations_transparent",
+        CHAPTER,
+        "Transparent explanations",
+        _XING,
+        partial(_of_answers, ("transparent",), _TRANSPARENT, "transparent", full=True),
     ),
-    "citations_masking": _masking,
-    "citations_agreement": _agreement,
-    "citations_people": _people,
-    "citations_explainers": _explainers,
-    "citations_unreadable": _of_answers(("unreadable",), _INTERVALS),
-}
+    Plan("citations_masking", CHAPTER, "One citation of each explanation masked, or every one", _XING, _masking),
+    Plan("citations_agreement", CHAPTER, "Where annotators agree", _XING, _agreement),
+    Plan("citations_people", CHAPTER, "What people say: helpfulness, entropy, control items", _XING, _people),
+    Plan("citations_explainers", CHAPTER, "What explainers say the writer used", "ours", _explainers),
+    Plan(
+        "citations_unreadable",
+        CHAPTER,
+        "Answers that could not be read",
+        "ours",
+        partial(_of_answers, ("unreadable",), _INTERVALS, ""),
+    ),
+)

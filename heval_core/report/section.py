@@ -1,17 +1,45 @@
-"""A section of a report: sentences, drawings and tables, and the numbers that these are made of."""
+"""What a report's sections are: sentences, drawings and tables, and the numbers that these are made of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
+from heval_core.metrics import measures
+from heval_core.metrics.shared.cell import DEFAULT_K
+from heval_core.metrics.shared.measure import Measure
 from heval_core.present.drawing import Drawing
 from heval_core.present.numbers import EXACT
 from heval_core.present.table import Table
-from heval_core.report.plans import Plan
+from heval_core.store.reader import Reader
 
 Figure = tuple[str, Drawing]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """chapter: the heading it stands under. paper: what it is in the paper. made: makes the section. Where it is of measures
+    (`Measure.sections`), its regimes, and the ks of those that have one."""
+
+    key: str
+    chapter: str
+    title: str
+    paper: str
+    made: Callable[[Reader, Plan], Section] = field(compare=False)
+    regimes: tuple[str, ...] = ()
+    ks: tuple[int, ...] = (DEFAULT_K,)
+
+    @property
+    def heading(self) -> str:
+        return f"{self.title} ({self.paper})"
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """In order; each in the regimes of the section, if it has any."""
+        own = (m for m in measures().values() if self.key in (m.sections or (m.key,)) and m.question)
+        return tuple(replace(measure, regimes=self.regimes) if self.regimes else measure for measure in own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,3 +70,17 @@ class Section:
         tables, notes = self.for_a_paper, (f"{self.plan.title} ({self.plan.paper})", *self.gaps)
         comments = "".join(f"% {' '.join(note.split())}\n" for note in notes)
         return comments + "\n".join(table.latex(snapshot_id) for table in tables) if tables else ""
+
+
+def section_of(
+    plan: Plan,
+    text: str,
+    shown: pd.DataFrame | Table | Iterable[Table],
+    rows: pd.DataFrame,
+    figures: Iterable[Figure] = (),
+    gaps: Iterable[str] = (),
+) -> Section:
+    """shown: tables, or a frame that is one. gaps: by default it is said where there are no rows."""
+    told = tuple(gaps) or (() if len(rows) else ("Not in these results.",))
+    tables = (Table.of(shown),) if isinstance(shown, pd.DataFrame) else (shown,) if isinstance(shown, Table) else tuple(shown)
+    return Section(plan, text, tables, rows, tuple(figures), told)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pandas as pd
@@ -13,24 +13,24 @@ from heval_core.evaluation.board.making import board
 from heval_core.evaluation.means import cells_and_means
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures import front
-from heval_core.figures.board_front import front_figure
+from heval_core.figures.board import front_figure
 from heval_core.figures.board_table import whole_table
 from heval_core.figures.dots_drawn import as_drawing
-from heval_core.figures.measure_table import cells_table, measure_table, wanted_of
-from heval_core.figures.measured_panels import Measured, figure_of, of_measure
+from heval_core.figures.measures import Measured, cells_table, figure_of, measure_table, of_measure, wanted_of
 from heval_core.figures.outcomes import outcome_shares, statistics
 from heval_core.figures.palette import in_order
 from heval_core.figures.pattern_panels import pattern_figure, pattern_table
 from heval_core.figures.quoted import quoted_table
+from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
-from heval_core.present.names import Names, apart, names_of, regime_title
+from heval_core.present.names import apart, names_of, regime_title
 from heval_core.present.numbers import of_cells
 from heval_core.present.table import IN_BOLD, Table, number_cell
-from heval_core.records import CELL, TECHNIQUE
-from heval_core.report.citation_sections import CITATIONS, has_citations
-from heval_core.report.plans import Plan, section_plans
-from heval_core.report.section import Figure, Section
-from heval_core.report.technique_sections import TECHNIQUES, has_techniques
+from heval_core.records import CELL, DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
+from heval_core.report import citation_sections, technique_sections
+from heval_core.report.citation_sections import has_citations
+from heval_core.report.section import Figure, Plan, Section
+from heval_core.report.technique_sections import has_techniques
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.words import PATTERNS, REGIMES
@@ -41,23 +41,34 @@ _READ = f"Means are over cells, each a model on a dataset, with 95 % intervals o
 
 def sections(results: Reader) -> Iterator[Section]:
     """All of them, in the paper's order; those about techniques and citations only where these were studied."""
-    return (section(results, key) for key in section_plans(**studied(results)))
-
-
-def studied(results: Reader) -> dict[str, bool]:
-    """What `section_plans` takes: what there is to say something about. Results of citations alone say nothing else."""
-    citations = has_citations(results)
-    explainers = not citations or len(results.findings()) > 0
-    people = len(results.quoted()) > 0
-    return {"techniques": has_techniques(results), "citations": citations, "explainers": explainers, "people": people}
+    return (plan.made(results, plan) for plan in plans_of(results).values())
 
 
 def section(results: Reader, key: str) -> Section:
-    """One of them. key: of `section_plans`."""
-    others: dict[str, Callable[[Reader, Plan], Section]] = {
-        "board": _board, "datasets": _datasets, "patterns": _patterns, "quoted": _quoted, **TECHNIQUES, **CITATIONS,
-    }  # fmt: skip
-    return others.get(key, _measures)(results, section_plans(techniques=True, citations=True, people=True)[key])
+    """One of them. key: of `plans_of`."""
+    others = {own.key: own for own in (*technique_sections.PLANS, *citation_sections.PLANS)}
+    plan = (plans() | others)[key]
+    return plan.made(results, plan)
+
+
+def plans_of(results: Reader) -> dict[str, Plan]:
+    """What there is to say something about, by key, in order. Results of citations alone say nothing else."""
+    citations = has_citations(results)
+    found = [*plans().values()] if not citations or len(results.findings()) else []
+    found = [plan for plan in found if plan is not _QUOTED] + ([_QUOTED] if len(results.quoted()) else [])
+    found += technique_sections.PLANS if has_techniques(results) else ()
+    found += citation_sections.PLANS if citations else ()
+    return {plan.key: plan for plan in found}
+
+
+def plans() -> dict[str, Plan]:
+    """The sections about explainers, by key: ours, the paper's, and one for each measure that is in none of them."""
+    further = [
+        Plan(measure.key, "Beyond the paper", measure.title, measure.paper, _measures, ks=measure.reported_ks)
+        for measure in measures().values()
+        if measure.sections is None and measure.question
+    ]
+    return {plan.key: plan for plan in (*_OF_PAPER, *further, _QUOTED)}
 
 
 def _board(results: Reader, plan: Plan) -> Section:
@@ -85,7 +96,7 @@ def _measures(results: Reader, plan: Plan) -> Section:
                 several = f", {names.technique(technique)}" if cells["technique"].nunique() > 1 else ""
                 table = measure_table(found, names, k, parts=True)
                 tables.append(replace(table, title=f"{table.title}{several}"))
-                figures.append((tables[-1].title, as_drawing(figure_of(found, _drawn(found, names), names))))
+                figures.append((tables[-1].title, as_drawing(figure_of(found, found.explainers(names.controls), names))))
     rows = pd.concat(frames, ignore_index=True)
     texts += [_READ] if figures else []
     gaps = tuple(_gaps(rows, plan))
@@ -102,14 +113,7 @@ def _measured(results: Reader, measure: Measure, k: int, regimes: tuple[str, ...
         cells, means = cells_and_means(results, Filter(regime=regimes), measure.metric, k, wanted_of(measure))
         for technique in dict.fromkeys(means[0]["technique"]):
             own = [frame[frame["technique"] == technique] for frame in (of_measure(cells, measure), *means)]
-            yield technique, Measured(measure, own[0], own[1], own[2], own[3], scaled=False)
-
-
-def _drawn(found: Measured, names: Names) -> list[str]:
-    """All explainers: methods best first, then controls."""
-    there = list(found.cells["explainer"].unique())
-    methods = found.ranked([key for key in there if key not in names.controls])
-    return [*methods, *in_order([key for key in there if key in names.controls])]
+            yield technique, Measured(measure, *own)
 
 
 def _gaps(table: pd.DataFrame, plan: Plan) -> Iterator[str]:
@@ -165,3 +169,29 @@ def _quoted(results: Reader, plan: Plan) -> Section:
     rows = results.quoted()
     table = quoted_table(rows, names_of(results))
     return Section(plan, table.note, (table,), rows)
+
+
+_MAIN, _MORE = "The paper's figures", "The paper's appendix"
+_DUAL, _SWAPPED = DUAL_REGIMES[:2], DUAL_REGIMES[2:]
+_OTHER_KS = (3, 9)
+# What the paper (arXiv 2510.02629) shows, and the board. Measures that declare none of these sections get one of their own.
+_OF_PAPER = (
+    Plan("board", "At a glance", "The leaderboard: quality, pairs and cost", "ours", _board),
+    Plan("datasets", _MAIN, "Instances: kept, dropped, and how long their contexts are", "Table A.2", _datasets),
+    Plan("group_margins", _MAIN, "Context or memory: group rank margins", "Fig. 2", _measures, SINGLE_REGIMES),
+    Plan("simulatability", _MAIN, "Context or memory: can the origin be told?", "Fig. 3", _measures, SINGLE_REGIMES),
+    Plan("group_margins_dual", _MAIN, "Which document: group rank margins", "Fig. 4", _measures, _DUAL),
+    Plan("instance_margins", _MAIN, "Which document: instance rank margins", "Fig. 5", _measures, _DUAL),
+    Plan("simulatability_dual", _MAIN, "Which document: can the origin be told?", "Fig. 6", _measures, _DUAL),
+    Plan("mrr", _MAIN, "Which token: mean reciprocal rank", "Fig. 7", _measures, (*SINGLE_REGIMES, *_DUAL)),
+    Plan("faithfulness", _MORE, "Faithfulness", "B.3", _measures),
+    Plan("patterns", _MORE, "Failure patterns: what each explainer's best token is", "B.4", _patterns),
+    Plan("group_margins_k", _MORE, "One document, other k: group rank margins", "B.8", _measures, SINGLE_REGIMES, _OTHER_KS),
+    Plan("group_margins_dual_k", _MORE, "Two documents, other k: group rank margins", "B.9", _measures, _DUAL, _OTHER_KS),
+    Plan("instance_margins_k", _MORE, "Two documents, other k: instance rank margins", "B.10", _measures, _DUAL, _OTHER_KS),
+    Plan("group_margins_swap", _MORE, "Documents swapped: group rank margins", "B.11", _measures, _SWAPPED),
+    Plan("instance_margins_swap", _MORE, "Documents swapped: instance rank margins", "B.12", _measures, _SWAPPED),
+    Plan("simulatability_swap", _MORE, "Documents swapped: can the origin be told?", "B.13", _measures, _SWAPPED),
+    Plan("mrr_swap", _MORE, "Documents swapped: mean reciprocal rank", "B.14", _measures, _SWAPPED),
+)
+_QUOTED = Plan("quoted", "Beyond the paper", "Answers that people wrote: who finds what they copied?", "QuoteSum", _quoted)

@@ -5,37 +5,36 @@ Their numbers come from the same queries as those of the page Techniques.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.means import values_of
-from heval_core.figures import dots_drawn, front
-from heval_core.figures.measured_panels import of_measure
-from heval_core.figures.technique_differences import differences_figure
-from heval_core.figures.technique_features import correlation_table
+from heval_core.figures import front
+from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.technique_front import blind_line, front_figure, share_known
-from heval_core.figures.technique_table import CHANGES, VALUES, columns_of, technique_table, unavailable
-from heval_core.figures.technique_trials import searches
-from heval_core.metrics import measures, part_title
-from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.metrics.shared.measure import Measure
+from heval_core.figures.techniques import (
+    CHANGES,
+    VALUES,
+    columns_of,
+    correlation_table,
+    differences_figure,
+    searches,
+    technique_table,
+    unavailable,
+)
 from heval_core.present.drawing import Drawing, numbered
-from heval_core.present.names import Names, measure_name, names_of, regime_title
+from heval_core.present.names import Names, measure_name, names_of
 from heval_core.present.numbers import EXACT, number
 from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.report.plans import Plan
-from heval_core.report.section import Figure, Section
-from heval_core.statistics.bootstrap import percentile_interval
+from heval_core.report.section import Figure, Plan, Section, section_of
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.words import BEHAVIOURS, REGIMES
 
+CHAPTER = "Techniques"
 # Fronts side by side in a figure.
 _ACROSS = 2
 _KINDS = " ".join(f"{REGIMES[kind].title}: {REGIMES[kind].meaning}." for kind in CONTEXT_KINDS)
@@ -43,12 +42,6 @@ _KINDS = " ".join(f"{REGIMES[kind].title}: {REGIMES[kind].meaning}." for kind in
 
 def has_techniques(results: Reader) -> bool:
     return len(results.technique_findings()) > 0
-
-
-def _section(plan: Plan, text: str, tables: tuple[Table, ...], rows: pd.DataFrame, **more: Any) -> Section:
-    """more: figures, gaps."""
-    gaps = tuple(more.pop("gaps", ())) or (() if len(rows) else ("Not in these results.",))
-    return Section(plan, text, tables, rows, gaps=gaps, **more)
 
 
 def _front(results: Reader, plan: Plan) -> Section:
@@ -74,7 +67,7 @@ def _front(results: Reader, plan: Plan) -> Section:
         "one. Dashed: techniques that treat all documents alike, which is chance. Lines through a point are 95 % intervals "
         f"over questions. J: {BEHAVIOURS['discrimination'].meaning}."
     )
-    return _section(plan, text, (Table.of(pd.DataFrame(rows)),), points, figures=figures)
+    return section_of(plan, text, pd.DataFrame(rows), points, figures)
 
 
 def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
@@ -101,7 +94,7 @@ def _measured(measure: str, results: Reader, plan: Plan) -> Section:
     cells, names = results.technique_cells(Filter()), names_of(results)
     tables = tuple(_tables(results, cells, measure, VALUES, names))
     text = f"{tables[0].note if tables else ''} {_KINDS}"
-    return _section(plan, text, tables, _behind(cells, measure), gaps=_not_available(results, names))
+    return section_of(plan, text, tables, _behind(cells, measure), gaps=_not_available(results, names))
 
 
 def _gains(measure: str, results: Reader, plan: Plan) -> Section:
@@ -113,11 +106,11 @@ def _gains(measure: str, results: Reader, plan: Plan) -> Section:
         "Filled: the interval leaves out 0. In brackets: 95 % intervals over questions."
     )
     figures = tuple(
-        (f"{measure_name(measure)}: difference to Regular, {model} on {dataset}", dots_drawn.as_drawing(figure))
+        (f"{measure_name(measure)}: difference to Regular, {model} on {dataset}", as_drawing(figure))
         for (model, dataset), rows in cells.groupby(["model", "dataset"])
         if (figure := differences_figure(rows, measure, names)) is not None
     )
-    return _section(plan, text, tuple(_tables(results, own, measure, CHANGES, names)), _behind(own, measure), figures=figures)
+    return section_of(plan, text, _tables(results, own, measure, CHANGES, names), _behind(own, measure), figures)
 
 
 def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -170,7 +163,7 @@ def _costs(results: Reader, plan: Plan) -> Section:
         "model and dataset. Decoding techniques share their two passes: all of them together cost little more than one. "
         "Seconds depend on the machine and are not stored with answers; `python -m benchmarks techniques` measures them."
     )
-    return _section(plan, text, (Table.of(rows),), rows)
+    return section_of(plan, text, rows, rows)
 
 
 def _features(results: Reader, plan: Plan) -> Section:
@@ -190,7 +183,7 @@ def _features(results: Reader, plan: Plan) -> Section:
         "models together, as in CUB, with p as if these were independent. Within: ranks within each model and dataset, with p "
         "over questions. Both p are corrected by Holm over the features of a dataset, kind of context and technique."
     )
-    return _section(plan, text, (Table.of(shown),), every, gaps=gaps)
+    return section_of(plan, text, shown, every, gaps=gaps)
 
 
 def _search(results: Reader, plan: Plan) -> Section:
@@ -202,7 +195,7 @@ def _search(results: Reader, plan: Plan) -> Section:
             "technique": names.technique(search.technique),
             "settings tried": search.settings,
             "as good as the chosen one": search.ties,
-            "chosen": search.chosen + (f": {', '.join(search.heads)}" if search.heads else ""),
+            "chosen": search.chosen,
             "on": search.questions or None,
         }
         for (model, dataset), own in trials.groupby(["model", "dataset"], sort=True)
@@ -214,79 +207,16 @@ def _search(results: Reader, plan: Plan) -> Section:
         "them is arbitrary."
     )
     gaps = () if rows else ("No technique of these results has settings to choose.",)
-    return _section(plan, text, (Table.of(pd.DataFrame(rows)),), trials, gaps=gaps)
+    return section_of(plan, text, pd.DataFrame(rows), trials, gaps=gaps)
 
 
-def _explained(results: Reader, plan: Plan) -> Section:
-    table, names = explained(results), names_of(results)
-    text = (
-        "Each explainer's value under Regular and under the technique, in the same model, dataset and kind of context, with "
-        "the difference; 95 % intervals, with the questions resampled in both together. A technique moves answers from one "
-        "group to another, so the two values are not of the same instances: n has the numbers of both. Only measures that are "
-        "means of stored values have an interval of the difference."
-    )
-    if table.empty:
-        gap = "No answer under a technique was explained; run the batch job with --techniques and --explainers."
-        return _section(plan, text, (), table, gaps=[gap])
-    numbers = {"Regular": ("regular", "regular_low", "regular_high"), "under it": VALUES, "difference": CHANGES}
-    shown = table[["model", "dataset", "regime", "technique", "explainer", "measure", "part"]].assign(
-        regime=table["regime"].map(regime_title),
-        technique=table["technique"].map(names.title),
-        **{title: [number_cell(row, of=of) for row in table.to_dict("records")] for title, of in numbers.items()},
-        n=[f"{row.regular_n} and {row.n}" for row in table.itertuples()],
-    )
-    shown = shown if shown["part"].nunique() > 1 else shown.drop(columns="part")
-    return _section(plan, text, (Table.of(shown),), table)
-
-
-_PLACE = ["model", "dataset", "regime", "explainer", "part"]
-_COLUMNS = [
-    *("model", "dataset", "regime", "technique", "explainer", "measure", "part", "k", "regular", "regular_low"),
-    *("regular_high", "regular_n", "value", "low", "high", "n", "chance", "delta", "delta_low", "delta_high"),
-]
-
-
-def explained(results: Reader) -> pd.DataFrame:
-    """What a technique does to explanations: a row for each cell that Regular has too, measure and part.
-
-    The value of a cell under the technique, the same cell's under Regular, and their difference. Its interval comes from
-    questions that are resampled in both together. A technique moves answers from one group to another: the instances that a
-    value is of are not the same. Measures whose replicates are not made of stored values have none.
-    """
-    several = set(results.choices()["technique"]) - {TECHNIQUE}
-    asked = [measure for measure in measures().values() if measure.question and not measure.variant_of] if several else []
-    found = [own for measure in asked if len(own := _of_measure(results, measure))]
-    return pd.concat(found, ignore_index=True)[_COLUMNS] if found else pd.DataFrame(columns=_COLUMNS)
-
-
-def _of_measure(results: Reader, measure: Measure) -> pd.DataFrame:
-    values = values_of(results, Filter(), measure.metric, measure.at(DEFAULT_K), measure.parts)
-    found = of_measure(values, measure).dropna(subset=["value"])
-    regular = found["technique"] == TECHNIQUE
-    before = found[regular].rename(columns={"value": "regular"} | {name: f"regular_{name}" for name in ("low", "high", "n")})
-    before = before[[*_PLACE, "regular", "regular_low", "regular_high", "regular_n", "drawn"]]
-    both = found[~regular].merge(before, on=_PLACE, suffixes=("", "_before"))
-    ends = [_interval(*own) for own in zip(both["drawn"], both["drawn_before"], strict=True)]
-    return both.assign(
-        measure=measure.title,
-        part=both["part"].map(part_title),
-        delta=both["value"] - both["regular"],
-        **{f"delta_{end}": [own[place] for own in ends] for place, end in enumerate(("low", "high"))},
-    )
-
-
-def _interval(drawn: Any, before: Any) -> tuple[float, float]:
-    """Of the difference of two values with (resamples,) replicates; NaN without."""
-    there = isinstance(drawn, np.ndarray) and isinstance(before, np.ndarray)
-    return percentile_interval(drawn - before) if there else (np.nan, np.nan)
-
-
-TECHNIQUES: dict[str, Callable[[Reader, Plan], Section]] = {
-    "techniques_front": _front,
-    "techniques_costs": _costs,
-    "techniques_features": _features,
-    "techniques_search": _search,
-    "techniques_explained": _explained,
-    **{f"techniques_{measure}": partial(_measured, measure) for measure in ("bcu", "ccu")},
-    **{f"techniques_{measure}_gain": partial(_gains, measure) for measure in ("bcu", "ccu")},
-}
+PLANS = (
+    Plan("techniques_front", CHAPTER, "Following against ignoring", "CUB", _front),
+    Plan("techniques_bcu", CHAPTER, "BCU by technique and kind of context", "CUB", partial(_measured, "bcu")),
+    Plan("techniques_bcu_gain", CHAPTER, "BCU: differences to Regular", "CUB", partial(_gains, "bcu")),
+    Plan("techniques_ccu", CHAPTER, "CCU by technique and kind of context", "CUB", partial(_measured, "ccu")),
+    Plan("techniques_ccu_gain", CHAPTER, "CCU: differences to Regular", "CUB", partial(_gains, "ccu")),
+    Plan("techniques_costs", CHAPTER, "What techniques cost", "CUB", _costs),
+    Plan("techniques_features", CHAPTER, "What BCU depends on", "CUB", _features),
+    Plan("techniques_search", CHAPTER, "Which settings were chosen, and how clearly", "CUB", _search),
+)

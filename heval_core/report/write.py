@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,19 @@ import pandas as pd
 
 from heval_core import __version__
 from heval_core.evaluation.findings import METHODS
-from heval_core.present.drawing import as_svg
+from heval_core.html import asset, digest, render
+from heval_core.present.drawing import as_svg, stylesheet
+from heval_core.present.table import Table
 from heval_core.records import HEvalError
-from heval_core.report import html
-from heval_core.report.citation_sections import has_citations
-from heval_core.report.plans import CITATIONS
+from heval_core.report.citation_sections import CHAPTER, has_citations
+from heval_core.report.findings import AXIS, VERDICTS, Study, studies_of
 from heval_core.report.section import Section
 from heval_core.report.sections import sections
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 
 FORMAT = 1
+RULE = "What the demo models' training rule implies"
 TITLE = "Do the paper's findings hold here?"
 TECHNIQUE_NOTE = (
     "What is said of techniques, ways to make a model use its context, is after Hagström et al. 2025 (CUB, arXiv 2505.16518). "
@@ -48,7 +50,7 @@ class Report:
 
     snapshot_id: str
     note: str
-    studies: tuple[html.Study, html.Study, html.Study]
+    studies: tuple[Study, Study, Study]
     headline: pd.DataFrame
     sections: tuple[Section, ...]
     provenance: tuple[tuple[str, pd.DataFrame], ...]
@@ -57,10 +59,10 @@ class Report:
     @property
     def citations(self) -> bool:
         """Whether citations were studied."""
-        return any(section.plan.chapter == CITATIONS for section in self.sections)
+        return any(section.plan.chapter == CHAPTER for section in self.sections)
 
     def as_html(self) -> str:
-        return html.page(TITLE, self.notes(), self.studies, self.sections, self.provenance)
+        return page(TITLE, self.notes(), self.studies, self.sections, self.provenance)
 
     def notes(self) -> list[str]:
         """The paragraphs under the title."""
@@ -107,12 +109,44 @@ class Report:
         return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
+def page(
+    title: str,
+    notes: Sequence[str],
+    studies: Sequence[Study],
+    sections: Sequence[Section],
+    provenance: Sequence[tuple[str, pd.DataFrame]],
+) -> str:
+    """A report as one HTML file that needs nothing else: no request, and a content-security policy for its own script only,
+    which opens the folded sections on paper. Its template escapes all text.
+
+    notes: paragraphs under the title; one that begins with "!" is a warning. studies: without a sentence some may be empty.
+    """
+    script = asset("report.js")
+    first, *others = studies
+    return render(
+        "report.html",
+        title=title,
+        first=first,
+        others=others,
+        notes=notes,
+        verdicts=VERDICTS,
+        about_axis=AXIS,
+        rule=RULE,
+        sections=sections,
+        written=lambda drawing: as_svg(drawing, None),
+        provenance=[Table.of(frame, name) for name, frame in provenance],
+        style=stylesheet(),
+        script=script,
+        script_digest=digest(script),
+    )
+
+
 def report_of(results: Reader) -> Report:
     """Everything from one open results file; some seconds."""
     return Report(
         results.snapshot_id,
         results.note,
-        html.studies_of(results),
+        studies_of(results),
         results.headline(),
         tuple(sections(results)),
         tuple(_provenance(results)),

@@ -16,11 +16,9 @@ from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.usable import FEWEST
 from heval_core.figures import board_table, front
-from heval_core.figures.board_front import front_figure
+from heval_core.figures.board import ALL_QUESTIONS, by_prompts, by_question, front_figure, pair_figure
 from heval_core.figures.dots_drawn import Part, as_drawing
-from heval_core.figures.measured_panels import picked_html
-from heval_core.figures.pairs import pair_figure
-from heval_core.figures.questions import ALL_QUESTIONS, by_prompts, by_question
+from heval_core.figures.measures import picked_html
 from heval_core.groups import compared_groups, context_groups
 from heval_core.html import plain, render
 from heval_core.metrics.shared.measure import QUESTIONS

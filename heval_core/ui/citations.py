@@ -12,8 +12,16 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.evaluation.ranking import sentences, who
 from heval_core.figures.citation_claim import claim_drawing, first_passage
-from heval_core.figures.citation_dots import explainers_figure, not_available, recovery_figure, told
-from heval_core.figures.citation_tables import alphas_table, explanations_table, rankings, recovery_table
+from heval_core.figures.citations import (
+    alphas_table,
+    explainers_figure,
+    explanations_table,
+    not_available,
+    rankings,
+    recovery_figure,
+    recovery_table,
+    told,
+)
 from heval_core.html import plain
 from heval_core.present.names import Names
 from heval_core.present.numbers import interval, number

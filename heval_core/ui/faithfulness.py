@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from heval_core.figures.accuracy import scatter
-from heval_core.figures.measured_panels import as_normalised
+from heval_core.figures.measures import as_normalised
+from heval_core.figures.plots import scatter
 from heval_core.figures.quoted import TITLE, quoted_table
 from heval_core.figures.replacements import advantage, parts_of, table_of
 from heval_core.metrics import best_of, headlines, measures_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from heval_core.figures.heads import counts_by_head, head_counts
+from heval_core.figures.plots import counts_by_head, head_counts
 from heval_core.html import plain
 from heval_core.installed import installed
 from heval_core.metrics.mrr import ReciprocalRank, reciprocal_rank

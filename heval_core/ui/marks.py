@@ -13,7 +13,7 @@ import streamlit as st
 
 from heval_core.figures.dots import DotFigure
 from heval_core.figures.dots_drawn import Part, as_html
-from heval_core.figures.layout import ids_of, legible
+from heval_core.figures.plots import ids_of, legible
 from heval_core.present.drawing import id_of
 from heval_core.store.reader import Reader
 from heval_core.ui import address

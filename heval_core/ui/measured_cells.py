@@ -17,18 +17,16 @@ from heval_core.evaluation import live
 from heval_core.evaluation.means import cells_and_means, means_of
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.dots_drawn import as_drawing
-from heval_core.figures.measure_table import measure_table, wanted_of
-from heval_core.figures.measured_panels import (
+from heval_core.figures.measures import (
     Measured,
     as_normalised,
-    cells_in_unit,
     figure_of,
     in_unit,
+    measure_table,
     of_measure,
     picked_html,
-    told,
+    wanted_of,
 )
-from heval_core.figures.palette import in_order
 from heval_core.html import plain
 from heval_core.metrics import measures_of
 from heval_core.metrics._features import LearnedMetric
@@ -111,14 +109,12 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     else:
         cells, means = query(results, cells_and_means, limited, metric, k, wanted)
     parts, regimes, overall = means
-    return Measured(measure, of_measure(cells, measure), parts, regimes, overall, scaled=False)
+    return Measured(measure, of_measure(cells, measure), parts, regimes, overall)
 
 
 def in_order_of(values: Measured, names: Names) -> list[str]:
     """All explainers: methods best first, then the controls that have all cells."""
-    there = list(values.cells["explainer"].unique())
-    methods = [key for key in values.ranked(there) if key not in names.controls]
-    return [*methods, *in_order([key for key in there if key in names.controls and key not in values.few])]
+    return [key for key in values.explainers(names.controls) if key not in names.controls or key not in values.few]
 
 
 def _scaled(values: Measured) -> bool:
@@ -189,14 +185,14 @@ def _row(values: Measured) -> Mapping[Any, Any] | None:
     if model == ALL:
         rows = in_unit(values.parts, values.scaled)
     else:
-        rows = cells_in_unit(values.cells, values.scaled)
+        rows = in_unit(values.cells, values.scaled)
         rows = rows[(rows["model"] == model) & (rows["dataset"] == dataset) & rows["value"].notna()]
     rows = rows[(rows["explainer"] == explainer) & (rows["regime"] == regime) & (rows["part"] == part)]
     return rows.iloc[0].to_dict() if len(rows) else None
 
 
 def _value_of(row: Mapping[Any, Any], values: Measured) -> str:
-    said = told(row, values)
+    said = values.told(row)
     if values.scaled:
         native = f"{interval(row['value'], row['low'], row['high'])} {values.measure.unit} (chance {number(row['chance'])})"
         said = f"{interval(row['at'], row['at_low'], row['at_high'])}, that is {native}"

@@ -10,7 +10,7 @@ import streamlit as st
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.orders import SORTED_BY
-from heval_core.figures.questions import by_question
+from heval_core.figures.board import by_question
 from heval_core.html import plain, render
 from heval_core.metrics import headlines
 from heval_core.store.filters import NOT_ANSWER, Filter

@@ -11,9 +11,8 @@ import streamlit as st
 from heval_core.evaluation.techniques.front import Expected, Point, expected, leaders, points
 from heval_core.figures.dots_drawn import Part
 from heval_core.figures.front import as_drawing
-from heval_core.figures.technique_differences import differences_figure, told
 from heval_core.figures.technique_front import EVERY_KIND, cards, equal_line, front_figure
-from heval_core.figures.technique_table import technique_table, unavailable
+from heval_core.figures.techniques import differences_figure, technique_table, told, unavailable
 from heval_core.html import plain
 from heval_core.present.names import Names, change_unit, measure_name
 from heval_core.present.numbers import SHARE, interval, with_unit

@@ -9,7 +9,7 @@ import pandas as pd
 
 from heval_core.evaluation.comparisons import tally
 from heval_core.evaluation.ranking import AT, Written, sentences, valued
-from heval_core.figures.measured_panels import Measured, in_unit, told
+from heval_core.figures.measures import Measured, in_unit
 from heval_core.figures.replacements import Advantage
 from heval_core.html import plain
 from heval_core.present.names import Names
@@ -36,7 +36,7 @@ def of_measure(found: Measured, names: Names) -> str:
         return f"{number(means.loc[key, 'at'])}{f' {found.unit}' if key == own.best[0] else ''}"
 
     own, below = own._replace(below=()), _wrong_side(found, own.methods, names)
-    said = valued(own, AT[found.measure.question], bold(names), lambda key: told(means.loc[key].to_dict(), found), short)
+    said = valued(own, AT[found.measure.question], bold(names), lambda key: found.told(means.loc[key].to_dict()), short)
     return f"{sentences(said)} {below}".strip()
 
 
@@ -47,7 +47,7 @@ def bold(names: Names) -> Written:
 
 def _of_bias(found: Measured, nearest: str, mean: dict[str, Any], names: Names) -> str:
     away = f"{number(found.away[nearest])} {found.measure.unit} away on average over {int(mean['cells'])} cells"
-    return f"{bold(names)(nearest)} stays nearest to chance: {away}. Its mean is {told(mean, found)}."
+    return f"{bold(names)(nearest)} stays nearest to chance: {away}. Its mean is {found.told(mean)}."
 
 
 def _wrong_side(found: Measured, methods: Sequence[str], names: Names) -> str:

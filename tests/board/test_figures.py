@@ -11,8 +11,7 @@ from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board_of
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.figures import board_table
-from heval_core.figures.board_front import front_figure
-from heval_core.figures.questions import by_prompts, by_question
+from heval_core.figures.board import by_prompts, by_question, front_figure
 from heval_core.present.names import Names
 from heval_core.present.numbers import COST, number, passes
 from tests.board.planted import cells_of, level, planted, truth_of

@@ -11,7 +11,7 @@ from heval_core.evaluation.board.making import board
 from heval_core.metrics import headlines
 from heval_core.metrics.auroc import ContextAuroc, auroc, placements
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout
-from heval_core.report.plans import plans
+from heval_core.report.sections import plans
 from heval_core.statistics.bootstrap import resample_weights
 from heval_core.statistics.values import replicates
 from heval_core.store.filters import Filter

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import skew, t
 
-from heval_core.figures.measured_panels import as_normalised
+from heval_core.figures.measures import as_normalised
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter
 from heval_core.ui import marks, measured_cells

@@ -10,7 +10,7 @@ import pytest
 
 from heval_core.citations import markers, mask
 from heval_core.figures.citation_claim import masked, tone
-from heval_core.figures.citation_dots import recovery_figure
+from heval_core.figures.citations import recovery_figure
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.drawing import Mark

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage
-from heval_core.figures.citation_dots import explainers_figure, recovery_figure
-from heval_core.figures.citation_tables import alphas_table, explanations_table, recovery_table
+from heval_core.figures.citations import alphas_table, explainers_figure, explanations_table, recovery_figure, recovery_table
 from heval_core.present.names import Names
 from heval_core.present.numbers import number
 from heval_core.store.citation_queries import ONLY, CitationFilter

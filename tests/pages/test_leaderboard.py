@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.board.making import board
-from heval_core.figures.pairs import pair_figure
-from heval_core.figures.questions import by_prompts, by_question
+from heval_core.figures.board import by_prompts, by_question, pair_figure
 from heval_core.present.names import ALL, Names
 from heval_core.store.filters import Filter
 from heval_core.ui import board as page

@@ -8,7 +8,7 @@ import pytest
 
 from heval_core.evaluation import live
 from heval_core.evaluation.means import entering
-from heval_core.figures.measured_panels import of_measure
+from heval_core.figures.measures import of_measure
 from heval_core.metrics import measures
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file

@@ -11,7 +11,7 @@ import pytest
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.figures import board_table
-from heval_core.figures.measure_table import measure_table
+from heval_core.figures.measures import measure_table
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import names_of
 from heval_core.present.table import Table

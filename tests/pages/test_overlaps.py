@@ -9,16 +9,13 @@ import pytest
 
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.patterns import patterns_under
-from heval_core.figures.board_front import front_figure
-from heval_core.figures.dots import FOOT, DotFigure
-from heval_core.figures.dots_drawn import _panel
+from heval_core.figures.board import by_prompts, by_question, front_figure, pair_figure
+from heval_core.figures.dots_drawn import fluid_panels
 from heval_core.figures.front import as_drawing
-from heval_core.figures.measured_panels import figure_of
-from heval_core.figures.pairs import pair_figure
+from heval_core.figures.measures import figure_of
 from heval_core.figures.pattern_panels import pattern_figure
-from heval_core.figures.questions import by_prompts, by_question
 from heval_core.metrics import measures
-from heval_core.present.drawing import LOOKS, Drawing, Mark, Scale
+from heval_core.present.drawing import LOOKS, Drawing, Mark
 from heval_core.present.names import names_of
 from heval_core.store.filters import Filter
 from heval_core.ui.measured_cells import measured
@@ -78,14 +75,6 @@ def overlaps(drawing: Drawing, width: float = 0.0) -> list[tuple[str, str]]:
     return found + [(one.what, other.what) for one in texts for other in others if one.shares(other)]
 
 
-def panels_of(figure: DotFigure) -> Iterator[Drawing]:
-    """Each panel as a page draws it."""
-    for panel in figure.panels:
-        drawing = Drawing(100, figure.head + figure.tops[-1] + FOOT, panel.title, fluid=True)
-        _panel(drawing, figure, panel, Scale(0, 100))
-        yield drawing
-
-
 @pytest.fixture(scope="module")
 def made(few):
     return board(few, CHOSEN)
@@ -112,7 +101,7 @@ NAMES = ("overall", "overview", "prompts RQ2", "prompts RQ3", "failures", "pairs
 @pytest.mark.parametrize("name", NAMES)
 def test_no_number_of_a_panel_lies_on_anything(figures, name, wider):
     figure = figures[name]
-    for drawing in panels_of(figure):
+    for drawing in fluid_panels(figure):
         assert overlaps(drawing, wider * figure.least) == [], drawing.title
         room = wider * figure.least + figure.gap
         assert [box.what for text, box in boxes(drawing, wider * figure.least) if text and box.right > room] == []

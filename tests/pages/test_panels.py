@@ -14,8 +14,7 @@ from heval_core.evaluation.means import controls_of
 from heval_core.figures.dots import Dot, DotFigure, Row, Slot, axis_over
 from heval_core.figures.dots import Panel as DotPanel
 from heval_core.figures.dots_drawn import as_drawing
-from heval_core.figures.measure_table import measure_table
-from heval_core.figures.measured_panels import Measured, figure_of
+from heval_core.figures.measures import Measured, figure_of, measure_table
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.drawing import Mark, as_svg
@@ -82,7 +81,7 @@ def test_the_number_beside_two_dots_gives_both_positions_the_same_weight(demo):
 def test_a_control_beyond_the_axis_is_cut_and_leaves_the_methods_their_room(demo):
     found = measured(demo, Filter(dataset=("country_profiles",)), measures()["instance_margin"], "instance_rank_margin", 5)
     figure = figure_of(found, [*found.ranked(METHODS), "position"], NAMES)
-    scale = figure.panels[0].axis.scale
+    scale = figure.axis.scale
     assert scale.least > -26  # position stands at 46 ranks on either side
     assert scale.most < 42
     for panel in figure.panels:
@@ -102,9 +101,8 @@ def test_a_control_of_which_both_parts_are_cut_has_one_number():
     labels = []
     for second in (-45.0, 46.0):
         both = tuple(Dot(value, ("",), ("",), sign=sign) for value, sign in ((-46.0, "1"), (second, "2")))
-        slots = (Slot((Dot(-1.0), Dot(1.0, lane=1))), Slot(both, text="−45.5"))
-        panel = DotPanel("", slots, axis_over(rows, [slots]))
-        labels.append([text for text in texts(DotFigure("", rows, [panel])) if "4" in text])
+        panels = [DotPanel("", (Slot((Dot(-1.0), Dot(1.0))), Slot(both, text="−45.5")))]
+        labels.append([text for text in texts(DotFigure("", rows, panels, axis_over(rows, panels))) if "4" in text])
     assert labels == [["−45.5"], ["1: −46.0", "2: 46.0"]]
 
 
@@ -197,7 +195,7 @@ def test_what_is_not_available_is_an_empty_ring_with_its_reason():
     (panel,) = figure_of(found, ["fa", "ig", "attn"], NAMES).panels
     there, reason, unknown = panel.slots
     assert there.missing is None
-    assert reason.dots == ()
+    assert not reason.dots
     assert reason.missing.title == ("IG · Mixed", "not available", "too few")
     assert unknown.missing.title[-1] == "it was not measured here"
     assert reason.missing.id == ("ig", ALL, ALL, "mixed", ALL)
@@ -208,7 +206,7 @@ def test_an_axis_holds_the_methods_and_reaches_below_chance():
 
     def ends(low, high, **how):
         slots = (Slot((Dot(low), Dot(high))), Slot((Dot(-1000.0),)))
-        scale = axis_over(rows, [slots], "high", **how).scale
+        scale = axis_over(rows, [DotPanel("", slots)], "high", **how).scale
         return scale.least, scale.most
 
     assert ends(-0.25, 0.6, scaled=True) == (-0.28, 1.0)

@@ -9,11 +9,16 @@ import pytest
 
 from heval_core.evaluation.techniques.front import Point, expected, leaders
 from heval_core.figures.front import as_drawing, box_of
-from heval_core.figures.technique_differences import differences_figure, ranked
-from heval_core.figures.technique_features import correlation_table
 from heval_core.figures.technique_front import blind_line, cards, equal_line, front_figure, front_of, share_known
-from heval_core.figures.technique_table import rows_in_order, technique_table, unavailable
-from heval_core.figures.technique_trials import heads_of, searches, setting_words
+from heval_core.figures.techniques import (
+    correlation_table,
+    differences_figure,
+    ranked,
+    searches,
+    setting_words,
+    technique_table,
+    unavailable,
+)
 from heval_core.present import numbers
 from heval_core.present.names import Names, value_unit
 from heval_core.present.numbers import SHARE, change, number
@@ -180,8 +185,7 @@ def test_differences_are_filled_where_the_interval_leaves_out_0_and_share_one_ax
     assert [dot.hollow for dot in dots] == [True, False, False]
     assert [dot.value for dot in dots] == pytest.approx([0, 30, -40])
     assert dots[2].low < dots[2].high < 0 < dots[1].low < dots[1].high
-    axis = drawn.panels[0].axis
-    assert all(panel.axis == axis for panel in drawn.panels)
+    axis = drawn.axis
     assert not any(axis.scale.beyond(end) for dot in dots for end in (dot.low, dot.high))
     assert [axis.text(value) for value in (-40, 0, 40)] == ["−40", "0", "+40"]
 
@@ -203,7 +207,7 @@ def test_a_difference_that_is_not_there_says_why():
 def test_techniques_are_ranked_by_their_total_and_regular_comes_first_in_the_table():
     bcu = CELLS[CELLS["measure"] == "bcu"]
     assert ranked(bcu, NAMES) == ["regular", "acd", "ph3"]
-    assert rows_in_order(CELLS, "bcu", NAMES) == ["regular", "acd", "ph3"]
+    assert [row.titles[0] for row in technique_table(CELLS, "bcu", NAMES).rows] == ["Regular", "ACD", "PH3"]
 
 
 def test_the_table_has_a_column_for_each_number_there_is_and_bold_for_the_best():
@@ -255,15 +259,16 @@ CORRELATIONS = pd.DataFrame(
         correlation("parameters", "gold", 0.3, 0.001, math.nan, math.nan),
         correlation("length", "gold", -0.5, 0.001, -0.01, 0.9),
         correlation("memory_strength", "gold", 0.2, 0.2, 0.4, 0.01),
-        correlation("overlap", "gold", math.nan, math.nan, math.nan, math.nan, "always the same"),
     ]
 )
 
 
 def test_what_pooling_makes_of_a_feature_stands_beside_what_is_so_within_a_model():
     table = correlation_table(CORRELATIONS)
-    assert table["rho, within"].tolist() == ["–", "−0.01", "+0.40", "–"]
-    assert table["why not available"].tolist()[-1] == "always the same"
+    assert table["feature"].tolist()[:2] == ["Size of the model", "Length of the document"]
+    assert table["rho, pooled"].tolist() == ["+0.30", "−0.50", "+0.20"]
+    assert table["rho, within"].tolist() == ["–", "−0.01", "+0.40"]
+    assert table["p within, Holm"].tolist() == ["–", ".900", ".010"]
 
 
 def trial(setting, chosen, tied, bcu, technique="coiecd", regime="gold", unavailable=None):
@@ -279,18 +284,14 @@ def test_ties_are_counted_and_the_chosen_setting_comes_first():
     rows += [trial("", True, False, 0.5, technique="acd"), trial(None, None, None, None, technique="x", unavailable="no")]
     (found,) = searches(pd.DataFrame(rows))
     assert (found.settings, found.ties, found.chosen) == (3, 2, "λ 0.5")
-    assert found.sentence == (
-        "3 settings were tried on 40 development questions of each kind; 2 settings tie, and the first of these is used."
-    )
-    every = searches(pd.DataFrame([row | {"tied": True} for row in rows[:9]]))[0]
-    assert "all of them tie" in every.sentence
+    assert found.questions == "40 development questions of each kind"
 
 
 def test_pruned_heads_are_named_and_what_is_no_json_stays_text():
-    assert heads_of('{"heads": [[3, 2], [0, 11]]}') == ("L3H2", "L0H11")
-    assert setting_words('{"heads": [[3, 2]], "kind": "memory"}') == "heads L3H2, kind memory"
+    assert setting_words('{"heads": [[3, 2], [0, 11]]}') == "nothing to choose: L3H2, L0H11"
+    assert setting_words('{"heads": [[3, 2]], "kind": "memory"}') == "kind memory: L3H2"
     assert setting_words("a prompt with {braces") == "a prompt with {braces"
-    assert heads_of('["x"]') == ()
+    assert setting_words('["x"]') == '["x"]'
 
 
 def test_a_long_name_is_cut_in_figures_only_where_it_stays_one_of_a_kind():
@@ -313,8 +314,7 @@ def test_what_was_trained_was_not_searched_for():
     setting += '"best_epoch": 2, "loss": [3.2, 2.4, 1.7], "held_out_loss": [3.989, 3.5, 3.6]}'
     row = {"technique": "fine_tuning", "setting": setting, "regime": "", "bcu": math.nan, "n": 0}
     (found,) = searches(pd.DataFrame([row | {"chosen": True, "tied": True, "unavailable": None}]))
-    assert found.trained
-    assert found.sentence == "Weights were trained, and no settings compared."
+    assert (found.settings, found.questions) == (1, "")
     assert found.chosen == (
         "1,067 examples (16 empty, 1,051 relevant), three epochs, of which number 2 is kept; loss on 12 held-out examples "
         "3.99 ▶ 3.50"

@@ -6,7 +6,7 @@ import pytest
 
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
-from heval_core.figures.board_front import front_figure
+from heval_core.figures.board import front_figure
 from heval_core.figures.front import as_drawing
 from heval_core.present.drawing import Mark
 from tests.board.planted import level, planted

@@ -13,10 +13,9 @@ from heval_core.citations.records import Passage
 from heval_core.evaluation.citations.measures import of_people, resamples_of
 from heval_core.present.numbers import interval
 from heval_core.present.numbers import number as as_page
-from heval_core.report.citation_sections import CITATIONS
-from heval_core.report.html import studies_of
-from heval_core.report.plans import section_plans
-from heval_core.report.sections import section, sections, studied
+from heval_core.report.citation_sections import PLANS
+from heval_core.report.findings import studies_of
+from heval_core.report.sections import plans_of, section, sections
 from heval_core.report.write import report_of, write
 from heval_core.store.annotations import AnnotationStore
 from precompute.citations.study import Study
@@ -198,14 +197,14 @@ def test_a_folder_has_tables_and_figures_and_the_same_bytes_again(store, tmp_pat
 
 def test_the_page_shows_the_sentences_and_the_sections(small, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(small.path.parent))
-    app = open_page("about", section=section_plans(**studied(small))["citations_recovery"].heading)
+    app = open_page("about", section=plans_of(small)["citations_recovery"].heading)
     assert not app.exception
     assert any(frame.value.equals(shown_of(small, "citations_recovery")) for frame in app.dataframe)
     shown = unescape("".join(own.proto.body for own in app.get("html")))
-    assert all(row.finding["sentence"] in shown for row in studies_of(small)[2].forest.rows)
+    assert all(row.finding["sentence"] in shown for row in studies_of(small)[2].rows)
 
 
 def test_every_section_is_there_in_order(store):
     found = list(sections(store))
-    assert [own.plan.key for own in found] == list(section_plans(**studied(store))) == list(CITATIONS)
+    assert [own.plan.key for own in found] == list(plans_of(store)) == [plan.key for plan in PLANS]
     assert all(own.plan.paper and own.text for own in found)

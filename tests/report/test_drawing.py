@@ -13,24 +13,21 @@ from heval_core.figures.dots_drawn import Part, as_drawing, as_html
 from heval_core.figures.front import Box, Label, place_labels
 from heval_core.figures.outcomes import BAR, LABELS, share_figure
 from heval_core.present.drawing import DARK, LOOKS, Drawing, Mark, Scale, as_svg, stylesheet, wrapped
-from heval_core.present.numbers import short
 
 ROWS = [Row("fa", "Feature ablation", hue="#E69F00"), Row("random", "Random", True)]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def slot(*values, chance=0.1, **more):
-    """A line for each (value, low, high)."""
-    return Slot(
-        tuple(Dot(value, ("title",), (), low, high, chance, lane=lane) for lane, (value, low, high) in enumerate(values))
-    )
+def slot(*values, text=""):
+    """A dot for each (value, low, high)."""
+    return Slot(tuple(Dot(value, ("title",), (), low, high, 0.1) for value, low, high in values), text=text)
 
 
-def drawn(*panels):
-    """A figure of panels, each a slot for each row, on one axis."""
-    slots = [(own, *[Slot(missing=Dot(float("nan")))] * (len(ROWS) - 1)) if isinstance(own, Slot) else own for own in panels]
-    axis = axis_over(ROWS, slots)
-    return as_drawing(DotFigure("t", ROWS, [Panel("Mixed", own, axis) for own in slots])), axis.scale
+def drawn(*slots):
+    """A figure of one panel, with a slot for each row."""
+    panels = [Panel("Mixed", [*slots, *[Slot()] * (len(ROWS) - len(slots))])]
+    axis = axis_over(ROWS, panels)
+    return as_drawing(DotFigure("t", ROWS, panels, axis)), axis.scale
 
 
 def marks(drawing, kind):
@@ -50,20 +47,8 @@ def test_a_dot_its_whisker_and_its_chance_stand_where_the_axis_says():
     assert (scale.least, scale.most) == pytest.approx((-0.05, 1.05))
 
 
-def test_lanes_keep_their_order_from_top_to_bottom_and_have_their_own_chance():
-    lanes = slot((0.1, 0, 0.2), (0.9, 0.8, 1.0), (0.5, 0.4, 0.6))
-    own = Slot(
-        tuple(Dot(dot.value, (), (), dot.low, dot.high, 0.1 * place, lane=place) for place, dot in enumerate(lanes.dots))
-    )
-    drawing, _ = drawn(own)
-    first, second, third = sorted(marks(drawing, "dot"), key=lambda spot: spot.y)
-    assert first.x < third.x < second.x
-    chances = sorted(marks(drawing, "tick"), key=lambda line: line.y)
-    assert chances[0].x < chances[1].x < chances[2].x
-
-
 def test_a_control_beyond_the_methods_is_an_arrow_with_its_number_and_does_not_squash_them():
-    drawing, scale = drawn((slot((0.5, 0.0, 1.0)), slot((-80.0, -81.0, -79.0))))
+    drawing, scale = drawn(slot((0.5, 0.0, 1.0)), slot((-80.0, -81.0, -79.0), text="−80.0"))
     assert scale.least == pytest.approx(-0.05)
     (arrow,) = marks(drawing, "beyond")
     assert (arrow.marks[0].shape, arrow.x) == ("left", min(own.x for own in marks(drawing, "whisker")) - 0.05 / 1.1 * 232)
@@ -78,17 +63,12 @@ def test_one_wide_interval_is_cut_with_an_arrow_and_does_not_squash_the_values()
     assert arrow.x == min(own.x for own in marks(drawing, "whisker"))
 
 
-def test_what_is_not_available_says_so():
-    drawing, _ = drawn(slot((0.5, 0.0, 1.0)))
-    assert "not available" in [own.text for own in marks(drawing, "faint") if isinstance(own, Mark)]
-
-
 def test_a_page_draws_the_same_as_percent_of_each_panel():
     slots = (
         Slot((Dot(0.5, ("first", "second <b>"), ("fa", "x"), 0.25, 0.75),)),
         Slot(missing=Dot(0.0, ("why",), ("random", "x"))),
     )
-    figure = DotFigure("t", ROWS, [Panel("Mixed", slots)], [("dot", "a mean")], "click")
+    figure = DotFigure("t", ROWS, [Panel("Mixed", slots)], legend=[("dot", "a mean")], hint="click")
     page = as_html(Part(figure, "Title", "A note."))
     assert re.search(
         r'<svg x="50%" y="[\d.]+" overflow="visible">\s*<g class="mark" tabindex="-1" aria-label="first\nsecond &lt;b&gt;"',
@@ -137,10 +117,6 @@ def test_ticks_are_round_numbers_inside_the_axis(least, most, expected):
 def test_an_axis_without_extent_still_has_room():
     assert Scale.around([2.0]).at(2.0) == pytest.approx(50)
     assert Scale.around([float("nan")]).at(0.5) == pytest.approx(50)
-
-
-def test_numbers_of_ticks_are_short():
-    assert [short(value) for value in (0.25, 0.0, -0.5, 12.0)] == [".25", "0", "−.5", "12"]
 
 
 def test_long_names_break_at_spaces_and_underscores():

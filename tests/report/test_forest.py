@@ -9,8 +9,7 @@ import pytest
 
 from heval_core.evaluation.findings.paper import CLAIMS
 from heval_core.present.drawing import Mark, Scale, Spot
-from heval_core.report.forest import WIDTH, claimed, deciding, forest, paper_value, signed, spelled, toward
-from heval_core.report.html import Study
+from heval_core.report.findings import WIDTH, Study, claimed, deciding, paper_value, signed, spelled, toward
 
 ABOVE, BELOW = {"least": 0.0, "most": None}, {"least": None, "most": 0.1}
 METHODS = {"fa": "Feature ablation", "ig": "Integrated gradients", "mechlight": "MechLight", "attn": "Attention"}
@@ -56,7 +55,8 @@ def test_marks_stand_on_one_axis():
         [effect(-0.3, -0.4, -0.2), effect(0.2, 0.1, 0.3, label="fa − attn, MRR")], levels=[level("fa", 0.3), level("ig", 0.2)]
     )
     second = record([effect(0.2, 0.15, 0.2, BELOW, "ig, slope")], verdict="not enough data")
-    rows, axis = forest(pd.DataFrame([first, second]), METHODS)
+    study = Study("", "", pd.DataFrame([first, second]), METHODS)
+    rows = study.rows
     scale = Scale(-0.4 - 0.03, 0.2 + 0.03, 6, WIDTH - 6)
 
     def marks(drawing, kind):
@@ -72,7 +72,7 @@ def test_marks_stand_on_one_axis():
     assert paper.x == pytest.approx(scale.at(0.1))
     (open_dot,) = marks(rows[1].drawing, "open")
     assert open_dot.x == pytest.approx(scale.at(-0.1))
-    limits = {own.x for drawing in (rows[0].drawing, rows[1].drawing, axis) for own in marks(drawing, "limit")}
+    limits = {own.x for drawing in (rows[0].drawing, rows[1].drawing, study.axis) for own in marks(drawing, "limit")}
     assert [round(place, 6) for place in limits] == [round(scale.at(0), 6)]
     assert rows[0].number == "−0.30 [−0.40, −0.20]"
     assert rows[0].effect == "Feature ablation − Integrated gradients, MRR"
@@ -81,19 +81,21 @@ def test_marks_stand_on_one_axis():
 
 
 def test_the_papers_value_is_a_difference_of_values_that_it_reports_and_none_of_those_in_brackets():
+    def told(own, levels, published="MRR: fa .3, ig .1"):
+        return paper_value({"levels": levels, "published": published}, own)
+
     own, levels = effect(1, 0, 2), [level("fa", 0.3), level("ig", 0.1)]
-    assert paper_value(record([own], levels=levels), own) == pytest.approx(0.2)
-    assert paper_value(record([own], levels=levels[:1]), own) is None
-    assert paper_value(record([own], levels=levels, published="median: fa .3 (ig: mean .1)"), own) is None
-    assert paper_value(record([own], levels=levels), effect(1, 0, 2, label="fa, slope of MRR")) is None
+    assert told(own, levels) == pytest.approx(0.2)
+    assert told(own, levels[:1]) is None
+    assert told(own, levels, "median: fa .3 (ig: mean .1)") is None
+    assert told(effect(1, 0, 2, label="fa, slope of MRR"), levels) is None
     (mixed,) = [claim for claim in CLAIMS if claim.key == "mrr_conflicting"]
     against = effect(1, 0, 2, label="mechlight − attn, MRR")
-    stated = record([against], levels=[level("mechlight", 0.345), level("attn", 0.147)], published=mixed.published)
-    assert paper_value(stated, against) is None
+    assert told(against, [level("mechlight", 0.345), level("attn", 0.147)], mixed.published) is None
 
 
 def test_a_sentence_without_any_cell_is_a_row_too():
-    (row,), _ = forest(pd.DataFrame([record([], verdict="not enough data")]), METHODS)
+    (row,) = Study("", "", pd.DataFrame([record([], verdict="not enough data")]), METHODS).rows
     assert (row.style, row.number) == ("open", "–")
     assert any(isinstance(own, Mark) and own.text == "no cell has this effect" for own in row.drawing.marks)
 

@@ -10,12 +10,9 @@ import pandas as pd
 import pytest
 
 from heval_core.present.numbers import EXACT, interval
-from heval_core.report import html
-from heval_core.report.citation_sections import CITATIONS
-from heval_core.report.html import findings_table, studies_of
-from heval_core.report.plans import plans, section_plans
-from heval_core.report.sections import section, studied
-from heval_core.report.technique_sections import TECHNIQUES
+from heval_core.report.findings import Study, findings_table, studies_of
+from heval_core.report.sections import plans, plans_of, section
+from heval_core.report.write import page as page_of
 from heval_core.report.write import report_of, write
 from heval_core.store.filters import Filter
 from heval_core.ui.measured_cells import measured
@@ -34,7 +31,7 @@ def told(report):
     return json.loads(report.as_json())
 
 
-@pytest.mark.parametrize("plan", plans().values(), ids=lambda plan: plan.key)
+@pytest.mark.parametrize("plan", [plan for plan in plans().values() if plan.measures], ids=lambda plan: plan.key)
 def test_every_number_of_a_section_is_what_its_page_shows(few, told, plan):
     rows = rows_of(told, plan.key)
     assert len(rows)
@@ -69,7 +66,7 @@ def test_the_paper_stands_beside_the_results_and_models_with_a_taught_rule(few):
     about = studies_of(few)[0]
     table = findings_table(about, about, "these")
     assert [head.title for head in table.heads] == ["the paper", "here: these", "models with a taught rule"]
-    for row, found in zip(table.rows, about.forest.rows, strict=True):
+    for row, found in zip(table.rows, about.rows, strict=True):
         assert row.titles == (found.finding["sentence"],)
         assert [cell.text for cell in row.cells] == [found.reported, *2 * [f"{found.sign} {found.number}"]]
     assert [head.title for head in findings_table(about, None, "these").heads] == ["the paper", "here: these"]
@@ -90,7 +87,7 @@ def same(shown, own, columns):
 
 def test_the_page_shows_the_section_that_is_asked_for_with_its_table(few, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
-    app = open_page("about", section=section_plans()["instance_margins"].heading)
+    app = open_page("about", section=plans()["instance_margins"].heading)
     assert not app.exception
     expected = section(few, "instance_margins").shown
     assert len(expected) == 2  # the means, and every cell
@@ -99,7 +96,7 @@ def test_the_page_shows_the_section_that_is_asked_for_with_its_table(few, monkey
 
 
 def test_every_section_has_a_place_in_the_paper(few, report):
-    assert [own.plan.key for own in report.sections] == list(section_plans(**studied(few)))
+    assert [own.plan.key for own in report.sections] == list(plans_of(few))
     assert all(own.plan.paper and own.text for own in report.sections)
 
 
@@ -160,8 +157,7 @@ def test_what_a_small_store_does_not_have_is_said(plain, plain_report, tmp_path)
 
 
 def test_without_a_study_nothing_of_it_is_there(plain, plain_report):
-    assert not {own.plan.key for own in plain_report.sections} & {*TECHNIQUES, *CITATIONS}
-    assert studied(plain) == {"techniques": False, "citations": False, "explainers": True, "people": False}
+    assert [own.plan.key for own in plain_report.sections] == [key for key in plans() if key != "quoted"]
     assert not {"technique_findings", "citation_findings"} & json.loads(plain_report.as_json()).keys()
     page = plain_report.as_html()
     words = ("technique-findings", "techniques_", "Hagström", "citation-findings", "citations_", "Xing", "Annotators")
@@ -233,8 +229,8 @@ def test_every_text_of_a_finding_is_escaped():
     hostile = dict.fromkeys(("sentence", "published", "reason", "unit", "by_construction"), HOSTILE)
     levels = json.dumps([{**effect, "chance": 0.1, "published": 1.0}])
     row = {"key": "k", **hostile, "verdict": "supported", "effects": json.dumps([effect]), "levels": levels}
-    study = html.Study("k", HOSTILE, pd.DataFrame([row]), {"k": HOSTILE})
-    page = html.page(
+    study = Study("k", HOSTILE, pd.DataFrame([row]), {"k": HOSTILE})
+    page = page_of(
         HOSTILE, [HOSTILE, "!" + HOSTILE], [study, study, study], [], [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))]
     )
     assert "<img" not in page

@@ -7,24 +7,16 @@ import re
 
 import pytest
 
-from heval_core.evaluation import live
 from heval_core.figures.technique_front import front_figure
-from heval_core.figures.technique_table import technique_table
-from heval_core.figures.technique_trials import searches
+from heval_core.figures.techniques import searches, technique_table
 from heval_core.present.names import names_of
 from heval_core.present.numbers import EXACT
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.report.html import studies_of
-from heval_core.report.plans import section_plans
-from heval_core.report.sections import section
-from heval_core.report.technique_sections import explained
+from heval_core.report.findings import studies_of
+from heval_core.report.sections import plans_of, section
 from heval_core.report.write import report_of, write
-from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.store.filters import Filter
 from tests.pages.opening import open_page
-from tests.planted import marking
-from tests.planted import plant as plant_explained
-from tests.planted import published as published_explained
 from tests.report.conftest import rows_of, same_bytes
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
 
@@ -158,44 +150,6 @@ def test_a_folder_has_tables_figures_and_sentences_and_the_same_bytes_again(stor
 def test_the_page_shows_the_sentences_and_the_sections(store, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
     for key in ("techniques_bcu", "techniques_front"):
-        app = open_page("about", section=section_plans(True)[key].heading)
+        app = open_page("about", section=plans_of(store)[key].heading)
         assert not app.exception
         assert any(frame.value.equals(section(store, key).shown[0].frame()) for frame in app.dataframe)
-
-
-@pytest.fixture(scope="module")
-def explained_twice(tmp_path_factory):
-    """Under CAD the explainers know the answer far better."""
-    folder = tmp_path_factory.mktemp("explained")
-    draw = marking(lambda instance, explainer: 0.9 if instance["technique"] == "cad" else 0.2)
-    for technique in (TECHNIQUE, "cad"):
-        plant_explained(folder, draw, regimes=("conflicting",), explainers=("fa", "attn"), count=110, technique=technique)
-    return published_explained(folder)
-
-
-def test_explanations_are_compared_with_those_under_regular(explained_twice):
-    rows = explained(explained_twice)
-    assert set(rows["technique"]) == {"cad"}
-    own = rows[(rows["explainer"] == "fa") & (rows["measure"] == "MRR")].iloc[0]
-    cells = explained_twice.cells(Filter(), "mrr", 0)
-    values = cells[(cells["explainer"] == "fa") & (cells["part"] == "C")].set_index("technique")["value"]
-    assert (own["regular"], own["value"]) == (values[TECHNIQUE], values["cad"])
-    assert own["delta"] == pytest.approx(values["cad"] - values[TECHNIQUE])
-    cells = live.cells_of(explained_twice, Filter(), "mrr", 0, drawn=True)
-    drawn = cells[(cells["explainer"] == "fa") & (cells["part"] == "C")].set_index("technique")["drawn"]
-    expected = percentile_interval(drawn["cad"] - drawn[TECHNIQUE])
-    assert (own["delta_low"], own["delta_high"]) == pytest.approx(tuple(expected), abs=1e-6)
-    assert own["delta_low"] > 0
-
-
-def test_measures_without_replicates_have_no_interval_of_the_difference(explained_twice):
-    rows = explained(explained_twice)
-    halves = rows[rows["measure"].str.contains("NMutInf")]
-    assert halves["delta"].notna().all()
-    assert halves["delta_low"].isna().all()
-
-
-def test_where_only_regular_was_explained_there_is_nothing_to_compare(store):
-    assert explained(store).empty
-    (gap,) = section(store, "techniques_explained").gaps
-    assert "--explainers" in gap

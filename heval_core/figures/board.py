@@ -1,0 +1,191 @@
+"""The board as figures: explainers from chance (0) to the best possible (1), by question or by a question's prompts (plain,
+with each decoy, at length); quality against cost; two of them against each other. Leaderboard, Overview and report draw them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from heval_core.evaluation.board.records import Board, Column
+from heval_core.figures.dots import Dot, DotFigure, Panel, Row, Slot, axis_over
+from heval_core.figures.front import Front, Point, Ticks, ends
+from heval_core.figures.palette import colour
+from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.present.drawing import Scale
+from heval_core.present.names import ALL, Names
+from heval_core.present.numbers import COST, change, interval, number, of_cells, p_value, passes
+from heval_core.words import DECOYS
+
+Record = Mapping[Any, Any]
+# Stands for all questions together in the id of a mark.
+ALL_QUESTIONS = "quality"
+# Heads of panels; what each does to the prompt is their hint.
+_DECOYS = {"d0": "neutral sentence", "d1": "both answers named", "d2": "answer three times", "d3": "another name"}
+
+
+def by_question(board: Board, names: Names, *, compact: bool = False) -> DotFigure:
+    """A panel for each question, with a tick for each model. compact: the same without ranks, means and ticks."""
+    asked = [(column, QUESTIONS[column.question].title, column.measure.headline) for column in board.questions]
+    return _figure(board, names, "Explainers by question", asked, ranked=not compact, compact=compact)
+
+
+def by_prompts(board: Board, question: str, names: Names) -> DotFigure:
+    """A panel for each kind of prompts that one question was asked of: plain, with each decoy, at the longest length."""
+    columns = [column for column in board.columns if column.question == question and column.scaled]
+    asked = []
+    for column in sorted(columns, key=lambda own: (not own.plain, bool(own.length))):
+        title = _DECOYS[column.decoy] if column.decoy else column.prompts or "as they are"
+        asked.append((column, title, DECOYS[column.decoy].meaning if column.decoy else column.prompts))
+    return _figure(board, names, f"{QUESTIONS[question].title} By kind of prompt", asked)
+
+
+def _figure(
+    board: Board,
+    names: Names,
+    title: str,
+    asked: Sequence[tuple[Column, str, str]],
+    *,
+    ranked: bool = False,
+    compact: bool = False,
+) -> DotFigure:
+    """asked: columns, each with the title and the hint of its panel. ranked: with ranks and means."""
+    overall, rows = board.overall, []
+    ranks, means = overall.ranks(), board.quality.set_index("explainer")["value"].to_dict()
+    for own in board.rows:
+        hint, id = names.meaning("explainer", own.key), (own.key, ALL_QUESTIONS, ALL)
+        row = Row(own.key, own.title, own.control, hint, colour(own.key), id=id)
+        mean, best = number(means.get(own.key)), own.key in overall.bold
+        rows.append(replace(row, rank=ranks.get(own.key, ""), mean=mean, best=best) if ranked else row)
+    panels = [_panel(board, *of_panel, ticks=not compact) for of_panel in asked]
+    legend = [("dot", "mean, 95 % interval"), *([("cell", "one model")] if len(board.models) > 1 else [])]
+    legend += [("rank", "intervals of the mean overlap: same rank")] if any("–" in row.rank for row in rows) else []
+    axis = axis_over(rows, panels, "high", ((0.0, "guessing"), (1.0, "best")), scaled=True)
+    return DotFigure(title, rows, panels, axis, () if compact else legend, compact=compact)
+
+
+def _panel(board: Board, column: Column, title: str, hint: str, *, ticks: bool) -> Panel:
+    own = board.values[board.values["column"] == column.key]
+    single = board.by_model[board.by_model["column"] == column.key].dropna(subset=["value"])
+    # One model's tick would be its mean once more.
+    single = single if ticks and single["model"].nunique() > 1 else single.iloc[:0]
+    best, here = board.ranking(column).bold, {str(row["explainer"]): row for row in own.to_dict("records")}
+    slots = [_slot(row.key, row.title, column, here.get(row.key), single, row.key in best) for row in board.rows]
+    return Panel(title, slots, f"n = {int(own['n'].max()) if len(own) else 0:,}", hint, chance=0.0)
+
+
+def _slot(key: str, title: str, column: Column, found: Record | None, single: pd.DataFrame, best: bool) -> Slot:
+    """found: the row of `Board.values`. single: rows of `Board.by_model`, of all explainers."""
+    if found is None or found["cells"] < found["of"] or pd.isna(found["value"]):
+        why = "not available" if found is None else str(found["reason"])
+        lacking = () if found is None or pd.isna(found["value"]) else (said(found, column.measure),)
+        return Slot(missing=Dot(0.0, (title, *lacking, why), (key, column.key, ALL)))
+
+    def dot(row: Record, place: str, model: str, low: float = math.nan, high: float = math.nan) -> Dot:
+        about = (f"{title} · {place}", said(row, column.measure), counted(row))
+        return Dot(row["value"], about, (key, column.key, model), low, high)
+
+    own = single[single["explainer"] == key].to_dict("records")
+    cells = tuple(dot(one, one["model"], one["model"]) for one in own)
+    return Slot((dot(found, column.title, ALL, found["low"], found["high"]),), cells, number(found["value"]), best)
+
+
+def said(row: Record, measure: Measure, *, scaled: bool = True) -> str:
+    """`0.38 [0.37, 0.39] of 1 (0 = guessing), that is 18 [18, 19] ranks (chance 0.0)`."""
+    native = f"{interval(row['native'], row['native_low'], row['native_high'])} {measure.unit}"
+    native += f" (chance {number(row['native_chance'])})"
+    own = interval(row["value"], row["low"], row["high"])
+    return f"{own} of 1 (0 = guessing), that is {native}" if scaled else native
+
+
+def counted(row: Record) -> str:
+    return f"mean over {of_cells(row['cells'])}, {int(row['n']):,} instances"
+
+
+def pair_figure(board: Board, pairs: pd.DataFrame, names: Names) -> DotFigure:
+    """A row for each model and dataset, a panel for each question: differences in the colour of the one that is ahead; hollow
+    where the difference does not hold.
+
+    pairs: rows of `Board.pairs` of one pair, turned alike.
+    """
+    places = list(pairs[["model", "dataset"]].drop_duplicates().itertuples(index=False, name=None))
+    single = len({dataset for _, dataset in places}) == 1
+    rows = [Row(f"{m} {d}", m if single else f"{m} · {names.dataset(d)}") for m, d in places]
+    panels = []
+    for question in QUESTIONS:
+        own = {(row["model"], row["dataset"]): row for row in pairs[pairs["column"] == question].to_dict("records")}
+        if own:
+            slots = [_difference(own[place], names) if place in own else Slot() for place in places]
+            panels.append(Panel(QUESTIONS[question].title, slots, chance=0.0))
+    legend = [("dot", "difference, 95 % interval"), ("hollow", "it does not hold (Holm, p ≥ .05)")]
+    axis = axis_over(rows, panels, words=((0.0, "no difference"),))
+    return DotFigure("One against another", rows, panels, axis, legend, "click a dot for its instances")
+
+
+def _difference(row: Record, names: Names) -> Slot:
+    ahead = row["first"] if row["difference"] > 0 else row["second"]
+    about = (
+        f"{names.explainer(row['first'])} against {names.explainer(row['second'])} · {row['model']}",
+        f"{interval(row['difference'], row['low'], row['high'], signed=True)}, p (Holm) {p_value(row['p_holm'])}",
+    )
+    id = (row["first"], row["second"], row["model"], row["dataset"], row["column"])
+    dot = Dot(row["difference"], about, id, row["low"], row["high"], hollow=not row["better"], hue=colour(ahead))
+    return Slot((dot,), text=change(row["difference"]), best=bool(row["better"]))
+
+
+def front_figure(board: Board) -> Front | None:
+    """Every method by quality and cost, with the front of those that none beats in both; None with fewer than two.
+
+    Cost: forward passes over the whole prompt, on a logarithmic axis. Further right is cheaper, so that better is up and
+    right, as in the figure of techniques.
+    """
+    own = board.quality[board.quality["explainer"].isin(list(board.methods)) & board.quality["whole_passes"].notna()]
+    if len(own) < 2:
+        return None
+    controls = board.quality[board.quality["explainer"].isin(list(board.controls))]
+    level = controls.loc[controls["value"].idxmax()] if len(controls) else None
+    values = [*own["value"], *own["low"].dropna(), *own["high"].dropna(), *([] if level is None else [level["value"]])]
+    least = min(values)
+    front = own[own["on_front"].astype(bool)].sort_values("whole_passes", ascending=False)
+    told = [
+        f"{board.titles[row.explainer]} {row.value:.2f} with {passes(row.whole_passes)}"
+        + (", on the front" if row.on_front else "")
+        for row in own.itertuples()
+    ]
+    about = "Quality of the questions, from guessing (0) to best (1), against forward passes over the prompt. "
+    return Front(
+        f"{about}{'; '.join(told)}.",
+        [_point(row, board) for row in own.to_dict("records")],
+        _costs(*(math.log10(end) for end in (own["whole_passes"].min(), own["whole_passes"].max()))),
+        Ticks.over("", Scale(least - 0.08 * (1 - least), 1 + 0.04 * (1 - least))),
+        [(-math.log10(row.whole_passes), row.value) for row in front.itertuples()],
+        levels=[] if level is None else [(float(level["value"]), f"{board.titles[level['explainer']]}, control")],
+        column=True,
+    )
+
+
+def _costs(cheap: float, dear: float) -> Ticks:
+    """From dear to cheap, both logarithms, and some room. At powers of ten, and at 2 and 5 times these where they are few."""
+    room = max(0.12 * (dear - cheap), 0.15)
+    cheap, dear = cheap - room, dear + room
+    powers = range(math.floor(cheap) - 1, math.ceil(dear) + 1)
+    for factors in ((1, 2, 5), (1,)):
+        values = [factor * 10.0**power for power in powers for factor in factors]
+        inside = [value for value in values if cheap <= math.log10(value) <= dear]
+        if len(inside) <= 6:
+            break
+    ticks = [(-math.log10(value), number(value, COST)) for value in inside]
+    return Ticks("forward passes, cheaper →", -dear, -cheap, ticks)
+
+
+def _point(row: Record, board: Board) -> Point:
+    key, value, x = str(row["explainer"]), float(row["value"]), -math.log10(row["whole_passes"])
+    about = [board.titles[key], f"quality {interval(value, row['low'], row['high'])}"]
+    about.append(f"{passes(row['whole_passes'])} over the prompt")
+    about += ["on the front: no other method is as good and as cheap"] if row["on_front"] else []
+    id, around = (key, ALL_QUESTIONS, "*"), ends(value, row["low"], row["high"])
+    return Point(id, board.titles[key], tuple(about), x, value, (x, x), around, colour(key), bool(row["on_front"]))

@@ -1,0 +1,197 @@
+"""Citations as figures and tables: annotators by writer, each beside its own chance; what explanations cite; who agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from heval_core.evaluation.ranking import Ranking, ranking
+from heval_core.figures import dots
+from heval_core.figures.dots import Dot, DotFigure, Panel, Slot
+from heval_core.figures.palette import annotator_colour
+from heval_core.present.names import PEOPLE, TRUTH, Names
+from heval_core.present.numbers import interval, number
+from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, counted, crossed, number_cell, reason
+from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLANATIONS
+from heval_core.words import counted as so_many
+
+Record = Mapping[Any, Any]
+WHERE = ("dataset", "writer", "selector")
+_LEGEND = (("dot", "mean with its 95 % interval over claims"), ("chance", "chance"))
+_CHANCE = "In brackets: 95 % intervals over claims. Chance: expected of as many sentences, or passages, chosen at random."
+_NUMBERS = ("value", "low", "high", "chance")
+# Measures of what is wrong with an explanation.
+_LOW = ("wrong_marker", "unsupported_sentence", "omitted_citation")
+
+
+def recovery_figure(
+    cells: pd.DataFrame, measure: str, writers: Sequence[str], names: Names, masking: str, beside: str = ""
+) -> DotFigure:
+    """One measure of all annotators. cells: rows of `cell_recovery`. beside: another masking, drawn hollow."""
+    own, maskings = _asked(cells, measure, writers), [kind for kind in (masking, beside) if kind]
+    own = own[own["masking"].isin(maskings)]
+    found, keys, panels = _records(own, "writer", "annotator", "masking"), names.in_order(own["annotator"]), []
+    for writer in writers:
+        counts = own["claims"][own["writer"] == writer].dropna()
+        slots = [_slot([found.get((writer, key, kind)) for kind in maskings], (writer, key), names) for key in keys]
+        note = so_many(int(counts.max()), "claim") if len(counts) else ""
+        panels.append(Panel(f"by {writer}", slots, note, f"explanations written by {writer}"))
+    legend = (("dot", f"filled: {masking}, hollow: {beside}, with their 95 % intervals"), *_LEGEND[1:]) if beside else _LEGEND
+    rows = [_row(key, names, names.annotator(key)) for key in keys]
+    title, hint = CITATION_MEASURES[measure].title, "click a dot for its claims"
+    return DotFigure(title, rows, panels, legend=legend, hint=hint)
+
+
+def explainers_figure(cells: pd.DataFrame, measures: Sequence[str], writers: Sequence[str], names: Names) -> DotFigure:
+    """What explainers say of sentences: a panel for each measure, rows by writer and explainer; the truth where it is known.
+
+    measures: of OF_EXPLAINERS or OF_SOURCES.
+    """
+    own = cells[cells["measure"].isin(measures) & cells["writer"].isin(writers)]
+    # Where both maskings have rows, those of full masking.
+    own = own.sort_values("masking", key=lambda masking: masking != "full", kind="stable")
+    found = _records(own.drop_duplicates(["measure", "writer", "annotator"]), "measure", "writer", "annotator")
+    keys = [key for key in names.in_order(own["annotator"]) if key == TRUTH or names.family(key) == "explainer"]
+    pairs, titles = [(writer, key) for writer in writers for key in keys], names.short(keys)
+    rows = [_row(key, names, titles[key] if len(writers) == 1 else f"{titles[key]}, {writer}") for writer, key in pairs]
+    panels = []
+    for word in map(CITATION_MEASURES.__getitem__, measures):
+        slots = [_slot([found.get((word.key, *pair))], (*pair, word.key), names) for pair in pairs]
+        panels.append(Panel(word.title, slots, "low is good" if word.key in _LOW else "high is good", word.meaning))
+    return DotFigure("What explainers say of sentences", rows, panels, legend=_LEGEND)
+
+
+def _asked(cells: pd.DataFrame, measure: str, writers: Sequence[str]) -> pd.DataFrame:
+    """The rows of annotators."""
+    return cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
+
+
+def _records(cells: pd.DataFrame, *by: str) -> dict[tuple[Any, ...], Record]:
+    return {tuple(row[name] for name in by): row for row in cells.to_dict("records")}
+
+
+def _row(key: str, names: Names, title: str) -> dots.Row:
+    return dots.Row(key, title, names.control(key), names.meaning("annotator", key), annotator_colour(key, names))
+
+
+def told(row: Record, names: Names) -> list[str]:
+    """A cell in words: who and where, its number beside its chance, and how many there are."""
+    where = f"{names.annotator(str(row['annotator']))}, explanations by {row['writer']}"
+    value = f"{CITATION_MEASURES[row['measure']].title} {interval(row['value'], row['low'], row['high'])}"
+    chance = "" if pd.isna(row["chance"]) else f", chance {number(row['chance'])}"
+    counts = [] if pd.isna(row["n"]) else [f"n = {int(row['n']):,} of {so_many(int(row['claims']), 'claim')}"]
+    return [where, value + chance, *counts]
+
+
+def _slot(rows: Sequence[Record | None], id: tuple[str, ...], names: Names) -> Slot:
+    """rows: of several maskings the second is hollow."""
+    found, several = [], len(rows) > 1
+    for place, row in enumerate(rows):
+        if row is not None and not pd.isna(row["value"]):
+            about = (*told(row, names), *([MASKINGS[row["masking"]].title] if several else []))
+            value, low, high, chance = (float("nan" if row[name] is None else row[name]) for name in _NUMBERS)
+            found.append(Dot(value, about, (*id, row["masking"]) if several else id, low, high, chance, bool(place)))
+    if found:
+        return Slot(tuple(found), text=" · ".join(number(dot.value) for dot in found))
+    return Slot(missing=Dot(0.0, (f"{names.annotator(id[1])}, explanations by {id[0]}", "not available", reason(rows[0])), id))
+
+
+def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names) -> list[tuple[str, str]]:
+    """(title, reason) of the annotators that have no number by any writer."""
+    own = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
+    there = set(own.dropna(subset=["value"])["annotator"])
+    missing = {str(row["annotator"]): reason(row) for row in own.to_dict("records") if row["annotator"] not in there}
+    return [(names.annotator(key), missing[key]) for key in names.in_order(missing)]
+
+
+def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> Table:
+    """One measure: annotators by writer, each number with its interval and its chance."""
+    own = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
+    by_annotator = crossed(own, ["annotator"], "writer")
+    best, rows = rankings(own, names), []
+    for key in names.in_order(own["annotator"]):
+        found = by_annotator[key,]
+        numbers = tuple(with_chance(found.get(writer), key in best[writer].bold) for writer in writers)
+        rows.append(Row((names.annotator(key),), numbers, names.control(key)))
+    heads = tuple(Head(writer, f"explanations written by {writer}") for writer in writers)
+    title = CITATION_MEASURES[measure].title
+    note = f"{title}, {masking} masking: {CITATION_MEASURES[measure].meaning}. {_CHANCE} {IN_BOLD}"
+    label = f"citations-{measure.replace('_', '-')}"
+    return Table(f"{title}, annotators by writer", ("Annotator",), heads, tuple(rows), note, label)
+
+
+def rankings(cells: pd.DataFrame, names: Names) -> dict[str, Ranking]:
+    """Which readers are best with each writer's explanations; explainers, where nobody reads. cells: of one measure."""
+    keys = list(cells.dropna(subset=["value"])["annotator"].unique())
+    apart = {key for key in keys if names.control(key)}
+    explainers = {key for key in keys if names.family(key) == "explainer"}
+    apart |= explainers if set(keys) - apart - explainers else set()
+    return {str(writer): ranking(own, apart, key="annotator") for writer, own in cells.groupby("writer", sort=False)}
+
+
+def explanations_table(cells: pd.DataFrame, writers: Sequence[str], names: Names) -> Table:
+    """What explanations cite: a row for each writer, a column for each measure that has a row."""
+    own = cells[(cells["annotator"] == "") & cells["measure"].isin(OF_EXPLANATIONS) & cells["writer"].isin(writers)]
+    table = wide_table(own.drop_duplicates(["writer", "measure"]), OF_EXPLANATIONS, names, ["writer"], counts=False)
+    return replace(table, title="What explanations cite", keys=("Writer",), note=_CHANCE, label="citations-explanations")
+
+
+def alphas_table(agreements: pd.DataFrame, writer: str, names: Names) -> Table:
+    """Krippendorff's alpha of any two annotators of one writer's explanations, as a triangle."""
+    own = agreements[agreements["writer"] == writer]
+    pairs = {frozenset((str(row["first"]), str(row["second"]))): row for row in own.to_dict("records")}
+    keys, rows = names.in_order([*own["first"], *own["second"]]), []
+    for place, key in enumerate(keys):
+        numbers = [_alpha(pairs, key, other, names) for other in keys[: place + 1]]
+        rows.append(Row((names.annotator(key),), (*numbers, *[Cell("")] * (len(keys) - place - 1)), names.control(key)))
+    heads = tuple(Head(names.annotator(key), colour=annotator_colour(key, names)) for key in keys)
+    return Table(f"Agreement between annotators of explanations by {writer}", ("",), heads, tuple(rows))
+
+
+def _alpha(pairs: Mapping[frozenset[str], Record], key: str, other: str, names: Names) -> Cell:
+    row = pairs.get(frozenset((key, other)))
+    if key == other and key != PEOPLE and row is None:
+        return Cell("", tint=0)
+    who = f"{names.annotator(key)} " + ("among themselves" if key == other else f"and {names.annotator(other)}")
+    cell = number_cell(row, of=("alpha", "low", "high"))
+    if row is None or cell.value is None:
+        return replace(cell, why=f"{who}: {reason(row)}", tint=0)
+    count = "" if pd.isna(row["n"]) else f", n = {int(row['n']):,}"
+    return replace(cell, why=f"{who}{count}", tint=round(45 * min(max(cell.value, 0.0), 1.0)))
+
+
+def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: Names, by: Sequence[str], *, counts: bool = True) -> Table:
+    """A row for each combination of the columns `by`, a column for each measure. counts: with n, the number of citations,
+    sentences or explanations."""
+    there = [measure for measure in measures if measure in set(cells["measure"])]
+    rows = []
+    for place, row in crossed(cells, by, "measure").items():
+        sizes = [own["n"] for own in row.values() if not pd.isna(own["n"])]
+        numbers = [with_chance(row.get(measure)) for measure in there]
+        numbers += [counted(max(sizes, default=0))] if counts else []
+        rows.append(Row(titles_of(dict(zip(by, place, strict=True)), names), tuple(numbers)))
+    heads = [Head(CITATION_MEASURES[measure].title, CITATION_MEASURES[measure].meaning) for measure in there]
+    keys = tuple("claims" if name == "dataset" else name for name in by)
+    return Table("", keys, (*heads, *([Head("n")] if counts else [])), tuple(rows))
+
+
+def titles_of(place: Mapping[str, str], names: Names) -> tuple[str, ...]:
+    """What the values of some columns are called. place: column ▶ value."""
+    kinds = {"dataset": "claims", "selector": "selector"}
+    return tuple(
+        annotator_title(value, names) if name == "annotator" else names.title(kinds[name], value) if name in kinds else value
+        for name, value in place.items()
+    )
+
+
+def annotator_title(key: str, names: Names) -> str:
+    return f"{names.annotator(key)} (control)" if key and names.control(key) else names.annotator(key)
+
+
+def with_chance(row: Record | None, best: bool = False) -> Cell:
+    """A number with its interval, and its chance where it has one. best: whether it is bold."""
+    chance = None if row is None or pd.isna(row["chance"]) else float(row["chance"])
+    return number_cell(row, chance=chance, best=best)

@@ -1,0 +1,324 @@
+"""A measure: its means by regime with intervals, each model and dataset, in either unit, as a figure and as tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from heval_core.evaluation.means import Wanted
+from heval_core.evaluation.ranking import Ranking, ranking
+from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
+from heval_core.figures.dots import Row as DotRow
+from heval_core.figures.palette import colour, in_order
+from heval_core.html import render
+from heval_core.metrics import part_title
+from heval_core.metrics.shared.measure import Measure
+from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
+from heval_core.present.numbers import COUNT, EXACT, interval, number, of_cells, span
+from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, counted, crossed, number_cell
+from heval_core.records import CELL, REGIMES
+from heval_core.regime_keys import ordered_regimes
+from heval_core.statistics.values import normalised
+
+Record = dict[Any, Any]
+_AT = ("at", "at_low", "at_high")
+SCALED = "of 1 (0 = guessing)"
+_OVERALL = "mean of the"
+_WRONG = "Numbers whose whole interval lies on the wrong side of chance"
+_DIRECTION = {"high": "higher is better", "low": "lower is better", "zero": "closer to chance is better"}
+_BOUND = "Some intervals are the means of the cells' intervals, which is 95 % or more."
+
+
+def wanted_of(measure: Measure) -> tuple[Wanted, ...]:
+    """The means that a measure's figure and table are made of: `Measured.parts`, `.regimes` and `.overall`."""
+    return (measure.parts, ("regime", "part")), (measure.together, ("regime",)), (measure.together, ())
+
+
+def of_measure(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
+    """The rows of a metric that a measure reads: its parts, in its regimes."""
+    cells = cells[cells["part"].isin(measure.parts)]
+    return cells[cells["regime"].map(measure.asks).astype(bool)]  # a bare list would name columns where no cell is left
+
+
+def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells with 0 for chance and 1 for the best possible value; intervals are moved with their values."""
+    chance, best = (cells[name].astype(float).to_numpy() for name in ("chance", "best"))
+    value, low, high = (
+        pd.Series(normalised(cells[name].astype(float).to_numpy(), chance, best), index=cells.index)
+        for name in ("value", "low", "high")
+    )
+    turned = best < chance
+    return cells.assign(value=value, low=low.where(~turned, high), high=high.where(~turned, low), chance=0.0 * chance)
+
+
+def in_unit(rows: pd.DataFrame, scaled: bool) -> pd.DataFrame:
+    """Adds `at`, `at_low`, `at_high` and `at_chance` to means or cells: what is drawn of them."""
+    names, drawn = ("value", "low", "high"), rows
+    if scaled and "normalised_low" in rows:
+        names = ("normalised", "normalised_low", "normalised_high")
+    elif scaled:
+        drawn = as_normalised(rows)
+    chance = rows["chance"].astype(float) * 0 if scaled else rows["chance"]
+    return rows.assign(**{at: drawn[name] for at, name in zip(_AT, names, strict=True)}, at_chance=chance)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measure under a filter. cells: of its parts, those too that are not available. parts, regimes, overall: means over the
+    cells that count (`means_of`), by regime and part, by regime, and over everything. scaled: whether it is shown from chance,
+    0, to best, 1.
+    """
+
+    measure: Measure
+    cells: pd.DataFrame
+    parts: pd.DataFrame
+    regimes: pd.DataFrame
+    overall: pd.DataFrame
+    scaled: bool = False
+
+    @property
+    def unit(self) -> str:
+        return SCALED if self.scaled else self.measure.unit
+
+    @cached_property
+    def in_parts(self) -> bool:
+        """Whether a cell has two parts, which are drawn side by side."""
+        return bool(self.parts.groupby("regime")["part"].nunique().max() > 1) if len(self.parts) else False
+
+    @property
+    def can_be_scaled(self) -> bool:
+        """Whether there is a best possible value, so that it can be shown from chance to best."""
+        return self.measure.best != "zero" and bool(pd.notna(self.overall["normalised"]).any())
+
+    def ranking(self, means: pd.DataFrame, controls: Collection[str]) -> Ranking:
+        """Of those means that are over all cells that count. In whatever unit they are shown, it is that from chance to best,
+        where there is one, as on the board."""
+        own = in_unit(means[means["whole"].astype(bool)], self.can_be_scaled)
+        return ranking(own, controls, "high" if self.can_be_scaled else self.measure.best, _AT, chance="at_chance")
+
+    def ranked(self, explainers: Sequence[str]) -> list[str]:
+        """Those with a mean over all cells that count, the best first, and of those that are printed alike who ran in most
+        cells; then those that lack some; then the others."""
+        means = in_unit(self.overall, self.can_be_scaled).set_index("explainer")
+        good = -self.away if self.measure.best == "zero" else means["at"]
+        good = -good if self.measure.best == "low" and not self.can_be_scaled else good
+        ran = self.cells.dropna(subset=["value"])["explainer"].value_counts()
+        there = sorted(means.index, key=lambda key: (key in self.few, -round(good[key], 2), -ran[key], -good[key]))
+        return [key for key in dict.fromkeys([*there, *in_order(list(explainers))]) if key in explainers]
+
+    def explainers(self, controls: Collection[str]) -> list[str]:
+        """All that are there: methods best first, then controls."""
+        there = list(self.cells["explainer"].unique())
+        methods = self.ranked([key for key in there if key not in controls])
+        return [*methods, *in_order([key for key in there if key in controls])]
+
+    @cached_property
+    def few(self) -> set[str]:
+        """Explainers with values that lack some of the cells that count."""
+        whole = self.overall[self.overall["whole"].astype(bool)]["explainer"]
+        return set(self.cells.dropna(subset=["value"])["explainer"]) - set(whole)
+
+    @cached_property
+    def away(self) -> pd.Series:
+        """Per explainer the mean distance from chance: biases of opposite sign do not add up to a small one."""
+        known = self.cells.dropna(subset=["value"])
+        return (known["value"] - known["chance"]).abs().groupby(known["explainer"]).mean()
+
+    @cached_property
+    def wrong_side(self) -> pd.DataFrame:
+        """Per explainer how many of its numbers there are (`numbers`), and of how many the interval lies wholly on the wrong
+        side of chance (`wrong`)."""
+        known = self.cells.dropna(subset=["value"])
+        wrong = known["above_low"] > 0 if self.measure.best == "low" else known["above_high"] < 0
+        return wrong.groupby(known["explainer"]).agg(wrong="sum", numbers="size")
+
+    def told(self, row: Mapping[Any, Any]) -> str:
+        """`0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance. row: see `in_unit`."""
+        words = f"{interval(row['at'], row['at_low'], row['at_high'])} {self.unit}"
+        return words if self.scaled else f"{words} (chance {number(row['at_chance'])})"
+
+
+def row_of(key: str, names: Names) -> DotRow:
+    return DotRow(key, names.explainer(key), key in names.controls, names.meaning("explainer", key), colour(key))
+
+
+def picked_html(explainer: str, title: str, said: str) -> str:
+    """What the bar under the figure says of a mark."""
+    return render("picked.html", colour=colour(explainer), title=title, said=said)
+
+
+def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigure:
+    """drawn: explainers, in the order of the rows; controls last."""
+    rows, panels = [row_of(key, names) for key in drawn], []
+    # A single cell's tick would be the mean once more.
+    several = len(measured.cells.drop_duplicates(["model", "dataset"])) > 1
+    parts, cells = (by_place(in_unit(frame, measured.scaled)) for frame in (measured.parts, measured.cells))
+    for regime in ordered_regimes(set(measured.cells["regime"]), REGIMES):
+        of_regime = in_unit(measured.regimes[measured.regimes["regime"] == regime], measured.scaled).set_index("explainer")
+        if of_regime.empty:
+            continue
+        chances = [own["at_chance"] for (place, _), rows_of in parts.items() if place == regime for own in rows_of]
+        chance = sum(chances) / len(chances) if chances else 0.0
+        best, slots = measured.ranking(of_regime.reset_index(), names.controls).bold, []
+        for row in rows:
+            own, every = parts.get((regime, row.key), []), cells.get((regime, row.key), [])
+            dots = tuple(_dot(mean, measured, names) for mean in own)
+            single = tuple(_dot(cell, measured, names) for cell in every if several and not pd.isna(cell["at"]))
+            text = number(float(of_regime["at"][row.key])) if row.key in of_regime.index else ""
+            slots.append(Slot(dots, single, text, row.key in best, None if dots else _missing(row, regime, every, chance)))
+        note = f"n = {of_regime['n'].max():,} in {of_cells(of_regime['cells'].max())}"
+        panels.append(Panel(regime_title(regime), slots, note, regime_meaning(regime), chance))
+    words = ((0.0, "guessing"), (1.0, "best")) if measured.scaled else ()
+    axis = axis_over(rows, panels, measured.measure.best, words, scaled=measured.scaled)
+    return DotFigure(measured.measure.title, rows, panels, axis, _legend(measured, several))
+
+
+def _legend(measured: Measured, several: bool) -> list[tuple[str, str]]:
+    legend = [("dot", "mean with its 95 % interval")]
+    if measured.in_parts:
+        first, second = (part_words(part) for part in measured.measure.parts[:2])
+        legend = [("pair", f"{first}, {second.removeprefix('used document ')}, with 95 % intervals; number: mean")]
+    legend += [("cell", "one cell: a model on a dataset")] if several else []
+    side = {"high": "below chance", "low": "above chance, worse than it"}.get(measured.measure.best)
+    return legend + ([("below", side)] if side else [])
+
+
+def by_place(frame: pd.DataFrame, panel: str = "regime") -> dict[tuple[str, str], list[Record]]:
+    """Rows of a table by panel and explainer. panel: the column that is a panel's.
+
+    Plain records: a figure has hundreds, and frames of one row each would take most of a page's time.
+    """
+    found: dict[tuple[str, str], list[Record]] = {}
+    for record in frame.drop(columns=["details", "group_sizes"], errors="ignore").to_dict("records"):
+        found.setdefault((record[panel], record["explainer"]), []).append(record)
+    return found
+
+
+def _dot(row: Record, measured: Measured, names: Names) -> Dot:
+    """Of a mean, or of a single cell, which has no interval."""
+    mean = "model" not in row
+    id = (row["explainer"], *((ALL, ALL) if mean else (row["model"], row["dataset"])), row["regime"], row["part"])
+    count = f"{int(row['n']):,} instances"
+    about = (
+        f"{names.explainer(id[0])} · {names.place(*id[1:])}",
+        measured.told(row),
+        f"mean over {row['cells']} cells, {count}" if mean else count,
+    )
+    second = measured.in_parts and row["part"] != measured.measure.parts[0]
+    if not mean:
+        return Dot(row["at"], about, id, hollow=second)
+    sign = str(1 + measured.measure.parts.index(row["part"])) if measured.in_parts else ""
+    return Dot(row["at"], about, id, row["at_low"], row["at_high"], row["at_chance"], second, sign)
+
+
+def _missing(row: DotRow, regime: str, cells: Sequence[Record], chance: float) -> Dot:
+    reasons = dict.fromkeys(str(cell["unavailable"]) for cell in cells if not pd.isna(cell["unavailable"]))
+    about = (f"{row.title} · {regime_title(regime)}", "not available", *(reasons or ["it was not measured here"]))
+    return Dot(chance, about, (row.key, ALL, ALL, regime, ALL))
+
+
+class _Column(NamedTuple):
+    """means: of the explainers, by key. best: what is bold."""
+
+    head: Head
+    means: pd.DataFrame
+    best: tuple[str, ...]
+
+
+def measure_table(found: Measured, names: Names, k: int = 0, *, parts: bool = False) -> Table:
+    """Methods best first, then controls. parts: a column for each part of a regime, in place of the mean over all regimes."""
+    columns, biased = _columns(found, names, parts), found.measure.best == "zero"
+    reasons = found.cells.dropna(subset=["unavailable"]).groupby("explainer")["unavailable"].first()
+    cells = found.overall.set_index("explainer")["cells"]
+    rows = []
+    for key in found.explainers(names.controls):
+        nothing = {"at": None, "unavailable": reasons.get(key)}
+        of_columns = (own.means.loc[key].to_dict() if key in own.means.index else nothing for own in columns)
+        row = [number_cell(of, of=_AT, best=key in own.best) for own, of in zip(columns, of_columns, strict=True)]
+        ran = f"in {int(cells[key])} of {int(cells.max())} cells" if key in cells.index and key in found.few else ""
+        if not biased:
+            known = key in found.wrong_side.index
+            row.append(Cell("{wrong} of {numbers}".format(**found.wrong_side.loc[key])) if known else Cell())
+        rows.append(Row((names.explainer(key),), tuple(row), key in names.controls, ran))
+    heads = [column.head for column in columns]
+    side = "above" if found.measure.best == "low" else "below"
+    heads += [] if biased else [Head(f"{side} chance", _WRONG)]
+    label = re.sub(r"[^a-z0-9]+", "-", f"{found.measure.key} k{k}" if k else found.measure.key)
+    title = f"{found.measure.title}, k = {k}" if k else found.measure.title
+    return Table(title, ("Explainer",), tuple(heads), tuple(rows), _note(found, columns, names), label)
+
+
+def _columns(found: Measured, names: Names, parts: bool) -> list[_Column]:
+    means, columns = found.parts if parts else found.regimes, []
+    for regime in ordered_regimes(set(means["regime"]), REGIMES):
+        here = means[means["regime"] == regime]
+        several = parts and here["part"].nunique() > 1
+        for part, rows in here.groupby("part", sort=False) if several else [("", here)]:
+            title = regime_title(regime) + (f", {part_title(str(part))}" if several else "")
+            columns.append((Head(title, regime_meaning(regime)), rows))
+    if len(columns) > 1 and not parts:
+        columns.append((Head(f"{_OVERALL} {len(columns)}", "Mean over all cells"), found.overall))
+    return [
+        _Column(head, in_unit(rows, found.scaled).set_index("explainer"), found.ranking(rows, names.controls).bold)
+        for head, rows in columns
+    ]
+
+
+def _note(found: Measured, columns: Sequence[_Column], names: Names) -> str:
+    """What the numbers are, chance, and what is bold."""
+    measure = found.measure
+    own = {
+        column.head.title: column.means[[key not in names.controls for key in column.means.index]].dropna(subset=["at"])
+        for column in columns
+        if len(column.means)
+    }
+    if not own:
+        return ""
+    unit = f"In {measure.unit} ({_DIRECTION[measure.best]})"
+    unit = f"From chance (0) to the best possible (1), of {measure.unit}" if found.scaled else unit
+    count = span([cells for means in own.values() for cells in means["cells"]], COUNT)
+    levels = {title: span(means["at_chance"], EXACT) for title, means in own.items() if not title.startswith(_OVERALL)}
+    chance = "; ".join(f"{level} ({title})" for title, level in levels.items())
+    chance = next(iter(levels.values())) if len(set(levels.values())) == 1 else chance
+    parts = [f"{unit}: means over {count} cells of a model and a dataset, with 95 % intervals over questions."]
+    parts += [_BOUND] if any((means["interval"] == "bound").any() for means in own.values()) else []
+    parts += [] if found.scaled else [f"Chance: {chance}."]
+    parts += [IN_BOLD] if any(column.best for column in columns) else []
+    return " ".join(parts)
+
+
+def cells_table(cells: pd.DataFrame) -> Table:
+    """Every cell: one row for each with its part, measure and k; n, the chance level(s), and a number for each explainer."""
+    if cells.empty:
+        return Table("", (), (), ())
+    explainers, titled = in_order(list(cells["explainer"].unique())), {"regime": regime_title, "part": part_title}
+    names = ("measure", "k", *CELL, "part")
+    keys = [key for key in names if key not in ("measure", "k", "part", "technique") or cells[key].nunique() > 1]
+    grouped = any("," in sizes for sizes in cells["group_sizes"])
+    places = {regime: place for place, regime in enumerate(ordered_regimes(set(cells["regime"])))}
+    order = cells[list(CELL)].assign(
+        regime=cells["regime"].map(places), asked=cells.groupby(["measure", "k"], sort=False).ngroup()
+    )
+    cells = cells.loc[order.sort_values(["asked", *CELL], kind="stable").index]
+    rows = []
+    for place, own in crossed(cells, names, "explainer").items():
+        n = max(int(row["n"]) for row in own.values())
+        sizes = next(iter(own.values()))["group_sizes"].strip("{}").replace('"', "")
+        # One group has the size n.
+        about = [counted(n), *([Cell(sizes if "," in sizes else "")] if grouped else [])]
+        about.append(Cell(span([row["chance"] for row in own.values()], EXACT)))
+        titles = tuple(titled.get(key, str)(value) for key, value in zip(names, place, strict=True) if key in keys)
+        rows.append(Row(titles, (*about, *(_with_n(own.get(key), n) for key in explainers))))
+    heads = ["n", *(["groups"] if grouped else []), "chance", *explainers]
+    return Table("Every cell", tuple(keys), tuple(Head(head, left=head == "groups") for head in heads), tuple(rows))
+
+
+def _with_n(row: Mapping[Any, Any] | None, n: int) -> Cell:
+    """n: of the cell; an explainer with fewer instances shows its own."""
+    fewer = row is not None and not pd.isna(row["value"]) and int(row["n"]) != n
+    return number_cell(row, beside=f"n = {int(row['n'])}" if row is not None and fewer else "")

@@ -1,0 +1,271 @@
+"""Techniques as figures and tables: differences to Regular by kind of context, the numbers, features, and chosen settings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from heval_core.evaluation.ranking import ranking
+from heval_core.figures import dots
+from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Slot
+from heval_core.figures.palette import SHAPES
+from heval_core.present.drawing import Scale
+from heval_core.present.names import SIGNED, Names, change_unit, measure_name, regime_meaning, regime_title, value_unit
+from heval_core.present.numbers import change, interval, p_value, tick, with_unit
+from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, crossed, number_cell, reason
+from heval_core.records import CONTEXT_KINDS, TECHNIQUE, head_name
+from heval_core.words import BEHAVIOURS, FEATURES, REGIMES, counted
+
+Record = Mapping[Any, Any]
+TOTAL = "total"
+VALUES, CHANGES = ("value", "low", "high"), ("delta", "delta_low", "delta_high")
+# Letters of a setting that a table has room for.
+_LONGEST = 160
+_SETTINGS = {"lam": "λ", "lambda": "λ", "alpha": "α", "n": "N", "top": "N"}
+
+
+def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = ()) -> DotFigure | None:
+    """A row for each technique, a panel for each kind of context, one axis for all; None without any technique.
+
+    cells: rows of `cell_behaviour` of one model and dataset. front: techniques in bold.
+    """
+    own = cells[cells["measure"] == measure]
+    found = {(row["technique"], row["regime"]): row for row in own.to_dict("records")}
+    rows = [
+        dots.Row(
+            key,
+            names.label(key),
+            hint=names.cost_in_words(key),
+            shape=SHAPES[names.technique_family(key)],
+            strong=key in front,
+            note=names.cost(key),
+        )
+        for key in ranked(own, names)
+        if key != TECHNIQUE
+    ]
+    panels = []
+    for kind in (kind for kind in CONTEXT_KINDS if kind in set(own["regime"])):
+        regular = found.get((TECHNIQUE, kind))
+        value = math.nan if regular is None else regular["value"]
+        note = "" if pd.isna(value) else f"Regular {with_unit(value, value_unit(measure))}"
+        slots = [_difference(found.get((row.key, kind)), row.key, kind, measure, names) for row in rows]
+        panels.append(Panel(regime_title(kind), slots, note, regime_meaning(kind), 0.0))
+    every = [dot for panel in panels for slot in panel.slots for dot in slot.dots]
+    ends = [end for dot in every for end in (dot.value, dot.low, dot.high) if not pd.isna(end)]
+    unit = _scaled(0.05, measure)
+    axis = Axis(Scale.around([*ends, -unit, unit]), text=tick, most=4)
+    title = "Differences to Regular by kind of context, best total first"
+    return DotFigure(title, rows, panels, axis, bars=True) if rows else None
+
+
+def ranked(cells: pd.DataFrame, names: Names) -> list[str]:
+    """The techniques that have a value somewhere, those with the highest total first. cells: of one measure."""
+    there = cells.dropna(subset=["value"])
+    totals = there[there["regime"] == TOTAL].set_index("technique")["value"]
+    if totals.empty:
+        totals = there.groupby("technique")["value"].mean()
+    keys = names.techniques_in_order(there["technique"])
+    return sorted(keys, key=lambda key: -totals.get(key, -math.inf))
+
+
+def _difference(row: Record | None, key: str, kind: str, measure: str, names: Names) -> Slot:
+    """Filled and bold where the interval leaves out 0."""
+    head = f"{names.technique(key)}, {regime_title(kind).lower()}"
+    if row is None or pd.isna(row["delta"]):
+        return Slot(missing=Dot(0.0, (head, "not available", reason(row)), (key, kind)))
+    counts = [] if pd.isna(row["n"]) else [f"{int(row['n']):,} questions; click for the instances"]
+    about = (head, f"{_change(row, measure)} against Regular", _value(row, measure), *counts)
+    at, low, high = (_scaled(row[name], measure) for name in CHANGES)
+    sure, text = bool(low > 0 or high < 0), change(row["delta"], change_unit(measure))
+    return Slot((Dot(at, about, (key, kind), low, high, hollow=not sure, text=text, strong=sure),))
+
+
+def told(row: Record, measure: str) -> str:
+    """A cell in words: `72 % [66, 78], +22 points [14, 30] against Regular`."""
+    alone = row["technique"] == TECHNIQUE or pd.isna(row["delta"])
+    return _value(row, measure) + ("" if alone else f", {_change(row, measure)} against Regular")
+
+
+def _value(row: Record, measure: str) -> str:
+    return interval(row["value"], row["low"], row["high"], value_unit(measure))
+
+
+def _change(row: Record, measure: str) -> str:
+    return interval(row["delta"], row["delta_low"], row["delta_high"], change_unit(measure), signed=True)
+
+
+def _scaled(value: float, measure: str) -> float:
+    """On the axis: shares in points, others as they are."""
+    return value if measure in SIGNED else 100 * value
+
+
+class Column(NamedTuple):
+    """best: whether the best numbers are in bold."""
+
+    regime: str
+    measure: str
+    title: str
+    meaning: str
+    best: bool
+
+
+def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
+    """Those that have a number: the measure by kind and in total, then what holds for all kinds together."""
+    good = measure != "neither"
+    kinds = [Column(kind, measure, REGIMES[kind].title, regime_meaning(kind), good) for kind in CONTEXT_KINDS]
+    kinds.append(Column(TOTAL, measure, "Total", f"{measure_name(measure)} over all instances, each counting the same", good))
+    more = [(name, False) for name in ("memory_kept", "neither") if name != measure]
+    more += [(name, True) for name in ("discrimination", "discrimination_off_topic")]
+    kinds += [Column(TOTAL, name, BEHAVIOURS[name].short, BEHAVIOURS[name].meaning, best) for name, best in more]
+    known = cells.dropna(subset=["value"])
+    there = set(zip(known["regime"], known["measure"], strict=True))
+    return [column for column in kinds if (column.regime, column.measure) in there]
+
+
+def technique_table(
+    cells: pd.DataFrame,
+    measure: str,
+    names: Names,
+    front: Collection[str] = (),
+    of: tuple[str, str, str] = VALUES,
+    title: str = "The numbers, techniques by kind of context",
+) -> Table:
+    """A measure by kind of context, what each technique does to the model, J, and the cost of an answer; Regular first.
+
+    cells: of one model and dataset. front: techniques on the Pareto front. of: VALUES, or CHANGES since Regular.
+    """
+    columns = columns_of(cells.dropna(subset=[of[0]]), measure)
+    by_place = crossed(cells, ["regime", "measure"], "technique")
+    own = [by_place[column.regime, column.measure] for column in columns]
+    unit = value_unit if of == VALUES else change_unit
+    best = [
+        ranking(pd.DataFrame(rows.values()), of=of, key="technique", chance="").bold if column.best else ()
+        for column, rows in zip(columns, own, strict=True)
+    ]
+    rows = []
+    for key in sorted(ranked(cells[cells["measure"] == measure], names), key=lambda key: key != TECHNIQUE):
+        numbers = [
+            number_cell(found.get(key), unit(column.measure), of, best=key in bold)
+            for column, found, bold in zip(columns, own, best, strict=True)
+        ]
+        cost = Cell(names.cost(key) or "–", why=names.cost_in_words(key))
+        rows.append(Row((names.technique(key),), (*numbers, cost), note="on the front" if key in front else ""))
+    heads = [Head(column.title + ("" if column.measure in SIGNED else ", %"), column.meaning) for column in columns]
+    heads.append(Head("cost of an answer", "Forward passes, Regular's being 1, and what precedes the first answer"))
+    label = f"techniques-{measure.replace('_', '-')}"
+    return Table(title, ("Technique",), tuple(heads), tuple(rows), _note(columns, measure), label)
+
+
+def _note(columns: Sequence[Column], measure: str) -> str:
+    """What the columns are, each once."""
+    more = {own.measure: own for own in columns if own.measure != measure}
+    told = [f"{own.title}: {own.meaning}" for own in more.values()]
+    about = f"{measure_name(measure)}: {BEHAVIOURS[measure].meaning}"
+    return ". ".join([about, *told, "In brackets: 95 % intervals over questions", IN_BOLD])
+
+
+def unavailable(cells: pd.DataFrame, trials: pd.DataFrame, names: Names) -> list[tuple[str, str]]:
+    """(title, reason) of the techniques that have no number at all. trials: rows of `technique_trial`."""
+    has = set(cells.dropna(subset=["value"])["technique"])
+    told: dict[str, str] = {}
+    for frame in (cells, trials):
+        for row in frame.dropna(subset=["unavailable"]).to_dict("records") if len(frame) else ():
+            if row["technique"] not in has:
+                told.setdefault(str(row["technique"]), str(row["unavailable"]))
+    return [(names.technique(key), told[key]) for key in names.techniques_in_order(told)]
+
+
+def correlation_table(correlations: pd.DataFrame) -> pd.DataFrame:
+    """What BCU depends on, a row for each feature and kind of context. correlations: rows of `feature_correlation`."""
+    rows = [
+        {
+            "feature": FEATURES[key].title if (key := row["feature"]) in FEATURES else key.replace("_", " "),
+            "context": regime_title(row["regime"]),
+            "rho, pooled": change(row["rho"]),
+            "p, Holm": p_value(row["p_holm"]),
+            "rho, within": change(row["rho_stratified"]),
+            "p within, Holm": p_value(row["p_stratified_holm"]),
+            "answers": row["n"],
+        }
+        for row in correlations.to_dict("records")
+    ]
+    return pd.DataFrame(rows)
+
+
+class Search(NamedTuple):
+    """The search for one technique's setting. ties: settings that are as good as the chosen one. chosen: it, in words.
+    questions: on which."""
+
+    technique: str
+    settings: int
+    ties: int
+    chosen: str
+    questions: str
+
+
+def searches(trials: pd.DataFrame) -> list[Search]:
+    """The searches of one model and dataset, in the frame's order. Techniques with a single empty setting had none."""
+    known = trials[trials["unavailable"].isna()]
+    found = []
+    for technique, rows in known.groupby("technique", sort=False):
+        own = rows.assign(setting=rows["setting"].fillna(""))
+        flags = own.groupby("setting", sort=False)[["chosen", "tied"]].any()
+        if list(flags.index) == [""]:
+            continue
+        if own["bcu"].isna().all():  # weights were trained, and no settings compared
+            found.append(Search(str(technique), 1, 1, setting_words(own["setting"].iloc[0]), ""))
+            continue
+        chosen = next((str(setting) for setting in flags.index[flags["chosen"]]), "")
+        ties = int((flags["tied"] | flags["chosen"]).sum())
+        found.append(Search(str(technique), len(flags), ties, setting_words(chosen), _asked(own)))
+    return found
+
+
+def _asked(own: pd.DataFrame) -> str:
+    """`40 development questions of each kind`."""
+    counts = own.groupby("regime")["n"].max().dropna().astype(int)
+    if counts.empty:
+        return ""
+    least, most = counts.min(), counts.max()
+    number = counted(int(most), "development question") if least == most else f"{least:,} to {most:,} development questions"
+    return f"{number} of each kind"
+
+
+def setting_words(text: str) -> str:
+    """A stored setting without JSON's signs: `λ 0.5, α 1`, `kind memory: L3H2`; what it says is data, and stays text."""
+    try:
+        parsed = json.loads(text or "{}")
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        return text[:_LONGEST]
+    if {"examples", "held_out_loss", "best_epoch"} <= parsed.keys():
+        return _training(parsed)
+    heads = parsed.pop("heads", None)
+    told = ", ".join(f"{_SETTINGS.get(name, name.replace('_', ' '))} {_plain(value)}" for name, value in parsed.items())
+    told = f"{told[:_LONGEST]} …" if len(told) > _LONGEST else told or "nothing to choose"
+    return f"{told}: {', '.join(map(_head, heads))}" if isinstance(heads, list) and heads else told
+
+
+def _training(parsed: Record) -> str:
+    """What an adapter was trained on, and how long: see `techniques/fine_tuning.py`."""
+    kinds, losses = parsed["examples"], parsed["held_out_loss"]
+    of = ", ".join(f"{count:,} {name}" for name, count in kinds.items())
+    return (
+        f"{sum(kinds.values()):,} examples ({of}), {counted(len(losses), 'epoch')}, of which number {parsed['best_epoch']} is "
+        f"kept; loss on {parsed['held_out']:,} held-out examples {losses[0]:.2f} ▶ {min(losses):.2f}"
+    )
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _head(head: Any) -> str:
+    """`L3H2`."""
+    whole = isinstance(head, list) and len(head) == 2 and all(isinstance(part, int) for part in head)
+    return head_name(head[0], head[1]) if whole else str(head)

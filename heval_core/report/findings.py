@@ -1,0 +1,262 @@
+"""The sentences of a paper as a forest table: one a row, with the effect that decides its verdict on an axis they share.
+
+The axis: how far an effect lies from the limit that its sentence names, counted in the sentence's direction. 0 is the limit
+itself (no difference, no bias, no change; for "near zero" a root mean square of .1). Right of it the sentence holds. All
+effects are differences or slopes of values on a scale of length 1: MRR, shares, or values normalised to 0 at chance and 1 at
+best.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
+from heval_core.present.drawing import Drawing, Mark, Scale
+from heval_core.present.names import names_of
+from heval_core.present.numbers import EXACT, number, short
+from heval_core.present.table import Cell, Head, Row, Table, number_cell
+from heval_core.store.reader import Reader
+
+Record = Mapping[str, Any]
+AXIS = (
+    "The axis shows how far the deciding effect is from the limit that its sentence names, in the effect's own unit; all "
+    "units are parts of a scale of length 1. Right of the dashed line the sentence holds, left of it the opposite does. "
+    "Line: 95 % interval. Small ticks below: the sentence's other effects. Open diamond: the paper's own value, where it "
+    "reports one."
+)
+VERDICTS = (
+    "Supported: the 95 % interval of every effect lies in the range that the sentence claims. Contradicted: an interval lies "
+    "outside, at 95 % for all effects of the sentence together. Intervals are over questions, so a verdict holds for the "
+    "models and datasets of these results."
+)
+WIDTH, HEIGHT = 340.0, 34.0
+# What the words beside the axis need.
+ROOM = 130.0
+STYLES = {SUPPORTED: ("good", "✓"), CONTRADICTED: ("bad", "✗")}
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """A finding as a row. style: good, bad or open. effect: what is drawn. number: it with its interval. reported: the
+    same of the paper, or a dash. finding: its row in the table `finding`, with explainers by title. tables: its effects and
+    levels, where there are any.
+    """
+
+    finding: Record
+    style: str
+    sign: str
+    effect: str
+    number: str
+    reported: str
+    drawing: Drawing
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Sentences of a paper as tests. findings: rows of a table of findings. titles: explainer ▶ what it is called."""
+
+    key: str
+    heading: str
+    findings: pd.DataFrame
+    titles: Mapping[str, str]
+
+    @property
+    def answer(self) -> str:
+        """What the table says, in a sentence; empty without any."""
+        counts = self.findings["verdict"].value_counts() if len(self.findings) else {}
+        held, against = int(counts.get(SUPPORTED, 0)), int(counts.get(CONTRADICTED, 0))
+        left = len(self.findings) - held - against
+        of = f"{len(self.findings)} sentences about {self.key}" if self.key else f"the paper's {len(self.findings)} sentences"
+        told = (_so_many(held, "holds", "hold"), _so_many(against, "is", "are"), _so_many(left, "stays", "stay"))
+        return "Of {}, {} in these results, {} contradicted, and {} open.".format(of, *told) if len(self.findings) else ""
+
+    @cached_property
+    def _decided(self) -> list[tuple[Record, Record | None, float | None]]:
+        """Each finding with the effect that decides, and the paper's value of that."""
+        opened = [
+            own | {name: json.loads(own[name]) for name in ("effects", "levels")} for own in self.findings.to_dict("records")
+        ]
+        decided = [(own, deciding(own["effects"])) for own in opened]
+        return [(own, effect, paper_value(own, effect)) for own, effect in decided]
+
+    @cached_property
+    def scale(self) -> Scale:
+        ends = [0.0]
+        for finding, effect, paper in self._decided:
+            ends += [toward(own, own["value"]) for own in finding["effects"]]
+            ends += [toward(effect, effect[name]) for name in ("low", "high")] if effect else []
+            ends += [toward(effect, paper)] if effect and paper is not None else []
+        return Scale.around(ends, 6, WIDTH - 6)
+
+    @cached_property
+    def rows(self) -> list[ForestRow]:
+        return [_row(*decided, self.scale, self.titles) for decided in self._decided]
+
+    @property
+    def axis(self) -> Drawing:
+        """Stands above the rows' drawings."""
+        drawing, scale = (
+            Drawing(WIDTH, 32, "axis: against the sentence on the left, as the sentence says on the right"),
+            self.scale,
+        )
+        against = "← against the sentence" if scale.at(0) > ROOM else "← against"
+        drawing.words("faint", (scale.at(0) - 8, 11), against, "end")
+        drawing.words("faint", (scale.at(0) + 8, 11), "as it says →")
+        drawing.line("limit", (scale.at(0), 0), (scale.at(0), 14))
+        drawing.line("axis", (scale.left, 31), (scale.right, 31))
+        for tick in scale.ticks(7):
+            drawing.line("axis", (scale.at(tick), 27), (scale.at(tick), 31))
+            drawing.words("faint", (scale.at(tick), 24), short(tick), "middle")
+        return drawing
+
+
+def _so_many(count: int, one: str, several: str) -> str:
+    return f"{count or 'none'} {several if count > 1 else one}"
+
+
+def studies_of(results: Reader) -> tuple[Study, Study, Study]:
+    """What is said of explainers, techniques and citations; each may be empty."""
+    names = names_of(results)
+    titles = {key: title for key, title in names.explainers.items() if key not in names.controls}
+    return (
+        Study("", "", results.findings(), titles),
+        Study("techniques", "Techniques: what makes a model use its context", results.technique_findings(), {}),
+        Study("citations", "Citations: does an explanation rest on what it cites?", results.citation_findings(), {}),
+    )
+
+
+def findings_table(here: Study, taught: Study | None, models: str) -> Table:
+    """A row for each sentence of the paper. taught: the same study of models with a taught rule, where it is published."""
+    beside = {row.finding["key"]: row for row in taught.rows} if taught else {}
+
+    def cell(row: ForestRow | None) -> Cell:
+        return Cell(f"{row.sign} {row.number}", why=f"{row.finding['verdict']}: {row.effect}") if row else Cell()
+
+    rows = []
+    for own in here.rows:
+        cells = [Cell(own.reported), cell(own), *([cell(beside.get(own.finding["key"]))] if taught else [])]
+        rows.append(Row((own.finding["sentence"],), tuple(cells)))
+    heads = [Head("the paper", "Its own value, where it reports one"), Head(f"here: {models}")]
+    about = "They say how a sentence can be checked, nothing about real models"
+    heads += [Head("models with a taught rule", about)] if taught else []
+    return Table("Findings", ("sentence",), tuple(heads), tuple(rows))
+
+
+def toward(effect: Record, value: float) -> float:
+    """How far a value is from the limit, in the direction of the sentence.
+
+    By hand: .3 that should be below .1 is .2 on the wrong side; −.4 that should be above 0 is .4 on it.
+
+    >>> round(toward({"least": None, "most": 0.1}, 0.3), 3), toward({"least": 0.0, "most": None}, -0.4)
+    (-0.2, -0.4)
+    """
+    return float(value - effect["least"] if effect["most"] is None else effect["most"] - value)
+
+
+def _between(effect: Record, names: tuple[str, str]) -> tuple[float, float]:
+    one, other = sorted(toward(effect, effect[name]) for name in names)
+    return one, other
+
+
+def deciding(effects: Sequence[Record]) -> Record | None:
+    """Of those that contradict the sentence, else of those that leave it open, else of all: the one furthest against it."""
+    contradicting = [effect for effect in effects if _between(effect, ("strict_low", "strict_high"))[1] < 0]
+    undecided = [effect for effect in effects if _between(effect, ("low", "high"))[0] <= 0]
+    return min(contradicting or undecided or effects, key=lambda effect: toward(effect, effect["value"]), default=None)
+
+
+def paper_value(record: Record, effect: Record | None) -> float | None:
+    """The paper's value of an effect that is the difference of two values that it reports; None if it does not.
+
+    A value that the paper gives in passing, in brackets, is another statistic, and no part of a difference.
+    """
+    match = re.fullmatch(r"(\S+) − (\S+), (.+)", effect["label"]) if effect else None
+    if match is None:
+        return None
+    levels = {level["label"]: level["published"] for level in record["levels"]}
+    first, second = (levels.get(f"{name}, {match[3]}") for name in match.group(1, 2))
+    named = set(re.findall(r"\w+", re.sub(r"\(.*?\)", "", record["published"])))
+    if first is None or second is None or not named >= set(match.group(1, 2)):
+        return None
+    return float(first - second)
+
+
+def spelled(text: str, titles: Mapping[str, str]) -> str:
+    """A text with every explainer called by its title instead of its key, and with a minus before negative numbers."""
+    return re.sub(r"(?<!\w)-(?=\d)", "−", re.sub(r"[a-z]+", lambda word: titles.get(word[0], word[0]), text))
+
+
+def _row(finding: Record, effect: Record | None, paper: float | None, scale: Scale, titles: Mapping[str, str]) -> ForestRow:
+    style, sign = STYLES.get(finding["verdict"], ("open", "?"))
+    drawing = Drawing(WIDTH, HEIGHT, f"{finding['verdict']}: {finding['sentence']}")
+    drawing.line("limit", (scale.at(0), 0), (scale.at(0), HEIGHT))
+    said = {**finding, **{name: spelled(finding[name], titles) for name in ("reason", "published")}}
+    for name in ("effects", "levels"):
+        said[name] = [{**own, "label": spelled(own["label"], titles)} for own in finding[name]]
+    tables = tuple(own for own in (effects_of(said), levels_of(said)) if own.rows)
+    if effect is None:
+        left = scale.at(0) + ROOM > WIDTH
+        drawing.words("faint", (scale.at(0) + (-8 if left else 8), 21), "no cell has this effect", "end" if left else "start")
+        return ForestRow(said, style, sign, "–", "–", "–", drawing, tables)
+    for other in finding["effects"]:
+        if other["label"] != effect["label"]:
+            place = scale.at(toward(other, other["value"]))
+            drawing.line("tick", (place, 24), (place, 31))
+    ends = [scale.at(end) for end in _between(effect, ("low", "high"))]
+    drawing.line("whisker", (ends[0], 13), (ends[1], 13))
+    drawing.spot((scale.at(toward(effect, effect["value"])), 13), [Mark("circle", style, size=4)])
+    if paper is not None:
+        drawing.spot((scale.at(toward(effect, paper)), 13), [Mark("diamond", "ring", size=6)])
+    number = f"{signed(effect['value'])} [{signed(effect['low'])}, {signed(effect['high'])}]"
+    name = spelled(effect["label"], titles) + claimed(effect)
+    return ForestRow(said, style, sign, name, number, "–" if paper is None else signed(paper), drawing, tables)
+
+
+def claimed(effect: Record) -> str:
+    """The range that a sentence claims, where it is not simply above 0."""
+    if effect["most"] is None:
+        return "" if effect["least"] == 0 else f", claimed above {effect['least']:g}"
+    return f", claimed below {effect['most']:g}"
+
+
+def signed(value: float) -> str:
+    """Two decimals, three for what is smaller than .1."""
+    return f"{value:.{2 if round(abs(value), 9) >= 0.1 else 3}f}".replace("-", "−")
+
+
+def effects_of(row: Record) -> Table:
+    """The effects of a finding as readers see them: value, interval, expected range, and how many cells agree."""
+    rows = [
+        {
+            "effect": effect["label"],
+            row["unit"]: number_cell(effect, EXACT),
+            "expected": f"below {effect['most']:g}" if effect["least"] is None else f"above {effect['least']:g}",
+            "holds in": None if effect["agree"] is None else f"{effect['agree']} of {effect['places']}",
+            "cells": effect["cells"],
+            "n": effect["n"],
+        }
+        for effect in row["effects"]
+    ]
+    return Table.of(pd.DataFrame(rows))
+
+
+def levels_of(row: Record) -> Table:
+    """A finding's values beside the paper's own; empty where the paper reports none."""
+    rows = [
+        {
+            "explainer": level["label"],
+            "here": number_cell(level, EXACT),
+            "chance": number(level["chance"], EXACT),
+            "published": number(level["published"], EXACT),
+        }
+        for level in row["levels"]
+    ]
+    return Table.of(pd.DataFrame(rows))
