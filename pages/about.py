@@ -86,7 +86,7 @@ def draw_section(results: Reader, drawn: Section) -> None:
             table_exports(results, drawn.rows, key, latex=lambda: drawn.for_a_paper)
 
 
-with results_page(link=False) as results:
+with results_page() as results:
     with filters.tabs_and_chips(results, "about", TABS) as (tab, _):
         chosen = filters.filter_bar(results, ("model", "dataset", "regime")) if tab == "data" else None
     if tab == "findings":

@@ -38,5 +38,5 @@ def page(results: Reader) -> None:
         citations.draw_claim(results, shown, chosen, steps)
 
 
-with results_page(link=False) as results:
+with results_page() as results:
     page(results)

@@ -76,9 +76,9 @@ def one(
     scores_table(results, instance.instance_id, attributions, view.k)
     shown_rows = [row for row in rows if not row.control]
     others = {"heads": "Which heads does MechLight choose?"} if mapped else {}
-    if more(results, instance, shown_rows, view.k, others) == "heads":
+    if more(results, instance, shown_rows, others) == "heads":
         heads.draw_counts(results, chosen, instance.model)
 
 
-with results_page(link=False) as results:
+with results_page() as results:
     page(results)

@@ -22,7 +22,7 @@ OF_BOARD = {
     "against": board.draw_pairs,
 }
 
-with results_page(link=False) as results:
+with results_page() as results:
     titles = {key: tab[0] for key, tab in TABS.items()}
     with filters.tabs_and_chips(results, "leaderboard", titles) as (tab, _):
         chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True, sliced=True)

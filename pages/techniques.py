@@ -25,5 +25,5 @@ def page(results: Reader) -> None:
     techniques.evidence(results, compared)
 
 
-with results_page(link=False) as results:
+with results_page() as results:
     page(results)

@@ -148,6 +148,12 @@ def _bound(name: str, held: Any, written: Callable[[Any], Any]) -> dict[str, Any
     return {"key": name, "on_change": changed}
 
 
+def _shown(titles: Mapping[T, str] | None, hidden: bool, help: str | None) -> dict[str, Any]:
+    """How a control looks. hidden: its label. titles: of its options."""
+    looks = {"help": help, "label_visibility": "collapsed" if hidden else "visible"}
+    return looks | ({"format_func": titles.get} if titles else {})
+
+
 def one_of(
     label: str,
     options: Sequence[T],
@@ -164,41 +170,26 @@ def one_of(
     first = options[0] if default is None else default
     held = (known(name, options, what) or [first])[-1]
     bound = _bound(name, held, lambda new: None if new in (None, first) else new)
-    shown: dict[str, Any] = {"format_func": (titles or {}).get} if titles else {}
-    shown["label_visibility"] = "collapsed" if hidden else "visible"
+    looks = _shown(titles, hidden, help)
     if menu:
-        st.selectbox(label, options, help=help, **shown, **bound)
+        st.selectbox(label, options, **looks, **bound)
     else:
-        st.segmented_control(label, options, required=True, help=help, **shown, **bound)
+        st.segmented_control(label, options, required=True, **looks, **bound)
     return held
 
 
-def chip(
-    label: str,
-    options: Sequence[str],
-    name: str,
-    *,
-    titles: Mapping[str, str] | None = None,
-    alone: bool = True,
-    help: str | None = None,
-    meanings: Mapping[str, str] | None = None,
-) -> str:
+def chip(label: str, options: Sequence[str], name: str, titles: Mapping[str, str], *, alone: bool = True) -> str:
     """A chip that says which of some options is chosen, the first by default, with their menu.
 
-    titles: a chip has what stands before their colon. alone: whether a single option has a chip, too. meanings: of options,
-    listed below the menu.
+    titles: a chip has what stands before their colon. alone: whether a single option has a chip, too.
     """
-    named = {option: (titles or {}).get(option, option) for option in options}
     if len(options) == 1 and not alone:
         known(name, options, label.lower())
         return options[0]
-    short = {option: plain(title.partition(":")[0]) for option, title in named.items()}
     held = value(name) if value(name) in options else options[0]
-    with st.popover(f"{label} **{short[held]}**"):
-        held = one_of(label, options, name, what=label.lower(), titles=named, help=help, menu=True)
-        for option in options if meanings is not None else ():
-            st.caption(f"**{short[option]}**: {plain((meanings or {}).get(option, ''))}.")
-    return held
+    with st.popover(f"{label} **{plain(titles.get(held, held).partition(':')[0])}**"):
+        named = {option: titles.get(option, option) for option in options}
+        return one_of(label, options, name, what=label.lower(), titles=named, menu=True)
 
 
 def some_of(
@@ -210,13 +201,11 @@ def some_of(
     titles: Mapping[T, str] | None = None,
     help: str | None = None,
     placeholder: str = "all",
-    default: Sequence[T] = (),
 ) -> tuple[T, ...]:
-    """Some of the options; what is empty in the address are the default ones."""
-    held = known(name, options, what) or list(default)
-    shown: dict[str, Any] = {"format_func": titles.get} if titles else {}
-    bound = _bound(name, held, lambda new: None if list(new or []) == list(default) else new)
-    st.multiselect(label, options, placeholder=placeholder, help=help, **shown, **bound)
+    """Some of the options; none are chosen where the address is empty."""
+    held = known(name, options, what)
+    bound = _bound(name, held, lambda new: new)
+    st.multiselect(label, options, placeholder=placeholder, **_shown(titles, False, help), **bound)
     return tuple(held)
 
 
@@ -231,25 +220,22 @@ def maybe(
     help: str | None = None,
 ) -> T | None:
     """One of some options, or none, as buttons in a row."""
-    shown: dict[str, Any] = {"format_func": titles.get} if titles else {}
-    shown["label_visibility"] = "collapsed" if hidden else "visible"
     asked = known(name, options, what)
     held = asked[-1] if asked else None
-    st.pills(label, options, help=help, **shown, **_bound(name, held, lambda new: new))
+    st.pills(label, options, **_shown(titles, hidden, help), **_bound(name, held, lambda new: new))
     return held
 
 
 def switch(label: str, name: str, *, help: str | None = None) -> bool:
     """A switch that is off by default."""
-    held = bool((known(name, (True,), label.lower()) or [False])[-1])
+    held = bool(known(name, (True,), label.lower()))
     st.toggle(label, help=help, **_bound(name, held, lambda new: new))
     return held
 
 
-def text(label: str, name: str, placeholder: str = "", *, hidden: bool = False) -> str:
+def text(label: str, name: str, placeholder: str = "") -> str:
     held = value(name)
-    visibility: Any = "collapsed" if hidden else "visible"
-    st.text_input(label, placeholder=placeholder, label_visibility=visibility, **_bound(name, held, lambda new: new))
+    st.text_input(label, placeholder=placeholder, label_visibility="collapsed", **_bound(name, held, lambda new: new))
     return held
 
 

@@ -87,7 +87,7 @@ def choose(results: Reader) -> Shown:
 
 
 def _one(label: str, name: str, options: list[str], names: Names) -> str:
-    return address.chip(label, options, name, titles=names.titles(name, options), alone=False)
+    return address.chip(label, options, name, names.titles(name, options), alone=False)
 
 
 def _writers(there: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -187,18 +187,16 @@ def read(results: Reader) -> None:
     )
 
 
-_COUNTS = ("done", "running", "failed", "missing")
-
-
 def draw_job(results: Reader, folder: Path) -> None:
-    """folder: where the batch job writes what these results are made from."""
-    failures = query(results, Reader.failures)
-    manifest = (folder / "manifest.jsonl").is_file()
+    """How far it is, and what has failed. folder: where it writes what these results are made from."""
+    failures, manifest = query(results, Reader.failures), (folder / "manifest.jsonl").is_file()
     if manifest or len(failures):
         st.subheader("The batch job")
     if manifest:
         warn(folder)
-        st.fragment(_job, run_every=5 if progress(folder).process else None)(results, folder)
+        now = progress(folder)
+        active = "No run is active" if now.process is None else "A run is active"
+        st.markdown(f"{active}: {counted(now.done, 'shard')} done, {counted(now.missing, 'shard')} missing.")
     if len(failures):
         some = counted(len(failures), "instance or model failed", "instances or models failed")
         st.warning(f"{some[0].upper()}{some[1:]}; the next run tries again.", icon=":material/error:")
@@ -209,20 +207,6 @@ def warn(folder: Path) -> None:
     """What a reader should know of the results of a folder before reading their numbers."""
     for line in notes(ShardStore(folder)):
         st.warning(f"{plain(line)}.", icon=":material/info:")
-
-
-def _job(results: Reader, folder: Path) -> None:
-    now = progress(folder)
-    if now.process is None:
-        st.markdown(f"No run is active: {counted(now.done, 'shard')} done, {counted(now.missing, 'shard')} missing.")
-    else:
-        left = "" if now.seconds_left is None else f", about {now.seconds_left / 60:.0f} min left"
-        st.markdown(f"A run is active: {counted(now.done, 'shard')} done, {counted(now.missing, 'shard')} missing{left}.")
-        st.progress(now.done / max(1, now.done + now.missing))
-    if now.missing or now.failures:
-        cells = pd.DataFrame([asdict(cell) for cell in now.cells])
-        counts = [name for name in _COUNTS if cells[name].any()]
-        st.dataframe(with_titles(results, apart(cells[[*CELL, *counts]])), hide_index=True)
 
 
 def with_titles(results: Reader, table: pd.DataFrame) -> pd.DataFrame:

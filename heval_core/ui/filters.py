@@ -85,16 +85,6 @@ def plain_regimes(choices: pd.DataFrame) -> pd.DataFrame:
     return choices[~choices["regime"].str.contains(".", regex=False)]
 
 
-def _partly_explained(results: Reader) -> bool:
-    """Whether explainers ran on some instances, and on others not: there techniques are compared by their answers alone."""
-    there = query(results, Reader.choices)["explained"]
-    return bool(there.any() and not there.all())
-
-
-def _regular_first(technique: str) -> tuple[bool, str]:
-    return technique != TECHNIQUE, technique
-
-
 def filter_bar(
     results: Reader, columns: tuple[str, ...], *, explained: bool = False, sliced: bool = False, by_result: bool = False
 ) -> Filter:
@@ -105,16 +95,17 @@ def filter_bar(
     """
     choices = kept(results, explained=explained)
     choices = choices if "regime" in columns else plain_regimes(choices)
-    chosen: dict[str, tuple[str, ...]] = {}
+    chosen: dict[str, Any] = {}
     with st.popover(_chip(results, columns, choices), icon=":material/filter_alt:"):
         for column in columns:
             options = _options(choices, column)
             titles = names_of(results).titles(column, options)
             chosen[column] = address.some_of(_LABELS[column], options, column, titles=titles, help=_HELP.get(column))
-        technique = _technique(results, sorted(set(choices["technique"]), key=_regular_first))
-        model, dataset, regime, group = (chosen.get(column, ()) for column in ("model", "dataset", "regime", "group"))
-        partly = explained and _partly_explained(results)
-        wanted = Filter(model, dataset, regime, group, technique=technique, explained=partly)
+        there = sorted(set(choices["technique"]), key=lambda technique: (technique != TECHNIQUE, technique))
+        # Where explainers ran on some instances only, techniques are compared by their answers alone on the others.
+        ran = query(results, Reader.choices)["explained"]
+        partly = bool(explained and ran.any() and not ran.all())
+        wanted = Filter(**chosen, technique=_technique(results, there), explained=partly)
         narrowed = _slice(results, wanted, by_result=by_result) if sliced else wanted
     if sliced:
         _held(results, [*_slice_names(by_result=by_result), *(["search"] if by_result else [])])
@@ -182,7 +173,6 @@ def _technique(results: Reader, there: list[str]) -> tuple[str, ...]:
     return (address.one_of("Technique", there, "technique", titles=titles, help="How answers were produced", menu=True),)
 
 
-_ORIGINS = ("natural", "substituted")
 _RANGES = ("tokens", "answer_at")
 # How a part of the slice reads on its chip.
 _ON_CHIP = {
@@ -210,24 +200,24 @@ def _slice(results: Reader, chosen: Filter, *, by_result: bool) -> Filter:
     ranges = query(results, Reader.ranges, chosen).iloc[0]
     if not ranges["instances"]:
         return chosen
-    names = _slice_names(by_result=by_result)
-    narrowed = replace(
-        chosen,
-        relation=_relation(results, chosen),
-        origin=_origin(),
-        tokens=_tokens(int(ranges["shortest"]), int(ranges["longest"])),
-        answer_at=_answer_at(),
-        head=_head(results, chosen),
-        best=_best(results) if by_result else (),
-        changed=_changed(results) if by_result else "",
-        explained=_explained(results) if by_result else chosen.explained,
-        explained_by=_explained_by(results) if by_result else "",
-    )
+    names, relations = _slice_names(by_result=by_result), sorted(set(query(results, Reader.relations, chosen)["relation"]))
+    about = "natural: shipped with the dataset. substituted: the first document with another false answer put in."
+    origins, what = ("natural", "substituted"), "origin of the second false answer"
+    own: dict[str, Any] = {
+        "relation": address.some_of("Relation", relations, "relation"),
+        "origin": tuple(filter(None, [address.maybe("Second false answer", origins, "origin", what=what, help=about)])),
+        "tokens": _tokens(int(ranges["shortest"]), int(ranges["longest"])),
+        "answer_at": _answer_at(),
+        "head": _head(results, chosen),
+    }
+    if by_result:
+        own |= {"best": _best(results), "changed": _changed(results)}
+        own |= {"explained": _explained(results), "explained_by": _explained_by(results)}
     held = any(address.values(name) for name in names)
     st.button("Clear these", key="clear_slice", on_click=address.setter(**dict.fromkeys(names)), disabled=not held)
     if not by_result and any(address.values(name) for name in _OF_LISTS):
         st.caption("Search, first choices and groups of answers narrow the list of instances only.")
-    return narrowed
+    return replace(chosen, **own)
 
 
 def _held(results: Reader, names: Sequence[str]) -> None:
@@ -252,17 +242,6 @@ def _best_titles(results: Reader) -> dict[str, str]:
         what = "not the answer" if pattern == NOT_ANSWER else PATTERNS[pattern].title.lower()
         named[option] = f"{names.title('explainer', explainer)} first: {what}"
     return named
-
-
-def _relation(results: Reader, chosen: Filter) -> tuple[str, ...]:
-    there = sorted(set(query(results, Reader.relations, chosen)["relation"]))
-    return address.some_of("Relation", there, "relation")
-
-
-def _origin() -> tuple[str, ...]:
-    about = "natural: shipped with the dataset. substituted: the first document with another false answer put in."
-    origin = address.maybe("Second false answer", _ORIGINS, "origin", what="origin of the second false answer", help=about)
-    return (origin,) if origin else ()
 
 
 def _tokens(shortest: int, longest: int) -> tuple[int, int] | tuple[()]:

@@ -22,7 +22,6 @@ from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.component import component
-from heval_core.ui.exports import link_button
 from heval_core.ui.published_results import names_of, query, reader
 
 _log = logging.getLogger("heval")
@@ -46,25 +45,13 @@ def through_app() -> None:
 
 
 @contextmanager
-def results_page(title: str = "", caption: str = "", *, link: bool = True, noted: bool = False) -> Iterator[Reader]:
-    """A page of the results: title, caption and the page itself; below it where its numbers come from, and its link.
-
-    title: empty where the page draws its own below its tabs; the same holds for link. noted: say what bundled results
-    are of.
-    """
+def results_page() -> Iterator[Reader]:
+    """A page of the results; below it stands where its numbers come from."""
     through_app()
     address.notices()
-    if title:
-        st.title(title)
-    if caption:
-        st.caption(caption)
     results = reader()
-    if noted and results.note:
-        st.info(results.note, icon=":material/science:")
     yield results
     draw_provenance(results)
-    if link:
-        link_button(results)
 
 
 @contextmanager

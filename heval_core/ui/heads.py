@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import streamlit as st
@@ -65,45 +65,28 @@ def picked_row(results: Reader, instance: StoredInstance, name: str) -> Row | st
     if scores is None:
         try:
             with st.spinner("Asking the model for its heads; the first time it has to be loaded …"):
-                scores = _attention(_asked_of(instance), instance)[layer][head]
+                scores = _told(instance, {"op": "heads"})[layer][head]
         except HEvalError as error:
             return f"The attention of {name} was not kept for this instance (--keep-heads), and cannot be computed. {error}"
     about = "Where the head that you picked looks from the last token."
     return Row(name, f"head {name}", False, scores, about, picked=True)
 
 
-def _asked_of(instance: StoredInstance) -> tuple[str, ...]:
-    """What an answer of the model is kept under: other results may have an instance of the same id, of another revision."""
-    return instance.instance_id, instance.model, instance.revision, instance.prompt, str(instance.predicted_id)
+def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
+    """What the model answers about an instance: Heads (layers x heads x tokens of attention), or Ablate.
+
+    Raises HEvalError where the model is not there, or answers otherwise than is stored.
+    """
+    # Other results may have an instance of the same id, of another revision.
+    asked = (instance.instance_id, instance.model, instance.revision, instance.prompt, str(instance.predicted_id))
+    return _kept(asked, request, instance)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _attention(asked: tuple[str, ...], _instance: StoredInstance) -> list[list[list[float]]]:
-    """Layers x heads x tokens. Raises HEvalError where the model is not there, or answers otherwise than is stored."""
-    request: Heads = {
-        "op": "heads",
-        "model": str(installed(_instance.model, _instance.revision)),
-        "prompt": _instance.prompt,
-        "in_chat": _instance.in_chat,
-        "expected": asked_as_stored(_instance),
-    }
-    attention: list[list[list[float]]] = ask(request)
-    return attention
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _leads(asked: tuple[str, ...], _instance: StoredInstance, foil_id: int) -> dict[str, Any]:
-    request: Ablate = {
-        "op": "ablate",
-        "model": str(installed(_instance.model, _instance.revision)),
-        "prompt": _instance.prompt,
-        "in_chat": _instance.in_chat,
-        "answer": _instance.predicted_id,
-        "foil": foil_id,
-        "expected": asked_as_stored(_instance),
-    }
-    leads: dict[str, Any] = ask(request)
-    return leads
+def _kept(asked: tuple[str, ...], request: dict[str, Any], _instance: StoredInstance) -> Any:
+    model = str(installed(_instance.model, _instance.revision))
+    about = {"model": model, "prompt": _instance.prompt, "in_chat": _instance.in_chat}
+    return ask(cast(Heads | Ablate, {**request, **about, "expected": asked_as_stored(_instance)}))
 
 
 def with_map(
@@ -126,10 +109,11 @@ def map_data(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: st
     if foil is not None and address.value("need") == "true":
         try:
             with st.spinner("Asking the model without each of its heads; the first time it has to be loaded …"):
-                need = need_data(_leads(_asked_of(instance), instance, foil.token_id), heads.chosen)
+                request = {"op": "ablate", "answer": instance.predicted_id, "foil": foil.token_id}
+                need = need_data(_told(instance, request), heads.chosen)
         except HEvalError as error:
             refused = str(error)
-    told = _told_picked(instance, heads, rows, pick, answer, against) if pick else _told(heads, answer, against)
+    told = _of_picked(instance, heads, rows, pick, answer, against) if pick else _of_chosen(heads, answer, against)
     return {
         "strengths": [[round(float(value), 4) for value in layer] for layer in heads.strengths],
         "chosen": heads.chosen,
@@ -143,7 +127,7 @@ def map_data(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: st
     }
 
 
-def _told(heads: HeadMap, answer: str, against: str) -> Pieces:
+def _of_chosen(heads: HeadMap, answer: str, against: str) -> Pieces:
     told: Pieces = [("b", f"{heads.chosen} chosen"), ("", f": {change(heads.of(heads.chosen))} for "), ("i", answer)]
     told += [("", " over "), ("i", against)]
     if heads.runner_up:
@@ -151,7 +135,7 @@ def _told(heads: HeadMap, answer: str, against: str) -> Pieces:
     return [*told, ("", ". Pick any square to see where it looks.")]
 
 
-def _told_picked(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, answer: str, against: str) -> Pieces:
+def _of_picked(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, answer: str, against: str) -> Pieces:
     """The picked head beside the chosen one: in S, in the rank of the answer, and in its reciprocal rank."""
     behind = heads.of(heads.chosen) - heads.of(pick)
     told: Pieces = [("b", f"{pick} instead of {heads.chosen}"), ("", f": {change(heads.of(pick))} for "), ("i", answer)]

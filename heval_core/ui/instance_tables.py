@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,7 @@ from heval_core.html import plain
 from heval_core.metrics import measures
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.stored_means import PROTECTED
-from heval_core.present.numbers import number
 from heval_core.records import TECHNIQUE
-from heval_core.statistics.correlation import spearman
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
@@ -29,29 +26,23 @@ from heval_core.ui import address, listing
 from heval_core.ui.exports import download, table_exports
 from heval_core.ui.published_results import names_of, query
 from heval_core.ui.reading import Row
-from heval_core.words import answer_from
 
 TIED = "Tied scores"
 
 
 def scores_table(results: Reader, instance_id: str, attributions: dict[str, StoredAttribution], k: int) -> None:
     """One row per explainer: the share of tied scores, then each metric with its chance level in the column's name."""
-    scores = results.scores(instance_id)
-    titled = names_of(results)
     names = {measure.metric: measure.instance_title for measure in measures().values() if measure.instance_title}
     # What an instance adds to the value of a cell only, and says nothing by itself, has no title.
-    scores = scores[scores["k"].isin((0, k)) & scores["metric"].isin(list(names))]
-    scores = scores.assign(
-        column=[
-            f"{names[s.metric].format(k=s.k, part=part_in_words(s.part))} (chance {s.chance:.2f})" for s in scores.itertuples()
-        ]
-    )
-    scores = scores.sort_values("metric", key=lambda column: column.map(list(names).index), kind="stable")
+    scores = results.scores(instance_id).query("k in (0, @k) and metric in @names.keys()")
+    titled = [
+        f"{names[s.metric].format(k=s.k, part=part_in_words(s.part))} (chance {s.chance:.2f})" for s in scores.itertuples()
+    ]
+    scores = scores.assign(column=titled).sort_values("metric", key=lambda own: own.map(list(names).index), kind="stable")
     table = scores.pivot(index="explainer", columns="column", values="value")
     table = table.reindex(in_order(list(attributions)))[list(dict.fromkeys(scores["column"]))]
     table.insert(0, TIED, [attributions[key].tied for key in table.index])
-    table.index = [titled.title("explainer", key) for key in table.index]
-    table.index.name = "explainer"
+    table.index = pd.Index([names_of(results).title("explainer", key) for key in table.index], name="explainer")
     st.subheader("How each explainer does here")
     st.dataframe(table.round(3), width="stretch")
     st.caption(
@@ -72,66 +63,17 @@ def part_in_words(part: str) -> str:
     return part if document is None else "the document" if part.upper() == "C" else f"document {document + 1}"
 
 
-def agreement_table(rows: Sequence[Row], ranked: range, k: int) -> None:
-    """Every pair of rows: rank correlation over all tokens, and how many of their k best tokens they share."""
-    if len(rows) < 2:
-        st.caption("There is one explainer here, and nothing to compare it with.")
-        return
-    titles = {row.explainer: row.title for row in rows}
-    table = agreement(rows, ranked, k).replace({"first": titles, "second": titles})
-    st.dataframe(table.round(3), hide_index=True)
-    st.caption(
-        f"Spearman's rank correlation over the prompt's tokens (0 by chance), and the share of their {k} best tokens that "
-        f"two have in common ({number(min(1.0, k / len(ranked)))} by chance)."
-    )
-
-
-def agreement(rows: Sequence[Row], ranked: range, k: int) -> pd.DataFrame:
-    """Columns: first, second, spearman, overlap (of the k best, in [0, 1])."""
-    ranks = {row.explainer: average_ranks(np.asarray(row.scores)[ranked.start : ranked.stop])[0] for row in rows}
-    best = {key: set(np.argsort(of_row, kind="stable")[:k].tolist()) for key, of_row in ranks.items()}
-    pairs = [
-        (
-            first,
-            second,
-            spearman(ranks[first], ranks[second]),
-            len(best[first] & best[second]) / max(1, min(k, len(ranks[first]))),
-        )
-        for first, second in combinations(ranks, 2)
-    ]
-    return pd.DataFrame(pairs, columns=["first", "second", "spearman", f"top {k} in common"])
-
-
-def token_table(results: Reader, instance: StoredInstance, rows: Sequence[Row]) -> None:
-    """Every token with its rank and score in every row; sortable, with downloads."""
-    table = tokens_of(instance, rows)
-    st.dataframe(table, hide_index=True)
-    table_exports(results, table, "tokens")
-
-
-def logits_table(instance: StoredInstance) -> None:
-    """What each candidate's logit is: what the heads' contributions add up to, with everything else."""
-    lines = [(answer_from(c.group), c.text, round(c.logit, 3), round(c.probability, 4)) for c in instance.candidates]
-    st.dataframe(pd.DataFrame(lines, columns=["where from", "answer", "logit", "probability"]), hide_index=True)
-    st.caption("Of the first token of each candidate answer. A head's S is how much more it adds to the answer's logit.")
-
-
-MORE = {"agree": "Do the explainers agree?", "tokens": "Every token's rank and score", "logits": "The candidates' logits"}
-
-
-def more(results: Reader, instance: StoredInstance, rows: Sequence[Row], k: int, others: Mapping[str, str]) -> str:
-    """One of the further tables, or none; only the chosen one is made. others: further ones that the page draws itself.
+def more(results: Reader, instance: StoredInstance, rows: Sequence[Row], others: Mapping[str, str]) -> str:
+    """A further table, or none; only the chosen one is made. others: further ones that the page draws itself.
 
     Returns the key of the chosen one.
     """
-    titles = {**MORE, **others}
+    titles = {"tokens": "Every token's rank and score", **others}
     chosen = address.maybe("More about this instance", list(titles), "more", titles=titles, hidden=True) or ""
-    if chosen == "agree":
-        agreement_table(rows, instance.ranked, k)
-    elif chosen == "tokens":
-        token_table(results, instance, rows)
-    elif chosen == "logits":
-        logits_table(instance)
+    if chosen == "tokens":
+        table = tokens_of(instance, rows)
+        st.dataframe(table, hide_index=True)
+        table_exports(results, table, "tokens")
     return chosen
 
 

@@ -155,7 +155,7 @@ def show_instance(instance_id: str | None, **more: Any) -> None:
 def draw_instances(results: Reader, listed: Ordered, position: Position, shown: str | None) -> None:
     """Search, order, and a page of the instances. shown: the one on the page."""
     st.markdown(f"**{len(position.ids):,} instances**")
-    address.text("Search prompts and answers", "search", "search: a word, or a regular expression", hidden=True)
+    address.text("Search prompts and answers", "search", "search: a word, or a regular expression")
     explainers = names_of(results).known("explainer")
     titles = {name: order_title(name, explainers) for name in SORTED_BY}
     address.one_of("Order", list(SORTED_BY), "sort", what="order", titles=titles, hidden=True, menu=True)

@@ -85,10 +85,10 @@ def head(results: Reader) -> Compared:
     with st.container(key="techniques_top", horizontal=True, vertical_alignment="center"):
         st.title(TITLE, width="content")
         with row():
-            model = address.chip("Model", _most_compared(cells, "model"), "model")
+            model = address.chip("Model", _most_compared(cells, "model"), "model", {})
             own = cells[cells["model"] == model]
             there = _most_compared(own, "dataset")
-            dataset = address.chip("Dataset", there, "dataset", titles=names.titles("dataset", there))
+            dataset = address.chip("Dataset", there, "dataset", names.titles("dataset", there))
             link_button(results)
     chosen = Filter((model,), (dataset,))
     front, trials = (query(results, asked, chosen) for asked in (Reader.technique_points, Reader.technique_trials))

@@ -16,7 +16,7 @@ from heval_core.records import Candidate, Span
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui.exports import as_parquet
-from heval_core.ui.instance_tables import agreement, part_in_words, tokens_of
+from heval_core.ui.instance_tables import part_in_words, tokens_of
 from heval_core.ui.reading import Row, row_data
 
 HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=window.__pwn=1>', 
@@ -26,13 +26,6 @@ HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=windo
 def test_a_tint_is_as_strong_as_the_root_of_the_share_of_its_rows_strongest_score():
     found = row_data(Row("fa", "FA", True, [1.0, -3.0, 0.0, 12.0]), range(3))["strength"]
     assert found[:3] == [pytest.approx(np.sqrt(1 / 3), abs=1e-3), 1.0, 0.0]
-
-
-def test_agreement_is_one_for_the_same_scores_and_minus_one_for_the_reverse():
-    rows = [Row("a", "A", False, [1, 2, 3, 4]), Row("b", "B", False, [2, 4, 6, 8]), Row("c", "C", False, [4, 3, 2, 1])]
-    found = agreement(rows, range(4), 2).set_index(["first", "second"])
-    assert found.loc[("a", "b")].tolist() == [pytest.approx(1), 1.0]
-    assert found.loc[("a", "c")].tolist() == [pytest.approx(-1), 0.0]
 
 
 def a_hostile_instance():
