@@ -171,13 +171,3 @@ def test_all_of_an_item_is_in_sight_and_can_be_read_whatever_the_window(addresse
         press(page, "ArrowRight")
         assert [page.locator(name).bounding_box() for name in (".here", ".bar")] == before
         assert page.locator(".sentence").last.bounding_box()["y"] < 700
-
-
-def test_a_store_without_a_study_says_so_in_a_line(addresses, store):
-    for path in store.folder.iterdir():
-        path.unlink()
-    with page_of() as page:
-        visit(page, f"{addresses[1]}/annotate")
-        said = page.locator("[data-testid=stMain] [data-testid=stAlert]")
-        assert "There is no study in the store" in said.inner_text()
-        assert "python -m precompute citations study" in said.inner_text()

@@ -16,7 +16,7 @@ async (url) => {
   const surface = (await import(url)).default;
   const row = (key) => ({ key, title: key, short: key, about: "", control: false, picked: false, color: "#888", signed: false,
                           raw: [1], scores: [1], share: [1], ranks: [1], strength: [1], largest: 1, top: { 3: [0], 5: [0] }, rank: 1 });
-  const view = { mode: "text", painted: ["one"], k: 5, level: "token", scale: "raw", drawn: [], controls: false, pick: "", pin: null };
+  const view = { mode: "text", painted: ["one"], k: 5, level: "token", drawn: [], controls: false, pick: "", pin: null };
   const data = (id, view, ...keys) => ({ id, title: id, lead: [["", "said"]], tokens: ["one"], gold: [], rows: keys.map(row), first_ranked: 0,
     blocks: [{ kind: "text", start: 0, end: 1, caption: "", used: false }], ranked: 1, answer: { text: "a", share: "1 %", from: "from memory" },
     used: true, chance: 1, sources: [], heads: null, level: "token", levels: ["token"], ks: [3, 5], view });

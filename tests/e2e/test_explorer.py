@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import parse_qs, urlparse
 
 import pytest
@@ -43,21 +42,6 @@ def test_every_page_opens_by_its_link_and_asks_nobody_outside(address, page, pat
     assert page.locator("[data-testid=stException]").count() == 0
     assert not wrong
     assert not outside
-
-
-def test_a_click_on_a_mark_says_what_it_is_and_leads_to_its_instances(address, page, reader):
-    visit(page, f"{address}/leaderboard?tab=regime&question=memory&model=demo-qwen2&dataset=world_capital&regime=conflicting")
-    mark = page.locator(".mark .hit").first
-    mark.click()
-    page.wait_for_url("**cell=**")
-    settle(page)
-    page.get_by_role("link", name=re.compile("Open its [0-9,]+ instances")).click()
-    page.wait_for_url("**/instances**")
-    settle(page)
-    assert "model=demo-qwen2" in page.url
-    assert "dataset=world_capital" in page.url
-    assert "regime=conflicting" in page.url
-    assert page.locator(".t").count() > 10
 
 
 def test_a_link_opens_whole_on_a_server_that_has_just_started(few_cells, page):

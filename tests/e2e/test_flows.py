@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import shutil
 from urllib.parse import parse_qs, urlsplit
@@ -11,11 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.publishing import publish
 from heval_core.store.filters import Filter
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
-from tests.e2e.browser import IN_A_BROWSER, explorer, reload, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
 from tests.e2e.test_reading import DRAWN
 
 pytestmark = IN_A_BROWSER
@@ -234,46 +230,3 @@ def test_the_report_saved_from_its_page_opens_alone_with_its_figures(address, pa
         assert fresh.locator(".finding .more").first.is_visible()
         assert asked == [target.as_uri()]
         assert wrong == []
-
-
-def test_two_people_see_only_their_own_filters_and_rows(address, page):
-    with somebody_else(page) as one, somebody_else(page) as other:
-        visit(one, f"{address}/leaderboard?tab=regime&model=demo-qwen2&dataset=world_capital")
-        visit(other, f"{address}/leaderboard?tab=regime&model=demo-gpt2&dataset=country_profiles")
-        errors = []
-
-        def reloaded(page, own, foreign):
-            for _ in range(3):
-                reload(page)
-                text = page.locator(".st-key-filters").all_inner_texts()
-                errors.extend(line for line in text if foreign in line or own not in line)
-
-        reloaded(one, "demo-qwen2", "demo-gpt2")
-        reloaded(other, "demo-gpt2", "demo-qwen2")
-        assert not errors
-        for page, model, dataset in ((one, "demo-qwen2", "world_capital"), (other, "demo-gpt2", "country_profiles")):
-            page.get_by_text("The numbers").click()
-            with page.expect_download() as saved:
-                page.get_by_role("button", name="CSV", exact=True).click()
-            table = pd.read_csv(saved.value.path())
-            assert set(table["model"]) == {model}
-            assert set(table["dataset"]) == {dataset}
-
-
-def test_publishing_while_a_page_is_open_changes_nothing_until_asked(page, small_store, tmp_path):
-    store = shutil.copytree(small_store, tmp_path / "store")
-    first = Reader(current_file(store)).snapshot_id
-    with explorer(HEVAL_STORE=str(store)) as url, somebody_else(page) as page:
-        visit(page, f"{url}/leaderboard?tab=regime&question=document&document=Instance+margin")
-        lines = (store / "manifest.jsonl").read_text().splitlines(keepends=True)
-        (store / "manifest.jsonl").write_text("".join(line for line in lines if json.loads(line)["explainer"] != "ig"))
-        second = Reader(publish(store)).snapshot_id
-        page.get_by_text("Where these numbers come from").click()
-        page.get_by_text("Which token?", exact=True).first.click()
-        settle(page)
-        page.get_by_text("Newer results have been published").wait_for()
-        assert first in page.locator("[data-testid=stMain]").inner_html()
-        page.get_by_role("button", name="Show them").click()
-        page.get_by_text("Newer results have been published").wait_for(state="hidden")
-        settle(page)
-        assert second in page.locator("[data-testid=stMain]").inner_html()

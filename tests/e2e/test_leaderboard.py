@@ -123,15 +123,6 @@ def test_a_rows_name_and_its_dot_are_one_choice_and_open_what_they_count(page, a
 
 
 def test_old_addresses_open_where_their_views_are_now(page, address):
-    for old, new in (
-        ("accuracy?tab=memory&model=demo-gpt2", "/leaderboard"),
-        ("report", "/about"),
-        ("data_and_methods", "/about"),
-    ):
-        visit(page, f"{address}/{old}")
-        page.wait_for_url(f"**{new}**")
-        settle(page)
-        assert page.get_by_text("The link asks for").count() == 0
     visit(page, f"{address}/accuracy?tab=memory&model=demo-gpt2")
     page.wait_for_url("**/leaderboard**")
     assert asked(page) == {"tab": ["regime"], "question": ["memory"], "model": ["demo-gpt2"]}

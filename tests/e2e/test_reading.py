@@ -8,7 +8,7 @@ import pytest
 
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
-from tests.e2e.browser import IN_A_BROWSER, page_of, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, page_of, settle, visit
 
 pytestmark = IN_A_BROWSER
 
@@ -233,20 +233,6 @@ def test_picking_a_head_repaints_the_prompt_and_says_what_it_changes(address, pa
     page.get_by_role("button", name=f"Back to L{chosen[0]}H{chosen[1]}").click()
     settle(page)
     assert "pick" not in parameters(page)
-
-
-def test_a_view_of_an_instance_opens_the_same_for_somebody_else(address, page, reader):
-    instance_id, _, other = kept_instance(reader)
-    asked = f"instance={instance_id}&mode=rows&k=9&level=word&pick=L{other[0]}H{other[1]}&painted=head&controls=true&list=open"
-    visit(page, f"{address}/instances?{asked}&sort=subject&descending=true&pin=3")
-    page.wait_for_selector(".cell")
-    settle(page)
-    drawn = page.locator("[data-testid=stMain]").evaluate(DRAWN)
-    with somebody_else(page) as there:
-        visit(there, page.url)
-        there.wait_for_selector(".cell")
-        settle(there)
-        assert there.locator("[data-testid=stMain]").evaluate(DRAWN) == drawn
 
 
 # What is drawn by components and as text, with the frames of the best tokens.

@@ -136,9 +136,3 @@ def test_keys_walk_along_the_marks_and_pick_one(address, page):
     assert len(seen) >= 4
     page.keyboard.press("Enter")
     page.wait_for_url("**point=**")
-
-
-def test_the_figure_says_in_words_what_it_shows(address, page):
-    visit(page, f"{address}/techniques")
-    said = page.locator(".plot > svg").last.get_attribute("aria-label")
-    assert "COIECD 100 % and 100 %, on the front" in said

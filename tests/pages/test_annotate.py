@@ -177,13 +177,6 @@ def test_an_answer_brings_the_next_item_back_the_one_before_and_a_change_is_kept
     assert [one.predicted for one in AnnotationStore.open(folder).answers_of("Ada")] == [(), (0,)]
 
 
-def test_a_page_loaded_again_goes_on_with_the_same_item(page, monkeypatch):
-    shown = practised(page).drawn[-1]
-    page = Page(monkeypatch, person="ada")
-    assert page.drawn[-1]["id"] == shown["id"]
-    assert page.send("leave")["view"] == "sign_in"
-
-
 def test_what_cannot_be_saved_is_said_in_a_line_and_the_item_stays(folder, page):
     first = practised(page).drawn[-1]["id"]
     for wanted, message in (
@@ -220,12 +213,6 @@ def test_a_store_without_a_study_says_so_in_a_line(folder, monkeypatch, bad):
         annotate.study()
     assert ("is damaged, or is not the file" if bad else "There is no study in the store") in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_the_component_draws_text_as_text():
-    scripts = "".join(path.read_text() for path in (ROOT / "heval_core/ui/components/annotate").glob("*.js"))
-    assert "innerHTML" not in scripts
-    assert "insertAdjacentHTML" not in scripts
 
 
 def test_no_other_file_of_the_store_is_written(folder, page):

@@ -270,16 +270,6 @@ def test_an_omitted_citation_and_an_explanation_that_cites_nothing(store):
     assert data["sentences"] == []
 
 
-def test_two_hundred_passages_and_one_sentence(store):
-    data, _, _ = drawn(store, "many", "careful")
-    assert len(data["passages"]) == 200
-    assert sum(passage["cited"] for passage in data["passages"]) == 12
-    data, _, _ = drawn(store, "one", "sloppy")
-    assert [line["pieces"] for line in data["sentences"]] == [
-        [("", "A time and a height are two columns "), ("gap", "[ ? ]"), ("", ".")]
-    ]
-
-
 def test_what_a_link_asks_for_and_is_not_there_is_refused():
     assert "passage 9" in open_page("citations", tab="claim", passage="9").error[0].value
     assert "explanation nobody" in open_page("citations", tab="claim", explanation="nobody").error[0].value
@@ -317,7 +307,3 @@ def test_hostile_text_is_no_markup(store):
     assert not app.exception
     assert all("<script>" not in one.value for one in (*app.title, *app.markdown, *app.caption))
     assert all("<b>" not in one.label for one in app.button)
-
-
-def test_an_exported_table_holds_every_cell(store, cells):
-    assert len(cells) == len(store.query("SELECT * FROM cell_recovery"))

@@ -109,24 +109,6 @@ def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, capsys):
     assert set(printed["generated"]["matrix"]) >= {"attn", "attnlrp", "document"}
 
 
-@pytest.mark.slow
-def test_the_worker_says_what_is_wrong_and_survives_being_killed(demo):
-    from heval_core.installed import installed_models
-    from heval_core.prompt_service.client import Worker
-    from heval_core.records import HEvalError
-
-    worker = Worker()
-    request = {"op": "answer", "model": str(installed_models()["demo-gpt2"]), "documents": ["Kenya."], "question": "Why?",
-               "explainers": ["attn"], "template": "{documents} Q: {question} A:", "generate": 2, "answer": " "}  # fmt: skip
-    with pytest.raises(HEvalError, match="The answer is empty"):
-        worker.ask(request)
-    worker.process.kill()
-    worker.process.wait()
-    assert worker.ask({**request, "answer": None})["generated"]["matrix"]["attn"]["values"]
-    assert worker.ask({**request, "answer": "Lisbon"})["generated"]["text"].strip() == "Lisbon"
-    worker.stop()
-
-
 def test_an_error_is_an_id_on_the_page_and_a_trace_in_the_log(demo, monkeypatch, caplog):
     def fails(*_):
         raise RuntimeError("secret path /home/somebody")

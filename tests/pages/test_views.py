@@ -56,15 +56,6 @@ def test_instances_are_searched_sorted_and_paged_in_the_database(demo):
         demo.instances(Filter(), "1; DROP TABLE instance", False, 0, 1)
 
 
-def test_a_search_that_is_no_regular_expression_is_one_sentence(demo):
-    instance = demo.instance_ids(Filter())[3]
-    for more in ({}, {"instance": instance}):
-        app = open_page("instances", search="(", **more)
-        assert not app.exception
-        (error,) = app.error
-        assert "not a valid regular expression" in error.value
-
-
 def counted(app):
     """Where in its list an instance is."""
     return next(text.value for text in app.markdown if re.match(r"\*\*[\d,]+\*\* of |not among these ", text.value))

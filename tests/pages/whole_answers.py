@@ -18,40 +18,23 @@ SENTENCES = [{"start": 0, "end": 4, "document": 1, "text": "Iceland is cold."}]
 SENTENCES += [{"start": 4, "end": 8, "document": 2, "text": " It costs 60."}]
 
 
+def _part(start, end, text, **more):
+    return {"start": start, "end": end, "text": text, **more}
+
+
 def word(start, text, source, nats):
     by_document = [nats, 0.1] if source == "document 1" else [0.1, nats]
-    return {
-        "start": start,
-        "end": start + 1,
-        "text": text,
-        "source": source,
-        "nats": nats,
-        "by_document": by_document,
-        "said_before": 0.5,
-    }
+    return _part(start, start + 1, text, source=source, nats=nats, by_document=by_document, said_before=0.5)
 
 
-def sentence(start, text, citations, by_document):
-    return {
-        "start": start,
-        "end": start + 2,
-        "text": text,
-        "citations": citations,
-        "by_document": by_document,
-        "said_before": 0.25,
-    }
+def sentence(start, text, document, nats, by_document):
+    cited = {"document": document, "nats": nats, "level": 0.4}
+    return _part(start, start + 2, text, citations=[cited], by_document=by_document, said_before=0.25)
 
 
 def matrix(unit, values, columns="token"):
-    return {
-        "unit": unit,
-        "units": SENTENCES,
-        "columns": columns,
-        "values": values,
-        "seconds": 0.5,
-        "passes": 2.2,
-        "title": unit,
-    }
+    about = {"seconds": 0.5, "passes": 2.2, "title": unit}
+    return {"unit": unit, "units": SENTENCES, "columns": columns, "values": values, **about}
 
 
 def made_up(question="Where?", **changed) -> Kept:
@@ -70,10 +53,7 @@ def made_up(question="Where?", **changed) -> Kept:
             word(2, " 60", "document 2", 6.0),
             word(3, " maybe", "unclear", 0.2),
         ],
-        "sentences": [
-            sentence(0, " Iceland.", [{"document": 1, "nats": 3.0, "level": 0.4}], [3.0, 0.2]),
-            sentence(2, " 60 maybe", [{"document": 2, "nats": 6.0, "level": 0.4}], [0.2, 6.2]),
-        ],
+        "sentences": [sentence(0, " Iceland.", 1, 3.0, [3.0, 0.2]), sentence(2, " 60 maybe", 2, 6.0, [0.2, 6.2])],
         "matrix": {
             "document": matrix("document", [[2.9, 0.1, 0.1, 0.1], [0.1, 0.1, 5.9, 0.3]]),
             "document(unit=sentence)": matrix("sentence", [[2.5, 0.1, 0.1, 0.1], [0.1, 0.1, 5.5, 0.3]]),
@@ -84,11 +64,5 @@ def made_up(question="Where?", **changed) -> Kept:
         "verdicts": {},
     }
     documents = [{"start": 0, "end": 4}, {"start": 4, "end": 8}]
-    result = {
-        "model": "made-up",
-        "prompt": "".join(TOKENS),
-        "tokens": TOKENS,
-        "documents": documents,
-        "generated": generated | changed,
-    }
-    return Kept(replace(ASKED, question=question), result)
+    result = {"model": "made-up", "prompt": "".join(TOKENS), "tokens": TOKENS, "documents": documents}
+    return Kept(replace(ASKED, question=question), result | {"generated": generated | changed})
