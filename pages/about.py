@@ -25,44 +25,30 @@ ONLY_TAUGHT = (
 
 def draw_findings(results: Reader) -> None:
     """The table, the report as files, and the sections one by one."""
-    if is_taught(results):
+    models = query(results, Reader.models)
+    if set(models["prompt_style"]) and "plain" not in set(models["prompt_style"]):
         st.markdown(ONLY_TAUGHT)
     else:
         taught = bundled("demo")
         others = query(taught, studies_of) if taught else ()
+        # `SmolLM2-135M, gemma-3-270m`: without what follows the size.
+        named = ", ".join(model.partition("-Instruct")[0].partition("-q4")[0] for model in models["model"])
         for place, study in enumerate(query(results, studies_of)):
             if study.answer:
                 if study.heading:
                     st.subheader(study.heading)
                 st.markdown(study.answer)
-                st.html(findings_table(study, others[place] if others else None, _models(results)).html())
+                st.html(findings_table(study, others[place] if others else None, named).html())
         st.caption(plain(VERDICTS))
-    _downloads(results)
+    stem = f"heval-report-{results.snapshot_id[:8]}"
+    with st.container(horizontal=True):  # files are made when they are asked for: it takes some seconds
+        download("The whole report as HTML", lambda: report_of(results).as_html(), f"{stem}.html", "report_html")
+        download("All its numbers as JSON", lambda: report_of(results).as_json(), f"{stem}.json", "report_json")
     st.subheader("The paper's tables and figures")
     # The link carries an option as it is shown.
     keys = {plan.heading: key for key, plan in query(results, plans_of).items()}
     title = address.one_of("Table or figure", list(keys), "section", menu=True)
     draw_section(results, query(results, section, keys[title]))
-
-
-def is_taught(results: Reader) -> bool:
-    """Whether all models were taught a rule."""
-    styles = set(query(results, Reader.models)["prompt_style"])
-    return bool(styles) and "plain" not in styles
-
-
-def _models(results: Reader) -> str:
-    """`SmolLM2-135M, gemma-3-270m`: the models without what follows their size."""
-    names = [model.partition("-Instruct")[0].partition("-q4")[0] for model in query(results, Reader.models)["model"]]
-    return ", ".join(names)
-
-
-def _downloads(results: Reader) -> None:
-    """The whole as files, made when they are asked for: it takes some seconds."""
-    stem = f"heval-report-{results.snapshot_id[:8]}"
-    with st.container(horizontal=True):
-        download("The whole report as HTML", lambda: report_of(results).as_html(), f"{stem}.html", "report_html")
-        download("All its numbers as JSON", lambda: report_of(results).as_json(), f"{stem}.json", "report_json")
 
 
 def draw_section(results: Reader, drawn: Section) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -78,25 +77,24 @@ def choose(results: Reader) -> Shown:
     """Draw the chips of what is looked at; one with a single choice is left out."""
     choices = query(results, Reader.citation_choices)
     names = names_of(results)
-    dataset = _one("Claims", "claims", list(dict.fromkeys(choices["dataset"])), names)
+
+    def one(label: str, name: str, column: str) -> str:
+        there = list(dict.fromkeys(choices[column]))
+        return address.chip(label, there, name, names.titles(name, there), alone=False)
+
+    dataset = one("Claims", "claims", "dataset")
     choices = choices[choices["dataset"] == dataset]
-    selector = _one("Selector", "selector", list(dict.fromkeys(choices["selector"])), names)
-    writers = tuple(choices[choices["selector"] == selector]["writer"])
+    selector = one("Selector", "selector", "selector")
+    every = tuple(choices[choices["selector"] == selector]["writer"])
+    shown = every
+    if len(every) == 1:
+        address.known("writer", every, "writer")
+    else:
+        about = "Who wrote the explanations."
+        chosen = filters.menu("Writers", every, "writer", {}, len(every), what="writer", help=about)
+        shown = tuple(writer for writer in every if writer in chosen) or every
     cells = query(results, Reader.citation_cells, dataset, selector)
-    return Shown(dataset, selector, _writers(writers), writers, names, cells)
-
-
-def _one(label: str, name: str, options: list[str], names: Names) -> str:
-    return address.chip(label, options, name, names.titles(name, options), alone=False)
-
-
-def _writers(there: tuple[str, ...]) -> tuple[str, ...]:
-    if len(there) == 1:
-        address.known("writer", there, "writer")
-        return there
-    about = "Who wrote the explanations."
-    chosen = filters.menu("Writers", there, "writer", {}, len(there), what="writer", help=about)
-    return tuple(writer for writer in there if writer in chosen) or there
+    return Shown(dataset, selector, shown, every, names, cells)
 
 
 def choose_measure(shown: Shown) -> tuple[str, str]:
@@ -210,7 +208,7 @@ def _explainers(shown: Shown) -> None:
 
 def _pick_explainer(id: Sequence[str]) -> None:
     """To the claims of the writer whose mark it is: for a wrong marker to those that have one."""
-    only = {"wrong_marker": ["wrong_marker"], "omitted_citation": None}.get(id[-1])
+    only = ["wrong_marker"] if id[-1] == "wrong_marker" else None
     address.put(tab="claim", writer=id[0], only=only, explanation=None, passage=None)
 
 
@@ -282,13 +280,18 @@ def draw_claim(results: Reader, shown: Shown, chosen: CitationFilter, bar: Delta
         return
     with listing.beside_drawer(lambda: _list(results, chosen, position, id)):
         _claim(results, shown, position, id)
-        _over_all(shown)
+        st.subheader("Over all claims")
+        st.caption("F1 of citations put back, with 95 % intervals over claims. Click a dot for more.")
+        figure = recovery_figure(shown.cells, "f1", shown.writers, shown.names, "full")
+        draw_figures("over_all", figure, on_pick=lambda id: address.put(tab=None, point=id[:2]))
 
 
 def _claim(results: Reader, shown: Shown, position: listing.Position, id: str) -> None:
     """The claim with its evidence, and the explanation with everybody's marks."""
     explanation, recoveries = query(results, Reader.explanation, id), query(results, Reader.recoveries, id)
-    data = claim_drawing(explanation, recoveries, _passage(explanation), shown.names, shown.annotators)
+    picked = address.known("passage", explanation["selected"], "passage")
+    masked = picked[-1] if picked else first_passage(explanation)
+    data = claim_drawing(explanation, recoveries, masked, shown.names, shown.annotators)
     for column in data["annotators"]:
         del column["chosen"]
     verdict = f"The claim came with the verdict “{explanation['verdict']}”. " if explanation["verdict"] else ""
@@ -306,24 +309,10 @@ def _claim(results: Reader, shown: Shown, position: listing.Position, id: str) -
     component("citations")(key=_KEY, data=data, on_asked_change=asked)
 
 
-def _over_all(shown: Shown) -> None:
-    """What all claims together come to, below the one."""
-    st.subheader("Over all claims")
-    st.caption("F1 of citations put back, with 95 % intervals over claims. Click a dot for more.")
-    figure = recovery_figure(shown.cells, "f1", shown.writers, shown.names, "full")
-    draw_figures("over_all", figure, on_pick=lambda id: address.put(tab=None, point=id[:2]))
-
-
 def _show(id: str | None) -> None:
     """Show an explanation; a passage of one means nothing in another."""
     if id is not None:
         address.put(explanation=id, passage=None, page=None)
-
-
-def _passage(explanation: dict[str, Any]) -> int | None:
-    """The passage whose citation is masked: the link's, else the one to begin with."""
-    asked = address.known("passage", explanation["selected"], "passage")
-    return asked[-1] if asked else first_passage(explanation)
 
 
 def _list(results: Reader, chosen: CitationFilter, position: listing.Position, id: str) -> None:

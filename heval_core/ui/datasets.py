@@ -111,7 +111,9 @@ def named(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
     titled = names_of(results)
     shown = table.assign(**{kind: [titled.title(kind, key) for key in table[kind]] for kind in ("dataset", "regime")})
     for name in ("characters", "tokens"):
-        shown[name] = [_range(row, name) for row in table.to_dict("records")]
+        shown[name] = [
+            interval(row[f"{name}_mean"], row[f"{name}_low"], row[f"{name}_high"]) for row in table.to_dict("records")
+        ]
     agreement = query(results, Reader.agreement)
     if len(agreement):
         share = agreement.set_index(list(CELL))["agreement"]
@@ -144,10 +146,6 @@ def _help(shown: pd.DataFrame) -> dict[str, Any]:
         **{name: st.column_config.NumberColumn(help=text) for name, text in about.items() if name in shown},
         **{name: st.column_config.TextColumn(help=text) for name, text in texts.items() if name in shown},
     }
-
-
-def _range(row: dict[str, Any], name: str) -> str:
-    return interval(row[f"{name}_mean"], row[f"{name}_low"], row[f"{name}_high"])
 
 
 def matching(results: Reader, chosen: Filter) -> None:

@@ -38,19 +38,15 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
     ranked = [row.key for row in made.rows if row.key in there and (row.key in whole or not row.control)]
     with st.container(key="answer"):
         st.markdown(verdicts.of_patterns(side_by_side(shares), made.overall.methods, names))
-    if few := _not_compared(shares, names):
-        st.caption(few)
+    if few := sorted(map(names.explainer, set(shares["explainer"]) - whole)):
+        ran = f"{listed(few)} ran on fewer of these instances and {'is' if len(few) == 1 else 'are'} not compared: "
+        st.caption(f"{plain(ran)}choose the datasets and regimes that all have.")
     datasets = list(dict.fromkeys(counts["dataset"]))
-    asked = _asked(ranked, datasets)
-    draw_figures("failures", pattern_figure(counts, ranked, names), on_pick=_pick, picked=id_of(asked))
-    _examples(results, chosen, ranked, datasets, names)
+    figure = st.container()
+    asked = _examples(results, chosen, ranked, datasets, names)
+    with figure:
+        draw_figures("failures", pattern_figure(counts, ranked, names), on_pick=_pick, picked=id_of(asked))
     _behind(results, chosen, counts, names)
-
-
-def _not_compared(shares: pd.DataFrame, names: Names) -> str:
-    few = sorted(map(names.explainer, set(shares["explainer"]) - set(side_by_side(shares)["explainer"])))
-    ran = f"{listed(few)} ran on fewer of these instances and {'is' if len(few) == 1 else 'are'} not compared: "
-    return f"{plain(ran)}choose the datasets and regimes that all have." if few else ""
 
 
 def _pick(id: Sequence[str]) -> None:
@@ -58,47 +54,33 @@ def _pick(id: Sequence[str]) -> None:
     address.put(explainer=explainer, pattern=pattern, in_dataset=None if dataset == ALL else dataset)
 
 
-def _asked(explainers: list[str], datasets: list[str]) -> tuple[str, str, str]:
-    """The choice in the address, as far as it is there; errors about the rest are its controls' own."""
-    of = {
-        "explainer": (address.value("explainer"), explainers, explainers[0]),
-        "pattern": (address.value("pattern"), list(PATTERNS), list(PATTERNS)[1]),
-        "in_dataset": (address.value("in_dataset"), datasets, ALL),
-    }
-    explainer, pattern, dataset = (asked if asked in there else default for asked, there, default in of.values())
-    return explainer, pattern, dataset
-
-
-def _examples(results: Reader, chosen: Filter, explainers: list[str], datasets: list[str], names: Names) -> None:
+def _examples(
+    results: Reader, chosen: Filter, explainers: list[str], datasets: list[str], names: Names
+) -> tuple[str, str, str]:
+    """Which instances, and these. Returns the id of their mark."""
     titles = {key: names.explainer(key) for key in explainers}
+    patterns, everywhere = list(PATTERNS), {ALL: "all datasets"} | {key: names.dataset(key) for key in datasets}
     first, second, third, fourth = st.columns(4)
     with first:
-        explainer = address.one_of("Instances in which", explainers, "explainer", what="explainer", titles=titles, menu=True)
+        explainer = address.one_of("Instances in which", explainers, "explainer", titles=titles, menu=True)
     with second:
-        patterns = list(PATTERNS)
-        pattern = address.one_of("points at", patterns, "pattern", patterns[1], titles=words.titles(words.PATTERNS), menu=True)
+        pattern = address.one_of("points at", patterns, "pattern", patterns[1], titles=words.titles(PATTERNS), menu=True)
     with third:
-        everywhere = {ALL: "all datasets"} | {key: names.dataset(key) for key in datasets}
         dataset = address.one_of("in", list(everywhere), "in_dataset", what="dataset", titles=everywhere, menu=True)
     with fourth:
-        others = address.some_of(
-            "while the answer is first for",
-            explainers,
-            "while_right",
-            what="explainer",
-            titles=titles,
-            placeholder="any explainer",
-        )
+        label, none = "while the answer is first for", "any explainer"
+        others = address.some_of(label, explainers, "while_right", what="explainer", titles=titles, placeholder=none)
     matching = replace(chosen, best=(f"{explainer}: {pattern}", *(f"{key}: answer" for key in others)))
     matching = matching if dataset == ALL else replace(matching, dataset=(dataset,))
     count = len(query(results, Reader.instance_ids, matching))
     table = query(results, Reader.pattern_examples, matching, explainer, pattern, SHOWN)
     if table.empty:
         st.caption("There is none under these filters.")
-        return
-    links.link_to(f"Open all {count:,} of them", matching)
-    about = f"{len(table)} of {count:,}; tick one to get a link to it."
-    draw_instances(names.readable(table), table["instance_id"], "pattern_rows", about)
+    else:
+        links.link_to(f"Open all {count:,} of them", matching)
+        about = f"{len(table)} of {count:,}; tick one to get a link to it."
+        draw_instances(names.readable(table), table["instance_id"], "pattern_rows", about)
+    return explainer, pattern, dataset
 
 
 def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names) -> None:
@@ -107,6 +89,6 @@ def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names)
         st.caption(
             "The first that holds, in this order: the answer, other document, the question, function word, near the entity."
         )
-        shown = counts.assign(pattern=counts["pattern"].map(words.titles(words.PATTERNS)))
+        shown = counts.assign(pattern=counts["pattern"].map(words.titles(PATTERNS)))
         st.dataframe(names.readable(shown).round(3), hide_index=True)
         table_exports(results, counts, "patterns", {"filter": str(chosen)})

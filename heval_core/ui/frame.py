@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,11 +54,7 @@ def results_page() -> Iterator[Reader]:
 
 @contextmanager
 def watched(page: str) -> Iterator[None]:
-    """A page's error is an id on the page and a trace in the log.
-
-    Where HEVAL_TIMING names a file, how long the page took on the server is appended to it; for measuring, off by default.
-    """
-    file, started = os.environ.get("HEVAL_TIMING"), time.perf_counter()
+    """A page's error is an id on the page and a trace in the log."""
     try:
         yield
     except HEvalError as error:  # written for users
@@ -73,10 +67,6 @@ def watched(page: str) -> Iterator[None]:
             f"Something went wrong here (error {error_id}); the log has the details. The other pages still work.",
             icon=":material/error:",
         )
-    finally:
-        if file:
-            with Path(file).open("a", encoding="utf-8") as out:
-                out.write(json.dumps({"page": page, "seconds": time.perf_counter() - started}) + "\n")
 
 
 # (Old page, its tab) ▶ the page that has this view now, and what it is asked there. Other parameters go along; "" is any
@@ -158,29 +148,27 @@ def draw_provenance(results: Reader) -> None:
     """A line with the snapshot; runs, models, datasets and libraries when it is opened."""
     label = f"Where these numbers come from · snapshot {results.snapshot_id}, published {results.published_at:%Y-%m-%d}"
     foot = st.expander(label, icon=":material/verified:", type="compact", key="provenance", on_change="rerun")
-    if foot.open:
-        with foot:
-            _details(results)
-
-
-def _details(results: Reader) -> None:
+    if not foot.open:
+        return
     same = results.evaluator == evaluator.evaluator_id()
-    st.markdown(
-        f"Published {results.published_at:%Y-%m-%d %H:%M} UTC in `{results.path.name}`, evaluated by `{results.evaluator}` "
-        f"(code, settings and libraries){'' if same else f'; this program is `{evaluator.evaluator_id()}`'}. Exports and "
-        "links name the snapshot; the same shards and the same code give the same snapshot."
-    )
-    runs = query(results, Reader.runs)
-    left, right = st.columns([3, 1])
+    runs, datasets = query(results, Reader.runs), query(results, Reader.datasets)
+    with foot:
+        st.markdown(
+            f"Published {results.published_at:%Y-%m-%d %H:%M} UTC in `{results.path.name}`, evaluated by "
+            f"`{results.evaluator}` (code, settings and libraries)"
+            f"{'' if same else f'; this program is `{evaluator.evaluator_id()}`'}. Exports and links name "
+            "the snapshot; the same shards and the same code give the same snapshot."
+        )
+        left, right = st.columns([3, 1])
     with left:
         _table("Runs: when, on what, and with which program", readable(runs, _RUNS))
         _table("Models, by revision", readable(query(results, Reader.models), _MODELS))
-        datasets = query(results, Reader.datasets)
         named = datasets.assign(dataset=datasets["dataset"].map(names_of(results).dataset))
         _table("Datasets, by fingerprint", readable(named, _DATASETS))
     if len(runs):
+        libraries = json.loads(str(runs["versions"].iloc[-1]))
         with right:
-            _table("Libraries of the newest run", libraries(str(runs["versions"].iloc[-1])))
+            _table("Libraries of the newest run", pd.DataFrame(libraries.items(), columns=["library", "version"]))
 
 
 def _table(caption: str, table: pd.DataFrame) -> None:
@@ -201,8 +189,3 @@ def readable(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
             values = values.str.slice(0, 10)
         shown[title] = values if pd.api.types.is_numeric_dtype(values) else values.fillna("–")
     return pd.DataFrame(shown)
-
-
-def libraries(versions: str) -> pd.DataFrame:
-    """versions: as a run's record has them, library ▶ version in JSON."""
-    return pd.DataFrame(json.loads(versions).items(), columns=["library", "version"])

@@ -129,18 +129,15 @@ def _strip(results: Reader, instance: StoredInstance, answers: pd.DataFrame) -> 
         for row in answers.to_dict("records"):
             title, text = names.technique(row["technique"]), str(row["predicted_text"] or "").strip()
             here = row["instance_id"] == instance.instance_id
+            mark = "" if pd.isna(row["bcu"]) else "✓" if row["bcu"] == 1 else "✗"
             st.button(
-                f"{plain(title)}: **{plain(text)}** {_mark(row)}",
+                f"{plain(title)}: **{plain(text)}** {mark}",
                 key=f"under_{row['instance_id']}",
                 type="primary" if here else "secondary",
                 help=_told(row),
                 on_click=_open,
                 args=(str(row["instance_id"]), str(row["technique"])),
             )
-
-
-def _mark(row: dict[str, Any]) -> str:
-    return "" if pd.isna(row["bcu"]) else "✓" if row["bcu"] == 1 else "✗"
 
 
 def _told(row: dict[str, Any]) -> str:

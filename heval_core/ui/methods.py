@@ -31,43 +31,35 @@ def draw(results: Reader) -> None:
         "metric asks whether the explainer's ranking of tokens shows that origin. It is shown beside what random scores "
         "get and its 95 % interval."
     )
-    kinds = [("Explainers", explainers(results)), ("Metrics", metrics(results)), ("Techniques", techniques(results))]
-    st.html(as_html([*kinds, ("Datasets", datasets(results))]))
+    st.html(as_html(definitions(results)))
     _terms()
 
 
-def explainers(results: Reader) -> list[Definition]:
-    known = query(results, Reader.catalogue, "explainer").set_index("key")
-    found = []
-    for key in in_order(list(known.index)):
-        row = known.loc[key]
-        mark = "control" if row["control"] else ""
-        found.append(_of(row, short_name(str(row["title"])), mark, colour(key)))
-    return found
+def definitions(results: Reader) -> list[tuple[str, list[Definition]]]:
+    """Explainers and techniques in their order, and datasets, those that these results have first."""
 
+    def rows(kind: str) -> list[pd.Series]:
+        return [row for _, row in query(results, Reader.catalogue, kind).iterrows()]
 
-def metrics(results: Reader) -> list[Definition]:
-    return [_of(row, str(row["title"])) for _, row in query(results, Reader.catalogue, "metric").iterrows()]
-
-
-def techniques(results: Reader) -> list[Definition]:
-    """In their order, each with its family."""
-    rows = [row for _, row in query(results, Reader.techniques).iterrows()]
-    return [_of(row, str(row["title"]), _family(str(row["family"]))) for row in rows]
-
-
-def _family(key: str) -> str:
-    """Regular is of none."""
-    return "" if key == "none" else TECHNIQUE_FAMILIES.get(key, key)
-
-
-def datasets(results: Reader) -> list[Definition]:
-    """Those that these results have first."""
+    explainers = {str(row["key"]): row for row in rows("explainer")}
+    methods = [
+        _of(row, short_name(str(row["title"])), "control" if row["control"] else "", colour(key))
+        for key, row in ((key, explainers[key]) for key in in_order(list(explainers)))
+    ]
+    # Regular is of no family.
+    families = TECHNIQUE_FAMILIES | {"none": ""}
+    techniques = [
+        _of(row, str(row["title"]), families.get(str(row["family"]), str(row["family"])))
+        for _, row in query(results, Reader.techniques).iterrows()
+    ]
     asked = {str(name).partition("/")[0] for name in query(results, Reader.choices)["dataset"]}
-    known = query(results, Reader.catalogue, "dataset")
-    rows = [row for _, row in known.iterrows()]
-    found = [_of(row, str(row["title"]), "" if row["key"] in asked else "not in these results") for row in rows]
-    return sorted(found, key=lambda one: one.mark)
+    datasets = [_of(row, str(row["title"]), "" if row["key"] in asked else "not in these results") for row in rows("dataset")]
+    return [
+        ("Explainers", methods),
+        ("Metrics", [_of(row, str(row["title"])) for row in rows("metric")]),
+        ("Techniques", techniques),
+        ("Datasets", sorted(datasets, key=lambda one: one.mark)),
+    ]
 
 
 def _of(row: pd.Series, title: str, mark: str = "", hue: str = "") -> Definition:

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -144,38 +145,40 @@ def find(name: str) -> Kept | None:
     return kept
 
 
-def titles() -> dict[str, str]:
-    """Id ▶ title of the examples and of one's own answers; what cannot be opened is left out."""
-    found = {name: _title(name, _file(name).stat().st_mtime_ns) for name in (*examples(), *mine())}
-    return {name: title for name, title in found.items() if title}
+class Summary(NamedTuple):
+    """Of a kept answer: what a list and a price need. seconds: of all explainers."""
+
+    title: str
+    model: str
+    tokens: int
+    seconds: float
 
 
 @functools.lru_cache(maxsize=256)
-def _title(name: str, modified: int) -> str:
-    """Read once while the file stays as it is: every draw of the page lists them all."""
+def _summary(name: str, modified: int) -> Summary | None:
+    """Read once while the file stays as it is: every draw of the page lists them all. None for what cannot be opened."""
     with suppress(HEvalError):
         if kept := find(name):
-            return kept.title or f"{kept.asked.model}: {kept.asked.question}"
-    return ""
+            asked, seconds = kept.asked, sum(own["seconds"] for own in kept.result["generated"]["matrix"].values())
+            return Summary(kept.title or f"{asked.model}: {asked.question}", asked.model, len(kept.result["tokens"]), seconds)
+    return None
+
+
+def _summaries(names: Iterable[str]) -> Iterator[tuple[str, Summary]]:
+    for name in names:
+        if (found := _summary(name, _file(name).stat().st_mtime_ns)) is not None:
+            yield name, found
+
+
+def titles() -> dict[str, str]:
+    """Id ▶ title of the examples and of one's own answers; what cannot be opened is left out."""
+    return {name: own.title for name, own in _summaries((*examples(), *mine()))}
 
 
 def seconds_of(model: str, tokens: int) -> float | None:
     """What all explainers took here with a model's newest answer, for as many tokens; None where it has none."""
-    for name in mine():
-        spent = _spent(name, _file(name).stat().st_mtime_ns)
-        if spent is not None and spent[0] == model and spent[1]:
-            return spent[2] * tokens / spent[1]
-    return None
-
-
-@functools.lru_cache(maxsize=256)
-def _spent(name: str, modified: int) -> tuple[str, int, float] | None:
-    """Model, tokens of the prompt, seconds."""
-    with suppress(HEvalError):
-        if kept := find(name):
-            seconds = sum(float(matrix["seconds"]) for matrix in kept.result["generated"]["matrix"].values())
-            return kept.asked.model, len(kept.result["tokens"]), seconds
-    return None
+    newest = next((own for _, own in _summaries(mine()) if own.model == model and own.tokens), None)
+    return newest and newest.seconds * tokens / newest.tokens
 
 
 def packed(asked: Asked) -> str:
