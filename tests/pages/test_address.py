@@ -12,24 +12,21 @@ from heval_core.ui.links import parameters
 from tests.pages.opening import open_page
 
 ONE = {"model": ["demo-gpt2"], "dataset": ["world_capital"]}
+REGIME, DOCUMENT = {"tab": ["regime"]}, {"tab": ["regime"], "question": ["document"]}
 # (page, parameters, the filter of its slice where it has one)
 VIEWS = [
-    ("leaderboard", {"tab": ["regime"], "question": ["document"], "origin": ["substituted"]}, Filter(origin=("substituted",))),
+    ("leaderboard", DOCUMENT | {"origin": ["substituted"]}, Filter(origin=("substituted",))),
+    ("leaderboard", DOCUMENT | {"origin": ["natural"], "k": ["3"]}, Filter(origin=("natural",))),
     (
         "leaderboard",
-        {"tab": ["regime"], "question": ["document"], "origin": ["natural"], "k": ["3"]},
-        Filter(origin=("natural",)),
-    ),
-    (
-        "leaderboard",
-        ONE | {"tab": ["regime"], "question": ["document"], "answer_at": ["0", "50"]},
+        ONE | DOCUMENT | {"answer_at": ["0", "50"]},
         Filter(("demo-gpt2",), ("world_capital",), answer_at=(0, 0.5)),
     ),
-    ("leaderboard", {"tab": ["regime"], "tokens": ["40", "60"], "token": ["Answer in the top k"]}, Filter(tokens=(40, 60))),
-    ("leaderboard", {"tab": ["regime"], "relation": ["currency"], "without_first": ["true"]}, Filter(relation=("currency",))),
-    ("leaderboard", {"tab": ["regime"], "model": ["demo-gpt2"], "head": ["L2H1"]}, Filter(("demo-gpt2",), head="L2H1")),
-    ("leaderboard", {"tab": ["regime"], "question": ["memory"], "memory": ["NMutInf"]}, None),
-    ("leaderboard", {"tab": ["regime"], "question": ["document"], "document": ["Position bias"], "regime": ["mixed"]}, None),
+    ("leaderboard", REGIME | {"tokens": ["40", "60"], "token": ["Answer in the top k"]}, Filter(tokens=(40, 60))),
+    ("leaderboard", REGIME | {"relation": ["currency"], "without_first": ["true"]}, Filter(relation=("currency",))),
+    ("leaderboard", REGIME | {"model": ["demo-gpt2"], "head": ["L2H1"]}, Filter(("demo-gpt2",), head="L2H1")),
+    ("leaderboard", REGIME | {"question": ["memory"], "memory": ["NMutInf"]}, None),
+    ("leaderboard", DOCUMENT | {"document": ["Position bias"], "regime": ["mixed"]}, None),
     ("instances", {"best": ["fa: answer", "attn: question"]}, None),
     ("instances", {"group": ["C1"], "search": ["a|&|=%"], "level": ["word"], "controls": ["true"]}, None),
     ("instances", {"sort": ["1/rank of fa"], "descending": ["true"], "page": ["2"], "list": ["open"]}, None),
@@ -61,32 +58,18 @@ def test_a_change_of_a_control_is_written_into_the_address_and_its_default_is_no
     assert held(app) == {}
 
 
-@pytest.mark.parametrize(
-    ("page", "possible", "wrong"),
-    [
-        (
-            "leaderboard",
-            {},
-            {"tokens": ["5", "8"], "origin": ["foo"], "relation": ["foo"], "model": ["demo-gpt"], "tab": ["no"]},
-        ),
-        ("leaderboard", {}, {"tokens": ["500", "600"], "answer_at": ["200", "300"], "head": ["L9H9"]}),
-        ("leaderboard", {"model": ["demo-gpt2"]}, {"tokens": ["abc"], "answer_at": ["50"], "head": ["L9H9"]}),
-        (
-            "leaderboard",
-            {"tab": ["regime"], "question": ["document"], "document": ["Instance margin"]},
-            {"tokens": ["60", "40"], "k": ["4"]},
-        ),
-        (
-            "leaderboard",
-            {"tab": ["regime"], "question": ["document"]},
-            {"document": ["<b>"], "unit": ["furlongs"], "without_first": ["perhaps"]},
-        ),
-        ("leaderboard", {"tab": ["regime"], "question": ["document"]}, {"model": ['evil">']}),
-        ("instances", {"list": ["open"]}, {"sort": ["bad"], "descending": ["bad"], "model": ["zz", "zz"]}),
-        ("instances", {}, {"model": 2 * ["z" * 99], "instance": ["nobody"]}),
-    ],
-    ids=str,
-)
+WRONG = [
+    ("leaderboard", {}, {"tokens": ["5", "8"], "origin": ["foo"], "relation": ["foo"], "model": ["demo-gpt"], "tab": ["no"]}),
+    ("leaderboard", {}, {"tokens": ["500", "600"], "answer_at": ["200", "300"], "head": ["L9H9"]}),
+    ("leaderboard", {"model": ["demo-gpt2"]}, {"tokens": ["abc"], "answer_at": ["50"], "head": ["L9H9"]}),
+    ("leaderboard", DOCUMENT | {"document": ["Instance margin"]}, {"tokens": ["60", "40"], "k": ["4"]}),
+    ("leaderboard", DOCUMENT, {"document": ["<b>"], "unit": ["furlongs"], "without_first": ["perhaps"], "model": ['evil">']}),
+    ("instances", {"list": ["open"]}, {"sort": ["bad"], "descending": ["bad"], "model": ["zz", "zz"]}),
+    ("instances", {}, {"model": 2 * ["z" * 99], "instance": ["nobody"]}),
+]
+
+
+@pytest.mark.parametrize(("page", "possible", "wrong"), WRONG, ids=str)
 def test_what_cannot_be_is_refused_aloud_and_once(demo, page, possible, wrong):
     app = open_page(page, **possible, **wrong)
     assert not app.exception

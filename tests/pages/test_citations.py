@@ -15,7 +15,7 @@ from heval_core.present.numbers import number
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.ui.citations import answer
 from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_SOURCES
-from tests.citations.published import ANNOTATORS, CONTROLS, DATA, HOSTILE, SELECTOR, WRITERS, explanation_id, plant
+from tests.citations.published import ANNOTATORS, CONTROLS, DATA, SELECTOR, WRITERS, explanation_id, plant
 from tests.pages.opening import open_page, text_of
 
 NAMES = Names(annotators=tuple(ANNOTATORS))
@@ -108,14 +108,6 @@ def test_every_dot_is_where_the_table_says(cells):
             assert [dot.value, dot.low, dot.high, dot.chance] == [row[name] for name in ("value", "low", "high", "chance")]
             assert f"chance {number(row['chance'])}" in dot.title[1]
             assert slot.text == number(row["value"])
-
-
-def test_both_maskings_stand_side_by_side(cells):
-    made = recovery_figure(cells, "f1", ("careful",), NAMES, "full", "sample")
-    slot = made.panels[0].slots[NAMES.in_order(cells.query("annotator != ''")["annotator"]).index("nli")]
-    values = cells.query("annotator == 'nli' and writer == 'careful' and measure == 'f1'").set_index("masking")["value"]
-    assert slot.text == f"{number(values['full'])} · {number(values['sample'])}"
-    assert [dot.hollow for dot in slot.dots] == [False, True]
 
 
 def test_the_explainers_four_numbers_and_why_one_has_none(cells):
@@ -300,10 +292,3 @@ def test_a_picked_mark_leads_to_its_claims(cells):
     assert any("**1** of 13" in text.value for text in app.markdown)
     assert app.query_params["tab"] in ("claim", ["claim"])
     assert app.query_params["writer"] in ("padding", ["padding"])
-
-
-def test_hostile_text_is_no_markup(store):
-    app = open_page("citations", tab="claim", explanation=explanation_id("hostile", "careful"), find=HOSTILE)
-    assert not app.exception
-    assert all("<script>" not in one.value for one in (*app.title, *app.markdown, *app.caption))
-    assert all("<b>" not in one.label for one in app.button)

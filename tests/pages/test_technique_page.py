@@ -133,11 +133,6 @@ def test_a_mark_that_is_not_there_is_refused(point):
     assert "The link asks for the mark" in app.error[0].value
 
 
-def test_a_model_that_is_not_there_is_refused():
-    app = open_page("techniques", model="three")
-    assert "model three" in app.error[0].value
-
-
 def test_what_stands_below_is_folded_and_has_its_numbers(monkeypatch):
     shut = text_of(open_page("techniques", model="two"))
     assert "how far" not in shut

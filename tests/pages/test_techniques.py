@@ -60,9 +60,3 @@ def test_a_link_to_instances_lists_those_of_its_technique(both):
     assert app.selectbox(key="technique").value == OTHER
     count = len(both.instance_ids(Filter(regime=("conflicting",), technique=(OTHER,))))
     assert any(f"of {count:,}" in text.value for text in (*app.caption, *app.markdown))
-
-
-def test_a_technique_that_is_not_there_is_refused(both):
-    app = open_page("overview", technique="none of them")
-    assert "technique none of them" in app.error[0].value
-    assert app.selectbox(key="technique").value == TECHNIQUE

@@ -1,9 +1,16 @@
-// What every script of ours is joined to. Text goes through textContent: text of the data is never markup.
+// What every script of ours is joined to. Text goes through `append`: text of the data is never markup.
 
-function element(tag, className, text) {
+// An element with what it holds: texts, and elements.
+function element(tag, className, ...content) {
   const made = document.createElement(tag);
   if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
+  made.append(...content.filter((one) => one !== undefined && one !== null));
+  return made;
+}
+
+// The same element with these attributes.
+function having(made, attributes) {
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 }
 
@@ -15,11 +22,20 @@ function typing() {
 }
 
 function button(className, text, pressed, onclick) {
-  const made = element("button", className, text);
-  made.type = "button";
-  if (pressed !== null) made.setAttribute("aria-pressed", String(pressed));
+  const made = having(element("button", className, text), { type: "button", ...(pressed !== null && { "aria-pressed": pressed }) });
   made.onclick = onclick;
   return made;
+}
+
+// What a mark says: its first line in bold, near it and inside of its frame. lines: none hides it.
+function showTip(tip, frame, mark, lines) {
+  tip.style.display = lines ? "block" : "none";
+  if (!lines) return;
+  tip.replaceChildren(element("b", "", lines[0]), ...lines.slice(1).map((line) => element("span", "", line)));
+  const at = mark.getBoundingClientRect(), all = frame.getBoundingClientRect();
+  const left = at.left - all.left + at.width / 2 - tip.offsetWidth / 2, above = at.top - all.top - tip.offsetHeight - 5;
+  tip.style.left = `${Math.max(0, Math.min(left, all.width - tip.offsetWidth))}px`;
+  tip.style.top = `${above > -40 ? above : at.bottom - all.top + 5}px`;
 }
 
 // Where an arrow key goes to from one of many: to the next, or to the one that stands nearest on the next line.
@@ -39,7 +55,8 @@ function kept({ parentElement, ...component }, make) {
   const host = parentElement.querySelector(".host"), one = (host.one ??= make(host));
   one.take(component.data, component);
   if (!host.pressed) {
-    host.pressed = (event) => host.isConnected && one.press(event);
+    const free = (event) => !(event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey);
+    host.pressed = (event) => host.isConnected && free(event) && one.press(event);
     document.addEventListener("keydown", host.pressed);
     let width = host.clientWidth;
     host.watching = new ResizeObserver(() => { if (host.clientWidth && host.clientWidth !== width) { width = host.clientWidth; one.resized?.(); } });

@@ -13,41 +13,29 @@ function ranks(row) {
 }
 
 function line(data, row, send) {
-  const made = element("button", `row${row.ranks ? " ranked" : ""}`), title = element("span", "subject", row.title), about = element("span", "answer", row.about);
-  made.type = "button";
-  made.dataset.id = row.id;
-  if (row.id === data.shown) made.setAttribute("aria-current", "true");
-  if (row.ranks) {
-    const told = row.ranks.map((rank) => rank.rank ?? "–").join(" · ");
-    made.append(title, ranks(row), about, element("span", "told", told));
-    made.setAttribute("aria-label", `${row.title}, answer ${row.about}, ranks ${told}`);
-  } else made.append(title, about);
-  made.onclick = () => send(`open ${row.id}`);
-  return made;
+  const made = button(`row${row.ranks ? " ranked" : ""}`, null, null, () => send(`open ${row.id}`));
+  having(made, { "data-id": row.id, ...(row.id === data.shown && { "aria-current": true }) });
+  made.append(element("span", "subject", row.title), ...(row.ranks ? [ranks(row)] : []), element("span", "answer", row.about));
+  if (!row.ranks) return made;
+  const told = row.ranks.map((rank) => rank.rank ?? "–").join(" · ");
+  made.append(element("span", "told", told));
+  return having(made, { "aria-label": `${row.title}, answer ${row.about}, ranks ${told}` });
 }
 
 function legend(data) {
-  const made = element("div", "legend", "rank of the answer: ");
-  for (const one of data.legend) {
-    const swatch = element("span", "swatch");
-    swatch.style.setProperty("--hue", one.color);
-    made.append(swatch, `${one.title} `);
-  }
-  return made;
+  const swatch = (color) => having(element("span", "swatch"), { style: `--hue: ${color}` });
+  return element("div", "legend", "rank of the answer: ", ...data.legend.flatMap((one) => [swatch(one.color), `${one.title} `]));
 }
 
 function foot(data, send) {
   const last = Math.min(data.count, data.first + data.rows.length - 1);
-  const made = element("div", "foot"), where = element("span", "", `${data.count ? data.first : 0}–${last} of ${data.count.toLocaleString("en")}`);
+  const where = element("span", "", `${data.count ? data.first : 0}–${last} of ${data.count.toLocaleString("en")}`);
   const [back, on] = [[-1, "‹", data.page > 1], [1, "›", data.page < data.pages]].map(([step, text, there]) => {
     const turn = button("turn", text, null, () => send(`page ${data.page + step}`));
     turn.disabled = !there;
-    turn.dataset.id = `turn ${step}`;
-    turn.setAttribute("aria-label", `${step < 0 ? "Earlier" : "Later"} ${data.what}`);
-    return turn;
+    return having(turn, { "data-id": `turn ${step}`, "aria-label": `${step < 0 ? "Earlier" : "Later"} ${data.what}` });
   });
-  made.append(back, where, on);
-  return made;
+  return element("div", "foot", back, where, on);
 }
 
 export default function (component) {
@@ -55,10 +43,8 @@ export default function (component) {
   const host = parentElement.querySelector(".host"), focused = () => host.getRootNode().activeElement;
   const send = (what) => setTriggerValue("asked", what);
   const held = host.contains(focused()) ? focused().dataset.id : null;
-  const list = element("nav", "list");
-  list.setAttribute("aria-label", data.what);
-  list.append(...(data.legend.length ? [legend(data)] : []), ...data.rows.map((row) => line(data, row, send)), foot(data, send));
-  host.replaceChildren(list);
+  const list = element("nav", "list", data.legend.length ? legend(data) : null, ...data.rows.map((row) => line(data, row, send)), foot(data, send));
+  host.replaceChildren(having(list, { "aria-label": data.what }));
   if (held) [...host.querySelectorAll("button")].find((button) => button.dataset.id === held)?.focus();
   host.onkeydown = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], rows = [...host.querySelectorAll(".row")], here = rows.indexOf(focused());

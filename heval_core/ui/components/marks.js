@@ -7,15 +7,7 @@ function middleOf(mark) {
 }
 
 function tell(host, mark) {
-  const tip = host.querySelector(".tip"), frame = host.querySelector(".figure");
-  if (!mark) { tip.style.display = "none"; return; }
-  const [first, ...rest] = mark.getAttribute("aria-label").split("\n");
-  tip.replaceChildren(element("b", "", first), ...rest.map((line) => element("span", "", line)));
-  tip.style.display = "block";
-  const at = mark.querySelector(".hit").getBoundingClientRect(), all = frame.getBoundingClientRect();
-  const left = at.left - all.left + at.width / 2 - tip.offsetWidth / 2, above = at.top - all.top - tip.offsetHeight - 4;
-  tip.style.left = `${Math.max(0, Math.min(left, all.width - tip.offsetWidth))}px`;
-  tip.style.top = `${above > -40 ? above : at.bottom - all.top + 4}px`;
+  showTip(host.querySelector(".tip"), host.querySelector(".figure"), mark?.querySelector(".hit"), mark?.getAttribute("aria-label").split("\n"));
 }
 
 // Marks overlap: the one meant is that whose middle is nearest to the pointer; a label means its own mark.

@@ -153,7 +153,7 @@ class Annotating {
   press(event) {
     const from = event.composedPath()[0];
     const busy = from.closest?.("input:not([type=range]), textarea, select, [contenteditable=true], [role=combobox], [role=listbox], [role=dialog], [data-testid=stSidebar]");
-    if (this.data?.view !== "item" || busy || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this.data?.view !== "item" || busy) return;
     const action = this.keys(event, from);
     if (!action) return;
     event.preventDefault();

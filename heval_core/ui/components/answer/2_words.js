@@ -1,12 +1,9 @@
 // The answer: its words are buttons, with a bar each that says where the word comes from.
 
 function legend(data) {
-  const made = element("div", "legend");
-  const entry = (hue, text) => { const one = element("span", hue); one.append(element("i"), text); made.append(one); };
-  data.documents.forEach((_, number) => entry(hueOf(number), number ? String(number + 1) : "document 1"));
-  entry("memory", "memory");
-  entry("unclear", "unclear");
-  return made;
+  const entry = (hue, text) => element("span", hue, element("i"), text);
+  const documents = data.documents.map((_, number) => entry(hueOf(number), number ? String(number + 1) : "document 1"));
+  return element("div", "legend", ...documents, entry("memory", "memory"), entry("unclear", "unclear"));
 }
 
 // "waste, 5.5 nats without document 1"
@@ -19,20 +16,14 @@ function said(data, word) {
 }
 
 function drawWords(data, act) {
-  const made = element("div", "said");
-  made.setAttribute("role", "group");
-  made.setAttribute("aria-label", "The answer");
+  const made = having(element("div", "said"), { role: "group", "aria-label": "The answer" });
   const spans = data.sentences.length ? data.sentences : [{ start: 0, end: Infinity, citations: null }];
   spans.forEach((sentence, number) => {
-    const line = element("span", "sentence");
-    Object.assign(line.dataset, { start: sentence.start, end: sentence.end });
+    const line = having(element("span", "sentence"), { "data-start": sentence.start, "data-end": sentence.end });
     for (const word of data.words.filter((one) => one.start >= sentence.start && one.start < sentence.end)) {
       const document = word.source?.startsWith("document") ? Number(word.source.slice(9)) - 1 : null;
       const one = button(`word ${document === null ? (word.source ?? "waits") : hueOf(document)}`, word.text.trim(), false, null);
-      Object.assign(one.dataset, { start: word.start, end: word.end });
-      one.tabIndex = -1;
-      one.setAttribute("aria-label", said(data, word));
-      one.title = said(data, word);
+      having(one, { "data-start": word.start, "data-end": word.end, tabindex: -1, "aria-label": said(data, word), title: said(data, word) });
       one.style.setProperty("--bar", word.nats === null ? 0 : Math.min(1, (Math.max(0, word.nats) / 8) ** 0.6).toFixed(3));
       line.append(/^\s/.test(word.text) ? " " : "", one);
     }
@@ -64,15 +55,13 @@ function drawCitations(data, sentence, number, act) {
   return sentence.citations.slice(0, 3).map((citation) => {
     const made = button(`cite ${hueOf(citation.document - 1)}`, `[${citation.document}] `, null, () => act.cite(number, citation.document - 1));
     made.append(element("small", "", nats(citation.nats)));
-    made.title = `Sentence ${number + 1} loses ${nats(citation.nats)} nats without document ${citation.document}; documents that say nothing of it lose up to ${nats(citation.level)}.`;
-    return made;
+    return having(made, { title: `Sentence ${number + 1} loses ${nats(citation.nats)} nats without document ${citation.document}; documents that say nothing of it lose up to ${nats(citation.level)}.` });
   });
 }
 
 // What is chosen, in a sentence.
 function readOut(data, method, chosen, act) {
-  const made = element("div", "read"), text = element("span");
-  made.setAttribute("aria-live", "polite");
+  const made = having(element("div", "read"), { "aria-live": "polite" }), text = element("span");
   if (!chosen) {
     made.append(element("span", "hint", data.words.length ? "Click a word to see where it comes from. Drag or hold Shift for several; a double click takes the sentence." : "The answer appears here."));
     return made;
@@ -97,7 +86,6 @@ function readOut(data, method, chosen, act) {
   const before = word ? word.before : sentence?.before;
   if (before !== null && before !== undefined && before > 0.005) text.append(` ${Math.round(before * 100)} % rests on what the answer had already said.`);
   if (word?.probability < 1e-12) text.append(" The model would never have written it.");
-  const close = button("free", "Esc", null, () => act.choose(null));
-  made.append(close);
+  made.append(button("free", "Esc", null, () => act.choose(null)));
   return made;
 }

@@ -1,9 +1,7 @@
 // Under the answer: explainers, the three checks, the documents painted with the sources, and the matrix.
 
 function drawMethods(data, view, chosen, act) {
-  const made = element("div", "methods");
-  made.setAttribute("role", "group");
-  made.setAttribute("aria-label", "Explainers");
+  const made = having(element("div", "methods"), { role: "group", "aria-label": "Explainers" });
   const first = (method) => (chosen ? choices(data, method, chosen)[0] : null);
   const counts = {};
   for (const method of data.methods) { const one = first(method); if (one && one.place !== null) counts[nameOf(one)] = (counts[nameOf(one)] ?? 0) + 1; }
@@ -47,15 +45,12 @@ function checks(data, method, chosen) {
 }
 
 function drawChecks(data, method, chosen) {
-  const made = element("div", "checks");
-  for (const [passed, text, about] of chosen ? checks(data, method, chosen) : []) {
-    const one = element("span", passed === null ? "open" : passed ? "yes" : "no");
-    one.append(passed === null ? "– " : passed ? "✓ " : "✗ ", element("b", "", text));
-    one.title = about;
-    one.tabIndex = 0;
-    made.append(one);
-  }
-  return made;
+  const [yes, no, open] = [["yes", "✓ "], ["no", "✗ "], ["open", "– "]];
+  const found = (chosen ? checks(data, method, chosen) : []).map(([passed, text, title]) => {
+    const [kind, sign] = passed === null ? open : passed ? yes : no;
+    return having(element("span", kind, sign, element("b", "", text)), { title, tabindex: 0 });
+  });
+  return element("div", "checks", ...found);
 }
 
 function drawDocuments(data, method, chosen, act) {
@@ -105,63 +100,47 @@ function tokenScores(data, method, sums) {
 
 // Answer sentences × documents, in nats lost without the document: the level that is known first.
 function drawMatrix(data, chosen, act) {
-  const made = element("div", "matrix"), table = element("table"), head = element("tr");
-  made.append(element("h2", "", "Sentence by document"));
-  if (!data.sentences.some((one) => one.documents)) return made;
-  head.append(element("th", "", "answer"));
-  data.documents.forEach((_, number) => { const cell = element("th", hueOf(number)); cell.append(element("i"), `doc. ${number + 1}`); head.append(cell); });
-  table.append(head);
+  const title = element("h2", "", "Sentence by document");
+  if (!data.sentences.some((one) => one.documents)) return element("div", "matrix", title);
+  const heads = data.documents.map((_, number) => element("th", hueOf(number), element("i"), `doc. ${number + 1}`));
+  const table = element("table", "", element("tr", "", element("th", "", "answer"), ...heads));
   const largest = Math.max(...data.sentences.flatMap((one) => one.documents ?? [0]), 1e-9);
   data.sentences.forEach((sentence, number) => {
-    const on = chosen && chosen[0] === sentence.start && chosen[1] === sentence.end, row = element("tr", on ? "on" : "");
-    row.append(element("td", "name", `${number + 1} ${sentence.text.trim().slice(0, 24)}…`));
+    const on = chosen && chosen[0] === sentence.start && chosen[1] === sentence.end;
+    const row = element("tr", on ? "on" : "", element("td", "name", `${number + 1} ${sentence.text.trim().slice(0, 24)}…`));
     data.documents.forEach((_, document) => {
-      const value = sentence.documents?.[document], cell = element("td", hueOf(document)), inside = button("", value === undefined ? "…" : nats(value), null, () => act.cite(number, document));
-      inside.setAttribute("aria-label", `Sentence ${number + 1}, document ${document + 1}: ${value === undefined ? "not known yet" : `${nats(value)} nats`}`);
-      cell.style.setProperty("--share", value === undefined ? 0 : Math.max(0, value / largest).toFixed(3));
-      if (value > largest / 2) cell.classList.add("most");
-      cell.append(inside);
+      const value = sentence.documents?.[document], known = value !== undefined, inside = button("", known ? nats(value) : "…", null, () => act.cite(number, document));
+      having(inside, { "aria-label": `Sentence ${number + 1}, document ${document + 1}: ${known ? `${nats(value)} nats` : "not known yet"}` });
+      const cell = element("td", `${hueOf(document)}${value > largest / 2 ? " most" : ""}`, inside);
+      cell.style.setProperty("--share", known ? Math.max(0, value / largest).toFixed(3) : 0);
       row.append(cell);
     });
     table.append(row);
   });
-  const scroll = element("div", "scroll");
-  scroll.append(table);
-  made.append(scroll);
-  return made;
+  return element("div", "matrix", title, element("div", "scroll", table));
 }
 
 function drawTry(data, source, act) {
-  const made = element("div", "try"), row = element("div", "units");
-  made.append(element("h2", "", "Try without"), element("p", "", "Writes the answer again, before and after side by side."), row);
   if (data.static || data.given || !data.documents.length) return element("div");
-  data.documents.forEach((_, number) => row.append(button("", number ? String(number + 1) : "document 1", data.without?.document === number && data.without.sentence === null, () => act.change({ document: number }))));
-  made.append(source ? drawEdit(data, source, act) : element("p", "hint", "Or click a sentence of a document, to change it or leave it out."));
-  return made;
+  const without = (number) => data.without?.document === number && data.without.sentence === null;
+  const units = data.documents.map((_, number) => button("", number ? String(number + 1) : "document 1", without(number), () => act.change({ document: number })));
+  const edit = source ? drawEdit(data, source, act) : element("p", "hint", "Or click a sentence of a document, to change it or leave it out.");
+  return element("div", "try", element("h2", "", "Try without"), element("p", "", "Writes the answer again, before and after side by side."), element("div", "units", ...units), edit);
 }
 
 // The sentence that was clicked: what is typed stands in its place.
 function drawEdit(data, [document, place], act) {
-  const made = element("div", "edit"), [start, end] = data.documents[document].sentences[place], own = data.tokens.slice(start, end).join("").trim();
-  const text = element("textarea"), row = element("div", "units");
-  text.value = own;
-  text.rows = 3;
-  text.setAttribute("aria-label", `Sentence ${place + 1} of document ${document + 1}`);
-  row.append(button("", "Try it changed", null, () => { if (text.value.trim() !== own) act.change({ document, sentence: place, text: text.value.trim() }); else text.focus(); }), button("", "without it", null, () => act.change({ document, sentence: place })));
-  made.append(element("p", "", `Sentence ${place + 1} of document ${document + 1}`), text, row);
-  return made;
+  const [start, end] = data.documents[document].sentences[place], own = data.tokens.slice(start, end).join("").trim();
+  const text = having(element("textarea", "", own), { rows: 3, "aria-label": `Sentence ${place + 1} of document ${document + 1}` });
+  const changed = () => { if (text.value.trim() !== own) act.change({ document, sentence: place, text: text.value.trim() }); else text.focus(); };
+  const row = element("div", "units", button("", "Try it changed", null, changed), button("", "without it", null, () => act.change({ document, sentence: place })));
+  return element("div", "edit", element("p", "", `Sentence ${place + 1} of document ${document + 1}`), text, row);
 }
 
 // Before and after side by side, the words that changed marked.
 function drawWithout(without, back) {
-  const made = element("div", "without"), head = element("p", "head"), pair = element("div", "pair");
-  head.append(element("b", "", without.title), ` ${without.said}`, button("free", "back", null, back));
-  for (const [title, words] of [["before", without.before], ["after", without.after]]) {
-    const side = element("div"), text = element("p");
-    for (const [word, changed] of words) text.append(element(changed ? "mark" : "span", "", word));
-    side.append(element("b", "", title), text);
-    pair.append(side);
-  }
-  made.append(head, pair);
-  return made;
+  const sides = [["before", without.before], ["after", without.after]].map(([title, words]) =>
+    element("div", "", element("b", "", title), element("p", "", ...words.map(([word, changed]) => element(changed ? "mark" : "span", "", word)))));
+  const head = element("p", "head", element("b", "", without.title), ` ${without.said}`, button("free", "back", null, back));
+  return element("div", "without", head, element("div", "pair", ...sides));
 }

@@ -89,14 +89,11 @@ class Answer {
 
   draw() {
     const { data, act, root } = this, held = root.contains(this.host.getRootNode().activeElement) ? this.spanOf(this.host.getRootNode().activeElement) : null;
-    const top = element("div", "top"), units = element("div", "units");
-    for (const unit of ["word", "sentence"]) units.append(button("", unit, this.view.unit === unit, () => { this.view.unit = unit; this.draw(); }));
-    top.append(legend(data), element("span", "note", "bar: nats lost without the source"), units);
+    const units = ["word", "sentence"].map((unit) => button("", unit, this.view.unit === unit, () => { this.view.unit = unit; this.draw(); }));
+    const top = element("div", "top", legend(data), element("span", "note", "bar: nats lost without the source"), element("div", "units", ...units));
     this.words = drawWords(data, act);
     this.parts = Object.fromEntries(["read", "methods", "checks", "documents", "matrix", "tried"].map((name) => [name, element("div")]));
-    const low = element("div", "low"), side = element("aside", "side"), { read, methods, checks, documents, matrix, tried } = this.parts;
-    side.append(matrix, tried);
-    low.append(documents, side);
+    const { read, methods, checks, documents, matrix, tried } = this.parts, low = element("div", "low", documents, element("aside", "side", matrix, tried));
     this.edited = null;
     root.classList.toggle("old", Boolean(data.old));
     root.classList.toggle("small", Boolean(data.small));
@@ -107,10 +104,9 @@ class Answer {
   }
 
   progress() {
-    const { text, done } = this.data.status, made = element("div", "progress"), bar = element("i");
+    const { text, done } = this.data.status, bar = element("i");
     bar.style.width = `${Math.round(done * 100)}%`;
-    made.append(element("span", "", text), bar);
-    return made;
+    return element("div", "progress", element("span", "", text), bar);
   }
 
   // What depends on the choice alone; the words stay what they are, so that a drag and the focus hold on to them.
@@ -133,7 +129,7 @@ class Answer {
   see(document) { this.parts.documents.querySelectorAll(".document")[document]?.scrollIntoView({ block: "nearest" }); }
 
   press(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing() || !this.data?.words.length) return;
+    if (typing() || !this.data?.words.length) return;
     const focused = this.host.getRootNode().activeElement?.closest?.(".word"), number = "123456789".indexOf(event.key);
     if (event.key === "Escape") { if (this.data.without) this.ask("back"); else if (this.source) this.act.source(...this.source); else if (this.view.chosen) this.choose(null); else return; }
     else if (event.key === "s") { this.view.unit = this.view.unit === "word" ? "sentence" : "word"; this.draw(); }

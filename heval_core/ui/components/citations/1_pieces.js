@@ -1,23 +1,11 @@
-// One claim: what it is made of. Every text of the data goes through textContent.
+// One claim: what it is made of.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 function pieces(tag, className, parts) {
-  const made = element(tag, className);
-  for (const [kind, text] of parts) {
-    const part = element(kind === "b" ? "b" : "span", kind === "b" ? "" : kind, text);
-    if (kind === "gap") part.title = "its citation was taken out here";
-    made.append(part);
-  }
-  return made;
-}
-
-function shapes(parent, list) {
-  for (const [name, attributes] of list) {
-    const made = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    parent.append(made);
-  }
+  const made = parts.map(([kind, text]) => (kind === "b" ? element("b", "", text) : element("span", kind, text)));
+  made.filter((part) => part.className === "gap").forEach((part) => { part.title = "its citation was taken out here"; });
+  return element(tag, className, ...made);
 }
 
 // What an annotator made of a sentence: found, wrongly marked, missed, not marked, or not known.
@@ -30,10 +18,8 @@ const MARKS = {
 };
 
 function mark(state) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("width", 20);
-  svg.setAttribute("height", 20);
-  svg.setAttribute("aria-hidden", "true");
-  shapes(svg, MARKS[state]);
+  const shape = (name, attributes) => having(document.createElementNS(SVG, name), attributes);
+  const svg = shape("svg", { width: 20, height: 20, "aria-hidden": true });
+  svg.append(...MARKS[state].map(([name, attributes]) => shape(name, attributes)));
   return svg;
 }

@@ -61,21 +61,12 @@ class Claim {
   }
 
   tell(target) {
-    const { tip, root } = this, of = target?.closest?.(".mark, .who, .value");
-    if (!tip) return;
-    if (!of?.about) { tip.style.display = "none"; return; }
-    const [first, ...more] = of.about;
-    tip.replaceChildren(element("b", "", first), ...more.map((line) => element("span", "", line)));
-    tip.style.display = "block";
-    const at = of.getBoundingClientRect(), all = root.getBoundingClientRect();
-    const left = at.left - all.left + at.width / 2 - tip.offsetWidth / 2;
-    tip.style.left = `${Math.max(0, Math.min(left, all.width - tip.offsetWidth))}px`;
-    const above = at.top - all.top - tip.offsetHeight - 6;
-    tip.style.top = `${above > 0 ? above : at.bottom - all.top + 6}px`;
+    const of = target?.closest?.(".mark, .who, .value");
+    if (this.tip) showTip(this.tip, this.root, of, of?.about);
   }
 
   press(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing()) return;
+    if (typing()) return;
     const active = this.host.getRootNode().activeElement;
     if (event.key === "Escape") { this.tell(null); return; }
     const step = { "[": -1, "]": 1 }[event.key];

@@ -1,4 +1,4 @@
-// Words and marks that all parts of the reading surface share. Every text of the data goes through textContent.
+// Words and marks that all parts of the reading surface share.
 
 const GLYPHS = { "\n": "⏎", "\t": "⇥", "\r": "␍", "\u0000": "␀", "\u202e": "⟲", "\u00a0": "⍽" };
 const NEGATIVE = "#1F6FB5", POSITIVE = "#D95F02";
@@ -7,9 +7,7 @@ const FAINT = 0.02;
 
 // Pieces of a sentence: [kind, text], where a kind is b, i or nothing.
 function segmentsOf(tag, className, pieces) {
-  const made = element(tag, className);
-  for (const [kind, text] of pieces) made.append(kind === "b" || kind === "i" ? element(kind, "", text) : text);
-  return made;
+  return element(tag, className, ...pieces.map(([kind, text]) => (kind === "b" || kind === "i" ? element(kind, "", text) : text)));
 }
 
 function shown(token) {

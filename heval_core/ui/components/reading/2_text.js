@@ -2,17 +2,12 @@
 
 function blockBox(block) {
   const folded = block.kind === "layout", box = element(folded ? "details" : "div", `block ${block.kind}${block.used ? " used" : ""}`);
-  if (!block.caption) return box;
-  const caption = element(folded ? "summary" : "div", "caption", block.caption);
-  if (block.used) caption.append(" · ", element("b", "", "used"));
-  box.append(caption);
+  if (block.caption) box.append(element(folded ? "summary" : "div", "caption", block.caption, ...(block.used ? [" · ", element("b", "", "used")] : [])));
   return box;
 }
 
 function answerChip(data) {
-  const answer = element("span", "answered");
-  answer.append(element("span", "answer", data.answer.text), element("span", "from", ` ${data.answer.share} · ${data.answer.from}`));
-  return answer;
+  return element("span", "answered", element("span", "answer", data.answer.text), element("span", "from", ` ${data.answer.share} · ${data.answer.from}`));
 }
 
 function paintToken(made, data, row, view, index) {
@@ -28,16 +23,17 @@ function paintToken(made, data, row, view, index) {
   }
 }
 
+// What a token is in both modes: a button with its place, its name, and what it is of.
+function tokenOf(data, view, index, made) {
+  made.classList.toggle("gold", data.gold.includes(index));
+  made.classList.toggle("unranked", !isRanked(data, index));
+  return having(made, { "data-index": index, tabindex: -1, role: "button", "aria-label": spoken(data, view, index) });
+}
+
 // The white space before a token stays unpainted, so that words look like words.
 function textToken(data, block, row, view, index) {
   const text = shown(data.tokens[index]), word = text.trimStart();
-  const made = element("span", "t", word || text);
-  made.dataset.index = index;
-  made.tabIndex = -1;
-  made.setAttribute("role", "button");
-  made.setAttribute("aria-label", spoken(data, view, index));
-  if (data.gold.includes(index)) made.classList.add("gold");
-  if (!isRanked(data, index)) made.classList.add("unranked");
+  const made = tokenOf(data, view, index, element("span", "t", word || text));
   if (row) paintToken(made, data, row, view, index);
   return word && word !== text && index > block.start ? [text.slice(0, text.length - word.length), made] : [made];
 }
@@ -47,12 +43,7 @@ function drawText(data, view) {
   const columns = element("div", rows.length > 1 ? "columns two" : "columns");
   // Of an answer that no explainer was run on, the text alone.
   for (const row of rows.length ? rows : [null]) {
-    const column = element("div", "column");
-    if (rows.length > 1) {
-      const head = element("div", "head");
-      head.append(swatch(row), element("b", "", row.title), ` ${ordinal(row.rank)}`);
-      column.append(head);
-    }
+    const column = element("div", "column", rows.length > 1 ? element("div", "head", swatch(row), element("b", "", row.title), ` ${ordinal(row.rank)}`) : null);
     data.blocks.forEach((block, number) => {
       const box = blockBox(block), text = element("div", "prompt");
       for (let index = block.start; index < block.end; index++) {
@@ -69,7 +60,5 @@ function drawText(data, view) {
 }
 
 function swatch(row) {
-  const made = element("span", row.control ? "swatch control" : "swatch");
-  made.style.setProperty("--hue", row.color);
-  return made;
+  return having(element("span", row.control ? "swatch control" : "swatch"), { style: `--hue: ${row.color}` });
 }

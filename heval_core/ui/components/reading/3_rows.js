@@ -38,32 +38,20 @@ function cell(data, row, view, index) {
   return made;
 }
 
-function rowToken(data, block, rows, view, index, width) {
-  const made = element("div", "t");
-  made.dataset.index = index;
-  made.tabIndex = -1;
-  made.setAttribute("role", "button");
-  made.setAttribute("aria-label", spoken(data, view, index));
+function rowToken(data, rows, view, index, width) {
+  const cells = rows.map((row) => cell(data, row, view, index));
+  const made = tokenOf(data, view, index, element("div", "t", element("div", "word", shown(data.tokens[index]).trim() || "·"), ...cells));
   made.style.width = `${width}px`;
-  if (data.gold.includes(index)) made.classList.add("gold");
-  if (!isRanked(data, index)) made.classList.add("unranked");
-  made.append(element("div", "word", shown(data.tokens[index]).trim() || "·"));
-  for (const row of rows) made.append(cell(data, row, view, index));
   return made;
 }
 
-function openLine(data, block, rows, view, line) {
-  const made = element("div", "line"), names = element("div", "names");
-  names.append(element("div", "word", ""));
-  for (const row of rows) names.append(element("div", "name", row.short));
-  made.append(names);
-  for (const [index, width] of line) made.append(rowToken(data, block, rows, view, index, width));
-  return made;
+function openLine(data, rows, view, line) {
+  const names = element("div", "names", element("div", "word"), ...rows.map((row) => element("div", "name", row.short)));
+  return element("div", "line", names, ...line.map(([index, width]) => rowToken(data, rows, view, index, width)));
 }
 
 function foldedLine(data, line, unfold) {
-  const made = element("div", "line folded");
-  made.append(element("div", "names"), element("div", "plain", line.map(([index]) => shown(data.tokens[index])).join("").trim()));
+  const made = element("div", "line folded", element("div", "names"), element("div", "plain", line.map(([index]) => shown(data.tokens[index])).join("").trim()));
   made.title = "No explainer has one of its best here; click to unfold";
   made.onclick = () => made.replaceWith(unfold());
   return made;
@@ -76,7 +64,7 @@ function drawRows(data, view, host) {
   data.blocks.forEach((block, number) => {
     const box = blockBox(block);
     for (const line of cutIntoLines(data, block, available, measure)) {
-      const open = () => openLine(data, block, rows, view, line);
+      const open = () => openLine(data, rows, view, line);
       box.append(holdsSomething(data, rows, view, line) ? open() : foldedLine(data, line, open));
     }
     if (number === data.blocks.length - 1) box.append(answerChip(data));

@@ -1,31 +1,15 @@
 // Beside the prompt: where the answer could come from, and the rank that each explainer gives to the answer that was used.
 
-function section(title, aside) {
-  const made = element("section", "");
-  const head = element("div", "section-head");
-  const heading = element("h3", "");
-  heading.append(...title);
-  head.append(heading);
-  if (aside) head.append(aside);
-  made.append(head);
-  return made;
-}
+const section = (title, aside, ...content) => element("section", "", element("div", "section-head", element("h3", "", ...title), aside), ...content);
 
 function drawSources(data) {
-  const made = section(["Where could the answer come from?"]);
-  const table = element("div", "sources");
-  for (const source of data.sources) {
-    const row = element("div", source.used ? "source used" : "source");
-    const name = element("span", "name", source.label);
-    if (source.about) name.append(" ", element("span", "about", source.about));
-    const bar = element("span", "track"), fill = element("span", "fill");
+  const rows = data.sources.map((source) => {
+    const about = source.about ? [" ", element("span", "about", source.about)] : [], fill = element("span", "fill");
     fill.style.width = `${Math.round(100 * source.share)}%`;
-    bar.append(fill);
-    row.append(name, element("span", "text", source.answer), bar, element("span", "number", source.percent));
-    table.append(row);
-  }
-  made.append(table);
-  return made;
+    const name = element("span", "name", source.label, ...about);
+    return element("div", source.used ? "source used" : "source", name, element("span", "text", source.answer), element("span", "track", fill), element("span", "number", source.percent));
+  });
+  return section(["Where could the answer come from?"], null, element("div", "sources", ...rows));
 }
 
 function position(data, rank) {
@@ -50,21 +34,12 @@ function rankLine(data, view, row) {
 }
 
 function rankRow(data, view, row, number, act) {
-  const isPainted = painted(data, view).includes(row);
-  const made = element("button", row.control ? "rank control" : "rank");
-  made.type = "button";
-  made.setAttribute("role", "radio");
-  made.setAttribute("aria-checked", String(isPainted));
   const told = row.rank === null ? "" : `, ranks the answer ${ordinal(row.rank)} of ${data.ranked}`;
-  made.setAttribute("aria-label", `Paint ${row.title}${told}`);
-  made.title = row.about;
-  made.dataset.key = row.key;
-  made.style.setProperty("--hue", row.color);
-  made.append(element("span", "ring"), element("span", "name", row.title), rankLine(data, view, row));
-  made.append(element("span", "number", ordinal(row.rank)));
-  made.onclick = (event) => act.paint(row.key, event.shiftKey);
+  const made = button(row.control ? "rank control" : "rank", null, null, (event) => act.paint(row.key, event.shiftKey));
+  made.append(element("span", "ring"), element("span", "name", row.title), rankLine(data, view, row), element("span", "number", ordinal(row.rank)));
   if (number < 9) made.setAttribute("aria-keyshortcuts", String(number + 1));
-  return made;
+  const spokenOf = { role: "radio", "aria-checked": painted(data, view).includes(row), "aria-label": `Paint ${row.title}${told}` };
+  return having(made, { ...spokenOf, title: row.about, "data-key": row.key, style: `--hue: ${row.color}` });
 }
 
 function rankOrder(data, view, all) {
@@ -73,39 +48,24 @@ function rankOrder(data, view, all) {
 }
 
 function rankAxis(data, view) {
-  const axis = element("div", "axis");
-  axis.append(element("span", ""), element("span", ""));
-  const scale = element("span", "scale");
   const marks = [[1, "1"], [view.k, String(view.k)], ...(data.chance === null ? [] : [[data.chance, `chance ${brief(data.chance)}`]])];
-  for (const [rank, text] of marks) {
-    const label = element("span", "", text);
-    label.style.left = position(data, rank);
-    scale.append(label);
-  }
-  axis.append(scale);
-  return axis;
+  const labels = marks.map(([rank, text]) => having(element("span", "", text), { style: `left: ${position(data, rank)}` }));
+  return element("div", "axis", element("span"), element("span"), element("span", "scale", ...labels));
 }
 
 function drawRanks(data, view, all, act) {
   if (!data.rows.length) return section(["No explainer was run on this answer"]);
-  const hint = element("span", "hint", "click to paint");
-  hint.title = "Shift and click paints a second one beside it";
+  const hint = having(element("span", "hint", "click to paint"), { title: "Shift and click paints a second one beside it" });
   const made = section(data.used ? ["Rank of ", element("i", "", data.answer.text)] : ["Paint an explainer"], hint);
   if (!data.used) made.append(element("p", "note", "The answer came from no document here, so no token is its source."));
-  const list = element("div", "list");
-  list.setAttribute("role", "radiogroup");
-  list.setAttribute("aria-label", "The explainer that is painted on the prompt");
-  const order = rankOrder(data, view, all);
-  order.forEach((row, number) => {
-    const made = rankRow(data, view, row, number, act);
-    if (!all || row.control || row.picked) { list.append(made); return; }
-    const pair = element("div", "pair"), box = element("input", "");
-    box.type = "checkbox";
+  const list = having(element("div", "list"), { role: "radiogroup", "aria-label": "The explainer that is painted on the prompt" });
+  rankOrder(data, view, all).forEach((row, number) => {
+    const one = rankRow(data, view, row, number, act);
+    if (!all || row.control || row.picked) { list.append(one); return; }
+    const box = having(element("input"), { type: "checkbox", "aria-label": `${row.title} belongs to the picked set` });
     box.checked = listed(data, view).includes(row);
-    box.setAttribute("aria-label", `${row.title} belongs to the picked set`);
     box.onchange = () => act.pick(row.key, box.checked);
-    pair.append(box, made);
-    list.append(pair);
+    list.append(element("div", "pair", box, one));
   });
   made.append(list);
   if (data.used) made.append(rankAxis(data, view));

@@ -64,16 +64,11 @@ class Surface {
   draw() {
     const { data, view, root, host } = this, active = host.getRootNode().activeElement;
     const hadFocus = Boolean(active && root.contains(active)), held = hadFocus ? this.placeOf(active) : null;
-    this.out = element("div", "readout");
-    this.out.setAttribute("aria-live", "polite");
-    const main = element("div", "main");
-    main.append(element("h1", "", data.title), segmentsOf("p", "lead", data.lead));
-    main.append(drawBar(data, view, this.act), this.out, element("div", "surface"));
-    const rail = element("div", "rail");
-    rail.append(drawSources(data), drawRanks(data, view, this.all, this.act));
+    this.out = having(element("div", "readout"), { "aria-live": "polite" });
+    const surface = element("div", "surface"), rail = element("div", "rail", drawSources(data), drawRanks(data, view, this.all, this.act));
+    const main = element("div", "main", element("h1", "", data.title), segmentsOf("p", "lead", data.lead), drawBar(data, view, this.act), this.out, surface);
     if (data.heads) rail.append(drawHeads(data.heads, this.act));
     root.replaceChildren(main, rail);
-    const surface = main.lastChild;
     surface.append(view.mode === "rows" ? drawRows(data, view, surface) : drawText(data, view));
     const about = painted(data, view).map((row) => `${row.title}: ${row.about}`).join(" ");
     surface.append(element("p", "note about", view.mode === "rows" ? "Orange speaks for the answer, hatched blue against it; attention is in its explainer’s colour. Framed: the best; dashed: a score next to nothing." : about));
@@ -118,7 +113,7 @@ class Surface {
   }
 
   press(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing()) return;
+    if (typing()) return;
     const token = this.host.getRootNode().activeElement?.closest?.(".t");
     const { data, view } = this, next = (list, held) => list[(list.indexOf(held) + 1) % list.length];
     const number = "123456789".indexOf(event.key), order = rankOrder(data, view, this.all);
