@@ -1,8 +1,9 @@
 """The explorer's side of the child processes: one per model, one request at a time; browsing never waits for them.
 
-A request is carried by a thread of its own, so that a page only looks at how far it is: it can be cancelled, outlives the page
-that began it, and a worker that dies costs one request. Both say one JSON object a line: a request is answered by
-{"progress": text} and {"partial": what is known so far} any number of times, then by {"result": …} or {"error": text}.
+A thread of each worker carries out its requests, one after the other, so that a page only looks at how far its request is: it
+can be cancelled, outlives the page that began it, and a process that dies costs one request. Both sides say one JSON object a
+line: a request is answered by {"progress": text} and {"partial": what is known so far} any number of times, then by
+{"result": …} or {"error": text}.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Literal, NotRequired, TypedDict
 
 from heval_core.installed import ROOT
@@ -24,15 +27,14 @@ from heval_core.stored import StoredInstance
 
 # Processes that are kept: each holds a model in memory.
 KEPT = 2
-PATIENCE = 300
 
 
-@dataclass
+@dataclass(eq=False)
 class Ticket:
     """One request under way. progress: what has been said so far. partial: the result, as far as it is known. result, error:
     one of them, when it is over."""
 
-    request: Answer
+    request: Request
     worker: Worker
     progress: list[str] = field(default_factory=list)
     partial: Any = None
@@ -41,98 +43,89 @@ class Ticket:
     cancelled: bool = False
     over: threading.Event = field(default_factory=threading.Event)
 
-    def hear(self, said: Any) -> None:
-        """A text is how far it is; anything else is the result so far."""
-        if isinstance(said, str):
-            self.progress.append(said)
-        else:
-            self.partial = said
+    @property
+    def ahead(self) -> int:
+        """How many requests the worker carries out before this one."""
+        before = takewhile(lambda other: other is not self, list(self.worker.tickets))
+        return sum(not other.over.is_set() for other in before)
+
+    def end(self, result: Any = None, error: str = "") -> None:
+        """It is over. One that was cancelled has no result, though that may have come too late to stop it."""
+        self.result, self.error = (None, "Cancelled.") if self.cancelled else (result, error)
+        self.over.set()
 
 
-@dataclass
 class Worker:
-    """One worker process for one model; a lock lets one request in at a time."""
+    """One child process for one model, started with the first request. tickets: those under way, the one it is at first."""
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    process: subprocess.Popen[str] | None = None
-    waiting: int = 0
-    current: Ticket | None = None
-    # Requests that it was handed out for and that are not over: while there are any it is not stopped for another model.
-    claims: int = 0
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+        self.tickets: list[Ticket] = []
+        self._changing = threading.Lock()
 
-    def ask(self, request: Request, progress: Callable[[Any], None] = lambda said: None, ticket: Ticket | None = None) -> Any:
-        """Send one request and wait for its result. ticket: the one that carries it, so that it can be cancelled.
+    def begin(self, request: Request) -> Ticket:
+        ticket = Ticket(request, self)
+        with self._changing:
+            self.tickets.append(ticket)
+            if len(self.tickets) == 1:
+                threading.Thread(target=self._carry, daemon=True).start()
+        return ticket
 
-        Raises HEvalError with the worker's message, or where the worker is busy or died (it is started afresh then).
-        """
-        self.waiting += 1
-        try:
-            self._wait(ticket)
-        finally:
-            self.waiting -= 1
-        try:
-            self.current = ticket
-            if ticket is not None and ticket.cancelled:
-                raise HEvalError("Cancelled.")
-            return self._converse(request, progress, ticket)
-        finally:
-            self.current = None
-            self.lock.release()
+    def ask(self, request: Request) -> Any:
+        """The result of a request, when it is there. Raises HEvalError with the child's message, or where the child died."""
+        return _awaited(self.begin(request))
 
-    def _wait(self, ticket: Ticket | None) -> None:
-        """Until it is this request's turn. Raises HEvalError where it is cancelled meanwhile, or never comes."""
-        until = time.monotonic() + PATIENCE
-        while not self.lock.acquire(timeout=0.1):
-            if ticket is not None and ticket.cancelled:
-                raise HEvalError("Cancelled.")
-            if time.monotonic() > until:
-                raise HEvalError("The worker is busy with another request; try again in a moment.")
+    def cancel(self, ticket: Ticket) -> None:
+        """End a request: one that waits at once; for one under way the process is stopped, and starts afresh with the next."""
+        ticket.cancelled = True
+        if self.tickets[:1] != [ticket]:
+            ticket.end()
+        elif self.process is not None:
+            self.process.kill()
 
-    def _converse(self, request: Request, progress: Callable[[Any], None], ticket: Ticket | None) -> Any:
-        """The answer. A process that had ended before it heard of the request is replaced, once."""
-        heard: list[Any] = []
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
 
-        def hear(said: Any) -> None:
-            heard.append(said)
-            progress(said)
+    def _carry(self) -> None:
+        """Carry out requests until none is left."""
+        while self.tickets:
+            ticket = self.tickets[0]
+            try:
+                ticket.end(None if ticket.cancelled else self._converse(ticket))
+            except HEvalError as error:
+                ticket.end(error=str(error))
+            except Exception as error:  # a page shows one line; the trace is in the log
+                traceback.print_exc()
+                ticket.end(error=f"The worker could not be asked ({type(error).__name__}); the log has the details.")
+            with self._changing:
+                del self.tickets[0]
+                if not self.tickets:
+                    return
 
+    def _converse(self, ticket: Ticket) -> Any:
+        """The result. A process that had ended before it heard of the request is replaced, once."""
+        heard = False
         for _ in range(2):
             process = self._running()
-            if ticket is not None and ticket.cancelled:  # before there was a process that could be stopped
+            if ticket.cancelled:  # before there was a process that could be stopped
                 break
-            answer = self._answer(process, request, hear)
-            if answer is not None:
-                return answer["result"]
+            for said in _said(process, ticket.request):
+                if "result" in said:
+                    return said["result"]
+                if "error" in said:
+                    raise HEvalError(said["error"])
+                heard = True
+                if "progress" in said:
+                    ticket.progress.append(said["progress"])
+                else:
+                    ticket.partial = said["partial"]
             self.stop()
             if heard:
                 break
         raise HEvalError("The worker process ended before it answered; it starts afresh with the next request.")
-
-    def _answer(
-        self, process: subprocess.Popen[str], request: Request, progress: Callable[[Any], None]
-    ) -> dict[str, Any] | None:
-        """What the process says; None if it ended instead. Raises HEvalError with its message."""
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
-            for line in process.stdout:
-                answer: dict[str, Any] = json.loads(line)
-                if "progress" in answer or "partial" in answer:
-                    progress(answer.get("progress", answer.get("partial")))
-                elif "error" in answer:
-                    raise HEvalError(answer["error"])
-                else:
-                    return answer
-        except (BrokenPipeError, json.JSONDecodeError):
-            pass
-        except BaseException:
-            # The page was left in the middle of an answer: what is still to come must not meet the next request.
-            if not isinstance(sys.exc_info()[1], HEvalError):
-                self.stop()
-            raise
-        return None
 
     def _running(self) -> subprocess.Popen[str]:
         if self.process is None or self.process.poll() is not None:
@@ -146,42 +139,22 @@ class Worker:
             )
         return self.process
 
-    def begin(self, request: Answer, over: Callable[[], None] = lambda: None) -> Ticket:
-        """Send one request from a thread of its own. over: called when it is over."""
-        ticket = Ticket(request, self)
 
-        def carry() -> None:
-            try:
-                ticket.result = self.ask(request, ticket.hear, ticket)
-                if ticket.cancelled:  # too late to stop it, but nobody wants it any more
-                    ticket.error = "Cancelled."
-            except HEvalError as error:
-                ticket.error = "Cancelled." if ticket.cancelled else str(error)
-            except Exception as error:  # a page shows one line; the trace is in the log
-                ticket.error = f"The worker could not be asked ({type(error).__name__}); the log has the details."
-                raise
-            finally:
-                over()
-                ticket.over.set()
+def _said(process: subprocess.Popen[str], request: Request) -> Iterator[dict[str, Any]]:
+    """What a process says to a request, until it ends."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError, json.JSONDecodeError):
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        yield from map(json.loads, process.stdout)
 
-        threading.Thread(target=carry, daemon=True).start()
-        return ticket
 
-    def cancel(self, ticket: Ticket) -> None:
-        """End a request: the process is stopped if it is at this one, and starts afresh with the next."""
-        ticket.cancelled = True
-        if self.current is ticket and self.process is not None:
-            self.process.kill()
-
-    def ahead(self) -> int:
-        """How many requests are before a new one."""
-        return self.waiting + self.lock.locked()
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+def _awaited(ticket: Ticket) -> Any:
+    ticket.over.wait()
+    if ticket.error:
+        raise HEvalError(ticket.error)
+    return ticket.result
 
 
 @functools.cache
@@ -192,37 +165,22 @@ def _workers() -> dict[str, Worker]:
 _registry = threading.Lock()
 
 
-def _claim(model: str) -> Worker:
-    """The worker of a model's folder, for one request. Of more than KEPT the one unused for longest is stopped, if idle."""
+def begin(request: Request) -> Ticket:
+    """Ask the worker of the request's model. Of more than KEPT the one unused for longest is stopped, if it is idle."""
     with _registry:
         known = _workers()
-        worker = known.pop(model, None) or Worker()
-        known[model] = worker  # the newest last
-        worker.claims += 1
+        worker = known.pop(request["model"], None) or Worker()
+        known[request["model"]] = worker  # the newest last
+        ticket = worker.begin(request)
         for name in list(known)[:-KEPT]:
-            if not known[name].claims:
+            if not known[name].tickets:
                 known.pop(name).stop()
-        return worker
-
-
-def _release(worker: Worker) -> None:
-    with _registry:
-        worker.claims -= 1
+        return ticket
 
 
 def ask(request: Request) -> Any:
     """Ask the worker of the request's model, and wait. Raises HEvalError with its message."""
-    worker = _claim(request["model"])
-    try:
-        return worker.ask(request)
-    finally:
-        _release(worker)
-
-
-def begin(request: Answer) -> Ticket:
-    """Ask the worker of the request's model from a thread of its own."""
-    worker = _claim(request["model"])
-    return worker.begin(request, over=lambda: _release(worker))
+    return _awaited(begin(request))
 
 
 class Stored(TypedDict):
@@ -256,31 +214,22 @@ class Answer(TypedDict):
 
 
 class Heads(TypedDict):
-    """Every head's attention from the last position. Refused where the model does not say of the prompt what is expected.
+    """`heads`: every head's attention from the last position. `ablate`: the answer's lead over its competitor, whole and
+    without each head in turn; answer, foil: their token ids. Refused where the model does not say what is expected of it.
 
-    in_chat: whether the prompt holds a chat template with its special tokens; here and below.
+    in_chat: whether the prompt holds a chat template with its special tokens.
     """
 
-    op: Literal["heads"]
+    op: Literal["heads", "ablate"]
     model: str
     prompt: str
     in_chat: bool
+    answer: NotRequired[int]
+    foil: NotRequired[int]
     expected: NotRequired[Stored]
 
 
-class Ablate(TypedDict):
-    """The answer's lead over its competitor, whole and without each head in turn. answer, foil: token ids."""
-
-    op: Literal["ablate"]
-    model: str
-    prompt: str
-    in_chat: bool
-    answer: int
-    foil: int
-    expected: NotRequired[Stored]
-
-
-Request = Answer | Heads | Ablate
+Request = Answer | Heads
 
 
 def asked_as_stored(instance: StoredInstance) -> Stored:

@@ -14,7 +14,7 @@ from heval_core.html import plain
 from heval_core.installed import installed
 from heval_core.metrics.mrr import ReciprocalRank, reciprocal_rank
 from heval_core.present.numbers import change, number, ordinal, percent
-from heval_core.prompt_service.client import Ablate, Heads, ask, asked_as_stored
+from heval_core.prompt_service.client import Heads, ask, asked_as_stored
 from heval_core.records import HEvalError, head_name
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -73,7 +73,7 @@ def picked_row(results: Reader, instance: StoredInstance, name: str) -> Row | st
 
 
 def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
-    """What the model answers about an instance: Heads (layers x heads x tokens of attention), or Ablate.
+    """What the model answers about an instance: Heads (layers x heads x tokens of attention), or leads.
 
     Raises HEvalError where the model is not there, or answers otherwise than is stored.
     """
@@ -86,7 +86,7 @@ def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
 def _kept(asked: tuple[str, ...], request: dict[str, Any], _instance: StoredInstance) -> Any:
     model = str(installed(_instance.model, _instance.revision))
     about = {"model": model, "prompt": _instance.prompt, "in_chat": _instance.in_chat}
-    return ask(cast(Heads | Ablate, {**request, **about, "expected": asked_as_stored(_instance)}))
+    return ask(cast(Heads, {**request, **about, "expected": asked_as_stored(_instance)}))
 
 
 def with_map(

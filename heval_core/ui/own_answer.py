@@ -56,12 +56,12 @@ def _watch() -> None:
 
 def status_of(ticket: Ticket) -> dict[str, Any]:
     """How far a request is: its steps are the writing, documents, sentences, the random level, and each explainer."""
-    worker = ticket.worker
-    if worker.current is not ticket and worker.ahead() > 1:
-        return {"text": f"Busy: {worker.ahead() - 1} request(s) ahead.", "done": 0}
+    if ticket.ahead:
+        return {"text": f"Busy: {ticket.ahead} request(s) ahead.", "done": 0}
     steps = [text.removesuffix(" done") for text in ticket.progress if text.endswith(" done")]
     known = [step for step in steps if step != "token"]
-    of = len(ticket.request["more"]) if "more" in ticket.request else 3 + len(ticket.request["explainers"])
+    request: Any = ticket.request
+    of = len(request["more"]) if "more" in request else 3 + len(request["explainers"])
     if not steps:
         return {"text": f"{(ticket.progress or ['starting'])[-1].capitalize()} …", "done": 0}
     if not known:

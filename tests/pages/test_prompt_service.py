@@ -19,49 +19,58 @@ from heval_core.ui.heads import picked_row
 from heval_core.ui.sidebar import count_tokens
 
 
-def test_a_request_that_waits_is_over_as_soon_as_it_is_cancelled():
-    own = Worker()
-    with own.lock:
-        ticket = own.begin({"model": "somewhere"})
-        until = time.monotonic() + 10
-        while not own.waiting and time.monotonic() < until:
-            time.sleep(0.01)
-        assert own.waiting == 1
-        own.cancel(ticket)
-        assert ticket.over.wait(10)
-    assert ticket.error == "Cancelled."
-    assert own.process is None
-    assert own.waiting == 0
+def held(monkeypatch, worker):
+    """The worker's process answers once it is told to."""
+    begun, told = threading.Event(), threading.Event()
 
-
-def test_a_request_cancelled_while_it_runs_costs_the_process_and_says_cancelled(monkeypatch):
-    own, begun = Worker(), threading.Event()
-
-    def converse(request, progress, ticket):
+    def said(process, request):
+        yield {"progress": "starting"}
         begun.set()
-        time.sleep(0.3)
-        return "an answer that nobody wants any more"
+        told.wait(10)
+        yield {"result": f"of {request['model']}"}
 
-    monkeypatch.setattr(own, "_converse", converse)
+    monkeypatch.setattr(worker, "_running", lambda: None)
+    monkeypatch.setattr(client, "_said", said)
+    return begun, told
+
+
+def test_a_request_that_waits_is_over_as_soon_as_it_is_cancelled(monkeypatch):
+    own = Worker()
+    begun, told = held(monkeypatch, own)
+    first, second, third = (own.begin({"model": name}) for name in ("first", "second", "third"))
+    assert begun.wait(10)
+    assert [ticket.ahead for ticket in (first, second, third)] == [0, 1, 2]
+    own.cancel(second)
+    assert (second.over.is_set(), second.error, third.ahead) == (True, "Cancelled.", 1)
+    told.set()
+    assert third.over.wait(10)
+    assert [ticket.result for ticket in (first, second, third)] == ["of first", None, "of third"]
+
+
+def test_a_request_cancelled_while_it_runs_says_cancelled_whatever_comes(monkeypatch):
+    own = Worker()
+    begun, told = held(monkeypatch, own)
     ticket = own.begin({"model": "somewhere"})
     assert begun.wait(10)
     own.cancel(ticket)
+    told.set()
     assert ticket.over.wait(10)
-    assert ticket.error == "Cancelled."
+    assert (ticket.error, ticket.result, ticket.progress) == ("Cancelled.", None, ["starting"])
 
 
 def test_a_process_that_died_unheard_is_replaced_and_one_that_dies_of_a_request_is_not(monkeypatch):
     """Unheard: killed while it was idle, and not known to be gone when the next request came."""
     own, asked = Worker(), []
 
-    def answer(process, request, progress):
+    def said(process, request):
         asked.append(request)
         if request == "deadly":
-            progress("starting")
-        return {"result": "told"} if len(asked) == 2 else None
+            yield {"progress": "starting"}
+        elif len(asked) == 2:
+            yield {"result": "told"}
 
     monkeypatch.setattr(own, "_running", lambda: None)
-    monkeypatch.setattr(own, "_answer", answer)
+    monkeypatch.setattr(client, "_said", said)
     assert own.ask("harmless") == "told"
     assert asked == ["harmless", "harmless"]
     asked.clear()
@@ -70,15 +79,24 @@ def test_a_process_that_died_unheard_is_replaced_and_one_that_dies_of_a_request_
     assert asked == ["deadly"]
 
 
-def test_a_worker_that_was_handed_out_is_not_stopped_for_others(monkeypatch):
+def test_a_worker_that_is_at_work_is_not_stopped_for_others(monkeypatch):
     known: dict[str, Worker] = {}
     monkeypatch.setattr(client, "_workers", lambda: known)
-    first = client._claim("first")
+    told = threading.Event()
+
+    def converse(worker, ticket):
+        assert ticket.request["model"] != "first" or told.wait(10)
+
+    monkeypatch.setattr(Worker, "_converse", converse)
+    first = client.begin({"model": "first"})
     for name in ("second", "third", "fourth"):
-        client._release(client._claim(name))
-    assert known["first"] is first
-    client._release(first)
-    client._release(client._claim("fifth"))
+        client.ask({"model": name})
+    assert known["first"] is first.worker
+    told.set()
+    assert first.over.wait(10)
+    while first.worker.tickets:
+        time.sleep(0.01)
+    client.ask({"model": "fifth"})
     assert "first" not in known
     assert len(known) == client.KEPT
 
