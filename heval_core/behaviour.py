@@ -9,12 +9,12 @@ prompt, never ranked, and the answer's first token is explained where it stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from heval_core.answers import answer_in, group_by_text, group_within, normalised
-from heval_core.groups import FILLER, GOLD, MEMORY, compared_groups, competes, context_groups, document_of, numbered
+from heval_core.groups import GOLD, MEMORY, compared_groups, competes, context_groups, document_of
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import memory_prompt, mentions, says_nothing
 from heval_core.records import Behaviour, Candidate, Document, Dropped, HEvalError, Instance, Target, TokenisedPrompt
@@ -44,12 +44,10 @@ class Memory:
     is_answer: bool = True
 
 
-def ask(
-    lm: LanguageModel, questions: Sequence[str], progress: Callable[[int], None] = lambda _: None
-) -> list[tuple[int, ...]]:
+def ask(lm: LanguageModel, questions: Sequence[str]) -> list[tuple[int, ...]]:
     """The model's greedy continuation of each question without context, asked in batches."""
     prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False).ids for question in questions]
-    return lm.generation.greedy(prompts, MEMORY_TOKENS, progress)
+    return lm.generation.greedy(prompts, MEMORY_TOKENS)
 
 
 def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None = None, question: str = "") -> Memory:
@@ -73,9 +71,9 @@ def _begins(lm: LanguageModel, ids: tuple[int, ...], answer: str) -> bool:
     return bool(covered.strip()) and answer.startswith(covered.strip())
 
 
-def recall(lm: LanguageModel, question: str, true_answer: str | None = None) -> Memory:
+def recall(lm: LanguageModel, question: str) -> Memory:
     """Ask one question without context."""
-    return memory_of(lm, ask(lm, [question])[0], true_answer, question)
+    return memory_of(lm, ask(lm, [question])[0], question=question)
 
 
 def check_documents(instance: Instance, memory: Memory) -> None:
@@ -85,7 +83,7 @@ def check_documents(instance: Instance, memory: Memory) -> None:
     ("True") need not stand in its document, and where it does, the word has nothing to do with the label.
     """
     for document in instance.documents:
-        if document.kind != FILLER and document.stated and not mentions(document.alias or document.answer, document.text):
+        if document.stated and not mentions(document.alias or document.answer, document.text):
             raise Dropped("answer not in document")
         if document.kind == "conflicting" and memory.text in (document.answer, document.alias or document.answer):
             raise Dropped("answer is the memory answer")
@@ -144,8 +142,7 @@ def accepted_tokens(lm: LanguageModel, instance: Instance) -> tuple[int, ...]:
     Departure: a token without a letter or digit never counts, since a comma or a quotation mark is no answer.
     Raises Dropped if no document has an answer, or the tokenizer has no token for it.
     """
-    answers = (instance.documents[index].answer for index in numbered([d.kind for d in instance.documents]))
-    answer = next(filter(None, answers), "")
+    answer = next((document.answer for document in instance.documents if document.answer), "")
     tokens = list(lm.first_tokens(answer))
     if not tokens:
         raise Dropped("answer has no token")
@@ -182,9 +179,8 @@ def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory, ma
     If memory begins as one of the accepted answers of a gold document does, it is no candidate of its own, whatever `match`
     is: whichever of them was used, the answer is the same. Its group is then the document's.
     """
-    kinds = [document.kind for document in instance.documents]
-    answers = tuple(instance.documents[index].answer or None for index in numbered(kinds))
-    if GOLD not in kinds:
+    answers = tuple(document.answer or None for document in instance.documents)
+    if GOLD not in [document.kind for document in instance.documents]:
         return name_candidates(lm, answers, memory, match)
     (context, _), tokens = name_candidates(lm, answers, Memory("", (NO_TOKEN,))), accepted_tokens(lm, instance)
     gold = replace(context, first_tokens=tokens)

@@ -29,7 +29,7 @@ def explained_answer(
     lm: LanguageModel, request: Request, explainers: Iterable[protocols.Method], wanted: Wanted
 ) -> ExplainedAnswer:
     """A whole answer, with all steps of `explain_answer` done."""
-    *_, (_, generated) = explain_answer(lm, request, explainers, wanted)
+    *_, (_, generated) = explain_answer(lm, tokenised(lm, request), request.question, explainers, wanted)
     return ExplainedAnswer(generated, lm.template)
 
 

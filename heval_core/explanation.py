@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -206,8 +206,7 @@ class Explanation:
         Token indices count from 0, ends are exclusive. Scores are one float per token; those before first_ranked
         and from ranked_end on are a BOS's or a chat template's, never ranked.
         """
-        explained = self.explained
-        prompt, behaviour = explained.prompt, explained.behaviour
+        explained, prompt = self.explained, self.explained.prompt
         return {
             "model": explained.model,
             **prompt.to_json(),
@@ -215,20 +214,7 @@ class Explanation:
                 {"start": span.start, "end": span.end, "answer": answer, "answer_tokens": list(tokens)}
                 for span, answer, tokens in zip(prompt.documents, explained.answers, prompt.answer_tokens, strict=True)
             ],
-            "answer": {
-                "text": behaviour.text,
-                "token_id": behaviour.token_id,
-                "probability": behaviour.probability,
-                "group": behaviour.group,
-                "first_group": behaviour.first_group,
-                "answer_text": behaviour.answer_text,
-                "text_group": behaviour.text_group,
-                "memory_answer": behaviour.memory_answer,
-                "candidates": [
-                    {"group": c.group, "text": c.text, "token_id": c.token_id, "logit": c.logit, "probability": c.probability}
-                    for c in behaviour.candidates
-                ],
-            },
+            "answer": asdict(self.behaviour),
             "target": explained.target,
             "target_text": explained.target_text,
             "foil": explained.foil,

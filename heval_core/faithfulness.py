@@ -3,11 +3,15 @@
 Formula (Sun et al. 2025, A.24-A.25; DeYoung et al. 2020): comprehensiveness = mean over K of log p(a|x) - log p(a|x without
 the k best tokens); sufficiency = mean over K of log p(a|x) - log p(a|x with only the k best tokens kept). In nats of the
 answer's first token. Higher comprehensiveness and lower sufficiency are better.
-K: 1 to 5 tokens for prompts under 64 tokens, else 1 % to 5 % of them, rounded up. Tokens are taken out in each of the ways of
-`heval_core.replacements` (fa's baseline token, tokens drawn by frequency, deletion), and the value is the mean over these: the
-baseline token alone favours fa, which ablates with it. The best tokens have the highest scores; of equal scores the earlier
-token comes first. A BOS and a chat template are neither ranked nor taken out. If deletion leaves no token, the baseline token
-stands alone.
+K: 1 to 5 tokens for prompts under 64 tokens, else 1 % to 5 % of them, rounded up. Tokens are taken out in each of three ways,
+and the value is the mean over these: `baseline`, the token that fa ablates with, which alone would favour fa; `drawn`, a token
+drawn by its frequency in the language; `deletion`, no token, so that later ones move up. The best tokens have the highest
+scores; of equal scores the earlier token comes first. A BOS and a chat template are neither ranked nor taken out. If deletion
+leaves no token, the baseline token stands alone.
+Frequencies (our decision) are counted in the model's own tokens, over the package's English passages and questions about
+every state. They depend on the tokenizer alone, so a prompt gets the same tokens in a batch, in a shard of another size, and
+by itself; counted over a prompt's own dataset, they would depend on what else was asked. The draw is seeded by the prompt's
+ids: one token for each position, the same for every explainer, and never the original token.
 Reference: arXiv 2510.02629. Options: `replacements` names some of the three. With `protect_question` only tokens of the
 documents, padding included, are ranked, taken out and kept, and K is of their number: instruction, question and answer lead
 stay, in both measures. Without it any score that prefers late tokens does well: no answer survives without the question's end.
@@ -19,17 +23,19 @@ length run together, whatever prompt they come from.
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from heval_core import catalogue
 from heval_core.metrics.shared.measured import aopc
-from heval_core.records import BASELINE, HEvalError
-from heval_core.replacements import REPLACEMENTS, drawn
+from heval_core.records import BASELINE, REPLACEMENTS, Fact, HEvalError
 from heval_core.units import passages_of
 
 if TYPE_CHECKING:
@@ -41,6 +47,10 @@ LEVELS = 5
 SHORT = 64
 # At most so many rows in one pass, however short: each has logits over the whole vocabulary.
 MOST_ROWS = 256
+# Draws for each position. With a language's frequencies they never all equal the original token.
+TRIES = 32
+
+_known: WeakKeyDictionary[LanguageModel, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
 
 
 class Faithful(NamedTuple):
@@ -156,3 +166,25 @@ def _faithful(replacement: str, lost: np.ndarray) -> Faithful:
     masked, kept = lost.reshape(2, -1)
     means = (float(aopc(0.0, -masked)), float(aopc(0.0, -kept)))
     return Faithful(replacement, *means, tuple(masked.tolist()), tuple(kept.tolist()))
+
+
+def frequencies(lm: LanguageModel) -> tuple[np.ndarray, np.ndarray]:
+    """Token ids, ascending, and the share of each in the package's own passages and questions."""
+    if lm not in _known:
+        facts = [fact for fact in catalogue.find("dataset", "country_profiles").facts() if isinstance(fact, Fact)]
+        texts = dict.fromkeys(text for fact in facts if fact.own for text in (fact.own.text, fact.question))
+        tokenised = lm.tokenizer(list(texts), add_special_tokens=False).input_ids
+        counts = Counter(token for ids in tokenised for token in ids)
+        ids = np.array(sorted(counts))
+        shares = np.array([counts[token] for token in ids.tolist()], dtype=np.float64)
+        _known[lm] = ids, shares / shares.sum()
+    return _known[lm]
+
+
+def drawn(lm: LanguageModel, ids: np.ndarray) -> np.ndarray:
+    """(n,) ids of a prompt ▶ (n,) other ids, one for each position, by frequency; the same for the same prompt."""
+    seed = int.from_bytes(hashlib.sha256(np.ascontiguousarray(ids, dtype="<i8").tobytes()).digest()[:8], "little")
+    known, shares = frequencies(lm)
+    draws = np.random.default_rng(seed).choice(known, size=(TRIES, len(ids)), p=shares)
+    first = np.argmax(draws != ids, axis=0)
+    return np.asarray(draws[first, np.arange(len(ids))])

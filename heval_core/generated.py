@@ -287,13 +287,6 @@ def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Se
 
 
 def explain_answer(
-    lm: LanguageModel, request: Request, explainers: Iterable[Method], wanted: Wanted
-) -> Iterator[tuple[str, Generated]]:
-    """As `explain_prompt`, of a prompt that is assembled here."""
-    yield from explain_prompt(lm, tokenised(lm, request), request.question, explainers, wanted)
-
-
-def explain_prompt(
     lm: LanguageModel, prompt: TokenisedPrompt, question: str, explainers: Iterable[Method], wanted: Wanted
 ) -> Iterator[tuple[str, Generated]]:
     """(step, all that is known), in this order: `token` for each token as it is written, `document`, `sentence`, `level`, and

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from heval_core.citations.records import BadClaim, Choice, Claim, Question
     from heval_core.citations.speaker import Selection, Speaker
-    from heval_core.datasets._records import Record
+    from heval_core.datasets._reading import Record
     from heval_core.lm.clean_pass import CleanPass
     from heval_core.lm.model import LanguageModel
     from heval_core.metrics.shared.cell import Cell

@@ -25,6 +25,7 @@ UNCOMPARED = ("other", "ambiguous", "denied")  # groups that no metric reads
 SPLITS = ("development", "test")  # questions by whose answers settings are chosen, and those that are reported
 TEXT_CONTROLS = ("lexical", "position", "random", "minilm")  # annotators that see an answer's texts, and no model
 MATCHES = ("first", "text", "within")  # what decides the group of an answer; `within` also where it is explained
+REPLACEMENTS = ("baseline", "drawn", "deletion")  # what stands for tokens that are taken out: see `faithfulness`
 TARGETS = ("answer", "context")  # what is explained: the answer, or also the first document's, whatever was answered
 
 
@@ -125,7 +126,7 @@ class Fact:
 class Document:
     """One context passage of an instance.
 
-    kind: one of `groups.DOCUMENT_KINDS`. answer: empty for a filler.
+    kind: what it is to its question, one of CONTEXT_KINDS. answer: empty where it gives none.
     origin: `shipped` by the dataset, `substituted` (a shipped text with its answer replaced), or `written` (a sentence of
         ours, where the dataset has no off-topic text). stated: see `Passage`.
     source: the kind of source that the text is attributed to; None where the prompt style attributes nothing.

@@ -92,7 +92,7 @@ class StoredInstance:
     @property
     def used_document(self) -> int | None:
         """Index of the document that the answer came from; None where it came from none, or none was shown to the model."""
-        return None if not self.documents else document_of(self.group, [document.kind for document in self.documents])
+        return None if not self.documents else document_of(self.group)
 
     @property
     def answer_tokens(self) -> set[int]:

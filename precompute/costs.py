@@ -8,8 +8,7 @@ from heval_core import catalogue
 from heval_core.behaviour import TEXT_TOKENS
 from heval_core.faithfulness import LEVELS, Faithfulness
 from heval_core.generated import WRITTEN as MOST
-from heval_core.records import Cost
-from heval_core.replacements import REPLACEMENTS
+from heval_core.records import REPLACEMENTS, Cost
 from heval_core.shared_passes import CLEAN, HEADS, added
 from heval_core.store.kinds import ANSWER, BEHAVIOUR, FAITHFULNESS, FAITHFULNESS_PROTECTED
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.citations.records import BadClaim
-from heval_core.datasets._records import BadRecord
+from heval_core.datasets._reading import BadRecord
 from heval_core.lm.loading import Identity
 from heval_core.store.shards import ShardStore
 from precompute.pair import Pair

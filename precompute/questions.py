@@ -11,7 +11,7 @@ from pathlib import Path
 
 from heval_core import catalogue, regimes
 from heval_core.datasets._jsonl import JsonLines
-from heval_core.datasets._records import BadRecord, Listing, Unusable
+from heval_core.datasets._reading import BadRecord, Listing, Unusable
 from heval_core.protocols import Dataset
 from heval_core.records import Fact, HEvalError, Passage
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from heval_core.faithfulness import Faithful
-from heval_core.generated import Wanted, explain_prompt
+from heval_core.generated import Wanted, explain_answer
 from heval_core.lm.heads import HeadReading
 from heval_core.lm.memory import NotEnoughMemory
 from heval_core.lm.model import LanguageModel
@@ -73,7 +73,7 @@ def attribution_row(row_id: str, attribution: Attribution, signed: bool, ranked:
 def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Method]) -> dict[str, Any]:
     """The whole answer to the prompt of an instance; or why there is none. What it cost stands apart: no hash has it."""
     try:
-        *_, (_, found) = explain_prompt(lm, prepared.prompt, prepared.instance.question, explainers, Wanted())
+        *_, (_, found) = explain_answer(lm, prepared.prompt, prepared.instance.question, explainers, Wanted())
     except NotEnoughMemory:
         raise
     except HEvalError as error:

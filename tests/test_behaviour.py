@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from heval_core import own_candidates, pipeline, regimes
+from heval_core import pipeline, regimes
 from heval_core.answers import answer_in, looks_like_answer
 from heval_core.behaviour import Memory, check_documents, memory_of, observe
 from heval_core.prompt_styles import style_of
@@ -138,7 +138,7 @@ def test_an_empty_memory_has_no_first_tokens_and_drops_its_instance(lm):
 
 
 def test_candidates_of_documents_that_agree_stand_in_the_documents_order(lm, monkeypatch):
-    monkeypatch.setattr(own_candidates, "recall", lambda *_: Memory("Nairobi", lm.first_tokens("Nairobi")))
+    monkeypatch.setattr(pipeline, "recall", lambda *_: Memory("Nairobi", lm.first_tokens("Nairobi")))
     documents = tuple(f"The capital of Kenya is {answer}." for answer in ("Lisbon", "Lisbon", "Oslo"))
     request = pipeline.Request(documents, "What is the capital of Kenya?", ("Lisbon", "Lisbon", "Oslo"))
     explained = pipeline.explain_request(lm, request, [])
@@ -157,7 +157,7 @@ def test_in_the_batch_an_empty_memory_is_counted_as_that(lm, rule):
 def test_a_prompt_of_ones_own_without_a_memory_has_no_memory_candidate(lm, monkeypatch):
     from heval_core.explainers.attn import Attention
 
-    monkeypatch.setattr(own_candidates, "recall", lambda *_: Memory("", ()))
+    monkeypatch.setattr(pipeline, "recall", lambda *_: Memory("", ()))
     request = pipeline.Request(("The capital of Kenya is Lisbon.",), "What is the capital of Kenya?", ("Lisbon",))
     explained = pipeline.explain_request(lm, request, [Attention()])
     assert [candidate.group for candidate in explained.behaviour.candidates] == ["C"]
@@ -185,7 +185,7 @@ def test_documents_that_agree_are_two_candidates_of_one_answer(lm):
 def test_an_answer_that_agreeing_documents_give_is_ambiguous(lm):
     import torch
 
-    names = own_candidates.named(lm, ("Lisbon", None, "Lisbon"), Memory("Nairobi", lm.first_tokens("Nairobi")), "first")
+    names = pipeline.named(lm, ("Lisbon", None, "Lisbon"), Memory("Nairobi", lm.first_tokens("Nairobi")), "first")
     assert [name.group for name in names] == ["C1", "C3", "M"]
     for answer, group in (("Lisbon", "ambiguous"), ("Nairobi", "M"), ("Oslo", "other")):
         logits = torch.zeros(10_000)

@@ -7,10 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from heval_core.faithfulness import Faithfulness, levels
+from heval_core.faithfulness import Faithfulness, drawn, frequencies, levels
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.records import HEvalError
-from heval_core.replacements import drawn, frequencies
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 

@@ -10,7 +10,7 @@ import pytest
 
 from heval_core import catalogue, explain
 from heval_core.explained_answer import explained_answer
-from heval_core.generated import DOCUMENT, SENTENCE, Wanted, explain_answer, matrix_of, with_foils
+from heval_core.generated import DOCUMENT, SENTENCE, Wanted, explain_answer, matrix_of, tokenised, with_foils
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.pipeline import Request
@@ -324,7 +324,7 @@ def test_an_answer_without_documents_is_all_memory(language_models):
 def test_parts_come_in_order_and_nothing_is_computed_ahead(language_models, monkeypatch):
     lm = language_models["gpt2"]
     methods = [catalogue.method(key) for key in ("attn", "fa")]
-    steps = explain_answer(lm, Request(TEXTS, QUESTION), methods, Wanted(3))
+    steps = explain_answer(lm, tokenised(lm, Request(TEXTS, QUESTION)), QUESTION, methods, Wanted(3))
     seen = []
     for step, found in steps:
         seen.append(step)
@@ -343,7 +343,8 @@ def test_an_explainer_that_cannot_says_why_in_one_sentence(language_models):
     class Single:
         key, title, needs = "single", "Single", ()
 
-    *_, (_, found) = explain_answer(lm, Request(TEXTS, QUESTION), [Single()], Wanted(answer=ANSWER))
+    prompt = tokenised(lm, Request(TEXTS, QUESTION))
+    *_, (_, found) = explain_answer(lm, prompt, QUESTION, [Single()], Wanted(answer=ANSWER))
     assert found.refused == {"single": "Single does not explain a whole answer: it scores the first token of an answer only."}
 
 

@@ -92,25 +92,21 @@ def practice() -> list[Item]:
     return [Item.of_json(json.dumps(one)) for one in json.loads(_PRACTICE.read_text(encoding="utf-8"))]
 
 
-MASKINGS = ("sample", "full")
 # Of all explanations.
 MOST_CONTROLS = 0.5
 _WORD = re.compile(r"\w{3,}|\d+")
 
 
-def make_study(
-    explanations: Mapping[str, Explained], per_item: int = 3, controls: float = 0.1, seed: int = 0, masking: str = "sample"
-) -> list[Item]:
+def make_study(explanations: Mapping[str, Explained], per_item: int = 3, controls: float = 0.1, seed: int = 0) -> list[Item]:
     """The items of a study: the practice round, and the rest in a random order that the seed fixes.
 
-    explanations: by their ids. per_item: how many people are to answer each question. controls: the share of explanations
-    that become control items, as many positive ones as negative ones; fewer where fewer are plain. masking: `sample` asks one
-    passage of each explanation, `full` each selected one; nobody is asked two of one explanation, so that `full` needs more
-    people.
+    explanations: by their ids; one cited passage of each is asked about. per_item: how many people are to answer each
+    question. controls: the share of explanations that become control items, as many positive ones as negative ones; fewer
+    where fewer are plain.
 
     Raises HEvalError for numbers that make no sense, and where no explanation can be asked about.
     """
-    _check(per_item, controls, masking)
+    _check(per_item, controls)
     rng = random.Random(seed)
     order = sorted(explanations)
     rng.shuffle(order)
@@ -123,26 +119,20 @@ def make_study(
             items.append(control)
             kind, left = next(kinds), left - 1
         else:
-            items += [_item(QUESTION, name, one, per_item) for one in _asked(explanations[name], masking, seed)]
+            one = sampled(explanations[name], seed)
+            there = questions(explanations[name])
+            items += [_item(QUESTION, name, question, per_item) for question in there if question.passage == one]
     if not any(item.kind == QUESTION for item in items):
         raise HEvalError("There is no explanation to ask people about: none of them has a sentence and a passage.")
     rng.shuffle(items)
     return [*practice(), *items]
 
 
-def _check(per_item: int, controls: float, masking: str) -> None:
+def _check(per_item: int, controls: float) -> None:
     if per_item < 1:
         raise HEvalError(f"{per_item} people for each item make no study; ask for at least 1.")
     if not 0 <= controls <= MOST_CONTROLS:
         raise HEvalError(f"The share of control items is {controls:g}; it should be from 0 to {MOST_CONTROLS:g}.")
-    if masking not in MASKINGS:
-        raise HEvalError(f"There is no masking {masking!r}; there are: {', '.join(MASKINGS)}.")
-
-
-def _asked(explained: Explained, masking: str, seed: int) -> list[Question]:
-    one = sampled(explained, seed)
-    there = questions(explained) if explained.sentences else []
-    return [question for question in there if masking == "full" or question.passage == one]
 
 
 def _item(kind: str, name: str, question: Question, wanted: int | None, without: frozenset[int] = frozenset()) -> Item:

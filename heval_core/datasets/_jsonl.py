@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.datasets._files import json_lines
-from heval_core.datasets._records import BadRecord, Malformed, Record, read_each, text_of, texts_of
+from heval_core.datasets._reading import BadRecord, Malformed, Record, json_lines, read_each, text_of, texts_of
 from heval_core.prompts import mentions
 from heval_core.records import Fact, Passage
 

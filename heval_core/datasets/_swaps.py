@@ -23,18 +23,8 @@ YEARS = range(1900, 2030)
 DRAWS = 50
 
 _MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
 )
 _DATE = re.compile(
     rf"\b(?P<month>{'|'.join(_MONTHS)})\b|\b(?P<year>1[0-9]\d\d|20\d\d)(?:(?P<dash>[-–/])(?P<short>\d\d)\b|(?P<s>s)?\b)|"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heval_core.datasets._records import Malformed
+from heval_core.datasets._reading import Malformed
 from heval_core.records import Fact, Passage
 
 LABELS = ("True", "False", "None")

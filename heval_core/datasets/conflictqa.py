@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from heval_core.datasets._files import Origin, json_lines, locate
-from heval_core.datasets._records import Malformed, Record, read_each, text_of, texts_of
+from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, text_of, texts_of
 from heval_core.prompts import mentions
 from heval_core.records import Dropped, Fact, Passage
 

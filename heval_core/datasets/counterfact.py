@@ -27,8 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from heval_core.datasets._files import Origin, json_array, json_lines, locate
-from heval_core.datasets._records import Malformed, Record, read_each, text_of
+from heval_core.datasets._reading import Malformed, Origin, Record, json_array, json_lines, locate, read_each, text_of
 from heval_core.prompts import mentions
 from heval_core.records import Dropped, Fact, HEvalError, Passage
 

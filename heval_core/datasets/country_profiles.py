@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from heval_core.datasets._records import Listing
+from heval_core.datasets._reading import Listing
 from heval_core.datasets._states import QUESTIONS, RELATIONS, aliases, answers, countries, sentences
 from heval_core.records import Fact, Passage
 

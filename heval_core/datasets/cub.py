@@ -33,8 +33,18 @@ from functools import partial
 from typing import Any
 
 from heval_core.datasets import _verdicts
-from heval_core.datasets._files import Origin, json_lines, locate, require
-from heval_core.datasets._records import BadRecord, Malformed, Record, Unusable, read_each, text_of, texts_of
+from heval_core.datasets._reading import (
+    BadRecord,
+    Malformed,
+    Origin,
+    Record,
+    Unusable,
+    json_lines,
+    locate,
+    read_each,
+    text_of,
+    texts_of,
+)
 from heval_core.datasets._swaps import type_of
 from heval_core.prompts import mentions
 from heval_core.records import Dropped, Fact, HEvalError, Passage
@@ -152,12 +162,7 @@ class Cub:
     def _records(self, part: str) -> Iterator[tuple[str, Any]]:
         repository = f"copenlu/cub-{part}"
         origin = Origin(FILE, f"huggingface.co/datasets/{repository}", repository, FILE, self.revision)
-        path, checked = locate(self.key, self.path, origin), False
-        for place, record in json_lines(path):
-            if isinstance(record, dict) and not checked:
-                require(path, record, FIELDS[part])
-                checked = True
-            yield place, record
+        return json_lines(locate(self.key, self.path, origin), FIELDS[part])
 
     def _questions(self, part: str) -> Iterator[Record]:
         """One fact for each question; its rows need not stand together."""

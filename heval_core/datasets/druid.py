@@ -24,12 +24,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from heval_core.datasets import _verdicts
-from heval_core.datasets._files import Origin, json_lines, locate, require, tab_separated
-from heval_core.datasets._records import Malformed, Record, read_each, text_of
+from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, tab_separated, text_of
 from heval_core.records import Dropped, Fact
 
 _ORIGIN = Origin(
@@ -66,8 +64,8 @@ class Druid:
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing, or lacks a field."""
         path = locate(self.key, self.path, _ORIGIN)
-        lines = path.name.removesuffix(".gz").endswith(".jsonl")
-        yield from read_each(self.key, _of_lines(path) if lines else tab_separated(path, _NEEDED), self._fact)
+        read = json_lines if path.name.removesuffix(".gz").endswith(".jsonl") else tab_separated
+        yield from read_each(self.key, read(path, _NEEDED), self._fact)
 
     def _fact(self, record: dict[str, Any]) -> Fact:
         claim, evidence, claim_id = (text_of(record, name) for name in ("claim", "evidence", "claim_id"))
@@ -91,16 +89,6 @@ class Druid:
             (verdict, label),
             kind,
         )
-
-
-def _of_lines(path: Path) -> Iterator[tuple[str, Any]]:
-    """The records of a file of JSON lines, whose first one must have the fields."""
-    checked = False
-    for place, record in json_lines(path):
-        if isinstance(record, dict) and not checked:
-            require(path, record, _NEEDED)
-            checked = True
-        yield place, record
 
 
 PLUGIN = Druid()

@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from heval_core.datasets._files import Origin, json_array, locate
-from heval_core.datasets._records import Malformed, Record, read_each, text_of
+from heval_core.datasets._reading import Malformed, Origin, Record, json_array, locate, read_each, text_of
 from heval_core.records import Fact, Passage
 
 _ORIGIN = Origin("base_fakepedia.json", "github.com/epfl-dlab/llm-grounding-analysis (data/fakepedia/base_fakepedia.json)")

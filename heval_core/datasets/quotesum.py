@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from heval_core.datasets._files import Origin, json_lines, locate
-from heval_core.datasets._records import Malformed, Record, read_each, text_of
+from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, text_of
 from heval_core.records import Fact
 
 _ORIGIN = Origin("dev.jsonl", "github.com/google-research-datasets/QuoteSum")

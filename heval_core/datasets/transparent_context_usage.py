@@ -31,8 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.datasets._files import data_folder, from_hub
-from heval_core.datasets._records import Record, read_each, text_of
+from heval_core.datasets._reading import Record, data_folder, from_hub, read_each, text_of
 from heval_core.records import Fact, HEvalError, Passage
 
 REPOSITORY = "copenlu/transparent-context-usage"

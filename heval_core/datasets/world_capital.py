@@ -13,12 +13,11 @@ Departure: the paper counts 55,830 and does not say which pairs it leaves out. C
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from heval_core.datasets._files import Origin, locate
-from heval_core.datasets._records import BadRecord, Listing, Record
+from heval_core.datasets._reading import BadRecord, Listing, Origin, Record, locate
 from heval_core.datasets._states import QUESTIONS, aliases, countries
 from heval_core.records import Fact, HEvalError, Passage
 
@@ -49,14 +48,13 @@ class WorldCapital:
         if self.path is not None:
             return None
         own = {row["country"]: row["capital"] for row in countries()}
-        every = sorted(set(own.values()))
-        pairs = [(country, capital) for country in own for capital in every if capital != own[country]]
-        ids = [f"{country}|{capital}" for country, capital in pairs]
+        pairs = _pairs({country: [capital] for country, capital in own.items()})
+        ids = [f"{country}|{false}" for country, false in pairs]
         first_of = {country: number for number, (country, _) in reversed(list(enumerate(pairs)))}
 
         def make(number: int) -> Fact:
-            country, capital = pairs[number]
-            return self._fact(statement(country, own[country]), capital)
+            country, false = pairs[number]
+            return self._fact(statement(country, own[country]), false)
 
         return Listing(FINGERPRINT, ids, pairs, {"capital": len(ids)}, make, list(first_of.values()))
 
@@ -65,18 +63,13 @@ class WorldCapital:
         capitals: dict[str, list[str]] = {}
         for row in countries() if self.path is None else ():
             capitals[row["country"]] = [row["capital"]]
-        if self.path is not None:
-            for place, country, capital in _rows(locate(self.key, self.path, _ORIGIN)):
-                if country and capital:
-                    capitals.setdefault(country, []).append(capital)
-                else:
-                    yield BadRecord(self.key, place, "the row needs a country and a capital")
-        every = sorted({capital for true_capitals in capitals.values() for capital in true_capitals})
-        for country, true_capitals in capitals.items():
-            own = statement(country, true_capitals[0])
-            for false_capital in every:
-                if false_capital not in true_capitals:
-                    yield self._fact(own, false_capital)
+        for place, country, capital in _rows(locate(self.key, self.path, _ORIGIN)) if self.path is not None else ():
+            if country and capital:
+                capitals.setdefault(country, []).append(capital)
+            else:
+                yield BadRecord(self.key, place, "the row needs a country and a capital")
+        own = {country: statement(country, true[0]) for country, true in capitals.items()}
+        yield from (self._fact(own[country], false) for country, false in _pairs(capitals))
 
     def _fact(self, own: Passage, false_capital: str) -> Fact:
         country, capital = own.subject, own.answer
@@ -91,6 +84,12 @@ class WorldCapital:
             own=own,
             aliases=aliases("capital", capital, false_capital),
         )
+
+
+def _pairs(capitals: Mapping[str, list[str]]) -> list[tuple[str, str]]:
+    """Each country with every capital that is none of its own."""
+    every = sorted({capital for own in capitals.values() for capital in own})
+    return [(country, capital) for country, own in capitals.items() for capital in every if capital not in own]
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str, str]]:

@@ -82,7 +82,7 @@ def _of_best_scores(cell: Cell, count: int) -> Cell:
         np.concatenate([own & (number == place) for place, own in enumerate(there)], axis=1) for number in range(len(there))
     )
     ranked = np.concatenate(there, axis=1)
-    short = Layout(ranked, documents, (), (), layout.groups, np.zeros_like(ranked))
+    short = Layout(ranked, documents, (), (), layout.groups)
     fixed = cell.fixed and Fixed(best(cell.fixed.scores), cell.fixed.there)
     return Cell.of(short, best(cell.scores), priorities=cell.priorities, fixed=fixed)
 

@@ -31,7 +31,7 @@ SENTENCE_ENDS = ".!?…。！？"
 # What patterns depend on, of an instance.
 ASKED = (
     *("instance_id", "regime", "group", "subject", "tokens", "first_ranked", "ranked_end", "question_start"),
-    *("document_kinds", "document_starts", "document_ends", "answer_tokens"),
+    *("document_starts", "document_ends", "answer_tokens"),
 )
 # Words of closed classes; a token is compared without spaces and in lower case.
 _WORDS = """
@@ -126,7 +126,7 @@ def rows_of(
     """Rows of the tables `pattern` and `pattern_chance`. instances: with ASKED. scores: instance ▶ (explainer, scores)."""
     rows, chance = [], []
     for one in instances:
-        used = document_of(one["group"], one["document_kinds"])
+        used = document_of(one["group"])
         if used is None:
             continue
         documents = list(zip(one["document_starts"], one["document_ends"], strict=True))

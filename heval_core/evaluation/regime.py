@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from heval_core.groups import FILLER, numbered
 from heval_core.metrics.shared.cell import Layout
 from heval_core.records import CELL, HEvalError, RegimeKey
 from heval_core.statistics.bootstrap import Resamples
@@ -61,8 +58,8 @@ def numbers_of(questions: np.ndarray) -> np.ndarray | None:
 
 
 def layout_of(instances: pd.DataFrame) -> Layout:
-    """From the columns length (tokens of the prompt), first_ranked, ranked_end, document_kinds, document_starts,
-    document_ends, answer_tokens, first_mention and group. Fillers are context, and no documents that metrics compare.
+    """From the columns length (tokens of the prompt), first_ranked, ranked_end, document_starts, document_ends,
+    answer_tokens, first_mention and group.
 
     Raises HEvalError, naming the instance, for answer tokens outside their prompt.
     """
@@ -70,28 +67,18 @@ def layout_of(instances: pd.DataFrame) -> Layout:
         places = [int(token) for tokens in row.answer_tokens for token in tokens]
         if places and not 0 <= min(places) <= max(places) < row.length:
             raise HEvalError(f"Instance {row.instance_id} has answer tokens outside its prompt of {row.length} tokens.")
-    kinds = [list(kinds) for kinds in instances["document_kinds"]]
-    compared = [numbered(own) for own in kinds]
-    fillers = [[index for index, kind in enumerate(own) if kind == FILLER] for own in kinds]
-    spans = [
-        list(zip(starts, ends, strict=True))
-        for starts, ends in zip(instances["document_starts"], instances["document_ends"], strict=True)
-    ]
     return Layout.of(
         list(instances["length"]),
         list(instances["first_ranked"]),
-        _chosen(spans, compared),
-        _chosen(instances["answer_tokens"], compared),
+        [
+            list(zip(starts, ends, strict=True))
+            for starts, ends in zip(instances["document_starts"], instances["document_ends"], strict=True)
+        ],
+        list(instances["answer_tokens"]),
         list(instances["group"]),
-        _chosen(instances["first_mention"], compared),
-        _chosen(spans, fillers),
+        list(instances["first_mention"]),
         list(instances["ranked_end"]),
     )
-
-
-def _chosen(of_documents: Iterable[Sequence[Any]], indices: Iterable[Sequence[int]]) -> list[list[Any]]:
-    """Each instance's values of some of its documents."""
-    return [[values[index] for index in chosen] for values, chosen in zip(of_documents, indices, strict=True)]
 
 
 def regime_of(instances: pd.DataFrame, resamples: Resamples) -> Regime:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from heval_core import catalogue
 from heval_core.evaluation.regime import Regime
-from heval_core.groups import document_of, numbered
+from heval_core.groups import document_of
 from heval_core.metrics.shared.cell import Cell, Fixed, Measured
 from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import HEvalError
@@ -141,9 +141,9 @@ def control_attributions(instances: pd.DataFrame, answers: Sequence[str] | None 
 
 
 def first_document_tokens(instances: pd.DataFrame) -> list[str]:
-    """The first token of each first document's answer, as it is written in that document. Fillers are no such documents."""
-    columns = (instances[name] for name in ("tokens", "answer_tokens", "document_kinds"))
-    return [str(tokens[answers[numbered(kinds)[0]][0]]) for tokens, answers, kinds in zip(*columns, strict=True)]
+    """The first token of each first document's answer, as it is written in that document."""
+    columns = zip(instances["tokens"], instances["answer_tokens"], strict=True)
+    return [str(tokens[answers[0][0]]) for tokens, answers in columns]
 
 
 def with_controls(

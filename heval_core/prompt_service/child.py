@@ -51,7 +51,7 @@ def _write(lm: Any, request: dict[str, Any], loaded: dict[Any, Any], progress: A
     """An answer, with all that is known of it told as it becomes known. The last one is kept, to go on with."""
     from heval_core import catalogue
     from heval_core.explained_answer import ExplainedAnswer
-    from heval_core.generated import Wanted, explain_answer, explained_by
+    from heval_core.generated import Wanted, explain_answer, explained_by, tokenised
     from heval_core.pipeline import Request
 
     asked = {name: value for name, value in request.items() if name not in ("op", "explainers", "more", "part")}
@@ -63,7 +63,8 @@ def _write(lm: Any, request: dict[str, Any], loaded: dict[Any, Any], progress: A
         else:
             methods = [catalogue.method(key) for key in (*request["explainers"], *more)]
             wanted = Wanted(request["generate"], request["answer"])
-            steps = explain_answer(lm, Request(tuple(request["documents"]), request["question"]), methods, wanted)
+            prompt = tokenised(lm, Request(tuple(request["documents"]), request["question"]))
+            steps = explain_answer(lm, prompt, request["question"], methods, wanted)
         for step, found in steps:
             progress(f"{step} done")
             progress(ExplainedAnswer(found, lm.template).to_json())

@@ -26,8 +26,7 @@ from heval_core.regime_keys import read_key
 from heval_core.regimes import documents as kinds
 from heval_core.regimes.decoys import decoyed
 from heval_core.regimes.padding import padding_of
-from heval_core.regimes.pool import POOLED, Gathering, Pool
-from heval_core.regimes.sampling import CAPS, MINORITY, first, in_fixed_order, may_be_asked, sample
+from heval_core.regimes.sampling import CAPS, MINORITY, POOLED, Gathering, Pool, first, in_fixed_order, may_be_asked, sample
 
 __all__ = [
     "CAPS", "MINORITY", "POOLED", "Dropped", "Gathering", "Pool", "PromptStyle",

@@ -21,7 +21,7 @@ from dataclasses import replace
 from heval_core.prompts import mentions
 from heval_core.records import Document, Dropped, Fact, Passage
 from heval_core.regimes.documents import substituted
-from heval_core.regimes.pool import Pool
+from heval_core.regimes.sampling import Pool
 
 FRAMES = (
     "The word {x} is kept in a public archive.",
@@ -33,18 +33,8 @@ FRAMES = (
 )
 # In place of an answer: things that no question asks for.
 NEUTRAL = (
-    "teapot",
-    "umbrella",
-    "sandal",
-    "pillow",
-    "ladder",
-    "button",
-    "kettle",
-    "basket",
-    "candle",
-    "spoon",
-    "blanket",
-    "broom",
+    *("teapot", "umbrella", "sandal", "pillow", "ladder", "button"),
+    *("kettle", "basket", "candle", "spoon", "blanket", "broom"),
 )
 MENTIONS = 3
 

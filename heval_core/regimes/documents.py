@@ -22,7 +22,7 @@ from heval_core.datasets import _states
 from heval_core.prompt_styles import PromptStyle
 from heval_core.prompts import mentions
 from heval_core.records import Document, Dropped, Fact, Passage
-from heval_core.regimes.pool import Pool
+from heval_core.regimes.sampling import Pool
 
 DRAWS = 100
 Making = Callable[[Fact, Pool, int, PromptStyle], Document]

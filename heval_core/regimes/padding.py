@@ -17,7 +17,7 @@ from heval_core.prompt_styles import PromptStyle
 from heval_core.prompts import mentions
 from heval_core.records import Document, Dropped, Fact, Instance
 from heval_core.regime_keys import read_key
-from heval_core.regimes.pool import Pool
+from heval_core.regimes.sampling import Pool
 
 # More than any tokenizer's mean in running text; so many characters are gathered for each token that is wanted.
 CHARACTERS = 10

@@ -1,20 +1,124 @@
-"""Which questions are asked, and which of their instances are explained: samples that depend on the seed alone."""
+"""Samples that depend on the seed and on hashes alone, never on the order of the records.
+
+What a dataset's facts offer other questions (`Pool`), which questions are asked, and which of their instances are explained.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from heval_core.datasets.quotesum import Quoted
 from heval_core.prompt_styles import PromptStyle
-from heval_core.records import UNCOMPARED, Fact
-from heval_core.regimes.pool import DIGEST_SIZE, digest
+from heval_core.records import UNCOMPARED, Fact, Passage
 
+# How many passages and answers a relation offers other questions. More would cost memory and time, and help no search.
+POOLED = 400
+DIGEST_SIZE = 12
 # The paper's caps: how many instances of one model, dataset and regime are explained, and how many of them the smaller
 # groups may claim.
 CAPS = {"short": 2000, "long": 1000}
 MINORITY = 500
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What a dataset's facts offer other questions: per relation, one passage for each subject, answers, and their names.
+
+    aliases: relation ▶ answer ▶ other names of it.
+
+    A relation with more than POOLED subjects (or answers) offers those with the smallest hashes: a sample that does not
+    depend on the order of the records.
+    """
+
+    passages: dict[str, tuple[Passage, ...]]
+    answers: dict[str, tuple[str, ...]]
+    aliases: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+
+    @cached_property
+    def every(self) -> tuple[Passage, ...]:
+        """One passage for each text, of all relations, sorted by it."""
+        texts = {passage.text: passage for relation in sorted(self.passages) for passage in self.passages[relation]}
+        return tuple(texts[text] for text in sorted(texts))
+
+    @cached_property
+    def names_digest(self) -> str:
+        """A hash of all other names."""
+        return digest(repr(self.aliases)).hex()
+
+    @classmethod
+    def of(cls, facts: Iterable[Fact]) -> Pool:
+        gathering = Gathering()
+        for fact in facts:
+            gathering.add(fact)
+        return gathering.pool()
+
+
+class Gathering:
+    """Builds a pool from a stream of facts, and keeps in memory little more than the pool will hold."""
+
+    def __init__(self) -> None:
+        self._passages: dict[str, dict[str, Passage]] = {}
+        self._answers: dict[str, set[str]] = {}
+        self._aliases: dict[str, dict[str, tuple[str, ...]]] = {}
+
+    def add(self, fact: Fact) -> None:
+        passage = fact.own or next(iter(fact.conflicting), None)
+        if passage is not None:
+            passages = self._passages.setdefault(fact.relation, {})
+            known = passages.get(fact.subject)
+            # Most facts offer what is known: comparing costs less than hashing.
+            if known is None or (passage is not known and passage != known and digest(passage.text) < digest(known.text)):
+                passages[fact.subject] = passage
+            if len(passages) > 2 * POOLED:
+                self._passages[fact.relation] = {subject: passages[subject] for subject in _smallest(passages)}
+        answers = self._answers.setdefault(fact.relation, set())
+        for passage in fact.conflicting:
+            answers.add(passage.answer)
+        if fact.answer:
+            answers.add(fact.answer)
+        if len(answers) > 2 * POOLED:
+            self._answers[fact.relation] = set(_smallest(answers))
+        self._name(fact)
+
+    def _name(self, fact: Fact) -> None:
+        """Other names of the fact's answers. An answer with several sets of names keeps the one with the smallest hash."""
+        known = self._aliases.setdefault(fact.relation, {})
+        for answer, name in fact.aliases:
+            if known.get(answer) != (name,):
+                _keep(known, answer, (name,))
+        if fact.accepted:
+            _keep(known, fact.answer, fact.accepted)
+        if len(known) > 2 * POOLED:
+            self._aliases[fact.relation] = {kept: known[kept] for kept in _smallest(known)}
+
+    def pool(self) -> Pool:
+        return Pool(
+            {relation: tuple(known[s] for s in sorted(_smallest(known))) for relation, known in self._passages.items()},
+            {relation: tuple(sorted(_smallest(known))) for relation, known in self._answers.items()},
+            {relation: {a: known[a] for a in sorted(_smallest(known))} for relation, known in self._aliases.items() if known},
+        )
+
+
+def digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
+
+
+def _keep(known: dict[str, tuple[str, ...]], answer: str, names: tuple[str, ...]) -> None:
+    if answer and (answer not in known or _order(names) < _order(known[answer])):
+        known[answer] = names
+
+
+def _order(names: tuple[str, ...]) -> bytes:
+    return digest("\x1f".join(names))
+
+
+def _smallest(names: Collection[str]) -> list[str]:
+    """At most POOLED of the names, by hash."""
+    return list(names) if len(names) <= POOLED else heapq.nsmallest(POOLED, names, key=digest)
 
 
 def in_fixed_order(seed: int, fact_ids: Sequence[str]) -> list[int]:

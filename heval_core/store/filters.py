@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 from heval_core.records import CELL, TECHNIQUE, HEvalError
 
 # Where the answer is first mentioned, in the document that was used, or in the first one if none was.
-# A filler has no answer, and no number.
-_GOLD = "list_filter(answer_tokens, lambda mentioned: len(mentioned) > 0)"
-_ANSWER_AT = f'{_GOLD}[coalesce(TRY_CAST(substr("group", 2) AS INTEGER), 1)][1] / len(tokens)'
+_ANSWER_AT = 'answer_tokens[coalesce(TRY_CAST(substr("group", 2) AS INTEGER), 1)][1] / len(tokens)'
 _CHANGED = """instance_id IN (
     WITH answered AS (SELECT instance_id, model, dataset, regime, fact_id, technique, bcu
         FROM behaviour JOIN instance USING (instance_id) WHERE split = 'test')

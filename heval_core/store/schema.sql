@@ -72,8 +72,8 @@ CREATE TABLE instance (
     document_ends INTEGER[],     -- per document: token after the last
     question_start INTEGER,   -- first token of the question
     question_end INTEGER,     -- token after its last
-    document_answers VARCHAR[],  -- per document: the answer it carries; empty for a filler
-    document_kinds VARCHAR[],    -- per document: conflicting, irrelevant, gold, decoy or filler
+    document_answers VARCHAR[],  -- per document: the answer it carries
+    document_kinds VARCHAR[],    -- per document: conflicting, irrelevant, gold or off_topic
     document_origins VARCHAR[],  -- per document: shipped, or substituted
     document_sources VARCHAR[],  -- per document: kind of source it is attributed to, or NULL
     answer_tokens INTEGER[][],   -- per document: tokens that overlap a mention of its answer

@@ -7,7 +7,7 @@ model's own answer, of questions only that it answers right. The adapter is merg
 Reference: Li et al. 2023, "Large Language Models with Controllable Working Memory", as in CUB (arXiv 2505.16518).
 Departure: the model's own answer is known by its next token: the target is the spelling of the true answer that begins with
 it. The model's own dropout stays off. The adapter is kept in float16.
-Options: `data`: `mixture`, the four public sources of `shared/mixture.py`; `development`, the dataset's own development
+Options: `data`: `mixture`, the four public sources of `shared/lessons.py`; `development`, the dataset's own development
 questions under the kinds of context that are asked for, in CUB's shares (.65 to be followed, .25 irrelevant, .10 empty);
 or the path of one's own JSON lines (`shared/lessons.py: of_file`), without a comma in it. `learning_rate`, `epochs` and
 `rank`: a tiny model wants a higher rate and more epochs.
@@ -27,9 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heval_core.records import HEvalError, NotHere
-from heval_core.techniques.shared import mixture
 from heval_core.techniques.shared.base import Base, Development, Setting
-from heval_core.techniques.shared.lessons import Lesson, examples, in_shares, of_development, of_file, split
+from heval_core.techniques.shared.lessons import Lesson, examples, in_shares, of_development, of_file, of_mixture, split
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
@@ -117,7 +116,7 @@ class FineTuning(Base):
             if not path.is_file():
                 raise NotHere(f"The data file {path} of fine_tuning does not exist.")
             return of_file(path)
-        return mixture.lessons(development.seed)
+        return of_mixture(development.seed)
 
     def _text(self, taught: Sequence[Lesson], held_out: int, trained: Trained) -> str:
         said = {

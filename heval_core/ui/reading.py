@@ -11,7 +11,7 @@ import streamlit as st
 
 from heval_core.answers import first_clause
 from heval_core.figures.palette import colour, in_order
-from heval_core.groups import context_groups, numbered
+from heval_core.groups import context_groups
 from heval_core.html import plain
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.present.names import regime_title
@@ -349,9 +349,7 @@ def _answer(instance: StoredInstance) -> dict[str, str]:
 
 def sources(instance: StoredInstance) -> list[dict[str, Any]]:
     """Where the answer could come from: a line for each document and for memory, with the probability of its answer."""
-    kinds = [document.kind for document in instance.documents]
-    there = numbered(kinds)
-    groups = dict(zip(there, context_groups(len(there)), strict=True))
+    groups = context_groups(len(instance.documents))
     likely = {candidate.group: candidate.probability for candidate in instance.candidates}
     lines: list[dict[str, Any]] = [
         {
@@ -362,7 +360,6 @@ def sources(instance: StoredInstance) -> list[dict[str, Any]]:
             "used": number == instance.used_document,
         }
         for number, document in enumerate(instance.documents)
-        if number in groups
     ]
     lines.append(
         {

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from heval_core import catalogue
-from heval_core.citations.people import MASKINGS, make_study
+from heval_core.citations.people import make_study
 from heval_core.records import HEvalError
 from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.store.shards import ShardStore
@@ -35,9 +35,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     study.add_argument("--per-item", type=int, default=3, help="people who are to answer each question (3)")
     study.add_argument("--controls", type=float, default=0.1, help="share of explanations that become control items (.1)")
-    study.add_argument(
-        "--masking", choices=MASKINGS, default=MASKINGS[0], help="one cited passage of each explanation, or each"
-    )
     study.add_argument("--seed", type=int, default=0, help="draws the passages and the control items; that of `run`")
 
 
@@ -53,7 +50,7 @@ def _study(options: argparse.Namespace) -> int:
         raise HEvalError(
             f"The store {options.store} has no explanations; run: python -m precompute citations run --store {options.store} …"
         )
-    items = make_study(explanations, options.per_item, options.controls, options.seed, options.masking)
+    items = make_study(explanations, options.per_item, options.controls, options.seed)
     store, added = AnnotationStore.make(options.store, items)
     state = store.progress()
     print(

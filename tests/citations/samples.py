@@ -39,7 +39,7 @@ def exp(**more: Any) -> dict[str, Any]:
         "article_id": "11", "claim": "The harbour has ten cranes.", "label": "false", "chain": ["0", [2, 1]],
         "passage": "\n".join(f"{number}: {sentence}" for number, sentence in enumerate(SENTENCES)),
         "explanation": {"gpt35": ["It had ten [1].", "Two were sold [1][2].", "So it is false."]},
-        "masked_cit": {"gpt35": 1}, "ans_sens": {"gpt35": [0, 1]}, "gen_cit": {"gpt35": [[1], [1, 2], []]}, **more,
+        "masked_cit": {"gpt35": 1}, "ans_sens": {"gpt35": [0, 1]}, **more,
     }  # fmt: skip
 
 

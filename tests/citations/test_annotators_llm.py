@@ -7,7 +7,6 @@ import pytest
 from heval_core import catalogue
 from heval_core.citations.annotators.llm import prompt_of
 from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
-from heval_core.citations.speaker import Answer
 from tests.citations.claims import Scripted
 
 CLAIM = Claim("c", "Peru has {passage}.", "true", (Passage(3, "Lima leads {sentences}."), Passage(7, "Salt.", "Sales")))
@@ -42,16 +41,3 @@ def test_what_cannot_be_read_is_asked_once_more_and_then_counts_as_empty():
     assert again.startswith(
         f"{prompt_of(QUESTIONS[1])} 5\nThis answer cannot be read: it names sentence 5, which is not there."
     )
-
-
-def test_a_second_answer_that_can_be_read_counts():
-    choices = catalogue.find("annotator", "llm").annotate(QUESTIONS, Scripted("?", "?", "0", "-1"))
-    assert [(choice.chosen, choice.problem) for choice in choices] == [({0}, ""), (frozenset(), "")]
-
-
-def test_a_speaker_that_gave_no_answer_is_not_asked_again_and_its_reason_is_kept():
-    speaker = Scripted(Answer("", problem="the server refused"), "2")
-    choices = catalogue.find("annotator", "llm").annotate(QUESTIONS, speaker)
-    assert [choice.problem for choice in choices] == ["the server refused", ""]
-    assert len(speaker.caps) == 1 <= speaker.caps[0]
-    assert catalogue.find("annotator", "llm").annotate([], Scripted()) == []

@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 
-from heval_core import catalogue
 from heval_core.citations.claims.alce import Alce
 from heval_core.citations.claims.jsonl import JsonLines
 from heval_core.citations.claims.politihop import Politihop
@@ -71,7 +70,7 @@ def test_transexp_keeps_the_sentences_of_the_file(tmp_path):
 def of_writer(writer, chain, **more):
     """A record as the authors' file of a writer has it."""
     record = samples.exp(chain=["0", chain], **more)
-    by_writer = ("explanation", "masked_cit", "ans_sens", "gen_cit")
+    by_writer = ("explanation", "masked_cit", "ans_sens")
     return record | {name: {writer: record[name]["gpt35"]} for name in by_writer}
 
 
@@ -97,12 +96,7 @@ def test_transexp_reads_the_file_of_any_writer_and_joins_them_by_claim(tmp_path)
 INCONSISTENT = {
     "The file masks no citation.": {"masked_cit": {}, "ans_sens": {}},
     "Passage 1 is cited at the places [0, 1], but ans_sens has [1].": {"ans_sens": {"gpt35": [1]}},
-    "The markers at place 1 cite 2 passages, but gen_cit has [1].": {"gen_cit": {"gpt35": [[1], [1], []]}},
-    "gen_cit does not have one list for each sentence.": {"gen_cit": {"gpt35": [[1]]}},
     "masked_cit and ans_sens are not a number and a list.": {"masked_cit": {"gpt35": "1"}},
-    "The sentence at place 1 starts with a marker, which would belong to the sentence before.": {
-        "explanation": {"gpt35": ["It had ten.", "[1] Two were sold [2].", "So."]}
-    },
     "The writer was given no passage.": {"chain": ["0", []]},
     "claim_chain_mapping.json does not have the claim.": {"claim": "Another."},
 }
@@ -138,15 +132,11 @@ def test_transexp_names_what_it_cannot_use(tmp_path):
 def test_every_real_record_gives_the_gold_sentences_of_the_file_or_its_reason():
     good, bad = read(TransExp(), DATA / "transexp")
     assert (len(good), bad) == (486, [])
-    reasons = Counter(
-        problem.partition(" at ")[0] if " at " in problem else problem for claim in good for problem in claim.problems
-    )
+    reasons = Counter(problem.partition(" at ")[0] for claim in good for problem in claim.problems)
     assert reasons == {
-        "The sentence": 15,  # starts with a marker
         "The file masks no citation.": 3,
         "The writer was given no passage.": 1,
-        "The markers": 1,  # a range, [1-31], which the file does not read
-        "Passage 28 is cited": 1,  # by the same range
+        "Passage 28 is cited": 1,  # by a range, [1-31], which the file does not read
     }
     silent = [claim for claim in good if not any(text.startswith(("The file", "Passage")) for text in claim.problems)]
     assert len(silent) == 482
@@ -262,9 +252,3 @@ def test_hostile_markup_and_two_hundred_passages_pass_through(tmp_path):
     (claim,), _ = read(JsonLines(), write_lines(tmp_path / "mine.jsonl", [line]))
     found = explained(claim, "w", "s", claim.written[0].selected, claim.written[0].text)
     assert (found.cited, len(questions(found))) == ((1, 200), 200)
-
-
-def test_a_path_is_an_option_like_any_other():
-    assert catalogue.find("claims", "transexp(path=some/folder)").path == "some/folder"
-    with pytest.raises(HEvalError, match="did you mean transexp"):
-        catalogue.find("claims", "transexpp")

@@ -16,7 +16,6 @@ from heval_core.citations.people import (
     POSITIVE,
     PRACTICE,
     QUESTION,
-    Item,
     ItemState,
     Quality,
     is_control_turn,
@@ -64,11 +63,6 @@ def test_a_study_asks_one_passage_of_each_explanation_and_the_practice_round_fir
     assert [one.explanation_id for one in asked] != sorted(one.explanation_id for one in asked)
 
 
-def test_full_asks_every_selected_passage():
-    asked = of_kind(make_study(explanations(4), controls=0, masking="full"), QUESTION)
-    assert Counter(item.passage for item in asked) == {1: 4, 2: 4, 3: 4}
-
-
 def test_control_items_are_plain_half_of_them_have_their_sentence_removed_and_their_explanations_are_asked_for_nothing_else():
     items = make_study(explanations(20), controls=0.2)
     positive, negative = of_kind(items, POSITIVE), of_kind(items, NEGATIVE)
@@ -103,11 +97,7 @@ def test_what_is_known_of_the_sources_must_agree_with_the_marker():
 
 
 def test_numbers_that_make_no_study_are_refused():
-    for wanted, asked in (
-        ("0 people for each item", {"per_item": 0}),
-        ("share of control items is 0.7", {"controls": 0.7}),
-        ("no masking 'half'", {"masking": "half"}),
-    ):
+    for wanted, asked in (("0 people for each item", {"per_item": 0}), ("share of control items is 0.7", {"controls": 0.7})):
         with pytest.raises(HEvalError, match=wanted):
             make_study(explanations(3), **asked)
     with pytest.raises(HEvalError, match="no explanation to ask people about"):
@@ -206,17 +196,6 @@ def test_with_as_many_people_as_are_wanted_each_item_gets_its_number_and_no_more
     assert study.turn("somebody else") == (None, 0)
 
 
-@settings(max_examples=20, deadline=None)
-@given(count=st.integers(1, 8), controls=st.integers(0, 3), people=st.integers(1, 20))
-def test_items_stay_within_one_answer_of_each_other_when_new_people_keep_coming(count, controls, people):
-    study = Study(count, 1, controls, 100)
-    for number in range(people):
-        while not any(item[0] == "q" for item in study.answered[str(number)]):
-            study.answer(str(number))
-        counts = [study.counts()[f"q{place}"] for place in range(count)]
-        assert max(counts) - min(counts) <= 1
-
-
 def test_control_items_come_in_their_share_at_places_that_differ():
     study = Study(90, 1, 10, 3)
     while study.answer("Ada"):
@@ -233,19 +212,3 @@ def test_people_below_70_percent_are_left_out_and_exactly_70_are_not():
     found = {"Ada": Quality(7, 10), "Bob": Quality(69, 100), "Cleo": Quality(0, 1), "Dan": Quality(1, 1)}
     assert [name for name, one in found.items() if one.counts] == ["Ada", "Dan"]
     assert Quality(0, 0).counts
-
-
-TEXT = st.text(max_size=30)
-ITEMS = st.builds(
-    lambda claim, verdict, texts, sentences, wanted, feedback: Item(
-        QUESTION, "e", claim, verdict, tuple(Passage(-number, text, claim) for number, text in enumerate(texts)), 0,
-        tuple(sentences), frozenset({0}), wanted, feedback,
-    ),
-    TEXT, TEXT, st.lists(TEXT, min_size=1, max_size=3), st.lists(TEXT, min_size=1, max_size=3), st.integers(1, 9), TEXT,
-)  # fmt: skip
-
-
-@settings(max_examples=80, deadline=None)
-@given(ITEMS)
-def test_an_item_is_read_as_it_was_written(item):
-    assert Item.of_json(item.as_json()) == item

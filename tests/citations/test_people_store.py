@@ -94,7 +94,10 @@ def test_an_item_stays_though_others_answer_it_meanwhile(store):
 def test_who_begins_to_write_keeps_others_from_it_until_all_is_written(store):
     """Else an answer that is read, judged and then written could meet another one halfway, and be refused."""
     ada = store.sign_in("Ada")
-    with transaction(store.folder, writing=True), pytest.raises(HEvalError, match="is locked"):
+    with (
+        transaction(store.folder, writing=True),
+        pytest.raises(HEvalError, match=r"is locked: .* for 0.1 seconds\. Nothing was saved"),
+    ):
         answer(store, ada, item(0).item_id)
     with transaction(store.folder, writing=False):
         answer(store, ada, item(0).item_id)
@@ -169,18 +172,6 @@ def test_errors_are_one_line_each(store, tmp_path):
     (tmp_path / "dir2").rename(tmp_path / "new" / FILE)
     with pytest.raises(HEvalError, match="version 9"):
         AnnotationStore.open(tmp_path / "new")
-
-
-def test_a_locked_file_is_named_and_nothing_is_saved(store):
-    ada = store.sign_in("Ada")
-    first = store.turn(ada).item_id
-    holder = sqlite3.connect(store.folder / FILE, isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    with pytest.raises(HEvalError, match=r"is locked: another program has held it for 0.1 seconds\. Nothing was saved"):
-        answer(store, ada, first)
-    holder.execute("ROLLBACK")
-    answer(store, ada, first)
-    holder.close()
 
 
 def test_many_at_once_wait_for_each_other(tmp_path):

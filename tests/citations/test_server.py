@@ -120,20 +120,6 @@ def test_what_may_pass_is_asked_again_after_growing_waits(server, waits, mode):
     assert 0.3 < waits[0] <= 0.5 < 0.7 < waits[1] <= 1.0  # half a second, then one, less up to a quarter
 
 
-def test_a_server_says_itself_how_long_to_wait(server, waits):
-    server.headers = {"Retry-After": "17"}
-    server.turns = ["429"]
-    assert speaker(server).answer(["why?"], 5)[0].text == "WHY?"
-    assert waits == [17]
-
-
-@pytest.mark.parametrize("mode", ["401", "400", "404"])
-def test_a_refusal_that_stays_is_not_asked_again(server, waits, mode):
-    server.mode = mode
-    assert speaker(server).answer(["why?"], 5)[0].problem
-    assert (len(server.asked), waits) == (1, [])
-
-
 def test_a_server_that_goes_away_in_the_middle_costs_the_rest_and_not_the_time(server, waits):
     server.turns = ["right", "right", "leaves"]
     model = speaker(server, at_once=1)

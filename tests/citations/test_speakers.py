@@ -94,10 +94,6 @@ def test_a_prompt_that_the_memory_does_not_hold_leaves_the_others_their_answers(
     assert second.problem == "cpu does not have enough memory"
 
 
-def test_no_prompts_are_no_answers(language_models):
-    assert LocalSpeaker(language_models["gpt2"]).answer([], 3) == []
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [("  7.\n", "7."), ("<think>a</think> b", "b"), ("unseen start</think>\nb", "b"), ("a <think> b", "a <think> b")],

@@ -58,11 +58,6 @@ def test_what_cannot_be_written_has_the_reason_and_the_rest_is_written():
     assert len(speaker.asked) == 2
 
 
-def test_nobody_is_asked_where_nothing_is_selected():
-    assert write([], [], Scripted()) == []
-    assert write([claim()], [Selection((), "none")], Scripted())[0].sentences == ()
-
-
 def test_an_explanation_that_reaches_the_cap_is_used_and_told():
     (found,) = write([claim()], [Selection((0,))], Scripted(Answer("It froze [0]. And the", 7)), tokens=7)
     assert len(found.sentences) == 2

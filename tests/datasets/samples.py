@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core import catalogue
-from heval_core.datasets._records import BadRecord, Unusable
+from heval_core.datasets._reading import BadRecord, Unusable
 from heval_core.protocols import Dataset
 from heval_core.records import Fact
 

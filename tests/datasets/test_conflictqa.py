@@ -78,7 +78,7 @@ def test_a_file_from_the_hub_is_found_in_the_hubs_own_cache(tmp_path, monkeypatc
     """The real library on a cache laid out as it lays it out: no network is needed for a pinned revision."""
     import huggingface_hub
 
-    from heval_core.datasets._files import from_hub
+    from heval_core.datasets._reading import from_hub
 
     commit = conflictqa._ORIGIN.revision
     folder = tmp_path / "datasets--osunlp--ConflictQA" / "snapshots" / commit

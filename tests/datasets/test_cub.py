@@ -147,10 +147,6 @@ def test_a_file_with_other_fields_is_refused_with_those_it_has_and_lacks(part, t
     assert str(error.value) == f"The data file {path} has the fields id, context_type, prompt; it lacks {lacking}."
 
 
-def test_the_documented_fields_are_those_that_are_needed():
-    assert all(f"`{name}`" in cub.__doc__ for names in cub.FIELDS.values() for name in names)
-
-
 def test_a_file_of_lines_is_read_by_the_dataset_that_is_named(tmp_path):
     path = samples.write_lines(tmp_path / "f.jsonl", nq())
     assert [fact.dataset for fact in open_dataset(f"cub/nq={path}").facts()] == ["cub/nq"]
@@ -163,7 +159,7 @@ def test_without_a_part_or_a_file_it_says_which(tmp_path, monkeypatch):
         list(cub.PLUGIN.facts())
     monkeypatch.setenv("HEVAL_DATA", str(tmp_path))
     asked = []
-    monkeypatch.setattr("heval_core.datasets._files.from_hub", lambda *where: asked.append(where))
+    monkeypatch.setattr("heval_core.datasets._reading.from_hub", lambda *where: asked.append(where))
     with pytest.raises(HEvalError) as error:
         list(cub.Cub("nq", revision="abc").facts())
     assert asked == [("copenlu/cub-nq", cub.FILE, "abc")]

@@ -100,7 +100,7 @@ def test_a_file_that_is_no_list_of_records_is_refused_by_name(dataset, make, sai
 @pytest.mark.parametrize("key", ["fakepedia", "counterfact", "conflictqa", "nq", "druid"])
 def test_without_its_file_a_dataset_says_what_to_place_where(key, tmp_path, monkeypatch):
     monkeypatch.setenv("HEVAL_DATA", str(tmp_path))
-    monkeypatch.setattr("heval_core.datasets._files.from_hub", lambda *_: None)
+    monkeypatch.setattr("heval_core.datasets._reading.from_hub", lambda *_: None)
     with pytest.raises(HEvalError) as error:
         list(catalogue.find("dataset", key).facts())
     assert str(tmp_path / key) in str(error.value)

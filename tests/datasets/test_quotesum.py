@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from heval_core.datasets import quotesum
-from heval_core.datasets._records import BadRecord
+from heval_core.datasets._reading import BadRecord
 from tests.datasets import samples
 from tests.datasets.test_shared_data import DATA
 

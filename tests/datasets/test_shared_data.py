@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from heval_core.datasets._records import BadRecord, Unusable
+from heval_core.datasets._reading import BadRecord, Unusable
 from precompute.cli import main
 from precompute.questions import open_dataset
 from tests.conftest import ROOT

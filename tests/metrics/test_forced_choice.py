@@ -84,12 +84,6 @@ def test_one_document_is_no_choice_and_small_groups_have_their_reason():
     assert few.unavailable == "group C1 has 29 of the 30 instances needed"
 
 
-def test_padding_does_not_compete():
-    layout = Layout.of([10], [0], [SPANS], [[(0,), (3,)]], ["C1"], fillers=[[(8, 10)]])
-    scores = np.array([[1.0, 0, 0, 0, 0, 0, 0, 0, 5, 5]])
-    assert ForcedChoice().each(Cell.of(layout, scores), 5)[0].value.tolist() == [1.0]
-
-
 def test_an_interval_at_the_best_has_a_width_and_stays_below_one():
     rows = [[9 if group == "C1" else 0, 0, 0, 1, 1, 0, 0, 0, 0, 0] for group in ["C1", "C2"] * 40]
     found = balanced(ForcedChoice(), cell_of(rows, ["C1", "C2"] * 40))

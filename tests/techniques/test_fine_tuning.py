@@ -16,7 +16,7 @@ from heval_core.lm.loading import load
 from heval_core.lm.training import IGNORED, Example, Recipe, best_epoch, loss, padded, rate, stops, train
 from heval_core.prompts import assemble
 from heval_core.records import Document, HEvalError, NotHere
-from heval_core.techniques.shared import lessons, mixture
+from heval_core.techniques.shared import lessons
 from heval_core.techniques.shared.base import Development, Question, Setting
 from heval_core.techniques.shared.lessons import Lesson
 from tests.conftest import DEMO_MODELS
@@ -321,8 +321,8 @@ def put_sources(folder, count):
 def test_the_mixture_has_its_shares_and_its_irrelevant_contexts_answer_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("HEVAL_DATA", str(tmp_path))
     put_sources(tmp_path / "fine_tuning", 200)
-    found = mixture.lessons(0, 200)
-    assert found == mixture.lessons(0, 200)
+    found = lessons.of_mixture(0, 200)
+    assert found == lessons.of_mixture(0, 200)
     squad, dynamic = found[:80], found[-30:]
     assert Counter(one.kind for one in squad) == {"relevant": 52, "irrelevant": 20, "empty": 8}
     followed = Counter(one.kind for one in dynamic if one.kind in lessons.TAUGHT)
@@ -339,14 +339,14 @@ def test_the_mixture_has_its_shares_and_its_irrelevant_contexts_answer_nothing(t
 
 
 def test_an_irrelevant_context_holds_no_right_answer():
-    one = mixture.Asked("Where?", "In Paris.", ("Paris", "Lutetia"))
-    assert mixture._lesson("irrelevant", one, mixture.Asked("Who?", "Ann.", ("Ann",))).context == "Ann."
-    assert mixture._lesson("irrelevant", one, mixture.Asked("Who?", "Ann of Lutetia.", ("Ann",))) is None
-    assert mixture._lesson("irrelevant", one, one) is None
+    one = lessons.Asked("Where?", "In Paris.", ("Paris", "Lutetia"))
+    assert lessons._under("irrelevant", one, lessons.Asked("Who?", "Ann.", ("Ann",))).context == "Ann."
+    assert lessons._under("irrelevant", one, lessons.Asked("Who?", "Ann of Lutetia.", ("Ann",))) is None
+    assert lessons._under("irrelevant", one, one) is None
 
 
 def test_a_source_that_is_not_there_is_named_with_its_place(tmp_path, monkeypatch):
     monkeypatch.setenv("HEVAL_DATA", str(tmp_path))
     monkeypatch.setattr("datasets.load_dataset", lambda **_: (_ for _ in ()).throw(ConnectionError("offline")))
     with pytest.raises(NotHere, match=f"squad_v2, .* put it at {tmp_path}/fine_tuning/squad_v2.jsonl as JSON lines; or train"):
-        mixture.lessons(0)
+        lessons.of_mixture(0)

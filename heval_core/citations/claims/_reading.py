@@ -8,7 +8,7 @@ from typing import Any
 
 from heval_core.citations.records import BadClaim, Claim, Passage
 from heval_core.citations.speaker import storable
-from heval_core.datasets._records import Malformed, read_each, text_of
+from heval_core.datasets._reading import Malformed, read_each, text_of
 
 # A marker has at most nine digits.
 _LARGEST = 999_999_999

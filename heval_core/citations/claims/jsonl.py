@@ -22,8 +22,7 @@ from typing import Any
 from heval_core.citations.claims._reading import id_of, known, numbered_passages, numbers, optional_text, read_claims
 from heval_core.citations.reading import layout
 from heval_core.citations.records import BadClaim, Claim, Passage, Written
-from heval_core.datasets._files import Origin, json_lines, locate
-from heval_core.datasets._records import Malformed, text_of
+from heval_core.datasets._reading import Malformed, Origin, json_lines, locate, text_of
 from heval_core.records import HEvalError
 
 _ORIGIN = Origin("claims.jsonl", "your own claims", option="--claims")

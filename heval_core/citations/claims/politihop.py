@@ -19,8 +19,7 @@ from typing import Any
 
 from heval_core.citations.claims._reading import read_claims
 from heval_core.citations.records import BadClaim, Claim, Passage
-from heval_core.datasets._files import Origin, locate, tab_separated
-from heval_core.datasets._records import Malformed, text_of
+from heval_core.datasets._reading import Malformed, Origin, locate, tab_separated, text_of
 
 _ORIGIN = Origin("politihop_test.tsv", "github.com/copenlu/politihop (data)", option="--claims")
 _COLUMNS = ("article_id", "statement", "ruling", "politifact_label", "annotated_evidence", "annotated_label")

@@ -4,26 +4,25 @@ Source: github.com/ruixing76/Transparent-FCExp, `claim_chain_mapping.json` and a
 `gpt35_full_data.json`, `gpt4_full_data.json`, `llama2-70b_full_data.json`: all that lie in a folder, or one. Licence: MIT.
 Reference: Xing, Baldwin, Lau 2024, "Evaluating Transparency of Machine Generated Fact Checking Explanations".
 Fields: `claim`, `label` (the verdict), `passage` (a numbered line per passage, from 0), `chain` (the passages that a model
-selected, and the writer was given), and by writer: `explanation` (its sentences, with markers), `gen_cit` (what each of them
-cites), `masked_cit` (the passage whose citation was masked, -1 for none) and `ans_sens` (the sentences that cited it). The
-other file has the chains that people selected, by claim. A claim that several files have is one claim with several.
-Records: 486. The file's sentences are kept. A record is consistent if masking `masked_cit` here gives `ans_sens`, and reading
-its markers here gives `gen_cit`. Where it is not, its claim has the reason among its problems, and is used all the same.
+selected, and the writer was given), and by writer: `explanation` (its sentences, with markers), `masked_cit` (the passage
+whose citation was masked, -1 for none) and `ans_sens` (the sentences that cited it). The other file has the chains that people
+selected, by claim. A claim that several files have is one claim with several.
+Records: 486. The file's sentences are kept. Where masking `masked_cit` here does not give `ans_sens`, the claim has the reason
+among its problems, and is used all the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.citations import markers, mask
+from heval_core.citations import mask
 from heval_core.citations.claims._reading import known, numbers, read_claims
 from heval_core.citations.records import BadClaim, Claim, Passage, Written
-from heval_core.datasets._files import Origin, json_file, locate
-from heval_core.datasets._records import Malformed, text_of
+from heval_core.datasets._reading import Malformed, Origin, json_file, locate, text_of
 from heval_core.records import HEvalError
 
 _FILE, _CHAINS = "gpt35_full_data.json", "claim_chain_mapping.json"
@@ -121,39 +120,21 @@ def _written(writer: str, sentences: Any, selected: tuple[int, ...]) -> Written:
 
 
 def inconsistencies(record: dict[str, Any], writer: str) -> list[str]:
-    """Where the file and this program read an explanation differently, in plain English; places count from 0.
-
-    record: of the file. writer: what the file calls it.
-    """
-    sentences: Sequence[str] = record["explanation"][writer]
-    masked, answer, cited = (_of(record, field, writer) for field in ("masked_cit", "ans_sens", "gen_cit"))
-    found = []
-    if not isinstance(cited, list) or len(cited) != len(sentences):
-        found.append("gen_cit does not have one list for each sentence.")
-    else:
-        found += [text for place, sentence in enumerate(sentences) for text in _read_otherwise(place, sentence, cited[place])]
+    """Where masking finds other sentences than the file, in plain English; places count from 0. writer: as the file has it."""
+    masked, answer = (_of(record, field, writer) for field in ("masked_cit", "ans_sens"))
     if masked is None or masked == -1:
-        found.append("The file masks no citation.")
-    elif not isinstance(masked, int) or not isinstance(answer, list):
-        found.append("masked_cit and ans_sens are not a number and a list.")
-    else:
-        gold = sorted(mask(sentences, masked)[1])
-        if gold != sorted(answer):
-            found.append(f"Passage {masked} is cited at the places {gold}, but ans_sens has {sorted(answer)}.")
-    return found
+        return ["The file masks no citation."]
+    if not isinstance(masked, int) or not isinstance(answer, list):
+        return ["masked_cit and ans_sens are not a number and a list."]
+    gold = sorted(mask(record["explanation"][writer], masked)[1])
+    if gold == sorted(answer):
+        return []
+    return [f"Passage {masked} is cited at the places {gold}, but ans_sens has {sorted(answer)}."]
 
 
 def _of(record: dict[str, Any], field: str, writer: str) -> Any:
     value = record.get(field)
     return value.get(writer) if isinstance(value, dict) else None
-
-
-def _read_otherwise(place: int, sentence: str, cited: Any) -> Iterator[str]:
-    own = markers.read(sentence)[1]
-    if not isinstance(cited, list) or set(own) != set(cited):
-        yield f"The markers at place {place} cite {len(own)} passages, but gen_cit has {cited}."
-    if place and re.match(r"\s*\[", sentence) and own and markers.without(sentence, lambda number: True) != sentence:
-        yield f"The sentence at place {place} starts with a marker, which would belong to the sentence before."
 
 
 PLUGIN = TransExp()

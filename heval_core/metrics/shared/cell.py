@@ -23,7 +23,7 @@ class Layout:
     """Token positions in the prompts of N instances, padded to the longest prompt n.
 
     ranked: (N, n) bool, the tokens that are ranked. documents, gold, first_mention: per document, (N, n) bool.
-    groups: (N,) str. lengths: (N,) how many tokens are ranked. fillers: (N, n) bool, tokens of documents without an answer.
+    groups: (N,) str. lengths: (N,) how many tokens are ranked.
     """
 
     ranked: np.ndarray
@@ -31,7 +31,6 @@ class Layout:
     gold: tuple[np.ndarray, ...]
     first_mention: tuple[np.ndarray, ...]
     groups: np.ndarray
-    fillers: np.ndarray
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:
@@ -40,7 +39,7 @@ class Layout:
     @property
     def context(self) -> np.ndarray:
         """(N, n) bool: tokens of any document."""
-        return np.any([*self.documents, self.fillers], axis=0)
+        return np.any([*self.documents, np.zeros_like(self.ranked)], axis=0)
 
     @classmethod
     def of(
@@ -51,11 +50,10 @@ class Layout:
         answer_tokens: Sequence[Sequence[Sequence[int]]],
         groups: Sequence[str],
         first_mention: Sequence[Sequence[Sequence[int]]] | None = None,
-        fillers: Sequence[Sequence[tuple[int, int]]] = (),
         ranked_end: Sequence[int] | None = None,
     ) -> Layout:
         """From ragged columns: each instance's length, spans of documents, gold tokens, gold tokens of the first mention,
-        spans of fillers, and the token after the last ranked one (by default its length).
+        and the token after the last ranked one (by default its length).
 
         Raises ValueError for tokens outside their prompt.
         """
@@ -70,11 +68,7 @@ class Layout:
             spans.append((places >= start) & (places < end) & (places < ends))
         gold = [_marked(shape, lengths, answer_tokens, number) for number in range(count)]
         first = [_marked(shape, lengths, first_mention, number) for number in range(count)] if first_mention else gold
-        between = np.zeros(shape, dtype=bool)
-        for row, spans_of in enumerate(fillers):
-            for first_token, after in spans_of:
-                between[row, first_token:after] = True
-        return cls(ranked, tuple(spans), tuple(gold), tuple(first), np.asarray(groups, dtype=str), between)
+        return cls(ranked, tuple(spans), tuple(gold), tuple(first), np.asarray(groups, dtype=str))
 
     def rows(self, chosen: np.ndarray) -> Layout:
         """The instances chosen by (N,) bools or indices."""
@@ -82,14 +76,7 @@ class Layout:
         def cut(marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
             return tuple(own[chosen] for own in marks)
 
-        return Layout(
-            self.ranked[chosen],
-            cut(self.documents),
-            cut(self.gold),
-            cut(self.first_mention),
-            self.groups[chosen],
-            self.fillers[chosen],
-        )
+        return Layout(self.ranked[chosen], cut(self.documents), cut(self.gold), cut(self.first_mention), self.groups[chosen])
 
 
 def _marked(

@@ -61,14 +61,14 @@ def tokens_of(lm: LanguageModel, found: Reading) -> Tokens:
     return Tokens(tokenised.ids, tokenised.documents[:count], own, start)
 
 
-def sentence_logprobs(lm: LanguageModel, texts: Sequence[Tokens], together: int | None = None) -> np.ndarray:
+def sentence_logprobs(lm: LanguageModel, texts: Sequence[Tokens]) -> np.ndarray:
     """(len(texts), S) float64: log p of each sentence, the sum over its tokens, given all before it. An empty one has 0.
 
     One forward pass over each text, whatever the number of sentences; texts run in batches.
     """
     from heval_core.lm.continuations import Continued, token_logprobs
 
-    values = token_logprobs(lm, [Continued(text.ids, text.start) for text in texts], together)
+    values = token_logprobs(lm, [Continued(text.ids, text.start) for text in texts])
     rows = []
     for text, own in zip(texts, values, strict=True):
         before = np.concatenate([[0.0], np.cumsum(own.numpy().astype(float))])
@@ -76,7 +76,7 @@ def sentence_logprobs(lm: LanguageModel, texts: Sequence[Tokens], together: int 
     return np.array(rows)
 
 
-def left_one_out(lm: LanguageModel, explained: Explained, together: int | None = None) -> Weights:
+def left_one_out(lm: LanguageModel, explained: Explained) -> Weights:
     """phi = log p(sentence | all) - log p(sentence | without the passage). K + 1 passes, which all sentences share.
 
     Comparable is the share of the sentence's surprise, -log p, that the passage takes away (or adds, below 0): of the surprise
@@ -84,20 +84,20 @@ def left_one_out(lm: LanguageModel, explained: Explained, together: int | None =
     model knows.
     """
     texts = [_without(lm, explained, left_out) for left_out in ((), *((number,) for number in explained.selected))]
-    values = sentence_logprobs(lm, texts, together)
+    values = sentence_logprobs(lm, texts)
     phi = values[0] - values[1:]
     surprise = -np.minimum(values[0], values[1:])
     return Weights(phi, phi / np.maximum(surprise, BIT), 1 / (len(phi) + 1))
 
 
-def contextcite(lm: LanguageModel, explained: Explained, together: int | None = None) -> Weights:
+def contextcite(lm: LanguageModel, explained: Explained) -> Weights:
     """phi = the coefficients of a Lasso fit (alpha .01) of the sentence's log-odds on which passages are there.
 
     Comparable is the share of the mean size of the sentence's log-odds; the least is that of `left_one_out`.
     """
     kept = sparse_fit.masks(len(explained.selected), zlib.crc32(explained.claim.id.encode()))
     gone = [[number for number, there in zip(explained.selected, row, strict=True) if not there] for row in kept]
-    values = sentence_logprobs(lm, [_without(lm, explained, left_out) for left_out in gone], together)
+    values = sentence_logprobs(lm, [_without(lm, explained, left_out) for left_out in gone])
     odds = sparse_fit.log_odds(values)
     phi = np.array([sparse_fit.weights(kept, own) for own in odds.T]).T
     return Weights(phi, phi / np.maximum(np.abs(odds).mean(0), BIT), 1 / (len(phi) + 1))
