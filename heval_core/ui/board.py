@@ -69,8 +69,7 @@ def draw_overall(results: Reader, chosen: Filter, made: Board) -> None:
             parts.append(Part(front.as_drawing(quality, 400, 430), "Quality against cost", note))
         with st.container(key="board_figures"):
             draw_figures("board_figure", *parts, on_pick=MARK.pick, picked=MARK.drawn)
-        without_numbers(made)
-        few_of_asked(results, made)
+        without_numbers(results, made)
     with _numbers("table, CSV, Parquet, LaTeX") as box:
         if box.open:
             draw_table(results, board_table.main_table(made), exported_board(made), "board", {"filter": str(chosen)})
@@ -101,26 +100,23 @@ def _facts(made: Board) -> list[tuple[str, str]]:
     return found
 
 
-def without_numbers(made: Board) -> None:
-    """The questions that these results cannot answer, with the reason."""
-    asked = {question.title for question in QUESTIONS.values()}
-    if said := [f"**{plain(title)}** No number: {plain(reason)}." for title, reason in made.absent if title in asked]:
+def without_numbers(results: Reader, made: Board) -> None:
+    """The questions that these results cannot answer, with the reason; and those whose number rests on under half of what was
+    asked, with the way out."""
+    titles = {question.title for question in QUESTIONS.values()}
+    if said := [f"**{plain(title)}** No number: {plain(reason)}." for title, reason in made.absent if title in titles]:
         st.caption(" ".join(said))
-
-
-def few_of_asked(results: Reader, made: Board) -> None:
-    """The questions whose number rests on under half of what was asked, with the way out."""
-    said = []
+    few = []
     for column in made.questions:
         own = made.places[made.places["column"] == column.key][["model", "dataset", "regime"]].drop_duplicates()
         asked = int(own.merge(query(results, Reader.outcomes, Filter(technique=(TECHNIQUE,))))["instances"].sum())
         n = int(made.values[made.values["column"] == column.key]["n"].max())
         if n < FEWEST * asked:
-            said.append(
+            few.append(
                 f"**{plain(column.title)}** {n:,} of {asked:,} prompts count: the others have no answer that it is about."
             )
-    if said:
-        st.caption(" ".join([*said, "Another layout, or a larger model, may answer more (`python -m precompute layouts`)."]))
+    if few:
+        st.caption(" ".join([*few, "Another layout, or a larger model, may answer more (`python -m precompute layouts`)."]))
 
 
 def what_is_open(made: Board) -> str:

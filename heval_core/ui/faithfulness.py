@@ -91,7 +91,9 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
     dots = scatter(points, names, x_title, y_title)
     draw_plotly(results, dots, "faithful_and_right", f"{y_title}, by {x_title}", DOT.hold)
     if DOT.on(dots):
-        links.offer_cell(DOT.id, chosen, accuracies()[accuracy], names)
+        model, dataset, regime, part, _ = DOT.id
+        cell = links.of_part(chosen, accuracies()[accuracy], regime, part, model=(model,), dataset=(dataset,))
+        links.link_to(f"Open the instances of {names.place(model, dataset, regime, part)}", cell)
 
 
 def people(results: Reader) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -13,7 +14,6 @@ from heval_core.groups import MEMORY, compared_groups, document_of
 from heval_core.html import plain
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.stored_means import PROTECTED
-from heval_core.present.names import Names, regime_title
 from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.ui import address
@@ -51,24 +51,9 @@ def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict
     return asked | {name: [address.value(name)] for name in ("k", ASKED) if address.value(name)}
 
 
-def offer_cell(clicked: Sequence[object], chosen: Filter, measure: Measure, names: Names) -> None:
-    """Link from a bar or a dot to its instances.
-
-    clicked: its custom data, which begin with model, dataset, regime and part; empty if none was clicked. chosen: the filter
-    of the figure, whose slice goes along. measure: what the figure shows.
-    """
-    if len(clicked) < 4:
-        return
-    model, dataset, regime, part = (str(value) for value in clicked[:4])
-    groups = groups_of(measure, part, regime)
-    cell = replace(chosen, model=(model,), dataset=(dataset,), regime=(regime,), group=groups or chosen.group)
-    named = [
-        model,
-        names.dataset(dataset),
-        regime_title(regime),
-        *(["answered from " + " or ".join(groups)] if groups else []),
-    ]
-    link_to(f"Open the instances of {', '.join(named)}", cell)
+def of_part(chosen: Filter, measure: Measure, regime: str, part: str, **more: Any) -> Filter:
+    """The instances that a part of a measure is of in a regime, under the filter of a figure. more: such as a model."""
+    return replace(chosen, regime=(regime,), group=groups_of(measure, part, regime) or chosen.group, **more)
 
 
 def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:

@@ -183,14 +183,7 @@ def order_title(name: str, titles: dict[str, str]) -> str:
 
 
 def _line(row: dict[str, Any], ranked: list[str]) -> dict[str, Any]:
-    values = {key: row[f"1/rank of {key}"] for key in ranked}
-    return {
-        "id": row["instance_id"],
-        "title": row["subject"],
-        "about": f"{row['answer']} ({row['group']})",
-        "tokens": row["tokens"],
-        "ranks": [
-            {"color": colour(key), "rank": round(1 / value, 1) if value and value == value else None}
-            for key, value in values.items()
-        ],
-    }
+    best = {key: row[f"1/rank of {key}"] for key in ranked}
+    ranks = [{"color": colour(key), "rank": round(1 / own, 1) if own and own == own else None} for key, own in best.items()]
+    about = f"{row['answer']} ({row['group']})"
+    return {"id": row["instance_id"], "title": row["subject"], "about": about, "tokens": row["tokens"], "ranks": ranks}

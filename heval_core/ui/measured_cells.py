@@ -202,10 +202,8 @@ def _value_of(row: Mapping[Any, Any], values: Measured) -> str:
 
 def _way_on(results: Reader, values: Measured, chosen: Filter) -> None:
     explainer, model, dataset, regime, part = CELL.id
-    groups = links.groups_of(values.measure, part, regime)
-    own = replace(chosen, regime=(regime,), group=groups or chosen.group, explained_by=explainer)
-    if model != ALL:
-        own = replace(own, model=(model,), dataset=(dataset,))
+    cell = {} if model == ALL else {"model": (model,), "dataset": (dataset,)}
+    own = replace(links.of_part(chosen, values.measure, regime, part, **cell), explained_by=explainer)
     order = values.measure.sort.format(explainer=explainer) if values.measure.sort else ""
     sort = order if order in SORTED_BY else ""
     descending = bool(sort) and values.measure.best == "low"

@@ -59,9 +59,7 @@ def _which_results() -> None:
 
 def draw_answer() -> None:
     """The first example of *Your prompt*, by the same component."""
-    if not own_prompts.examples():
-        return
-    name = own_prompts.examples()[0]
+    name = next(iter(own_prompts.examples()), "")
     if (kept := own_prompts.find(name)) is None:
         return
     st.subheader("One answer, traced")
@@ -77,8 +75,7 @@ def draw_board(results: Reader, chosen: Filter, made: Board) -> None:
     figure = by_question(made, names_of(results), compact=True)
 
     draw_figures("overview_marks", figure, on_pick=lambda id: _open(chosen, id))
-    board.without_numbers(made)
-    board.few_of_asked(results, made)
+    board.without_numbers(results, made)
 
 
 def _open(chosen: Filter, id: list[str]) -> None:
@@ -93,16 +90,13 @@ def follow_pick() -> None:
 
 
 def draw_doors(results: Reader, chosen: Filter, made: Board | None) -> None:
+    same: dict[str, str | list[str]] = {ASKED: address.value(ASKED)} if address.value(ASKED) else {}
     doors = [
         ("Explain your own prompt", "Paste documents, ask, click any word of the answer", "your_prompt"),
         _wrong(results, chosen, made),
-        ("Choose a technique", "For documents that are right, wrong or irrelevant", links.href("techniques", _results())),
+        ("Choose a technique", "For documents that are right, wrong or irrelevant", links.href("techniques", same)),
     ]
     st.html(render("doors.html", doors=[dict(zip(("title", "about", "link"), door, strict=True)) for door in doors]))
-
-
-def _results() -> dict[str, str | list[str]]:
-    return {ASKED: address.value(ASKED)} if address.value(ASKED) else {}
 
 
 # The explainer whose mistakes are shown where it is not the recommended one; else those of the last of the board.

@@ -50,11 +50,6 @@ def results_folder() -> Path:
     return there.get(st.query_params.get(ASKED, ""), next(iter(there.values()), BUNDLED["demo"][0]))
 
 
-def _source_of(folder: Path) -> tuple[Path, bool]:
-    """The shards behind a folder of results, and whether they come with the program."""
-    return next(((source, True) for target, source in BUNDLED.values() if target == folder), (folder, False))
-
-
 def ensure_published() -> str:
     """Publish bundled results where they are not, and any results again that other code has evaluated.
 
@@ -62,7 +57,8 @@ def ensure_published() -> str:
     empty text. Raises HEvalError if bundled results cannot be published, and nothing is there.
     """
     target = results_folder()
-    source, bundled = _source_of(target)
+    shards = next((source for folder, source in BUNDLED.values() if folder == target), None)
+    source, bundled = shards or target, shards is not None  # with the program
     manifest = source / "manifest.jsonl"
     outdated = is_outdated(target)
     if not outdated and not (bundled and manifest.is_file() and not _newer(target, manifest)):

@@ -325,12 +325,13 @@ def draw(
         if state.get("asked"):
             asked(str(state["asked"]).rpartition(" ")[0])
 
+    likely = instance.predicted_probability
     data = {
         "id": instance.instance_id,
         "title": title,
         "lead": lead,
         **prompt_data(instance, rows, view.level),
-        "answer": _answer(instance),
+        "answer": {"text": answer_of(instance), "share": percent(likely), "from": answer_from(instance.group)},
         "used": instance.used_document is not None,
         "chance": chance_rank(instance),
         "sources": sources(instance),
@@ -343,41 +344,25 @@ def draw(
     component("reading")(key=key, data=data, on_view_change=changed, on_asked_change=triggered)
 
 
-def _answer(instance: StoredInstance) -> dict[str, str]:
-    return {"text": answer_of(instance), "share": percent(instance.predicted_probability), "from": answer_from(instance.group)}
-
-
 def sources(instance: StoredInstance) -> list[dict[str, Any]]:
     """Where the answer could come from: a line for each document and for memory, with the probability of its answer."""
     groups = context_groups(len(instance.documents))
     likely = {candidate.group: candidate.probability for candidate in instance.candidates}
-    lines: list[dict[str, Any]] = [
-        {
-            "label": f"document {number + 1}",
-            "about": (document.source or "").replace("_", " "),
-            "answer": document.answer,
-            "share": likely.get(groups[number], 0.0),
-            "used": number == instance.used_document,
-        }
+
+    def line(label: str, answer: str, share: float, used: bool, about: str = "") -> dict[str, Any]:
+        return {"label": label, "about": about, "answer": answer, "share": share, "used": used}
+
+    lines = [
+        line(
+            f"document {number + 1}",
+            document.answer,
+            likely.get(groups[number], 0.0),
+            number == instance.used_document,
+            (document.source or "").replace("_", " "),
+        )
         for number, document in enumerate(instance.documents)
     ]
-    lines.append(
-        {
-            "label": "memory",
-            "about": "",
-            "answer": instance.memory_answer,
-            "share": likely.get("M", 0.0),
-            "used": instance.group == "M",
-        }
-    )
-    if not any(line["used"] for line in lines):
-        lines.append(
-            {
-                "label": "neither",
-                "about": "",
-                "answer": instance.predicted_text.strip(),
-                "share": instance.predicted_probability,
-                "used": True,
-            }
-        )
-    return [line | {"percent": percent(line["share"])} for line in lines]
+    lines.append(line("memory", instance.memory_answer, likely.get("M", 0.0), instance.group == "M"))
+    if not any(own["used"] for own in lines):
+        lines.append(line("neither", instance.predicted_text.strip(), instance.predicted_probability, True))
+    return [own | {"percent": percent(own["share"])} for own in lines]

@@ -227,31 +227,23 @@ def _measure_held(compared: Compared) -> str:
 
 def evidence(results: Reader, compared: Compared) -> None:
     """What stands below: who is not available, and folded the differences by kind of context and the numbers."""
-    missing = unavailable(compared.cells, compared.trials, compared.names)
-    if missing:
-        st.caption(f"Not available: {_reasons(missing)}.")
+    if missing := unavailable(compared.cells, compared.trials, compared.names):
+        reasons = "; ".join(f"**{plain(title)}** ({plain(why.rstrip('.'))})" for title, why in missing)
+        st.caption(f"Not available: {reasons}.")
     label = "Differences to Regular by kind of context, and the numbers"
     fold = st.expander(label, key="technique_numbers", on_change="rerun", expanded=bool(address.value("measure")))
-    if fold.open:
-        with fold:
-            _differences(results, compared)
-
-
-def _reasons(missing: Sequence[tuple[str, str]]) -> str:
-    return "; ".join(f"**{plain(title)}** ({plain(why.rstrip('.'))})" for title, why in missing)
-
-
-def _differences(results: Reader, compared: Compared) -> None:
-    there = _measures(compared)
-    address.one_of("Measure", there, "measure", titles=titles(BEHAVIOURS), hidden=True)
-    measure = _measure_held(compared)
-    figure = differences_figure(compared.cells, measure, compared.names, compared.on_front)
-    if figure is not None:
-        unit = change_unit(measure).sign.strip()
-        title = f"{measure_name(measure)}: difference to Regular" + (f", in {unit}" if unit else "")
-        note = "Filled: the 95 % interval leaves out 0. Bold: on the front. Click a mark for its answers."
-        draw_figures("technique_differences", Part(figure, title, note), on_pick=MARK.pick, picked=MARK.drawn)
-    table = technique_table(compared.cells, measure, compared.names, compared.on_front)
-    about = {"model": compared.model, "dataset": compared.names.dataset(compared.dataset), "shown": measure}
-    joined = compared.cells.join(compared.front.set_index("technique")[["on_front", "share_on_front"]], on="technique")
-    draw_table(results, table, joined, "techniques", about)
+    if not fold.open:
+        return
+    with fold:
+        address.one_of("Measure", _measures(compared), "measure", titles=titles(BEHAVIOURS), hidden=True)
+        measure, names = _measure_held(compared), compared.names
+        figure = differences_figure(compared.cells, measure, names, compared.on_front)
+        if figure is not None:
+            unit = change_unit(measure).sign.strip()
+            title = f"{measure_name(measure)}: difference to Regular" + (f", in {unit}" if unit else "")
+            note = "Filled: the 95 % interval leaves out 0. Bold: on the front. Click a mark for its answers."
+            draw_figures("technique_differences", Part(figure, title, note), on_pick=MARK.pick, picked=MARK.drawn)
+        table = technique_table(compared.cells, measure, names, compared.on_front)
+        about = {"model": compared.model, "dataset": names.dataset(compared.dataset), "shown": measure}
+        joined = compared.cells.join(compared.front.set_index("technique")[["on_front", "share_on_front"]], on="technique")
+        draw_table(results, table, joined, "techniques", about)

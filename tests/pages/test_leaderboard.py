@@ -187,7 +187,7 @@ def test_a_number_that_rests_on_under_half_of_what_was_asked_says_so(demo, monke
     monkeypatch.setattr(
         page, "query", lambda reader, ask, chosen: ask(reader, chosen).assign(instances=lambda own: own["instances"] * times)
     )
-    page.few_of_asked(demo, made)
+    page.without_numbers(demo, made)
     if times == 1:
         assert said == []
         return
