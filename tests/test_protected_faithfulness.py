@@ -13,7 +13,7 @@ from heval_core import catalogue
 from heval_core.evaluation import live
 from heval_core.evaluation.board.making import board
 from heval_core.faithfulness import Faithfulness, levels
-from heval_core.figures.board_table import NOT_PROTECTED, PROTECTED, main_table, of_faithfulness
+from heval_core.figures.board import NOT_PROTECTED, PROTECTED, main_table, of_faithfulness
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.metrics import measures
 from heval_core.prompts import assemble

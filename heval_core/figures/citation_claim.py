@@ -156,13 +156,14 @@ def _of(annotator: str) -> str:
 
 
 def _heaviest(recoveries: Sequence[Record]) -> dict[str, list[tuple[float, int]]]:
-    """Annotator ▶ per sentence its highest score for any passage, and which passage that is."""
+    """Annotator ▶ per sentence its highest score for any passage, and which passage that is (of equals the first)."""
     scores: dict[str, list[list[tuple[float, int]]]] = {}
     for row in recoveries:
-        own = [(float(score), -row["passage"]) for score in row["scores"] or []]
-        scores.setdefault(row["annotator"], []).append(own)
-    best = {key: [max(of_sentence) for of_sentence in zip(*own, strict=False)] for key, own in scores.items()}
-    return {key: [(score, -passage) for score, passage in own] for key, own in best.items()}
+        scores.setdefault(row["annotator"], []).append([(float(score), row["passage"]) for score in row["scores"] or []])
+    return {
+        key: [max(of_sentence, key=lambda own: (own[0], -own[1])) for of_sentence in zip(*own, strict=False)]
+        for key, own in scores.items()
+    }
 
 
 def _passages(explanation: Record) -> list[dict[str, Any]]:

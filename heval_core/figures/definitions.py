@@ -11,21 +11,20 @@ from typing import NamedTuple
 
 from heval_core.html import render
 
-# What a docstring puts before a colon, at the start of a line or of a sentence ▶ the term that readers see.
-_LABELS = {
-    "Formula": "Formula", "Departure": "Departure", "Cost": "Cost", "Options": "Options", "Option": "Options",
-    "Range": "Range", "Chance": "Chance", "Best": "Best", "Parts": "Parts", "Interval": "Interval", "Licence": "Licence",
-    "Source": "Source", "Sources": "Source", "Fields": "Fields", "Fields used": "Fields", "Records": "Records",
-    "Context": "Context", "Reported": "Reported", "Worked by hand": "Worked by hand", "Reference": "Reference",
-    "Net": "Net", "Baseline token": "Baseline token", "Head choice": "Head choice", "Engine": "Engine",
-}  # fmt: skip
+# What a docstring puts before a colon, at the start of a line or of a sentence, and readers see as a term.
+_LABELS = (
+    *("Formula", "Departure", "Cost", "Options", "Range", "Chance", "Best", "Parts", "Interval", "Licence", "Source"),
+    *("Fields", "Records", "Context", "Reported", "Worked by hand", "Reference", "Net", "Baseline token", "Head choice"),
+    "Engine",
+)
+# Labels that are written in another way too.
+_ALIASES = {"Option": "Options", "Sources": "Source", "Fields used": "Fields"}
 _LABEL = re.compile(
-    rf"(?:^|(?<=[.)] )|(?<=\n))({'|'.join(sorted(_LABELS, key=len, reverse=True))})"
+    rf"(?:^|(?<=[.)] )|(?<=\n))({'|'.join(sorted([*_LABELS, *_ALIASES], key=len, reverse=True))})"
     r"((?:,? \([^()]*(?:\([^()]*\)[^()]*)*\))?(?:, [^.:]*| for [^.:]*)?):\s"
 )
 # A sentence's first word, but not a formula's first name.
 _FIRST_WORD = re.compile(r"^[a-z]{2,}(?=[ ,;.])(?! =|\.\w)")
-_CODE = re.compile(r"`([^`]+)`")
 
 
 class Stretch(NamedTuple):
@@ -55,14 +54,14 @@ class Definition(NamedTuple):
 
 def definition(title: str, docstring: str, reference: str, mark: str = "", colour: str = "") -> Definition:
     """reference: as the plug-in declares it; the docstring's own is shown if it says more."""
-    first, _, rest = docstring.strip().partition("\n\n")
-    lead, said = _lead(title, _lines(first)), _entries(_lines(_without_code(rest)))
+    first, *rest = docstring.strip().split("\n\n")
+    # Without examples that a machine checks.
+    said = _entries(_lines("\n\n".join(part for part in rest if not part.lstrip().startswith(">>>"))))
     about = [Entry(term, note, _stretches(text)) for term, note, text in said if text and term != "Reference"]
-    references = [reference, *(text.rstrip(".") for term, _, text in said if term == "Reference")]
-    longest = max(references, key=len)
+    longest = max((reference, *(text.rstrip(".") for term, _, text in said if term == "Reference")), key=len)
     if longest not in ("", mark, "None"):
         about.append(Entry("Reference", "", _stretches(longest)))
-    return Definition(title, mark, colour, _stretches(lead), tuple(about))
+    return Definition(title, mark, colour, _stretches(_lead(title, _lines(first))), tuple(about))
 
 
 def as_html(kinds: Sequence[tuple[str, Sequence[Definition]]]) -> str:
@@ -78,11 +77,6 @@ def _lead(title: str, text: str) -> str:
     return text
 
 
-def _without_code(text: str) -> str:
-    """Without examples that a machine checks."""
-    return "\n\n".join(part for part in text.split("\n\n") if not part.lstrip().startswith(">>>"))
-
-
 def _lines(text: str) -> str:
     """Wrapped lines as one; a line that is set in, and a new paragraph, stay lines of their own."""
     joined, set_in = "", False
@@ -96,17 +90,17 @@ def _lines(text: str) -> str:
 
 def _entries(text: str) -> list[tuple[str, str, str]]:
     """(term, note, text), in order; what comes before the first label has the term `About`."""
-    found: list[tuple[str, str, str]] = []
-    places = list(_LABEL.finditer(text))
-    # What is worked by hand comes last, and may name anything.
-    last = next((number for number, label in enumerate(places, start=1) if label[1] == "Worked by hand"), len(places))
-    places = places[:last]
-    before = text[: places[0].start()] if places else text
-    if before.strip():
-        found.append(("About", "", before.strip()))
-    for label, following in zip(places, [*places[1:], None][: len(places)], strict=True):
-        body = text[label.end() : following.start() if following else len(text)].strip()
-        found.append((_LABELS[label[1]], _note(label[2]), _FIRST_WORD.sub(_begun, body)))
+    labels: list[re.Match[str]] = []
+    for label in _LABEL.finditer(text):
+        labels.append(label)
+        # What is worked by hand comes last, and may name anything.
+        if label[1] == "Worked by hand":
+            break
+    ends = [*(label.start() for label in labels), len(text)]
+    found = [("About", "", before)] if (before := text[: ends[0]].strip()) else []
+    for label, end in zip(labels, ends[1:], strict=True):
+        body = _FIRST_WORD.sub(_begun, text[label.end() : end].strip())
+        found.append((_ALIASES.get(label[1], label[1]), _note(label[2]), body))
     return found
 
 
@@ -125,5 +119,5 @@ def _note(beside: str) -> str:
 
 
 def _stretches(text: str) -> tuple[Stretch, ...]:
-    parts = _CODE.split(text)
+    parts = re.split("`([^`]+)`", text)
     return tuple(Stretch(part, place % 2 == 1) for place, part in enumerate(parts) if part)

@@ -1,12 +1,12 @@
-"""How explainers look, the same on every page and figure: colour, and where colour cannot do it a symbol and a dash.
+"""How explainers look, the same on every page and figure: colour, and where colour cannot do it a symbol.
 
 A method's look is that of its declared number, whatever else is there. The paper's four have fixed colours. Two of these
 reach only 2.3:1 against white: so marks have a dark rim, `RIM`, and a name or a number beside them, and no text is ever in an
 explainer's colour. With its rim every mark has 3:1 or more against both themes' backgrounds. Distances in OKLab (times 100),
 the smallest of those seen with all cones, without green and without red ones: all fifteen colours are at least 7.6 apart, and
-all but the paper's four 8.3. From the sixteenth method on colours come again, with other symbols and dashes: 495 methods and
-120 controls differ, 165 and 24 of them where there is no line. Controls are grey. What comes from outside this program, and
-so has no number among its explainers, has a look by its name. Groups of answers have colours that are no explainer's.
+all but the paper's four 8.3. From the sixteenth method on colours come again, with other symbols: 165 methods and 24 controls
+differ. Controls are grey. What comes from outside this program, and so has no number among its explainers, has a look by its
+name. Groups of answers have colours that are no explainer's.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from heval_core.present.names import TRUTH, Names, annotator_name
 
 
 class Look(NamedTuple):
-    """In Plotly's words. symbol: of a dot. dash: of a line."""
+    """symbol: of a dot, in Plotly's words."""
 
     colour: str
     symbol: str
-    dash: str
 
 
 # Of MechLight, feature ablation, integrated gradients and attention; then of others.
@@ -32,14 +31,12 @@ _FOUR_MORE = ("#FF3502", "#658AFB", "#FAB4C1", "#B22B94")
 _BY_SHAPE_TOO = ("#49C77C", "#965054", "#53DDFC", "#2D9200", "#4269BE", "#7FE36C", "#0751FA")
 COLOURS = _FOUR + _FOUR_MORE + _BY_SHAPE_TOO
 _GREYS = ("#949494", "#7A7A7A", "#666666")
-# The numbers of these, of dashes and of greys have no common divisor, so that it takes long until two come together again.
+# The numbers of these and of colours have no common divisor, so that it takes long until two come together again.
 _SYMBOLS = (
     *("circle", "diamond", "triangle-left", "bowtie", "star-diamond", "triangle-right", "star-square", "circle-x"),
     *("diamond-cross", "star-triangle-up", "triangle-se"),
 )
-_DASHES = ("solid", "dash", "dot", "longdash", "dashdot", "longdashdot")
 _OF_CONTROLS = ("square", "triangle-up", "x", "square-dot", "triangle-up-dot", "x-dot", "square-cross", "square-x")
-_DASHES_OF_CONTROLS = ("longdash", "dashdot", "dot", "longdashdot", "dash")
 # Of explainers from outside.
 _OF_OTHERS = ("star-dot", "cross-dot", "pentagon-dot", "hexagram-dot", "triangle-down-dot", "hexagon-dot")
 # Round every mark in a method's colour: seen on light backgrounds, where the lightest colours are not.
@@ -81,7 +78,7 @@ def look(explainer: str) -> Look:
     plain = _look_of(name)
     if not options:
         return plain
-    return Look(_related(plain.colour), VARIANTS[zlib.crc32(options.encode()) % len(VARIANTS)], "longdashdot")
+    return Look(_related(plain.colour), VARIANTS[zlib.crc32(options.encode()) % len(VARIANTS)])
 
 
 def _look_of(name: str) -> Look:
@@ -89,19 +86,19 @@ def _look_of(name: str) -> Look:
     if plugin is not None:
         return look_of_control(plugin.order) if plugin.control else look_of_method(plugin.order)
     place, hue = divmod(zlib.crc32(name.encode()), len(COLOURS))
-    return Look(COLOURS[hue], _OF_OTHERS[place % len(_OF_OTHERS)], "longdashdot")
+    return Look(COLOURS[hue], _OF_OTHERS[place % len(_OF_OTHERS)])
 
 
 def look_of_method(number: int) -> Look:
     """number: from 1. A symbol is of the first eight colours, the next one of the other seven."""
     turn, hue = divmod(number - 1, len(COLOURS))
     sign = 2 * turn + (hue >= len(_FOUR + _FOUR_MORE))
-    return Look(COLOURS[hue], _SYMBOLS[sign % len(_SYMBOLS)], _DASHES[sign % len(_DASHES)])
+    return Look(COLOURS[hue], _SYMBOLS[sign % len(_SYMBOLS)])
 
 
 def look_of_control(number: int) -> Look:
     """number: from 1."""
-    return Look(*(those[(number - 1) % len(those)] for those in (_GREYS, _OF_CONTROLS, _DASHES_OF_CONTROLS)))
+    return Look(_GREYS[(number - 1) % len(_GREYS)], _OF_CONTROLS[(number - 1) % len(_OF_CONTROLS)])
 
 
 def colour(explainer: str) -> str:

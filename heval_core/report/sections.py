@@ -13,8 +13,7 @@ from heval_core.evaluation.board.making import board
 from heval_core.evaluation.means import cells_and_means
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures import front
-from heval_core.figures.board import front_figure
-from heval_core.figures.board_table import whole_table
+from heval_core.figures.board import front_figure, whole_table
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, cells_table, figure_of, measure_table, of_measure, wanted_of
 from heval_core.figures.outcomes import outcome_shares, statistics

@@ -15,8 +15,17 @@ from heval_core.evaluation.board.records import ASKED, Board, Column
 from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.usable import FEWEST
-from heval_core.figures import board_table, front
-from heval_core.figures.board import ALL_QUESTIONS, by_prompts, by_question, front_figure, pair_figure
+from heval_core.figures import front
+from heval_core.figures.board import (
+    ALL_QUESTIONS,
+    by_prompts,
+    by_question,
+    front_figure,
+    harder_table,
+    main_table,
+    pair_figure,
+    pairs_table,
+)
 from heval_core.figures.dots_drawn import Part, as_drawing
 from heval_core.figures.measures import picked_html
 from heval_core.groups import compared_groups, context_groups
@@ -72,7 +81,7 @@ def draw_overall(results: Reader, chosen: Filter, made: Board) -> None:
         without_numbers(results, made)
     with _numbers("table, CSV, Parquet, LaTeX") as box:
         if box.open:
-            draw_table(results, board_table.main_table(made), exported_board(made), "board", {"filter": str(chosen)})
+            draw_table(results, main_table(made), exported_board(made), "board", {"filter": str(chosen)})
             with st.container(horizontal=True):
                 picture(results, lambda: as_drawing(by_question(made, names_of(results))), "board")
                 if quality := front_figure(made):
@@ -212,7 +221,7 @@ def draw_prompts(results: Reader, chosen: Filter, made: Board) -> None:
     question = choose_question([column.question for column in made.columns])
     selection(results, chosen, made)
     draw_figures("prompts", by_prompts(made, question, names_of(results)), on_pick=MARK.pick, picked=MARK.drawn)
-    harder = board_table.harder_table(made)
+    harder = harder_table(made)
     if harder.heads:
         with _numbers("every question, decoy and length") as box:
             if box.open:
@@ -245,7 +254,7 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
     with _numbers("every pair") as box:
         if box.open:
             about = {"filter": str(chosen)}
-            draw_table(results, board_table.pairs_table(made, None), exported_pairs(made.pairs), "board-pairs", about)
+            draw_table(results, pairs_table(made, None), exported_pairs(made.pairs), "board-pairs", about)
 
 
 def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
-from heval_core.figures.board_table import harder_table, main_table
+from heval_core.figures.board import harder_table, main_table
 from heval_core.records import EVERY_REGIME, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.published import published_file

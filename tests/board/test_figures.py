@@ -10,8 +10,7 @@ import pytest
 from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board_of
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
-from heval_core.figures import board_table
-from heval_core.figures.board import by_prompts, by_question, front_figure
+from heval_core.figures.board import by_prompts, by_question, front_figure, harder_table, main_table, pairs_table, whole_table
 from heval_core.present.names import Names
 from heval_core.present.numbers import COST, number, passes
 from tests.board.planted import cells_of, level, planted, truth_of
@@ -123,7 +122,7 @@ def cells_of_table(table):
 
 
 def test_the_table_has_every_number_and_the_best_methods_in_bold(made):
-    table = board_table.main_table(made)
+    table = main_table(made)
     titles = [head.title for head in table.heads]
     assert titles == ["Context or memory?", "Which document?", "Which token?", "mean", "won – tied – lost"]
     cells = cells_of_table(table)
@@ -138,17 +137,17 @@ def test_the_table_has_every_number_and_the_best_methods_in_bold(made):
 
 
 def test_pairs_are_read_from_the_row(made):
-    table = board_table.pairs_table(made, "RQ3")
+    table = pairs_table(made, "RQ3")
     at = {head.title: place for place, head in enumerate(table.heads)}
     cells = cells_of_table(table)
     assert (cells["FA"][at["LRP"]].main, cells["LRP"][at["FA"]].main) == ("0–0–4", "4–0–0")
     assert cells["LRP"][at["FA"]].best
     assert cells["FA"][at["FA"]].main == ""
-    assert cells_of_table(board_table.pairs_table(made, None))["FA"][at["LRP"]].main == "8–0–4"
+    assert cells_of_table(pairs_table(made, None))["FA"][at["LRP"]].main == "8–0–4"
 
 
 def test_a_row_that_lacks_cells_has_an_asterisk_and_is_never_bold(with_gaps):
-    table = board_table.main_table(with_gaps)
+    table = main_table(with_gaps)
     partial = cells_of_table(table)["PARTIAL"]
     assert (partial[0].main, partial[0].best) == ("1.00*", False)
     assert partial[3].main == "–"
@@ -156,13 +155,13 @@ def test_a_row_that_lacks_cells_has_an_asterisk_and_is_never_bold(with_gaps):
 
 
 def test_decoys_and_length_have_a_table_where_there_are_any(made):
-    assert board_table.harder_table(made).heads == ()
+    assert harder_table(made).heads == ()
     harder = planted(TABLE, regimes=("conflicting", "mixed", "mixed.d1", "mixed.512-last"))
-    titles = [head.title for head in board_table.harder_table(harder).heads]
+    titles = [head.title for head in harder_table(harder).heads]
     assert titles == [
         *("Which document, decoy d1", "Which token, decoy d1", "Which document, 512 tokens", "Which token, 512 tokens")
     ]
-    assert len(board_table.whole_table(harder).heads) == len(board_table.main_table(harder).heads) + 4
+    assert len(whole_table(harder).heads) == len(main_table(harder).heads) + 4
 
 
 def of_costs(seconds: float, attn: float) -> Board:
@@ -176,7 +175,7 @@ def of_costs(seconds: float, attn: float) -> Board:
 
 
 def test_the_costs_of_sizes_are_columns():
-    table = board_table.main_table(of_costs(float("nan"), float("nan")))
+    table = main_table(of_costs(float("nan"), float("nan")))
     assert table.heads[-1].title == "passes, 30 tokens"
     cells = cells_of_table(table)
     assert [cells[key][-1].main for key in ("fa", "attn")] == ["15", "1"]
@@ -186,10 +185,10 @@ def test_the_costs_of_sizes_are_columns():
 
 def test_milliseconds_stand_beside_the_passes_where_explainers_were_timed():
     own = of_costs(0.2, 0.005)
-    table = board_table.main_table(own)
+    table = main_table(own)
     assert [head.title for head in table.heads[-2:]] == ["passes, 30 tokens", "ms, 30 tokens"]
     assert [cells_of_table(table)[key][-1].whole for key in ("fa", "attn")] == ["200 (1 × fa)", "5 (0.025 × fa)"]
     assert "Milliseconds" in table.note
     untimed = of_costs(float("nan"), float("nan"))
-    assert "Milliseconds" not in board_table.main_table(untimed).note
+    assert "Milliseconds" not in main_table(untimed).note
     assert list(costs_shown(own)) == [*costs_shown(untimed), "seconds", "ratio"]

@@ -102,7 +102,7 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
         assert (mean.value, mean.low, mean.high) == pytest.approx(tuple(own[["share", "low", "high"]].mean()))
         assert [mark.value for mark in cells] == (own["share"].tolist() if len(own) > 1 else [])
         assert panel.chance == pytest.approx(of_kind[of_kind["explainer"].isin(whole)]["chance"].mean(), abs=1e-6)
-        assert figure.axis.text(0.5) == "50 %"
+    assert figure.axis.text(0.5) == "50 %"
     assert figure.rows[1].control
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
-from heval_core.figures import board_table
+from heval_core.figures.board import main_table
 from heval_core.figures.measures import measure_table
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import names_of
@@ -57,7 +57,7 @@ def test_every_page_table_export_and_sentence_names_the_same_best(demo, asked, m
     assert told.best in made.overall.best
     assert f"Use {titles[told.best]}." in told.said
     # The mean: ranks, bold and the export.
-    band, main = {titles[key] for key in made.overall.bold}, board_table.main_table(made)
+    band, main = {titles[key] for key in made.overall.bold}, main_table(made)
     figure = figures[0][0].figure
     assert {row.title for row in figure.rows if row.best} == bold_of(main, "mean") == band
     ranks = exported_board(made).dropna(subset=["rank"]).set_index("explainer")["rank"].to_dict()

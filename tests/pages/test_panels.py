@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, figure_of, measure_table
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
-from heval_core.present.drawing import Mark, as_svg
+from heval_core.present.drawing import Mark
 from heval_core.present.names import ALL
 from heval_core.present.numbers import number
 from heval_core.store.filters import Filter
@@ -221,13 +220,3 @@ def test_an_axis_holds_the_methods_and_reaches_below_chance():
 )  # fmt: skip
 def test_numbers_have_a_minus_sign_and_enough_digits_for_their_intervals(value, text):
     assert number(value) == text
-
-
-def test_the_saved_picture_has_the_same_means(demo):
-    found = replace(measured(demo, Filter(), measures()["instance_margin"], "instance_rank_margin", 5), scaled=True)
-    names = named({"fa": "A <b> & c"}, ("random",))
-    root = ElementTree.fromstring(as_svg(as_drawing(figure_of(found, ["fa", "random"], names))))
-    said = " ".join(root.itertext())
-    mean = found.parts.query("explainer == 'fa' and regime == 'mixed' and part == 'C2'")["normalised"].iloc[0]
-    assert f"A <b> & c · Mixed · used document second\n{number(mean)} [" in said
-    assert "Double conflicting" in said

@@ -36,13 +36,6 @@ def test_the_section_is_the_board_with_its_sentence_and_what_is_open(drawn, made
     assert "Lexical match (control)" in set(frame.index)
 
 
-def test_its_latex_is_the_papers_table(few, drawn):
-    text = drawn.latex(few.snapshot_id)
-    assert text.startswith("% The leaderboard")
-    assert r"\label{tab:heval-board}" in text
-    assert text.count(r"\midrule") == 2
-
-
 def test_the_drawing_has_a_dot_for_each_method_and_a_step_line_between_those_of_the_front():
     table = {"fa": level(0.9, 0.9, 0.9), "ig": level(0.4, 0.4, 0.4), "lrp": level(0.6, 0.6, 0.6), "lexical": level(0, 0, 0.9)}
     passes = {"fa": 1000.0, "ig": 100.0, "lrp": 10.0}

@@ -13,11 +13,10 @@ from heval_core.present.names import names_of
 from heval_core.present.numbers import EXACT
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report.findings import studies_of
-from heval_core.report.sections import plans_of, section
+from heval_core.report.sections import section
 from heval_core.report.write import report_of, write
 from heval_core.store.filters import Filter
-from tests.pages.opening import open_page
-from tests.report.conftest import rows_of, same_bytes
+from tests.report.conftest import rows_of
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
 
 HOSTILE = "<script>window.__pwn=1</script><img src=x>$\\input{x}"
@@ -122,34 +121,19 @@ def test_the_features_and_the_search_are_those_of_the_page(store, told):
     assert costs.loc["Regular"].tolist() == ["1", "nothing", "–"]
 
 
-def test_what_is_not_available_is_said_and_stays_text(store, tmp_path):
+def test_a_folder_has_tables_figures_and_sentences_and_what_is_not_available_stays_text(store, told, tmp_path):
     gaps = section(store, "techniques_bcu").gaps
     assert any(gap.startswith("Agents is not available with one on counterfact, one on nq") for gap in gaps)
     write(store.path.parent, tmp_path)
+    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")}
+    assert {f"tables/techniques_{name}.tex" for name in ("front", "bcu", "bcu_gain", "costs", "features", "search")} <= names
+    assert {"figures/techniques_front-2.svg", "figures/techniques_ccu_gain-1.svg"} <= names
+    table = (tmp_path / "tables" / "techniques_bcu.tex").read_text(encoding="utf-8")
+    assert table.count("\\begin{table}") == 4
+    assert len(set(re.findall(r"\\label\{[^}]*\}", table))) == 4
+    assert "\\input" not in "".join(line for line in table.splitlines() if not line.startswith("%"))
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<img src=x" not in page
     assert page.count("<script") == 1
-    for table in (tmp_path / "tables").glob("techniques_*.tex"):
-        assert "\\input" not in "".join(
-            line for line in table.read_text(encoding="utf-8").splitlines() if not line.startswith("%")
-        )
-
-
-def test_a_folder_has_tables_figures_and_sentences_and_the_same_bytes_again(store, told, tmp_path):
-    folder, names = same_bytes(tmp_path, *[store.path.parent] * 2)
-    assert {f"tables/techniques_{name}.tex" for name in ("front", "bcu", "bcu_gain", "costs", "features", "search")} <= names
-    assert {"figures/techniques_front-2.svg", "figures/techniques_ccu_gain-1.svg"} <= names
-    table = (folder / "tables" / "techniques_bcu.tex").read_text(encoding="utf-8")
-    assert table.count("\\begin{table}") == 4
-    assert len(set(re.findall(r"\\label\{[^}]*\}", table))) == 4
-    page = (folder / "report.html").read_text(encoding="utf-8")
     assert studies_of(store)[1].answer in page
     assert page.count('<span class="verdict') == len(told["findings"]) + len(told["technique_findings"]) == 17
-
-
-def test_the_page_shows_the_sentences_and_the_sections(store, monkeypatch):
-    monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
-    for key in ("techniques_bcu", "techniques_front"):
-        app = open_page("about", section=plans_of(store)[key].heading)
-        assert not app.exception
-        assert any(frame.value.equals(section(store, key).shown[0].frame()) for frame in app.dataframe)
