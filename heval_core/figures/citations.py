@@ -15,7 +15,7 @@ from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, TRUTH, Names
 from heval_core.present.numbers import interval, number
 from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, counted, crossed, number_cell, reason
-from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLANATIONS
+from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS
 from heval_core.words import counted as so_many
 
 Record = Mapping[Any, Any]
@@ -45,12 +45,9 @@ def recovery_figure(
     return DotFigure(title, rows, panels, legend=legend, hint=hint)
 
 
-def explainers_figure(cells: pd.DataFrame, measures: Sequence[str], writers: Sequence[str], names: Names) -> DotFigure:
-    """What explainers say of sentences: a panel for each measure, rows by writer and explainer; the truth where it is known.
-
-    measures: of OF_EXPLAINERS or OF_SOURCES.
-    """
-    own = cells[cells["measure"].isin(measures) & cells["writer"].isin(writers)]
+def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names) -> DotFigure:
+    """What explainers say of sentences: a panel for each measure, rows by writer and explainer; the truth where known."""
+    own = cells[cells["measure"].isin(OF_EXPLAINERS) & cells["writer"].isin(writers)]
     # Where both maskings have rows, those of full masking.
     own = own.sort_values("masking", key=lambda masking: masking != "full", kind="stable")
     found = _records(own.drop_duplicates(["measure", "writer", "annotator"]), "measure", "writer", "annotator")
@@ -58,7 +55,7 @@ def explainers_figure(cells: pd.DataFrame, measures: Sequence[str], writers: Seq
     pairs, titles = [(writer, key) for writer in writers for key in keys], names.short(keys)
     rows = [_row(key, names, titles[key] if len(writers) == 1 else f"{titles[key]}, {writer}") for writer, key in pairs]
     panels = []
-    for word in map(CITATION_MEASURES.__getitem__, measures):
+    for word in map(CITATION_MEASURES.__getitem__, OF_EXPLAINERS):
         slots = [_slot([found.get((word.key, *pair))], (*pair, word.key), names) for pair in pairs]
         panels.append(Panel(word.title, slots, "low is good" if word.key in _LOW else "high is good", word.meaning))
     return DotFigure("What explainers say of sentences", rows, panels, legend=_LEGEND)

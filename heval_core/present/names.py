@@ -31,8 +31,6 @@ TRUTH, PEOPLE, PERSON = "", "people", "person:"
 _LONGEST = 26
 # Parts that a cell has two of, in words.
 _USED = {"C1": "used document first", "C2": "used document second"}
-# Of annotators that are neither in the results nor installed.
-_FAMILIES = {PEOPLE: "people", "explainer": "explainer"} | dict.fromkeys(("lexical", "position", "random"), "control")
 
 
 class Price(NamedTuple):
@@ -176,7 +174,7 @@ class Names:
 
     def family(self, key: str) -> str:
         """Of an annotator: a key of ANNOTATOR_FAMILIES."""
-        family = str(self._of_annotator(key, "family") or _FAMILIES.get(annotator_name(key), "reader"))
+        family = "people" if annotator_name(key) == PEOPLE else str(self._of_annotator(key, "family"))
         return family if family in ANNOTATOR_FAMILIES else "reader"
 
     def control(self, key: str) -> bool:

@@ -209,7 +209,9 @@ def _explainers(results: Reader, plan: Plan) -> Section:
     if cells.empty:
         gaps = ["No explainer was asked about every passage: --annotators explainer(loo) --masking full."]
         return section_of(plan, text, cells, cells, gaps=gaps)
-    figures, table = _of_explainers(cells, names), wide_table(cells, measures, names, (*WHERE, "annotator"))
+    said = cells[cells["measure"].isin(OF_EXPLAINERS)]
+    figures = _figures(said, lambda own, writers: explainers_figure(own, writers, names))
+    table = wide_table(cells, measures, names, (*WHERE, "annotator"))
     return section_of(plan, text, table, cells, figures, gaps=_reasons(cells, names))
 
 
@@ -220,23 +222,18 @@ def _of_measure(cells: pd.DataFrame, measure: str, names: Names) -> tuple[Figure
         maskings = [kind for kind in ("full", "sample") if kind in set(own["masking"])]
         return recovery_figure(own, measure, writers, names, *maskings)
 
-    return _each(CITATION_MEASURES[measure].title, cells[(cells["measure"] == measure) & (cells["annotator"] != "")], drawn)
+    return _figures(cells[(cells["measure"] == measure) & (cells["annotator"] != "")], drawn)
 
 
-def _of_explainers(cells: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
-    """What explainers say of sentences; the truth, where it is known, is one of them."""
-    own = cells[cells["measure"].isin(OF_EXPLAINERS) & (cells["masking"] == "full")]
-    title = "What explainers say of sentences"
-    return _each(title, own, lambda own, writers: explainers_figure(own, OF_EXPLAINERS, writers, names))
-
-
-def _each(title: str, cells: pd.DataFrame, drawn: Callable[[pd.DataFrame, list[str]], DotFigure]) -> tuple[Figure, ...]:
+def _figures(cells: pd.DataFrame, drawn: Callable[[pd.DataFrame, list[str]], DotFigure]) -> tuple[Figure, ...]:
+    """One for each source of claims and selector; none without a number."""
     if cells["value"].isna().all():
         return ()
-    places = cells.groupby(["dataset", "selector"], sort=False)
-    captions = [f"{title}, {dataset}, {selector}" if places.ngroups > 1 else title for dataset, selector in places.groups]
-    figures = [as_drawing(drawn(own, list(dict.fromkeys(own["writer"])))) for _, own in places]
-    return tuple(zip(captions, figures, strict=True))
+    found, places = [], cells.groupby(["dataset", "selector"], sort=False)
+    for place, own in places:
+        figure = drawn(own, list(dict.fromkeys(own["writer"])))
+        found.append((", ".join([figure.title, *(place if places.ngroups > 1 else ())]), as_drawing(figure)))
+    return tuple(found)
 
 
 _ASKED = f"Chance (upright bars): as many sentences at random. {_INTERVALS} n: masked citations."

@@ -202,7 +202,7 @@ def _explainers(shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Explainers say it, so no judge is needed. {told}.", width="stretch")
         _claims_button("Claims with a wrong marker", "wrong_marker")
-    used = explainers_figure(shown.cells, OF_EXPLAINERS, shown.writers, shown.names)
+    used = explainers_figure(shown.cells, shown.writers, shown.names)
     draw_figures("explainer_marks", replace(used, legend=()), on_pick=_pick_explainer)
 
 

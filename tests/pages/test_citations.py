@@ -14,7 +14,7 @@ from heval_core.present.names import Names
 from heval_core.present.numbers import number
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.ui.citations import answer
-from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_SOURCES
+from heval_core.words import OF_EXPLAINERS
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, SELECTOR, WRITERS, explanation_id, plant
 from tests.pages.opening import open_page, text_of
 
@@ -111,7 +111,7 @@ def test_every_dot_is_where_the_table_says(cells):
 
 
 def test_the_explainers_four_numbers_and_why_one_has_none(cells):
-    made = explainers_figure(cells, OF_EXPLAINERS, tuple(WRITERS), NAMES)
+    made = explainers_figure(cells, tuple(WRITERS), NAMES)
     assert [panel.title for panel in made.panels] == ["Supported", "Wrong marker", "Unsupported sentence", "Omitted citation"]
     titles = [row.title for row in made.rows]
     for panel, measure in zip(made.panels, OF_EXPLAINERS, strict=True):
@@ -123,16 +123,11 @@ def test_the_explainers_four_numbers_and_why_one_has_none(cells):
 def test_the_truth_stands_below_the_explainers_where_it_is_known(cells):
     known = cells[cells["annotator"].eq("explainer(loo)") & cells["measure"].eq("supported")]
     truth = known.assign(annotator="", value=0.5, low=0.4, high=0.6, chance=None)
-    made = explainers_figure(pd.concat([cells, truth]), OF_EXPLAINERS, ("careful", "sloppy"), NAMES)
+    made = explainers_figure(pd.concat([cells, truth]), ("careful", "sloppy"), NAMES)
     titles = [row.title for row in made.rows]
     assert titles[0] == "Leave-one-out, careful"
     assert [titles.index("The truth, careful"), titles.index("The truth, sloppy")] == [len(titles) // 2 - 1, len(titles) - 1]
     assert made.panels[0].slots[-1].dots[0].value == 0.5
-    found = known.assign(measure="source", value=0.9, low=0.8, high=1.0, chance=0.2)
-    own = explainers_figure(found, OF_SOURCES, ("sloppy",), NAMES)
-    assert [panel.title for panel in own.panels] == [CITATION_MEASURES[name].title for name in OF_SOURCES]
-    assert own.panels[0].slots[0].dots[0].value == 0.9
-    assert own.panels[1].slots[0].missing
 
 
 def test_tables_hold_the_tables_numbers(store, cells):
