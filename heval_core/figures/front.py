@@ -65,8 +65,9 @@ def ends(value: float, low: float, high: float) -> tuple[float, float]:
 class Front:
     """about: the figure in words, for those who do not see it. line: the front's points, from left to right.
 
-    levels: (y, text) of what points are to be above. level: both ends of a dashed line within the axes, with its text along.
-    legend: (look, text). column: whether names stand in a column right of the figure, because points lie close together.
+    levels: (y, text) of what points are to be above, named in the column. level: both ends of a dashed line within the axes,
+    with its text along. legend: (look, text). column: whether names stand in a column right of the figure, because points lie
+    close together.
     """
 
     about: str
@@ -90,7 +91,10 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
     y = Scale(front.y.low, front.y.high, height - _BOTTOM, _TOP)
     taken = [box for point in front.points for box in _boxes(point, x, y)]
     _axes(drawing, front, x, y)
-    _behind(drawing, front, x, y, taken)
+    for value, _ in front.levels:
+        drawing.line("level", (x.left, y.at(value)), (x.right, y.at(value)))
+    if front.level:
+        _level_line(drawing, front, x, y, taken)
     _front_line(drawing, front, x, y, taken)
     for point in front.points:
         at = x.at(point.x), y.at(point.y)
@@ -157,22 +161,6 @@ def _axes(drawing: Drawing, front: Front, x: Scale, y: Scale) -> None:
         drawing.words("plain", (13, (y.left + y.right) / 2), front.y.title, "middle", turn=-90)
 
 
-def _behind(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
-    """What points are compared with: controls, and the dashed line."""
-    for value, text in front.levels:
-        drawing.line("level", (x.left, y.at(value)), (x.right, y.at(value)))
-        if not front.column:
-            _words(drawing, "quiet", (x.right - 6, y.at(value) - 5), text, taken)
-    if front.level:
-        _level_line(drawing, front, x, y, taken)
-
-
-def _words(drawing: Drawing, kind: str, at: tuple[float, float], text: str, taken: list[Box], anchor: str = "end") -> None:
-    """A text of the figure, which labels keep away from."""
-    drawing.words(kind, at, text, anchor)
-    taken.append(box_of(text, *at, anchor, 5.0))
-
-
 def _level_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
     (x0, y0), (x1, y1) = front.level
 
@@ -207,11 +195,11 @@ def _front_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[
     drawing.lines("front", [*steps, (ends[-1][0], y.left)])
     for (left, top), bottom in zip(ends, [*(other for _, other in ends[1:]), y.left], strict=True):
         taken.append(Box(left - 2, top, left + 2, bottom, 0.5))
-    if front.column:
-        return
-    # Above the line where there is room.
-    top = ends[0][1] + (-6 if ends[0][1] > y.right + 20 else 15)
-    _words(drawing, "quiet", (x.left + 6, top), "Pareto front", taken, "start")
+    if not front.column:
+        # Above the line where there is room.
+        at = x.left + 6, ends[0][1] + (-6 if ends[0][1] > y.right + 20 else 15)
+        drawing.words("quiet", at, "Pareto front")
+        taken.append(box_of("Pareto front", *at, "start", 5.0))
 
 
 # Where labels find room: each takes the nearest place that lies on nothing.

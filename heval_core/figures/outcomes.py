@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from heval_core.figures.dots_drawn import BETWEEN, WIDTH
 from heval_core.figures.palette import DROPPED, GROUPS, HATCHES, RIM, luminance
 from heval_core.figures.plots import clickable, escape, lay_out
-from heval_core.present.drawing import Drawing, Mark, Scale, numbered, wrapped
+from heval_core.present.drawing import Drawing, Mark, Scale, parted, wrapped
 from heval_core.present.names import regime_title
 from heval_core.present.numbers import percent
 from heval_core.records import CELL
@@ -28,14 +28,11 @@ LEFT_OUT = "dropped"
 
 
 def outcome_shares(outcomes: pd.DataFrame) -> tuple[tuple[str, Drawing], ...]:
-    """For each model and technique, a few to a figure: (caption, drawing)."""
-    titles = outcomes["model"] + (" · " + outcomes["technique"] if outcomes["technique"].nunique() > 1 else "")
+    """For each model, a few to a figure: (caption, drawing). outcomes: of one technique."""
     bars = outcomes["dataset"] + " · " + outcomes["regime"].map(regime_title)
-    own = in_regime_order(outcomes.assign(panel=titles, label=bars))
-    panels = sorted(set(own["panel"]))
-    parts = [panels[start : start + _ACROSS] for start in range(0, len(panels), _ACROSS)]
-    captions = numbered("Outcomes of the questions asked, in %", len(parts))
-    return tuple((name, share_figure(own, name, part)) for name, part in zip(captions, parts, strict=True))
+    own = in_regime_order(outcomes.assign(panel=outcomes["model"], label=bars))
+    parts = parted("Outcomes of the questions asked, in %", sorted(set(own["panel"])), _ACROSS)
+    return tuple((caption, share_figure(own, caption, part)) for caption, part in parts)
 
 
 def share_figure(outcomes: pd.DataFrame, title: str, panels: Sequence[str]) -> Drawing:

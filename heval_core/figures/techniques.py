@@ -179,10 +179,14 @@ def unavailable(cells: pd.DataFrame, trials: pd.DataFrame, names: Names) -> list
     return [(names.technique(key), told[key]) for key in names.techniques_in_order(told)]
 
 
-def correlation_table(correlations: pd.DataFrame) -> pd.DataFrame:
-    """What BCU depends on, a row for each feature and kind of context. correlations: rows of `feature_correlation`."""
+def correlation_table(correlations: pd.DataFrame, names: Names) -> pd.DataFrame:
+    """What BCU depends on, by dataset, technique, feature and kind of context. correlations: rows of `feature_correlation`."""
+    dataset = correlations.groupby("dataset", sort=False).ngroup()
+    ordered = correlations.assign(place=dataset).sort_values(["place", "technique"], kind="stable")
     rows = [
         {
+            "dataset": row["dataset"],
+            "technique": names.technique(row["technique"]),
             "feature": FEATURES[key].title if (key := row["feature"]) in FEATURES else key.replace("_", " "),
             "context": regime_title(row["regime"]),
             "rho, pooled": change(row["rho"]),
@@ -191,7 +195,7 @@ def correlation_table(correlations: pd.DataFrame) -> pd.DataFrame:
             "p within, Holm": p_value(row["p_stratified_holm"]),
             "answers": row["n"],
         }
-        for row in correlations.to_dict("records")
+        for row in ordered.to_dict("records")
     ]
     return pd.DataFrame(rows)
 

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from heval_core.html import render, visible
+
+T = TypeVar("T")
 
 
 class Theme(NamedTuple):
@@ -360,9 +362,11 @@ class Scale(NamedTuple):
         return [value for value in values if not self.beyond(value)]
 
 
-def numbered(caption: str, count: int) -> list[str]:
-    """The captions of so many drawings of the same thing."""
-    return [caption] if count == 1 else [f"{caption} ({place} of {count})" for place in range(1, count + 1)]
+def parted(caption: str, panels: Sequence[T], most: int) -> list[tuple[str, Sequence[T]]]:
+    """Panels in parts of at most so many, each with its caption, numbered where there are several."""
+    parts = [panels[start : start + most] for start in range(0, len(panels), most)]
+    captions = [f"{caption} ({place} of {len(parts)})" for place in range(1, len(parts) + 1)]
+    return list(zip(captions if len(parts) > 1 else [caption], parts, strict=False))
 
 
 def wrapped(text: str, width: int, most: int = 3) -> list[str]:

@@ -5,6 +5,7 @@ Their numbers come from the same queries as those of the page Techniques.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -24,7 +25,7 @@ from heval_core.figures.techniques import (
     technique_table,
     unavailable,
 )
-from heval_core.present.drawing import Drawing, numbered
+from heval_core.present.drawing import Drawing, parted
 from heval_core.present.names import Names, measure_name, names_of
 from heval_core.present.numbers import EXACT, number
 from heval_core.present.table import Table, number_cell
@@ -74,10 +75,8 @@ def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> tuple[Fi
     """A figure for each dataset, with a panel for each model. points: rows of `pareto`. cells: of `cell_behaviour`."""
     figures, wide = [], front.WIDTH + 36
     for dataset, own in points.groupby("dataset"):
-        panels, known = list(own.groupby("model")), cells[cells["dataset"] == dataset]
-        parts = [panels[start : start + _ACROSS] for start in range(0, len(panels), _ACROSS)]
-        captions = numbered(f"Following against ignoring, {names.dataset(str(dataset))}", len(parts))
-        for caption, part in zip(captions, parts, strict=True):
+        known, title = cells[cells["dataset"] == dataset], f"Following against ignoring, {names.dataset(str(dataset))}"
+        for caption, part in parted(title, list(own.groupby("model")), _ACROSS):
             drawing = Drawing(len(part) * wide - 36, 0, caption)
             for place, (model, rows) in enumerate(part):
                 knew = share_known(known[known["model"] == model])
@@ -149,14 +148,15 @@ def _costs(results: Reader, plan: Plan) -> Section:
     names = names_of(results)
     cells, trials = results.technique_cells(Filter()), results.technique_trials(Filter())
     counts = trials.groupby(["technique", "model", "dataset"])["setting"].nunique().groupby("technique").max()
+    keys = names.techniques_in_order([*cells["technique"], *trials["technique"]])
     rows = pd.DataFrame(
         {
             "technique": names.technique(key),
-            "passes for an answer": names.cost(key).partition(",")[0].rstrip(" ×") or None,
-            "before the first answer": names.cost(key).partition(", ")[2] or "nothing",
+            "passes for an answer": None if math.isnan(price.passes) else f"{price.passes:g}",
+            "before the first answer": price.preparation or "nothing",
             "settings tried": str(counts[key]) if counts.get(key, 0) else None,
         }
-        for key in names.techniques_in_order([*cells["technique"], *trials["technique"]])
+        for key, price in zip(keys, map(names.price, keys), strict=True)
     )
     text = (
         "Forward passes for an answer, Regular's being 1, and what precedes the first answer; settings tried: the most for a "
@@ -169,13 +169,6 @@ def _costs(results: Reader, plan: Plan) -> Section:
 def _features(results: Reader, plan: Plan) -> Section:
     every, names = results.technique_correlations(Filter()), names_of(results)
     known = every.dropna(subset=["rho"])
-    parts = [
-        correlation_table(own).assign(dataset=dataset, technique=names.technique(key))
-        for dataset, of_dataset in known.groupby("dataset", sort=False)
-        for key, own in sorted(of_dataset.groupby("technique"), key=lambda named: names.techniques_in_order([str(named[0])]))
-    ]
-    shown = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["dataset", "technique"])
-    shown = shown[["dataset", "technique", *shown.columns.drop(["dataset", "technique"])]]
     without = len(every) - len(known)
     gaps = [f"{without} of {len(every)} correlations are not defined; `results.json` has the reasons."] if without else []
     text = (
@@ -183,7 +176,7 @@ def _features(results: Reader, plan: Plan) -> Section:
         "models together, as in CUB, with p as if these were independent. Within: ranks within each model and dataset, with p "
         "over questions. Both p are corrected by Holm over the features of a dataset, kind of context and technique."
     )
-    return section_of(plan, text, shown, every, gaps=gaps)
+    return section_of(plan, text, correlation_table(known, names), every, gaps=gaps)
 
 
 def _search(results: Reader, plan: Plan) -> Section:

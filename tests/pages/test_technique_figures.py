@@ -264,7 +264,7 @@ CORRELATIONS = pd.DataFrame(
 
 
 def test_what_pooling_makes_of_a_feature_stands_beside_what_is_so_within_a_model():
-    table = correlation_table(CORRELATIONS)
+    table = correlation_table(CORRELATIONS, NAMES)
     assert table["feature"].tolist()[:2] == ["Size of the model", "Length of the document"]
     assert table["rho, pooled"].tolist() == ["+0.30", "−0.50", "+0.20"]
     assert table["rho, within"].tolist() == ["–", "−0.01", "+0.40"]
