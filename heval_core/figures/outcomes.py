@@ -153,19 +153,8 @@ def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:
 
 def sources(datasets: pd.DataFrame) -> pd.DataFrame:
     """What was read of each dataset's file, as readers see it. datasets: what `Reader.datasets` gives."""
-    rows = []
-    for row in datasets.to_dict("records"):
-        reasons = json.loads(row["unusable"])
-        rows.append(
-            {
-                "dataset": row["dataset"],
-                "records read": row["records"],
-                "malformed": row["malformed"],
-                "left out": ", ".join(f"{count:,} {reason}" for reason, count in reasons.items()) or "none",
-                "usable questions": row["usable"],
-                "asked": row["asked"],
-                "relations": row["relations"],
-                "fingerprint": row["fingerprint"],
-            }
-        )
-    return pd.DataFrame(rows)
+    counts = map(json.loads, datasets["unusable"])
+    left = [", ".join(f"{count:,} {reason}" for reason, count in own.items()) or "none" for own in counts]
+    named = {"records": "records read", "usable": "usable questions"}
+    shown = ["dataset", "records", "malformed", "left out", "usable", "asked", "relations"]
+    return datasets.assign(**{"left out": left})[shown].rename(columns=named)

@@ -225,8 +225,7 @@ def _cut(title: str) -> str:
 
 def first_sentence(docstring: str) -> str:
     """The first sentence of a plug-in's docstring, without the name or the word `Control` before its colon."""
-    lead = " ".join(docstring.split("\n\n")[0].split())
-    sentence = (re.match(r".*?[.?](?=\s|$)", lead) or re.match(".*", lead) or [lead])[0]
+    sentence = re.split(r"(?<=[.?])\s", " ".join(docstring.split("\n\n")[0].split()), maxsplit=1)[0]
     name, colon, rest = sentence.partition(": ")
     told = rest if colon and len(name) < 30 else sentence
     return told[:1].upper() + told[1:]

@@ -175,7 +175,7 @@ def read(results: Reader) -> None:
     if datasets.empty:
         st.info("These results were computed before the records of a dataset were counted; run again to see them.")
         return
-    shown = with_titles(results, sources(datasets)).drop(columns=["fingerprint"])
+    shown = with_titles(results, sources(datasets))
     if not datasets["malformed"].any():
         shown = shown.drop(columns=["malformed"])
     st.dataframe(shown, hide_index=True)
