@@ -38,8 +38,8 @@ def test_one_unit_is_from_chance_to_best_and_the_other_the_measures_own(demo, fi
     open_page("leaderboard", tab="regime", question="document", document="Instance margin")
     native = open_page("leaderboard", tab="regime", question="document", document="Instance margin", unit="native")
     (one, _), (other, _) = figures
-    assert [text for _, text in one.panels[0].words] == ["guessing", "best"]
-    assert other.panels[0].words == ()
+    assert [text for _, text in one.axis.words] == ["guessing", "best"]
+    assert other.axis.words == ()
     mean = regime_means(demo, Filter(), "instance_rank_margin", ("balanced",), 5, by=()).set_index("explainer")["value"][
         "origin"
     ]
