@@ -12,7 +12,7 @@ from heval_core import behaviour, pipeline, regimes
 from heval_core.answers import group_by_text, normalised
 from heval_core.behaviour import TEXT_TOKENS, Memory, Names, Said, greedy_texts, observe
 from heval_core.evaluation.publishing import publish
-from heval_core.evaluation.text_agreement import text_agreement
+from heval_core.evaluation.usable import text_agreement
 from heval_core.explainers.attn import Attention
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompt_styles import style_of

@@ -43,7 +43,7 @@ class ShareOnAnswer:
     measures = (
         Measure(
             "share_on_answer", "Share on the answer", ("C", "balanced"), "share of the scores",
-            "How much of an explanation lies on the answer's tokens.", "0 to 1", "RQ3", instance_parts=("C", "C1", "C2"),
+            "How much of an explanation lies on the answer's tokens.", "RQ3", instance_parts=("C", "C1", "C2"),
             instance_title="Share on the answer ({part})",
         ),
     )
@@ -55,7 +55,7 @@ class ShareOnAnswer:
         def share(gold):
             return (size * gold).sum(axis=1) / np.where(total > 0, total, 1)
 
-        return of_used_document(cell, cell.layout.gold, share, lambda gold, length: gold / np.maximum(length, 1))
+        return of_used_document(cell, share, lambda gold, length: gold / np.maximum(length, 1))
 
     def over(self, cell, k):
         return means_of(self.each(cell, k), 3)

@@ -14,17 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heval_core import catalogue
-from heval_core.evaluation.regime import Regime, numbers_of
-from heval_core.evaluation.scored import Scored
+from heval_core.evaluation.scored import Regime, Scored
 from heval_core.evaluation.value_cache import ValueCache
-from heval_core.metrics._features import Labelled, LearnedMetric, labelled, largest
-from heval_core.metrics.shared.cell import KS, Cell, Fixed, Layout
+from heval_core.metrics._features import Labelled, LearnedMetric, labelled
+from heval_core.metrics.shared.cell import KS, Cell
 from heval_core.metrics.shared.measure import MirrorMetric
 from heval_core.protocols import Metric
 from heval_core.records import CellKey, RegimeKey
 from heval_core.regime_keys import mirror
-from heval_core.statistics.blocks import row_blocks
 from heval_core.statistics.values import Each, Value, defined, replicates
+from heval_core.store.kinds import TABLES
 
 
 def estimates(
@@ -50,8 +49,7 @@ def estimates(
             for k in ks_of(metric, ks):
                 by_metric[metric.key][explainer, k] = metric.over(cell, k)
         if learned:
-            short = _of_best_scores(cell, max(ks))
-            data += [(explainer, k, target) for k in ks for target in labelled(short, k)]
+            data += [(explainer, k, target) for k in ks for target in labelled(cell, k)]
         del cell
     for metric in learned:
         targets = [target for _, _, target in data]
@@ -64,27 +62,6 @@ def estimates(
 def ks_of(metric: Metric, ks: Iterable[int]) -> tuple[int, ...]:
     """The k of a metric's values."""
     return tuple(ks) if metric.uses_k else (0,)
-
-
-def _of_best_scores(cell: Cell, count: int) -> Cell:
-    """A cell of only the `count` highest scores of each document: learned metrics use no others."""
-    layout = cell.layout
-    segments = [document & layout.ranked for document in layout.documents]
-
-    def best(scores: np.ndarray) -> np.ndarray:
-        blocks = row_blocks(*scores.shape)
-        return np.concatenate(
-            [np.concatenate([largest(scores[rows], own[rows], count) for own in segments], axis=1) for rows in blocks]
-        )
-
-    there = [np.arange(count) < own.sum(axis=1, keepdims=True) for own in segments]
-    documents = tuple(
-        np.concatenate([own & (number == place) for place, own in enumerate(there)], axis=1) for number in range(len(there))
-    )
-    ranked = np.concatenate(there, axis=1)
-    short = Layout(ranked, documents, (), (), layout.groups)
-    fixed = cell.fixed and Fixed(best(cell.fixed.scores), cell.fixed.there)
-    return Cell.of(short, best(cell.scores), priorities=cell.priorities, fixed=fixed)
 
 
 # Of a metric, part and k.
@@ -135,9 +112,7 @@ def evaluate(
         for (explainer, k), own in by_explainer.items()
         for value in own
     ]
-    rows = [
-        metric_row(regime.numbers, regime.key.cell(explainer), metric, k, value) for (explainer, metric, k), value in found
-    ]
+    rows = [metric_row(regime.key.cell(explainer), metric, k, value) for (explainer, metric, k), value in found]
     places = [place for place, ((_, metric, k), value) in enumerate(found) if wanted(metric, value.part, k)]
     for place, drawn in zip(places, replicates([found[place][1] for place in places], regime.weights), strict=True):
         rows[place]["drawn"] = drawn
@@ -193,35 +168,28 @@ def _swap_rows(one: Mirrored, two: Mirrored) -> Iterator[dict[str, Any]]:
     _, mine, theirs = np.intersect1d(one.questions, two.questions, return_indices=True)
     order = np.argsort(mine)
     mine, theirs = mine[order], theirs[order]
-    numbers = numbers_of(one.questions[mine])
     for (metric, explainer, k), inputs in one.swap_inputs.items() if len(mine) else ():
         other = two.swap_inputs.get((metric, explainer, k))
         if other is not None:
             value = metric.both_ways(inputs.rows(mine), other.rows(theirs))
-            yield metric_row(numbers, one.key.cell(explainer), metric.key, k, value)
+            yield metric_row(one.key.cell(explainer), metric.key, k, value)
 
 
 # Without Pandas: one of its frames for each metric, part and explainer took a tenth of the time of publishing.
-SCORE_COLUMNS = ("instance_id", "explainer", "metric", "part", "k", "value", "chance")
-
-
 def _scores(regime: Regime, explainer: str, metric: str, k: int, each: Each) -> pa.Table:
     defined = np.isfinite(each.value)
     count = int(defined.sum())
     names = [pa.repeat(name, count) for name in (explainer, metric, each.part)]
     ids = pc.filter(regime.stored_ids, pa.array(defined))
     columns = [ids, *names, pa.repeat(k, count), pa.array(each.value[defined]), pa.array(each.chance[defined])]
-    return pa.table(columns, names=SCORE_COLUMNS)
+    return pa.table(columns, names=TABLES["score"].names)
 
 
-def metric_row(questions: np.ndarray | None, cell: CellKey, metric: str, k: int, estimate: Value) -> dict[str, Any]:
-    """A row of `cell_metric`.
-
-    k: 0 if the metric has none. questions: (N,) the number of each instance's question, if some share one.
-    """
+def metric_row(cell: CellKey, metric: str, k: int, estimate: Value) -> dict[str, Any]:
+    """A row of `cell_metric`. k: 0 if the metric has none."""
     low, high, above_low, above_high = (None,) * 4
     if estimate.unavailable is None:
-        around, above = estimate.intervals(questions)
+        around, above = estimate.intervals()
         ends = (*around, *above)
         low, high, above_low, above_high = (defined(end) for end in ends)
     return {

@@ -40,7 +40,6 @@ def sources() -> tuple[Path, ...]:
 
 
 def source_hash() -> str:
-    """The hash of all `sources`, with their names."""
     digest = hashlib.sha256()
     for path in sources():
         digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())

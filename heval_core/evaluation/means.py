@@ -6,7 +6,7 @@ other instances than those of most methods (a part of a run failed) is none: it 
 A mean's interval is made of the cells' own (`bounded.mean_interval`), everywhere by this one rule: of a single cell it is the
 cell's own, and none passes the best possible value. How far cells move together comes from questions that are resampled in all
 of them, since cells share questions. Of published cells the instances' stored values are resampled
-(`metrics.shared.stored_means`); under a filter that cuts cells, everything is computed anew. Where an error comes from halves,
+(`metrics.shared.measure`); under a filter that cuts cells, everything is computed anew. Where an error comes from halves,
 or a value from pairs of mirrored prompts, no replicates are stored, and the ends are averaged.
 """
 
@@ -24,14 +24,14 @@ from heval_core.evaluation import live
 from heval_core.groups import MEMORY, document_of
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.stored_means import Limited, Mean, SumOfMeans
+from heval_core.metrics.shared.measure import Limited, Mean, Measure, SumOfMeans
 from heval_core.records import CELL, RegimeKey
 from heval_core.regime_keys import ordered_regimes, read_key
 from heval_core.statistics.bootstrap import resampled_sums
 from heval_core.statistics.bounded import mean_interval
 from heval_core.statistics.values import normalised
 from heval_core.store.filters import Filter
+from heval_core.store.kinds import TABLES
 from heval_core.store.reader import Reader
 
 RESAMPLED, OF_CELL, BOUND = "resampled", "cell", "bound"
@@ -47,16 +47,14 @@ def means(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     values: available rows of `cell_metric`, with (resamples,) replicates in the column `drawn`, where there are any. by: the
     columns that make a group. Columns after these: value, low, high (95 %), chance, best; normalised (0 at chance, 1 at best;
     the mean over cells), normalised_low, normalised_high; cells; n, the instances in them; interval: `resampled`, `cell` (of
-    the only cell, as published), or `bound` (the mean of the cells' ends: 95 % or more); drawn: replicates of the mean, None
-    where a cell has none.
+    the only cell, as published), or `bound` (the mean of the cells' ends: 95 % or more).
     """
     groups = values.groupby(list(by), sort=True) if len(values) else ()
     rows = [dict(zip(by, names, strict=True)) | _mean(own) for names, own in groups]
-    return pd.DataFrame(rows, columns=[*by, *_NUMBERS, "drawn"])
+    return pd.DataFrame(rows, columns=[*by, *_NUMBERS])
 
 
 def _mean(own: pd.DataFrame) -> dict[str, Any]:
-    """The mean of some cells, with its interval."""
     numbers = {name: own[name].to_numpy(dtype=float) for name in (*_MEANS, "low", "high")}
     drawn = drawn_of(own)
     sides = np.stack([normalised(numbers[end], numbers["chance"], numbers["best"]) for end in ("low", "high")])
@@ -70,7 +68,6 @@ def _mean(own: pd.DataFrame) -> dict[str, Any]:
         "cells": count,
         "n": int(own["n"].sum()) if count == len(own) else entering(own),
         "interval": OF_CELL if len(own) == 1 else BOUND if drawn is None else RESAMPLED,
-        "drawn": None if drawn is None else drawn.mean(axis=1),
     }
 
 
@@ -166,7 +163,7 @@ def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], cont
     there, keys = counting(available(values, parts), controls, by), ["technique", *by, "explainer"]
     names = {"regime": ordered_regimes(set(there["regime"])), "part": parts}
     order = {column: {name: place for place, name in enumerate(own)} for column, own in names.items()}
-    found = means(there, keys).drop(columns="drawn")
+    found = means(there, keys)
     places = there.drop_duplicates(["technique", *PLACE]).groupby(keys[:-1]).size().rename("places")
     sizes = there.groupby(keys).size().rename("size").reset_index().merge(places.reset_index(), on=keys[:-1])
     found = found.merge(sizes.assign(whole=sizes["size"] == sizes["places"]).drop(columns=["size", "places"]), on=keys)
@@ -232,12 +229,6 @@ def _drawn(sums: Sums, cell: tuple[RegimeKey, str], mean: Mean) -> np.ndarray:
         return np.asarray(total / number)
 
 
-COLUMNS = [
-    "question", "technique", "explainer", "metric", "k", "value", "low", "high", "chance",
-    "normalised", "normalised_low", "normalised_high", "cells", "n",
-]  # fmt: skip
-
-
 def headline(values_of: Callable[[Measure, int], pd.DataFrame], controls: Collection[str]) -> pd.DataFrame:
     """Nothing of a question that no cell can answer. values_of: a measure and k ▶ its cells, see `means.means`."""
     found = []
@@ -245,4 +236,4 @@ def headline(values_of: Callable[[Measure, int], pd.DataFrame], controls: Collec
         k = measure.at(DEFAULT_K)
         own = means_of(values_of(measure, k), measure.together, (), controls)
         found.append(own[own["whole"].astype(bool)].assign(question=question, metric=measure.metric, k=k))
-    return pd.concat(found)[COLUMNS]
+    return pd.concat(found)[TABLES["headline"].names]

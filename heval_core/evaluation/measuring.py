@@ -1,7 +1,7 @@
 """Publishes one model, dataset, regime and technique after another: shards ▶ instances, attributions, patterns and metrics.
 
 Rows go from shards to tables a few instances at a time, with the scores of all explainers. Then metrics read the scores, one
-explainer after another. What headline, findings and pattern shares need of a regime stays in memory (`OverRegimes`).
+explainer after another. What headline and findings need of a regime stays in memory (`OverRegimes`).
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heval_core import catalogue, metrics
-from heval_core.evaluation import cells, findings, patterns
-from heval_core.evaluation.regime import Regime, regime_of
+from heval_core.evaluation import cells, patterns
+from heval_core.evaluation.findings import paper
 from heval_core.evaluation.scored import (
     TOGETHER,
     Measurements,
+    Regime,
     Scored,
     first_document_tokens,
     measured_metrics,
+    regime_of,
     with_controls,
     with_means,
 )
-from heval_core.evaluation.techniques.behaviours import Answers
+from heval_core.evaluation.techniques import behaviours
 from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.metrics.shared.stored_means import PROTECTED
-from heval_core.records import CELL, TECHNIQUE, RegimeKey
-from heval_core.regime_keys import order, read_key
+from heval_core.metrics.shared.measure import PROTECTED
+from heval_core.records import CELL, RegimeKey
+from heval_core.regime_keys import order
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import (
     ANSWER,
@@ -52,12 +54,11 @@ from heval_core.store.kinds import (
 )
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
-from heval_core.words import PATTERN_KINDS, PATTERNS
 
 # What metrics need to know of an instance; of its tokens only how many there are.
 _COLUMNS = (
     *("place", "fact_id", *CELL, "tokens", "first_ranked", "ranked_end", "document_kinds", "document_starts"),
-    *("document_ends", "answer_tokens", "first_mention", "group", "expected_group", "dropped_because"),
+    *("document_ends", "answer_tokens", "group", "expected_group", "dropped_because"),
 )
 
 
@@ -74,32 +75,15 @@ class OverRegimes:
     """What is computed over all regimes together is made from this.
 
     rows: the cells' values, with the (resamples,) replicates of those that are wanted. paired_rows: the values for findings,
-    over the instances for which all methods have scores. patterns: see
-    `_Patterns.counts`. followed: see `_followed`. answers: what techniques are compared by.
+    over the instances for which all methods have scores.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     paired_rows: list[dict[str, Any]] = field(default_factory=list)
-    patterns: list[pd.DataFrame] = field(default_factory=list)
-    followed: np.ndarray = field(default_factory=lambda: np.zeros((4, 2)))
-    answers: Answers = field(default_factory=Answers)
 
     def add(self, evaluated: cells.Evaluated, paired: cells.Evaluated) -> None:
         self.rows += evaluated.rows
-        self.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in findings.WANTED]
-
-    def rule_shares(self) -> findings.RuleShares:
-        """How often instances follow the taught rule."""
-        shares = (float(followed / n) if n else None for n, followed in self.followed)
-        return findings.RuleShares(int(self.followed[0, 0]), *shares)
-
-    def pattern_counts(self) -> pd.DataFrame:
-        """Like `Reader.pattern_counts`, for all instances of regimes without options."""
-        place = ["dataset", "technique", "explainer", "fact_id"]
-        counts = [*(PATTERNS), *(f"{key}_chance" for key in PATTERN_KINDS)]
-        if not self.patterns:
-            return pd.DataFrame(columns=[*place, "n", *counts])
-        return pd.concat(self.patterns).groupby(place)[["n", *counts]].sum().reset_index()
+        self.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in paper.WANTED]
 
 
 def by_regime(store: ShardStore, entries: Iterable[Entry]) -> list[Shards]:
@@ -131,7 +115,7 @@ def insert_regimes(
     for _, of_technique in groupby(regimes, key=lambda one: _order(one.key)[:3]):
         mirrored: list[cells.Mirrored] = []
         group = list(of_technique)
-        whole.answers.insert(writer, store, [entry for one in group for entry in one.entries])
+        behaviours.insert(writer, store, [entry for one in group for entry in one.entries])
         for one in group:
             own = _insert_regime(writer, store, one, resamples[one.key.dataset], keep, whole)
             mirrored += [] if own is None else [own]
@@ -147,7 +131,7 @@ def _insert_regime(
 
     Returns what is left of it for comparing it with its mirror; None if every instance was dropped.
     """
-    entries, is_plain = one.entries, read_key(one.key.regime).plain
+    entries = one.entries
     instances = ShardRows(store, entries, INSTANCE, _COLUMNS)
     methods = ShardRows(store, entries, ATTRIBUTION)
     rows = _without_unsampled(
@@ -161,8 +145,6 @@ def _insert_regime(
     written = ShardRows(store, entries, ANSWER)
     writer.insert_arrow("answer", written.take(written.rows))
     used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
-    if is_plain and one.key.technique == TECHNIQUE:
-        whole.followed += _followed(used)
     on_top = _Patterns()
     writer.insert_pieces("attribution", ATTRIBUTION.schema, _explained(instances, used, methods, visit=on_top.add))
     towards = ShardRows(store, entries, CONTEXT_ATTRIBUTION)
@@ -171,8 +153,6 @@ def _insert_regime(
     )
     writer.insert("pattern", on_top.rows)
     writer.insert("pattern_chance", on_top.chance)
-    if is_plain and on_top.rows:
-        whole.patterns.append(on_top.counts(one.key, used))
     # Agents may have answered without the document: that is explained, but metrics would ask where its tokens rank.
     used = used[used["document_starts"].map(len) == used["document_kinds"].map(len)].reset_index(drop=True)
     if used.empty:
@@ -181,18 +161,6 @@ def _insert_regime(
     tables = [writer.scores_of(table, ids) for table in ("attribution", "context_attribution")]
     scored = Scored(tables[0], Measurements.of(_faithful(store, entries)), tables[1])
     return _measured(writer, store, regime_of(used, resamples), scored, keep, whole)
-
-
-def _followed(compared: pd.DataFrame) -> np.ndarray:
-    """(4, 2) of the instances for which a taught rule implies a group: their number, and how many are of that group.
-
-    Rows: all of them; the shortest and the longest quarter; those answered from one of two documents, and from the second.
-    """
-    ruled = compared[compared["expected_group"].notna()].sort_values(["length", "instance_id"])
-    followed = (ruled["group"] == ruled["expected_group"]).to_numpy(dtype=float)
-    quarters = np.array_split(followed, 4)
-    later = (ruled["group"] == "C2").to_numpy(dtype=float)[ruled["group"].isin(["C1", "C2"]).to_numpy()]
-    return np.array([(len(own), own.sum()) for own in (followed, quarters[0], quarters[3], later)])
 
 
 def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
@@ -206,7 +174,7 @@ def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
 def _measured(
     writer: Writer, store: ShardStore, regime: Regime, scored: Scored, keep: bool, whole: OverRegimes
 ) -> cells.Mirrored:
-    cache = ValueCache(store.folder, regime.key, findings.WANTED, keep)
+    cache = ValueCache(store.folder, regime.key, paper.WANTED, keep)
     complete, evaluated = cells.evaluate_all(regime, scored, cache=cache, wanted=_is_wanted)
     cache.save()
     if evaluated.scores:
@@ -298,19 +266,10 @@ class _Patterns:
         self.rows += rows
         self.chance += chance
 
-    def counts(self, key: RegimeKey, instances: pd.DataFrame) -> pd.DataFrame:
-        """Per explainer and question: n instances, the number of each pattern, and the same by chance."""
-        rows = pd.DataFrame(self.rows).merge(instances[["instance_id", "fact_id"]], on="instance_id")
-        chance = pd.DataFrame(self.chance).set_index("instance_id")[list(PATTERN_KINDS)].add_suffix("_chance")
-        kinds = {pattern: rows["pattern"] == pattern for pattern in PATTERNS}
-        counts = rows[["explainer", "fact_id", "instance_id"]].assign(n=1, **kinds).join(chance, on="instance_id")
-        summed = counts.drop(columns="instance_id").groupby(["explainer", "fact_id"]).sum().reset_index()
-        return summed.assign(dataset=key.dataset, technique=key.technique)
-
 
 def _is_wanted(metric: str, part: str, k: int) -> bool:
     """Whether headline or findings combine the value with others."""
-    return (metric, part, k) in findings.WANTED | _of_headlines()
+    return (metric, part, k) in paper.WANTED | _of_headlines()
 
 
 @functools.cache
@@ -321,11 +280,11 @@ def _of_headlines() -> frozenset[tuple[str, str, int]]:
 
 def _paired(whole: Regime, complete: list[str], scored: Scored, evaluated: cells.Evaluated) -> cells.Evaluated:
     """The values for findings. If a method lacks scores for some instances, all methods are measured on the others."""
-    present = [key for key in scored.explainers if key in findings.METHODS]
+    present = [key for key in scored.explainers if key in paper.METHODS]
     if set(present) <= set(complete):
         return evaluated
     regime = scored.common(whole, present)
     if not len(regime.ids):
         return cells.Evaluated([], [], {})
-    asked = [plugin for key, plugin in catalogue.plugins("metric").items() if key in findings.METRICS]
-    return cells.evaluate(regime, scored.cells(regime, present), asked, (findings.K,), wanted=_is_wanted)
+    asked = [plugin for key, plugin in catalogue.plugins("metric").items() if key in paper.METRICS]
+    return cells.evaluate(regime, scored.cells(regime, present), asked, (paper.K,), wanted=_is_wanted)

@@ -23,6 +23,7 @@ from heval_core.prompts import mentions
 from heval_core.regime_keys import read_key
 from heval_core.statistics.bootstrap import Resamples, percentile_interval, resampled_sums
 from heval_core.store.filters import Filter
+from heval_core.store.kinds import TABLES
 from heval_core.store.reader import Reader
 from heval_core.words import PATTERN_KINDS, PATTERNS
 
@@ -172,8 +173,7 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
                         "n": int(sums["n"]),
                     }
                 )
-    columns = ["dataset", "technique", "explainer", "pattern", "instances", "share", "low", "high", "chance", "n"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=TABLES["pattern_share"].names[1:])
 
 
 def patterns_under(reader: Reader, chosen: Filter) -> pd.DataFrame:

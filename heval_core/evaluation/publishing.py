@@ -24,6 +24,7 @@ from heval_core import __version__, catalogue
 from heval_core.evaluation import evaluator, findings, patterns, quoted
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
+from heval_core.evaluation.findings.claims import RuleShares
 from heval_core.evaluation.means import headline
 from heval_core.evaluation.measuring import Shards, by_regime, insert_regimes
 from heval_core.evaluation.techniques import tables
@@ -192,7 +193,7 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
     steps = Steps([one.size for one in regimes], tell)
     whole = insert_regimes(writer, store, regimes, resamples, keep, steps.ended)
     steps.last()
-    compared = tables.insert(writer, store, entries, resamples, whole.answers)
+    compared = tables.insert(writer, store, entries, resamples)
     if whole.rows:
         writer.insert("cell_metric", whole.rows)
         # Gold and off-topic documents belong to the comparison of techniques; the headline is about the paper's six regimes.
@@ -200,11 +201,11 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
         if of_paper:
             writer.insert_frame("headline", _headline(pd.DataFrame(of_paper), entries))
     paired = pd.DataFrame(whole.paired_rows, columns=[*writer.columns("cell_metric"), "drawn"])
-    rule = whole.rule_shares()
+    rule = RuleShares(*writer.rule_shares())
     stated = findings.findings(paired, rule) + findings.technique_findings(compared, rule)
     _insert_findings(writer, stated)
     writer.insert_contexts()
-    shares = patterns.pattern_shares(whole.pattern_counts(), resamples.__getitem__)
+    shares = patterns.pattern_shares(writer.pattern_counts(), resamples.__getitem__)
     writer.insert_frame("pattern_share", shares.assign(place=range(len(shares))))
     timings = ShardRows(store, entries, kinds.TIMING, kinds.TIMING.schema.names).rows
     writer.insert_frame("timing", timings[writer.columns("timing")])

@@ -93,11 +93,10 @@ def ranking(
     return Ranking(tuple(bands), tuple(reach[reach.isin(list(controls))]), tuple(below))
 
 
-def clauses(rankings: Mapping[str, Ranking], name: Written, at: str = "at", what: str = "method") -> list[str]:
+def clauses(rankings: Mapping[str, Ranking], name: Written) -> list[str]:
     """Who is best at what, which controls no method beats, and who does worse than guessing: a clause for each band.
 
-    rankings: by what they are of, such as `finding the token`. name: how a key is written, such as in bold. what: the word
-    for those that are ranked.
+    rankings: by what they are of, such as `finding the token`. name: how a key is written, such as in bold.
     """
     ranked = {place: own for place, own in rankings.items() if own.methods}
     bands: dict[tuple[frozenset[str], bool], list[str]] = {}
@@ -105,13 +104,13 @@ def clauses(rankings: Mapping[str, Ranking], name: Written, at: str = "at", what
         bands.setdefault((frozenset(own.best), len(own.methods) == 1), []).append(place)
     found = []
     for (band, alone), places in bands.items():
-        verb = f"is the only {what}" if alone else "is best" if len(band) == 1 else "are level"
-        found.append(f"{who(ranked[places[0]].best, name, what)} {verb} {at} {_listed(places)}")
+        verb = "is the only method" if alone else "is best" if len(band) == 1 else "are level"
+        found.append(f"{who(ranked[places[0]].best, name)} {verb} at {_listed(places)}")
     for where, controls in _by_places({place: own.controls for place, own in ranked.items()}).items():
         the = "" if len(controls) > NAMED else f"the {'control' if len(controls) == 1 else 'controls'} "
-        found.append(f"no {what} beats {the}{who(controls, name, 'control')} {at} {where}")
+        found.append(f"no method beats {the}{who(controls, name, 'control')} at {where}")
     for where, below in _by_places({place: own.below for place, own in ranked.items()}).items():
-        found.append(f"{who(below, name, what)} {'does' if len(below) == 1 else 'do'} worse than guessing {at} {where}")
+        found.append(f"{who(below, name)} {'does' if len(below) == 1 else 'do'} worse than guessing at {where}")
     return found
 
 
@@ -132,9 +131,9 @@ def who(keys: Sequence[str], name: Written, what: str = "method") -> str:
     return listed([name(key) for key in keys]) if len(keys) <= NAMED else counted(len(keys), what)
 
 
-def valued(own: Ranking, at: str, name: Written, value: Written, short: Written, what: str = "method") -> list[str]:
+def valued(own: Ranking, at: str, name: Written, value: Written, short: Written) -> list[str]:
     """The clauses of one ranking, with the value of the best, or with the lowest and the highest of the band."""
-    said, last = clauses({at: own}, name, what=what), own.best[-1]
+    said, last = clauses({at: own}, name), own.best[-1]
     said[0] += f": {value(last) if len(own.best) == 1 else f'{short(last)} to {short(own.best[0])}'}"
     return said
 

@@ -1,7 +1,8 @@
-"""Turns stored rows of scores into the cells that metrics are computed from. No SQL, no model."""
+"""Turns stored rows into what metrics are computed from: a regime's instances, and cells of scores. No SQL, no model."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,17 +12,81 @@ import pandas as pd
 import pyarrow as pa
 
 from heval_core import catalogue
-from heval_core.evaluation.regime import Regime
 from heval_core.groups import document_of
-from heval_core.metrics.shared.cell import Cell, Fixed, Measured
+from heval_core.metrics.shared.cell import Cell, Fixed, Layout, Measured
 from heval_core.metrics.shared.measured import MeasuredMetric
-from heval_core.records import HEvalError
+from heval_core.records import CELL, HEvalError, RegimeKey
 from heval_core.statistics import scores
+from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.database import StoredScores
 from heval_core.store.kinds import ATTRIBUTION
 
 # Scores that are read at a time, if one explainer has no more: 32 MB.
 TOGETHER = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class Regime:
+    """N kept instances of one model, dataset, regime and technique.
+
+    ids, questions: (N,) str, the instances and their questions. weights: (resamples, N), how often each question is drawn.
+    order: (splits, N), the position of each question in the random order that is cut in halves.
+    """
+
+    key: RegimeKey
+    ids: np.ndarray
+    questions: np.ndarray
+    layout: Layout
+    weights: np.ndarray
+    order: np.ndarray
+
+    @functools.cached_property
+    def stored_ids(self) -> pa.Array:
+        return pa.array(self.ids, pa.string())
+
+    def rows(self, chosen: np.ndarray) -> Regime:
+        """The instances chosen by (N,) bools."""
+        if chosen.all():
+            return self
+        return Regime(
+            self.key,
+            self.ids[chosen],
+            self.questions[chosen],
+            self.layout.rows(chosen),
+            self.weights[:, chosen],
+            self.order[:, chosen],
+        )
+
+
+def layout_of(instances: pd.DataFrame) -> Layout:
+    """From the columns length (tokens of the prompt), first_ranked, ranked_end, document_starts, document_ends,
+    answer_tokens and group.
+
+    Raises HEvalError, naming the instance, for answer tokens outside their prompt.
+    """
+    for row in instances.itertuples():
+        places = [int(token) for tokens in row.answer_tokens for token in tokens]
+        if places and not 0 <= min(places) <= max(places) < row.length:
+            raise HEvalError(f"Instance {row.instance_id} has answer tokens outside its prompt of {row.length} tokens.")
+    return Layout.of(
+        list(instances["length"]),
+        list(instances["first_ranked"]),
+        [
+            list(zip(starts, ends, strict=True))
+            for starts, ends in zip(instances["document_starts"], instances["document_ends"], strict=True)
+        ],
+        list(instances["answer_tokens"]),
+        list(instances["group"]),
+        list(instances["ranked_end"]),
+    )
+
+
+def regime_of(instances: pd.DataFrame, resamples: Resamples) -> Regime:
+    """From rows of one model, dataset, regime and technique, at least one."""
+    key = RegimeKey(*instances.iloc[0][list(CELL)])
+    ids, questions = (instances[name].to_numpy(dtype=object) for name in ("instance_id", "fact_id"))
+    weights, order = resamples.of(questions), resamples.order(questions)
+    return Regime(key, ids, questions, layout_of(instances), weights, order)
 
 
 def measured_metrics() -> dict[str, MeasuredMetric]:
@@ -53,12 +118,6 @@ class ScoreRows(NamedTuple):
     places: np.ndarray
     scores: pa.ListArray
     signed: np.ndarray
-
-    @classmethod
-    def listed(cls, scores: Sequence[np.ndarray], signed: bool | None) -> ScoreRows:
-        """From one array for each of a regime's instances."""
-        lists = pa.array(scores, pa.list_(pa.from_numpy_dtype(np.asarray(scores[0]).dtype)))
-        return cls(np.arange(len(scores)), lists, np.full(len(scores), signed, dtype=object))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,21 @@
 """What a user of a store should know before reading its numbers: answers in no compared group, groups that are too small, and
-questions that were left out because a model was trained on them. Each is one line, with the way out."""
+questions that were left out because a model was trained on them, each as one line with the way out; and how often an answer's
+first token and its text give the same group, for results with both (`--match text`)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
+import pandas as pd
+
 from heval_core.groups import compared_groups
 from heval_core.records import DUAL_REGIMES, TECHNIQUE, RegimeKey
 from heval_core.regime_keys import read_key
-from heval_core.statistics.values import SMALLEST_GROUP
+from heval_core.statistics.values import SMALLEST_GROUP, Column
+from heval_core.store.filters import Filter
 from heval_core.store.kinds import INSTANCE
+from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from heval_core.words import DROP_REASONS
 
@@ -80,3 +85,18 @@ def too_small(counts: Counts) -> Iterator[str]:
     ]
     if small:
         yield f"rank margins need {SMALLEST_GROUP} answers per group, and have: {'; '.join(small)}. Raise --limit"
+
+
+def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
+    """Per model and dataset, over the kept instances: n, how many have the same group both ways, and their share.
+
+    low, high: 95 % interval of the share, over questions, since a question is asked under several regimes.
+    """
+    rows = []
+    for (model, dataset), own in reader.same_group_counts(chosen).groupby(["model", "dataset"]):
+        counts = own.groupby("fact_id")[["same", "n"]].sum().to_numpy(dtype=float)
+        share = Column(counts[:, 0], counts[:, 1], ends=(0.0, 1.0)).bounded()
+        same, n = (int(total) for total in counts.sum(axis=0))
+        low, high = share.interval()
+        rows.append((model, dataset, n, same, same / n, low, high))
+    return pd.DataFrame(rows, columns=["model", "dataset", "n", "same", "share", "low", "high"])

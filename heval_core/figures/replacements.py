@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from heval_core.figures.palette import in_order
-from heval_core.metrics.shared.stored_means import PROTECTED
+from heval_core.metrics.shared.measure import PROTECTED
 from heval_core.words import REPLACEMENTS
 
 CELL = ["model", "dataset", "regime"]

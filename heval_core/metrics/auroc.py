@@ -1,8 +1,8 @@
 """AUROC of the context's share: does an explanation tell answers from context from answers from memory?
 
-Formula: an instance's value is the context's share of its explanation, the scores of all documents summed over the sum of
-absolute scores of the ranked prompt (0 if all are 0). AUROC: the probability that an answer from context (C; C1, C2, … where
-there are several documents) has a larger share than one from memory (M); equal shares count one half.
+Formula: an instance's value is the context's share of its explanation, the scores of its document summed over the
+sum of absolute scores of the ranked prompt (0 if all are 0). AUROC: the probability that an answer from context (C) has a
+larger share than one from memory (M); equal shares count one half. Of prompts with one document.
 Reference: Hanley & McNeil 1982 (Radiology 143, 29-36); its error: DeLong, DeLong & Clarke-Pearson 1988 (Biometrics 44,
 837-845). Departure: ours for explanations; the paper asks by rank margins, which stand beside this and reward scores that are
 alike within a document. Range: 0 to 1, higher is better. Chance: .5. Best: 1.
@@ -28,18 +28,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.groups import MEMORY, context_groups
+from heval_core.groups import MEMORY
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import Mean, Measure
 from heval_core.metrics.shared.ranks import segment_shares
-from heval_core.metrics.shared.stored_means import Mean
 from heval_core.records import SINGLE_REGIMES
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 
-# Of one document, and of several.
-ONE, SEVERAL = "c", "documents"
-CHANCE = 0.5
+PART, CHANCE = "c", 0.5
 
 
 def placements(context: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -83,11 +80,10 @@ class ContextAuroc:
         Measure(
             "auroc",
             "AUROC",
-            (ONE,),
+            (PART,),
             "probability",
             "How likely the document has a larger share of an explanation (its scores over the sum of all absolute scores) "
             "where the answer came from it than where it came from memory.",
-            "0 to 1",
             "RQ1",
             order=5,
             regimes=SINGLE_REGIMES,
@@ -97,15 +93,13 @@ class ContextAuroc:
     )
 
     def _sides(self, cell: Cell) -> Iterator[_Sides]:
-        """For each target; none where several documents are never beaten by memory."""
-        cell = cell.narrowed("prompt", self.drop_first)
+        """For each target."""
+        cell = cell.without_first(self.drop_first)
         layout = cell.layout
-        documents = len(layout.documents)
-        context, memory = np.isin(layout.groups, context_groups(documents)), layout.groups == MEMORY
-        if not documents or (documents > 1 and not memory.any()):
+        if len(layout.documents) != 1:
             return
-        part, everybody = ONE if documents == 1 else SEVERAL, np.ones(len(context), dtype=bool)
-        targets = [(TARGETS[0], cell.scores, everybody)]
+        context, memory = layout.groups == "C", layout.groups == MEMORY
+        targets = [(TARGETS[0], cell.scores, np.ones(len(context), dtype=bool))]
         targets += [] if cell.fixed is None else [(TARGETS[1], *cell.fixed)]
         for suffix, scores, there in targets:
             shares = segment_shares(layout, scores, [layout.context])[:, 0]
@@ -115,7 +109,7 @@ class ContextAuroc:
                 placed = placements(*(shares[side] for side in known))
                 for side, inside, own in zip(sides, known, placed, strict=True):
                     side[inside] = own - placed[0].mean() / 2
-            yield _Sides(part + suffix, *sides)
+            yield _Sides(PART + suffix, *sides)
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Placements less half of the AUROC: so the means of both sides add up to it. There is no best single value."""
@@ -136,9 +130,8 @@ class ContextAuroc:
         return values
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        known = [name + suffix for suffix in TARGETS for name in (ONE, SEVERAL)]
-        groups = context_groups(documents), (MEMORY,)
-        return tuple(Mean(self.key, part, side) for side in groups) if part in known else ()
+        known = [PART + suffix for suffix in TARGETS]
+        return tuple(Mean(self.key, part, (group,)) for group in ("C", MEMORY)) if part in known else ()
 
 
 PLUGIN = ContextAuroc()

@@ -7,10 +7,9 @@ do not count, nor does padding compete. Reference: ours; an audit of rank margin
 whether scores are alike within a document, and not only which document they point at.
 Departure: the paper asks by rank margins, which stand beside this. Range: 0 to 1, higher is better.
 Chance: 1/documents, for whoever guesses, and for all scores alike 0. Best: 1.
-Options: `sums=positive` adds up only scores above 0. By default all are added: a score below 0 speaks against the answer, as
-what the other document says should; and where scores are noise, the sum of all is 0 on average, while that of the positive
-ones grows with a document's length. For methods without a sign both are the same. `drop_first=1`: without the prompt's first
-token, which attention is often drawn to whatever it says.
+Scores below 0 are added too: they speak against the answer, as what the other document says should; and where scores are
+noise, the sum of all is 0 on average, while that of the positive ones grows with a document's length.
+Option: `drop_first=1`, without the prompt's first token, which attention is often drawn to whatever it says.
 
 Worked by hand: sums of .4 and .1 with the first document used; of .2 and .2; of .1 and .3 with the first used again.
 
@@ -26,14 +25,11 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import Mean, Measure, means_of_used
 from heval_core.metrics.shared.ranks import segment_shares
-from heval_core.metrics.shared.stored_means import Mean, means_of_used
-from heval_core.records import DUAL_REGIMES, HEvalError
+from heval_core.records import DUAL_REGIMES
 from heval_core.statistics.scores import ties
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
-
-SUMS = ("all", "positive")
 
 
 def forced_choice(sums: np.ndarray, used: np.ndarray) -> np.ndarray:
@@ -45,7 +41,6 @@ def forced_choice(sums: np.ndarray, used: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ForcedChoice:
-    sums: str = "all"
     drop_first: int = 0
     smallest_group: int = SMALLEST_GROUP
 
@@ -62,7 +57,6 @@ class ForcedChoice:
             "share named rightly",
             "How often the document that was used has the largest sum of scores. Both documents weigh the same; a tie counts "
             "in part.",
-            "0 to 1",
             "RQ2",
             order=25,
             regimes=DUAL_REGIMES,
@@ -73,19 +67,13 @@ class ForcedChoice:
         ),
     )
 
-    def check(self) -> None:
-        """Raises HEvalError for an unknown option."""
-        if self.sums not in SUMS:
-            raise HEvalError(f"forced_choice has no sums={self.sums!r}; there are: {', '.join(SUMS)}.")
-
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Whether each instance's document is named, under the group of that document; NaN elsewhere."""
-        self.check()
-        cell = cell.narrowed("prompt", self.drop_first)
+        cell = cell.without_first(self.drop_first)
         layout, count = cell.layout, len(cell.layout.documents)
         if count < 2:
             return []
-        sums = segment_shares(layout, cell.scores, layout.documents, self.sums == "positive")
+        sums = segment_shares(layout, cell.scores, layout.documents)
         parts = []
         for number, group in enumerate(context_groups(count)):
             named = forced_choice(sums, np.full(len(sums), number))

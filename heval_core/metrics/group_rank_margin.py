@@ -4,7 +4,7 @@ Formula (Sun et al. 2025, eq. 1): Rank@k(T, D_B) - Rank@k(T, D_A), the differenc
 T. RQ1: (c; A = C, B = M). RQ2: (c1; A = C1, B = C2) and (c2; A = C2, B = C1). Reference: arXiv 2510.02629.
 Departure: none. Range: about (-n, n); positive is better.
 Chance: the same difference of the chance ranks, near 0 unless the groups' prompts differ in length. Best: the document
-ranks first wherever it was used, and below everything else wherever it was not. Options: those of Rank@k.
+ranks first wherever it was used, and below everything else wherever it was not. Option: that of Rank@k.
 Each group needs at least 30 instances; otherwise the value is not available, with the reason.
 
 Worked by hand: a document ranks 2 and 4 where it was used, 9 and 7 where it was not: 8 - 3 = 5.
@@ -16,14 +16,14 @@ Worked by hand: a document ranks 2 and 4 where it was used, 9 and 7 where it was
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
 from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import Mean, Measure
 from heval_core.metrics.shared.ranks import RankSettings
-from heval_core.metrics.shared.stored_means import Mean
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 
 
@@ -51,7 +51,6 @@ class GroupRankMargin(RankSettings):
             "ranks",
             "How many ranks higher the document's k best tokens stand where the answer came from the document than where it "
             "came from memory.",
-            "-n to n",
             "RQ1",
             order=10,
             sections=("group_margins", "group_margins_k"),
@@ -62,7 +61,6 @@ class GroupRankMargin(RankSettings):
             ("c1", "c2"),
             "ranks",
             "How many ranks higher a document's k best tokens stand where it was used than where the other document was.",
-            "-n to n",
             "RQ2",
             order=35,
             sections=("group_margins_dual", "group_margins_dual_k", "group_margins_swap"),
@@ -73,27 +71,21 @@ class GroupRankMargin(RankSettings):
         return []
 
     def over(self, cell: Cell, k: int) -> list[Value]:
-        documents = self.documents(cell, k)
-        layout, groups = cell.layout, compared_groups(len(documents))
+        documents, lowest, groups = self.documents(cell, k), self.at_worst(cell, k), cell.layout.groups
         margins = []
-        for each, worst, used in zip(documents, self.worst(cell, k), groups, strict=False):
-            rivals = [group for group in groups if group != used]
-            unused = " + ".join(rivals)
-            in_used, in_unused = (
-                each.within(layout.groups == used),
-                each._replace(best=worst).within(np.isin(layout.groups, rivals)),
-            )
-            margins.append(mean_of(each.part, (in_used, in_unused), self.smallest_group, (-1.0, 1.0), (used, unused)))
+        for each, worst, both in zip(documents, lowest, permutations(compared_groups(len(documents))), strict=False):
+            sides = [own.within(groups == group) for own, group in zip((each, worst), both, strict=True)]
+            margins.append(mean_of(each.part, sides, self.smallest_group, (-1.0, 1.0), both))
         return margins
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         """Rank@k where the document was not used, minus where it was."""
-        groups = compared_groups(documents)
-        used = dict(zip(("c",) if documents == 1 else map("c{}".format, range(1, documents + 1)), groups, strict=False))
-        if part not in used:
+        parts = ("c",) if documents == 1 else ("c1", "c2")
+        both = dict(zip(parts, permutations(compared_groups(documents)), strict=False))
+        if part not in both:
             return ()
-        rivals = tuple(group for group in groups if group != used[part])
-        return Mean("rank_at_k", part, rivals), Mean("rank_at_k", part, (used[part],), -1.0)
+        used, unused = both[part]
+        return Mean("rank_at_k", part, (unused,)), Mean("rank_at_k", part, (used,), -1.0)
 
 
 PLUGIN = GroupRankMargin()

@@ -22,9 +22,8 @@ import numpy as np
 from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.cell import KS, Cell
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import Mean, Measure, means_of_used
 from heval_core.metrics.shared.ranks import of_used_document
-from heval_core.metrics.shared.stored_means import Mean, means_of_used
 from heval_core.statistics.scores import Ties
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, means_of
 
@@ -57,7 +56,6 @@ class HitAtK:
             ("C", "balanced"),
             "share of instances",
             "How often an answer token of the document that was used is among the k best-ranked tokens of the prompt.",
-            "0 to 1",
             "RQ3",
             order=20,
             instance_parts=(*context_groups(1), *context_groups(2)),
@@ -68,12 +66,12 @@ class HitAtK:
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's hit, under the group of the document that was used; NaN elsewhere."""
-        cell = cell.narrowed("prompt", self.drop_first)
+        cell = cell.without_first(self.drop_first)
 
         def chance(inside: np.ndarray, lengths: np.ndarray) -> np.ndarray:
             return broken_ties.of_distinct(chance_hit, inside, lengths, np.full_like(lengths, k))
 
-        return of_used_document(cell, cell.layout.gold, lambda gold: hits(cell.ties, gold, k), chance)
+        return of_used_document(cell, lambda gold: hits(cell.ties, gold, k), chance)
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         return means_of(self.each(cell, k), self.smallest_group)

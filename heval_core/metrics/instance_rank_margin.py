@@ -4,11 +4,10 @@ Formula (Sun et al. 2025, eq. 2): over D_Ca, the mean of Rank@k(c_b) - Rank@k(c_
 two, and the gap between them (a = 1 minus a = 2), which is an explainer's bias towards a position.
 Reference: arXiv 2510.02629.
 Departure: `balanced`, the mean of the groups' means, is ours. A mean over all instances would reward an explainer that
-always points at the document the model uses more often. With more than two documents, the other document's rank is the mean
-of all others', and there is no gap.
+always points at the document the model uses more often.
 Range: about (-n, n); positive is better (the gap: 0 is best).
 Chance: the same mean of the chance ranks' differences, 0 for documents of equal length. Best: the used document ranks
-first, and the other below everything else. Options: those of Rank@k.
+first, and the other below everything else. Option: that of Rank@k.
 
 Worked by hand: used document at ranks 2 and 3, the other at 6 and 5: mean of 4 and 2 = 3.
 
@@ -24,9 +23,8 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import Mean, Measure, means_of_used
 from heval_core.metrics.shared.ranks import RankSettings
-from heval_core.metrics.shared.stored_means import Mean, means_of_used
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 
 
@@ -52,7 +50,6 @@ class InstanceRankMargin(RankSettings):
             "ranks",
             "How many ranks higher the k best tokens of the document that was used stand than those of the other document in "
             "the same prompt.",
-            "-n to n",
             "RQ2",
             order=30,
             whole=("balanced",),
@@ -72,11 +69,9 @@ class InstanceRankMargin(RankSettings):
         if not parts:
             return []
         means = [mean_of(each.part, [each], self.smallest_group) for each in parts]
-        means.append(mean_of("balanced", parts, self.smallest_group))
-        if len(parts) == 2:
-            gap = mean_of("gap", parts, self.smallest_group, (1.0, -1.0))
-            means.append(gap._replace(best=float("nan")))  # a bias is best at its chance level
-        return means
+        gap = mean_of("gap", parts, self.smallest_group, (1.0, -1.0))
+        # A bias is best at its chance level.
+        return [*means, mean_of("balanced", parts, self.smallest_group), gap._replace(best=float("nan"))]
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return means_of_used(self.key, part, documents)

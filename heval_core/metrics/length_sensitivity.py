@@ -67,7 +67,7 @@ class LengthSensitivity:
         return []
 
     def over(self, cell: Cell, k: int) -> list[Value]:
-        values = {"mrr": reciprocal_ranks(cell, cell.layout.gold), "instance_rank_margin": RankSettings().margins(cell, k)}
+        values = {"mrr": reciprocal_ranks(cell), "instance_rank_margin": RankSettings().margins(cell, k)}
         return [self._slope(part, each, cell.layout.lengths) for part, each in values.items() if each]
 
     def _slope(self, part: str, parts: Sequence[Each], lengths: np.ndarray) -> Value:
@@ -81,13 +81,11 @@ class LengthSensitivity:
         if reason:
             return Value(part, sizes=sizes, unavailable=reason)
         columns: list[Column] = []
-        shares = np.zeros(len(lengths))
         for of_group, there in zip(values, used, strict=True):
             # Centred first, because the means of squares below would lose digits otherwise.
             x = (lengths - lengths[there].mean()) / PER
             y = np.where(there, of_group, 0.0)
             columns += [Column.of(column, there) for column in (x, y, x * y, x * x)]
-            shares += np.where(there, x * (y - y[there].mean()), 0.0) / float((x[there] ** 2).sum()) / len(parts)
         slopes = [slope(lengths[there], of_group[there]) for of_group, there in zip(values, used, strict=True)]
         spread = float(np.sqrt(np.mean([lengths[there].var() for there in used])))
         return Value(
@@ -98,7 +96,6 @@ class LengthSensitivity:
             sizes,
             columns=tuple(columns),
             combine=_slopes,
-            exchanged=shares,
             details=(("length_sd", spread),),
         )
 

@@ -113,7 +113,6 @@ class MinimumDescriptionLength(LearnedMetric):
             "How many times shorter the code of the labels gets with a net that sees the k largest scores of {documents} and "
             "learns as it goes; below 1, learning costs more than it saves.",
             order=42,
-            range="above 0",
         ),
         Measure(
             "mdl_bits_per_label",
@@ -121,12 +120,9 @@ class MinimumDescriptionLength(LearnedMetric):
             ("bits_per_label", "bits_per_label_context"),
             "bits",
             "The length of the labels' code, per label.",
-            "above 0",
             best="low",
         ),
-        Measure(
-            "mdl_bits", "MDL, bits", ("bits", "bits_context"), "bits", "The length of the labels' code.", "above 0", best="low"
-        ),
+        Measure("mdl_bits", "MDL, bits", ("bits", "bits_context"), "bits", "The length of the labels' code.", best="low"),
     )
 
     def of_all(self, data: Sequence[Labelled]) -> list[list[Value]]:

@@ -7,8 +7,7 @@ that a model uses more often would dominate. Range: (0, 1], higher is better.
 Ties are broken at random, and the value is its expectation over that: for a tie of s tokens, ranked below b others, of which m
 are gold, sum over y of C(s-y, m-1) / ((b+y) C(s, m)), y = 1 .. s-m+1.
 Chance for m gold tokens among n: the same with b = 0 and s = n; it is .17 for a prompt of 22 tokens with one gold token.
-Best: 1. Options: `mention="first"`, only tokens of the answer's first mention; `subtoken="first"`, only the first token of
-each mention; `pool="context"`, ranks among the documents' tokens only; `drop_first=1`, without the prompt's first token.
+Best: 1. Option: `drop_first=1`, without the prompt's first token.
 
 Worked by hand: scores 1, 5, 3 with the third token gold: its rank is 2. Chance for one of three: (1 + 1/2 + 1/3)/3.
 
@@ -26,9 +25,8 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.ranks import POOLS, chance_reciprocal_rank, reciprocal_ranks, reciprocals
-from heval_core.metrics.shared.stored_means import Mean, means_of_used
+from heval_core.metrics.shared.measure import Mean, Measure, means_of_used
+from heval_core.metrics.shared.ranks import chance_reciprocal_rank, reciprocal_ranks, reciprocals
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, means_of
@@ -54,9 +52,6 @@ def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> Recipro
 
 @dataclass(frozen=True)
 class MeanReciprocalRank:
-    mention: str = "all"
-    subtoken: str = "all"
-    pool: str = "prompt"
     drop_first: int = 0
     smallest_group: int = SMALLEST_GROUP
 
@@ -72,7 +67,6 @@ class MeanReciprocalRank:
             ("C", "balanced"),
             "mean reciprocal rank",
             "One over the rank of the best-ranked answer token of the document that was used, averaged over instances.",
-            "0 to 1",
             "RQ3",
             order=15,
             instance_parts=(*context_groups(1), *context_groups(2)),
@@ -83,28 +77,9 @@ class MeanReciprocalRank:
         ),
     )
 
-    def check(self) -> None:
-        """Raises HEvalError for an unknown option."""
-        known = (("mention", ("all", "first")), ("subtoken", ("all", "first")), ("pool", POOLS))
-        for name, values in known:
-            if getattr(self, name) not in values:
-                raise HEvalError(f"mrr has no {name}={getattr(self, name)!r}; there are: {', '.join(values)}.")
-
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's reciprocal rank, under the group of the document that was used; NaN elsewhere."""
-        self.check()
-        cell = cell.narrowed(self.pool, self.drop_first)
-        return reciprocal_ranks(cell, [self._gold(cell, number) for number in range(len(cell.layout.documents))])
-
-    def _gold(self, cell: Cell, number: int) -> np.ndarray:
-        layout = cell.layout
-        gold = (layout.gold if self.mention == "all" else layout.first_mention)[number]
-        if self.subtoken == "all":
-            return gold
-        # The first token of each run of gold tokens; there is one run if only the first mention counts.
-        starts = gold.copy()
-        starts[:, 1:] &= ~gold[:, :-1]
-        return starts
+        return reciprocal_ranks(cell.without_first(self.drop_first))
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         return means_of(self.each(cell, k), self.smallest_group)

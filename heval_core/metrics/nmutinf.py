@@ -192,7 +192,6 @@ class NormalisedMutualInformation(LearnedMetric):
         "instance's five nearest neighbours. Uninformative scores get 17 % and more, so read it beside its chance level, "
         "or use the probe, which is tested on instances that it was not trained on.",
         order=40,
-        range="up to 1",
     )
 
     def of(self, data: Labelled) -> list[Value]:

@@ -6,7 +6,7 @@ gap of the instance rank margins. `swap`: over questions asked in both orders, t
 document comes once first and once second, so that their contents cancel. Reference: ours; Sun et al. 2025 describe the effect
 (arXiv 2510.02629). Departure: the paper has no number for it.
 Range: about (-n, n); 0 is best, positive favours the earlier document. Chance: the same formula for the chance ranks, 0 for
-documents of equal length. Options: those of Rank@k.
+documents of equal length. Option: that of Rank@k.
 
 Worked by hand: the first document at ranks 2 and 3, the second at 6 and 5: the first is 3 ranks above the second.
 
@@ -22,9 +22,8 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import Mean, Measure
 from heval_core.metrics.shared.ranks import RankSettings
-from heval_core.metrics.shared.stored_means import Mean
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 
 
@@ -50,7 +49,6 @@ class PositionBias(RankSettings):
             "ranks",
             "How many ranks the first document stands above the second, whichever was used: on average over both groups, and "
             "over questions that were asked with the documents in both orders. Above 0, the earlier document is favoured.",
-            "-n to n",
             "RQ2",
             order=60,
             best="zero",

@@ -142,7 +142,6 @@ class LinearProbe(LearnedMetric):
             "instances that it was not trained on. Chance is the same with permuted labels.",
             order=44,
             sections=False,
-            range="0 to 1",
         ),
         *of_origin(
             "probe_information",
@@ -153,7 +152,6 @@ class LinearProbe(LearnedMetric):
             "not trained on. Below 0 they mislead, as they do with permuted labels (chance).",
             order=46,
             sections=False,
-            range="up to 1",
         ),
     )
 

@@ -6,10 +6,7 @@ Departure: none. Range: [1, n], 1 is the top. Ranks are descending; ties are bro
 expectation over that, in closed form (`broken_ties`).
 Chance: (min(k, m) + 1)/2 * (n + 1)/(m + 1), the mean of the k smallest of m ranks drawn from 1..n; a prompt whose scores are
 all equal gets the same. Longer segments rank higher by chance, so read the value beside this level. Best: (min(k, m) + 1)/2.
-Options: `tokens="all"`, the mean over all m (chance (n + 1)/2); `tokens="global_topk"`, ranks beyond the prompt's k best
-all count as k + 1, so that only the top k matter (chance: the same mean over hypergeometric draws); `pool="context"`, ranks
-among the documents' tokens only; `drop_first=1`, without the prompt's first token, which becomes an attention sink if the
-tokenizer adds no BOS; `normalise`, divided by n.
+Option: `drop_first=1`, without the prompt's first token, which becomes an attention sink if the tokenizer adds no BOS.
 
 Worked by hand: scores 9, 1, 8, 2 have ranks 1, 4, 2, 3; the segment of the last two tokens has ranks 2 and 3.
 
@@ -68,7 +65,6 @@ class RankAtKMetric(RankSettings):
             ("c", "c1", "c2"),
             "ranks",
             "The mean rank of a document's k best tokens; 1 is the top.",
-            "1 to n",
             order=50,
             instance_title="Rank@{k} of {part}",
         ),

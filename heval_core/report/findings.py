@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED
+from heval_core.evaluation.findings.claims import CONTRADICTED, SUPPORTED
 from heval_core.present.drawing import Drawing, Mark, Scale
 from heval_core.present.names import names_of
 from heval_core.present.numbers import EXACT, number, short

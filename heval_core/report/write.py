@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from heval_core import __version__
-from heval_core.evaluation.findings import METHODS
+from heval_core.evaluation.findings.paper import METHODS
 from heval_core.html import asset, digest, render
 from heval_core.present.drawing import as_svg, stylesheet
 from heval_core.present.table import Table

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.statistics.blocks import row_blocks
-
 RESAMPLES = 2000
-# Numbers of a block of a matrix product: 32 MB as float64.
-BLOCK = 4_000_000
+# Numbers of a block of a matrix product, 32 MB as float64, and of a block of anything else, 4 MB.
+BLOCK, SMALL_BLOCK = 4_000_000, 2**19
 # How often the questions are split into two halves (`heval_core.statistics.subsampling`).
 SPLITS = 50
 
@@ -26,6 +24,12 @@ SPLITS = 50
 class Interval(NamedTuple):
     low: float
     high: float
+
+
+def row_blocks(rows: int, columns: int, numbers: int | None = None) -> Iterator[slice]:
+    """Consecutive rows of a (rows, columns) matrix, about `numbers` (SMALL_BLOCK) at a time. Without rows, one empty block."""
+    height = max(1, (numbers or SMALL_BLOCK) // max(1, columns))
+    return (slice(start, min(start + height, rows)) for start in range(0, max(1, rows), height))
 
 
 def resample_weights(questions: int, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
@@ -107,8 +111,8 @@ def percentile_interval(replicates: np.ndarray, level: float = 0.95) -> Interval
     return Interval(float(low), float(high))
 
 
-def skewed_interval(value: float, influence: np.ndarray, df: float, level: float = 0.95) -> Interval:
-    """The interval of a value from its (N,) influences: how much each question moves it, summing to 0. NaN if df < 1.
+def skewed_interval(value: float, influence: np.ndarray, df: float) -> Interval:
+    """The 95 % interval of a value from its (N,) influences: how much each question moves it, summing to 0. NaN if df < 1.
 
     Hall's transformation (1992, J. R. Statist. Soc. B 54, 221-228): an invertible cubic that removes the skewness of Student's
     ratio. The skewness is the sum of the cubed influences, divided by the sum of the squared influences to the power 1.5.
@@ -121,7 +125,7 @@ def skewed_interval(value: float, influence: np.ndarray, df: float, level: float
     if se <= 1e-12 * max(abs(value), 1e-300):
         return Interval(value, value)
     skewness = float((influence**3).sum()) / variance**1.5
-    ends = np.array([1.0, -1.0]) * student_quantile((1 + level) / 2, df)
+    ends = np.array([1.0, -1.0]) * student_quantile(0.975, df)
     if abs(skewness) > 1e-6:
         ends = 3 / skewness * (np.cbrt(1 + skewness * (ends - skewness / 6)) - 1)
     return Interval(float(value - se * ends[0]), float(value - se * ends[1]))

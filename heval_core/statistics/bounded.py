@@ -40,7 +40,7 @@ class Bounded(NamedTuple):
     least: float = 0.0
     most: float = 1.0
 
-    def interval(self, level: float = LEVEL) -> Interval:
+    def interval(self) -> Interval:
         """From `least` to `most` where fewer than two questions tell nothing of the error."""
         if self.questions < 2:
             return Interval(self.least, self.most)
@@ -50,19 +50,19 @@ class Bounded(NamedTuple):
         # Where all are alike, what is left of the influences is rounding.
         alike = variance <= 1e-24 or not 0 < share < 1
         count = self.questions if alike else share * (1 - share) / variance
-        quantile = (1 + level) / 2
+        quantile = (1 + LEVEL) / 2
         count *= (student_quantile(quantile, self.n - 1) / student_quantile(quantile, self.questions - 1)) ** 2
-        low, high = share_interval(share, count, level)
+        low, high = share_interval(share, count)
         return Interval(self.least + span * low, self.least + span * high)
 
 
 @functools.lru_cache(maxsize=65536)
-def share_interval(share: float, count: float, level: float = LEVEL) -> Interval:
+def share_interval(share: float, count: float) -> Interval:
     """The mid-P interval of a share of `count` independent answers; count need not be whole."""
-    return Interval(_least_likely(share, count, level), 1 - _least_likely(1 - share, count, level))
+    return Interval(_least_likely(share, count), 1 - _least_likely(1 - share, count))
 
 
-def _least_likely(share: float, count: float, level: float) -> float:
+def _least_likely(share: float, count: float) -> float:
     """The lower end."""
     from scipy.optimize import brentq
     from scipy.special import betainc
@@ -75,7 +75,7 @@ def _least_likely(share: float, count: float, level: float) -> float:
     def above(p: float) -> float:
         """The probability of more hits, and half of that of as many, less what the test allows."""
         more = betainc(hits + 1, misses, p) if misses > 0 else 0.0
-        return float(more + betainc(hits, misses + 1, p)) / 2 - (1 - level) / 2
+        return float(more + betainc(hits, misses + 1, p)) / 2 - (1 - LEVEL) / 2
 
     return float(brentq(above, 0.0, share, xtol=1e-9)) if above(share) > 0 else share
 
@@ -100,11 +100,11 @@ def mean_interval(values: np.ndarray, low: np.ndarray, high: np.ndarray, drawn: 
     return Interval(float(values.mean()) - down, float(values.mean()) + up)
 
 
-def sum_interval(terms: Sequence[tuple[float, Bounded]], shift: float = 0.0, level: float = LEVEL) -> Interval:
+def sum_interval(terms: Sequence[tuple[float, Bounded]], shift: float = 0.0) -> Interval:
     """The interval of the sum of some means, each times its factor, plus a constant. Their questions are the same ones."""
     factors = np.array([factor for factor, _ in terms])
     means = np.array([mean.value for _, mean in terms])
-    ends = np.array([mean.interval(level) for _, mean in terms])
+    ends = np.array([mean.interval() for _, mean in terms])
     value = float(factors @ means) + shift
     influence = np.stack([factor * mean.influence for factor, mean in terms])
     size = np.sqrt(np.square(influence).sum(axis=1, keepdims=True))

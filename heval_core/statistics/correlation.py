@@ -1,14 +1,12 @@
-"""Pairs: Spearman's rank correlation with its interval for clustered ones, sign flips, and Holm's correction."""
+"""Pairs: Spearman's rank correlation with its interval for clustered ones, and Holm's correction."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
 
-from heval_core.statistics.blocks import row_blocks
-from heval_core.statistics.bootstrap import BLOCK, Interval, percentile_interval, resample_weights
+from heval_core.statistics.bootstrap import BLOCK, Interval, percentile_interval, resample_weights, row_blocks
 from heval_core.statistics.scores import average_ranks
 
 
@@ -61,31 +59,6 @@ def _ranks_drawn(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     at_level = np.zeros((len(weights), level.max() + 1))
     np.add.at(at_level.T, level, weights.T)
     return np.asarray((np.cumsum(at_level, axis=1) - at_level / 2)[:, level])
-
-
-FLIPS = 5000
-
-
-@functools.lru_cache(maxsize=4)
-def _signs(questions: int, flips: int, seed: int) -> np.ndarray:
-    drawn = np.random.default_rng(seed).integers(0, 2, size=(flips, questions), dtype=np.int8)
-    return (2 * drawn - 1).astype(np.float32)
-
-
-def sign_flip_p(differences: np.ndarray, flips: int = FLIPS, seed: int = 0) -> np.ndarray:
-    """(C,) two-sided p of (Q, C) paired differences: how often flipping the questions' signs gives as large a sum.
-
-    If two explainers are exchangeable within a question, all assignments of signs are equally likely. A column of zeros
-    gives 1. The smallest possible p is 1 / (flips + 1).
-    """
-    differences = np.asarray(differences, dtype=np.float64)
-    scale = np.abs(differences).max(axis=0, initial=0.0)
-    scaled = differences / np.where(scale > 0, scale, 1.0)
-    observed = np.abs(scaled.sum(axis=0))
-    flipped = np.abs(_signs(len(scaled), flips, seed) @ scaled.astype(np.float32))
-    # float32 sums that should be equal differ in their last bits.
-    reached = (flipped >= observed - 1e-4 * np.maximum(observed, 1.0)).sum(axis=0)
-    return np.asarray((1 + reached) / (1 + flips))
 
 
 def holm(p: np.ndarray) -> np.ndarray:

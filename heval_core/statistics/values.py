@@ -2,9 +2,8 @@
 
 Formula: a mean, or a sum of means, each times a factor, plus a constant (`combine` for what is no such sum). What each
 instance, or each question with all its answers, adds to a mean is a `Column`. `replicates` is the same number under (R, U)
-weights, the draws of each unit; (R,) of many values come from one matrix product. `total` adds values up, `differences`
-subtracts them in pairs with a test, `mean_of` makes a value of the `Each` of some groups, and `Questions` of columns over the
-questions of a cell, with their replicates in `drawn`.
+weights, the draws of each unit; (R,) of many values come from one matrix product. `total` adds values up, `mean_of` makes a
+value of the `Each` of some groups, and `Questions` of columns over the questions of a cell, with their replicates in `drawn`.
 
 Intervals, 95 %, by what a value is made of:
 - columns with `ends`, their least and largest possible value: mid-P and MOVER (`bounded.sum_interval`);
@@ -27,7 +26,7 @@ import numpy as np
 from heval_core.statistics import subsampling
 from heval_core.statistics.bootstrap import Interval, Resamples, percentile_interval, resampled_means, skewed_interval
 from heval_core.statistics.bounded import Bounded, sum_interval
-from heval_core.statistics.correlation import resampled_spearman, sign_flip_p, spearman
+from heval_core.statistics.correlation import resampled_spearman, spearman
 
 SMALLEST_GROUP = 30
 NAN = float("nan")
@@ -95,8 +94,7 @@ class Value(NamedTuple):
     columns, shift: it is the sum of their means, each times its factor, and of shift. combine: (…, C) means ▶ (…) values,
     where it is no such sum. limits: which a sum of resampled means may not pass. chance_columns: of a chance level that was
     measured on random scores and has its own noise; chance_se: of one that was permuted.
-    exchanged: (N,) what each instance adds to the value, up to a constant that all explainers share, so that exchanging two
-    explainers within an instance exchanges these; by default from the columns. counted: N, if it is a share of N.
+    counted: N, if it is a share of N.
     error: from halves, and runs, which it is from; bound: a limit that the value approaches but never passes.
     drawn: (R,) replicates that are there already.
     """
@@ -111,7 +109,6 @@ class Value(NamedTuple):
     shift: float = 0.0
     combine: Callable[[np.ndarray], np.ndarray] | None = None
     limits: tuple[float, float] | None = None
-    exchanged: np.ndarray | None = None
     p: float = NAN
     details: tuple[tuple[str, float], ...] = ()
     chance_columns: tuple[Column, ...] = ()
@@ -139,15 +136,15 @@ class Value(NamedTuple):
         """(R,) replicates under (R, U) weights; see the function `replicates` for many values at once."""
         return replicates([self], weights)[0]
 
-    def interval(self, questions: np.ndarray | None = None) -> Interval:
-        """95 % interval. questions: (N,) the question of each instance, as numbers from 0; by default all are different."""
-        return self.intervals(questions)[0]
+    def interval(self) -> Interval:
+        """95 % interval."""
+        return self.intervals()[0]
 
-    def above_chance(self, questions: np.ndarray | None = None) -> Interval:
+    def above_chance(self) -> Interval:
         """95 % interval of value minus chance, including the error of a chance level that was measured or permuted."""
-        return self.intervals(questions)[1]
+        return self.intervals()[1]
 
-    def intervals(self, questions: np.ndarray | None = None) -> tuple[Interval, Interval]:
+    def intervals(self) -> tuple[Interval, Interval]:
         """`interval` and `above_chance`, which share most of the work."""
         if self.error is not None:
             around = self._around(self.error)
@@ -155,14 +152,14 @@ class Value(NamedTuple):
         if not self.columns or all(column.ends for column in self.columns):
             around = self._of_sum() if self.columns else percentile_interval(np.asarray(self.drawn))
             return around, self._less(around)
-        influence, freedom = self._influence(questions, self.columns)
+        influence, freedom = self._influence(self.columns)
         if self.counted:
             around = self._around(subsampling.Error(float(np.sqrt(np.square(influence).sum())), freedom, np.array([])))
             return around, self._less(around)
         around = self._possible(skewed_interval(self.value, influence, freedom), influence, freedom)
         if not self.chance_columns:
             return around, self._less(around)
-        influence = influence - self._influence(questions, self.chance_columns)[0]
+        influence = influence - self._influence(self.chance_columns)[0]
         return around, skewed_interval(self.value - self.chance, influence, freedom)
 
     def _less(self, around: Interval) -> Interval:
@@ -185,7 +182,7 @@ class Value(NamedTuple):
             return subsampling.share_interval(self.value, error, self.counted)
         return subsampling.interval(self.value, error, self.bound)
 
-    def _influence(self, questions: np.ndarray | None, columns: tuple[Column, ...]) -> tuple[np.ndarray, int]:
+    def _influence(self, columns: tuple[Column, ...]) -> tuple[np.ndarray, int]:
         """How much each question moves the value, summing to 0; and the degrees of freedom of the value's error.
 
         To first order: the slope of the value in each mean, times the instance's contribution to that mean.
@@ -197,8 +194,6 @@ class Value(NamedTuple):
         for column, slope in zip(columns, (up - down) / (2 * steps), strict=True):
             influence += slope / column.n * np.sqrt(column.n / max(column.n - 1, 1)) * column.apart()
         groups = {column.counts.tobytes(): column.n for column in columns}
-        if questions is not None:
-            influence = np.bincount(questions, influence)
         return influence, sum(groups.values()) - len(groups)
 
     def of_means(self, means: np.ndarray) -> np.ndarray:
@@ -207,30 +202,6 @@ class Value(NamedTuple):
             return np.asarray(self.combine(means), dtype=np.float64)
         values = means @ np.array([column.factor for column in self.columns]) + self.shift
         return np.asarray(np.clip(values, *self.limits) if self.limits else values)
-
-    @property
-    def shares(self) -> np.ndarray:
-        """(N,) what each instance adds to it: see exchanged."""
-        if self.exchanged is not None:
-            return self.exchanged
-        return np.asarray(sum(column.factor * column.sums / column.counts.sum() for column in self.columns))
-
-    def minus(self, other: Value) -> Value:
-        """The difference of two values over the same units. Its parts, too, are those of one less the other's."""
-        difference = total(((1.0, self), (-1.0, other)), n=self.n)
-        if self.error is not None:
-            assert self.runs is not None
-            assert other.runs is not None
-            apart = self.runs.minus(other.runs)
-            return difference._replace(error=apart.error(), runs=apart, p=apart.p())
-        if self.combine is None and other.combine is None:
-            return difference
-        first = len(self.columns)
-
-        def combine(means: np.ndarray) -> np.ndarray:
-            return self.of_means(means[..., :first]) - other.of_means(means[..., first:])
-
-        return difference._replace(combine=combine, exchanged=self.shares - other.shares)
 
 
 def defined(value: float) -> float | None:
@@ -268,20 +239,6 @@ def replicates(values: Sequence[Value], weights: np.ndarray) -> list[np.ndarray]
             with np.errstate(invalid="ignore", divide="ignore"):
                 found.append(value.of_means(means[:, [place[id(column.sums)] for column in value.columns]]))
     return found
-
-
-def differences(pairs: Sequence[tuple[Value, Value]], weights: np.ndarray) -> list[Value]:
-    """The differences of pairs of available values of one metric and part over one layout, with replicates and p.
-
-    p: two-sided, that the difference is 0: by flipping the signs of instances' differences; of values with runs on halves by
-    Student's t.
-    """
-    apart = [first.minus(second) for first, second in pairs]
-    drawn = replicates(apart, weights)
-    p = [value.p for value in apart]
-    if apart and apart[0].error is None:
-        p = [*map(float, sign_flip_p(np.stack([value.shares for value in apart], axis=1)))]
-    return [value._replace(drawn=own, p=of_pair) for value, own, of_pair in zip(apart, drawn, p, strict=True)]
 
 
 def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0, n: int | None = None) -> Value:
@@ -353,7 +310,6 @@ class Questions:
         self.weights = resamples.of(self._places)
 
     def _of(self, questions: Iterable[str]) -> np.ndarray:
-        """(N,) the place of each question."""
         return np.array([self._places[question] for question in questions], dtype=np.intp)
 
     def column(

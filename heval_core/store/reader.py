@@ -14,7 +14,7 @@ from heval_core.store.instances import InstanceQueries
 from heval_core.words import PATTERN_KINDS, PATTERNS, REAL_NOTE, TAUGHT_NOTE
 
 # Per dataset, technique, explainer and question: number of instances, of each pattern, and of each pattern by chance.
-_PATTERN_COUNTS = (
+PATTERN_COUNTS = (
     "SELECT dataset, technique, explainer, fact_id, count(*) AS n, "
     + ", ".join(f"count(*) FILTER (pattern = '{key}') AS {key}" for key in PATTERNS)
     + ", "
@@ -178,7 +178,7 @@ class Reader(InstanceQueries, CitationQueries):
     def pattern_counts(self, chosen: Filter) -> pd.DataFrame:
         """Per dataset, technique, explainer and question: n instances, the number of each pattern, and the same by chance."""
         where, values = chosen.of_instances()
-        return self.query(_PATTERN_COUNTS.format(where), values)
+        return self.query(PATTERN_COUNTS.format(where), values)
 
     def same_group_counts(self, chosen: Filter) -> pd.DataFrame:
         """Per model, dataset and question: n, the kept instances with both groups, and same, how many of them agree."""
@@ -193,7 +193,7 @@ class Reader(InstanceQueries, CitationQueries):
         where, values = chosen.of_instances()
         return self.query(
             "SELECT instance_id, fact_id, model, dataset, regime, technique, len(tokens) AS length, first_ranked, ranked_end, "
-            'document_kinds, document_starts, document_ends, answer_tokens, first_mention, "group" '
+            'document_kinds, document_starts, document_ends, answer_tokens, "group" '
             f"FROM instance WHERE dropped_because IS NULL AND len(document_starts) = len(document_kinds) AND {where} "
             "AND instance_id IN (SELECT instance_id FROM attribution) ORDER BY rowid",
             values,

@@ -11,8 +11,11 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
+from heval_core.records import TECHNIQUE
 from heval_core.store.database import StoredScores
+from heval_core.store.filters import Filter
 from heval_core.store.kinds import SCHEMA, TABLES
+from heval_core.store.reader import PATTERN_COUNTS
 
 _TEXT = "length(trim(array_to_string(tokens[document_starts[i] + 1:document_ends[i]], '')))"
 _SPREAD = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"
@@ -26,6 +29,37 @@ WITH sized AS (
 SELECT model, dataset, regime, technique, count(*) AS instances, {_SPREAD.format("characters")}, {_SPREAD.format("tokens")},
     count(*) FILTER (put_in) AS substituted
 FROM sized GROUP BY ALL ORDER BY ALL
+"""
+# Of the instances for which a taught rule implies a group: how many there are, and the share that is of that group, of all, of
+# the shortest and of the longest quarter of each regime; of those answered from one of two documents, the share of the second.
+_FOLLOWED = """
+WITH ruled AS (
+    SELECT "group", ("group" = expected_group)::INT AS followed,
+        ntile(4) OVER (PARTITION BY model, dataset, regime ORDER BY len(tokens), instance_id) AS quarter
+    FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL AND technique = ? AND NOT contains(regime, '.'))
+SELECT count(*), avg(followed), avg(followed) FILTER (quarter = 1), avg(followed) FILTER (quarter = 4),
+    avg(("group" = 'C2')::INT) FILTER ("group" IN ('C1', 'C2'))
+FROM ruled
+"""
+# Answers that techniques are compared by: to test questions, those included that no explainer was asked about.
+_TESTED = "split = 'test' AND coalesce(dropped_because, 'not sampled') = 'not sampled'"
+_ANSWERS = f"""
+SELECT model, dataset, regime, technique, fact_id, knew, bcu, ccu, correct, memory_kept, neither
+FROM behaviour JOIN instance USING (instance_id) WHERE {_TESTED} ORDER BY model, dataset, regime, technique, fact_id
+"""
+_INPUTS = f"""
+WITH judged AS (
+    SELECT model, dataset, regime, fact_id, min_by(trace, technique) AS said
+    FROM behaviour JOIN instance USING (instance_id) WHERE trace IS NOT NULL GROUP BY ALL)
+SELECT model, dataset, regime, fact_id, relation, question, true_answer, document_answers[1] AS answer,
+    array_to_string(tokens[document_starts[1] + 1:document_ends[1]], '') AS document,
+    document_ends[1] - document_starts[1] AS length,
+    (first_mention[1][1] - document_starts[1]) / (document_ends[1] - document_starts[1]) AS answer_position,
+    first_value(CASE WHEN regime NOT IN ('gold', 'conflicting') THEN alone_probability END IGNORE NULLS) OVER (
+        PARTITION BY model, dataset, fact_id ORDER BY regime ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    ) AS memory_strength, said AS trace
+FROM behaviour JOIN instance USING (instance_id) LEFT JOIN judged USING (model, dataset, regime, fact_id)
+WHERE {_TESTED} AND technique = ? AND len(document_starts) = 1 ORDER BY model, dataset, regime, fact_id
 """
 
 
@@ -79,6 +113,32 @@ class Writer:
 
     def _arrow(self, sql: str, values: list[Any]) -> pa.Table:
         return self._db.sql(sql, params=values).to_arrow_table()
+
+    def _query(self, sql: str, values: list[Any]) -> pd.DataFrame:
+        return self._db.execute(sql, values).df()
+
+    def rule_shares(self) -> tuple[Any, ...]:
+        """What `findings.claims.RuleShares` holds, of Regular's answers to prompts without options."""
+        (found,) = self._db.execute(_FOLLOWED, [TECHNIQUE]).fetchall()
+        return found
+
+    def pattern_counts(self) -> pd.DataFrame:
+        """`Reader.pattern_counts`, of everything."""
+        where, values = Filter().of_instances()
+        return self._query(PATTERN_COUNTS.format(where), values)
+
+    def test_answers(self) -> pd.DataFrame:
+        """The answers to test questions under every technique: model, dataset, regime, technique, fact_id, knew, metrics."""
+        return self._query(_ANSWERS, [])
+
+    def inputs(self) -> pd.DataFrame:
+        """What Regular was asked, by model, dataset, regime and fact_id of the test answers: question and document.
+
+        answer_position: of the answer's first token in the document, from 0 to 1. memory_strength: where a document is to be
+        ignored, the compared token is Regular's own without it; its probability is the question's everywhere. trace: of a
+        technique that asks the model before it answers.
+        """
+        return self._query(_INPUTS, [TECHNIQUE])
 
     def insert_contexts(self) -> None:
         """Fill the table `context` from `instance`."""

@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.text_agreement import text_agreement
-from heval_core.evaluation.usable import notes
+from heval_core.evaluation.usable import notes, text_agreement
 from heval_core.figures.outcomes import LEFT_OUT, in_regime_order, outcome_bars, sources, statistics
 from heval_core.html import plain
 from heval_core.present.names import Names, apart, regime_title

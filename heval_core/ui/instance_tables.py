@@ -17,7 +17,7 @@ from heval_core.groups import document_of
 from heval_core.html import plain
 from heval_core.metrics import measures
 from heval_core.metrics._features import TARGETS
-from heval_core.metrics.shared.stored_means import PROTECTED
+from heval_core.metrics.shared.measure import PROTECTED
 from heval_core.records import TECHNIQUE
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader

@@ -12,8 +12,7 @@ import streamlit as st
 
 from heval_core.groups import MEMORY, compared_groups, document_of
 from heval_core.html import plain
-from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.stored_means import PROTECTED
+from heval_core.metrics.shared.measure import PROTECTED, Measure
 from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.ui import address

@@ -13,9 +13,9 @@ import pytest
 
 from heval_core.citations.people import Item
 from heval_core.citations.records import Choice, Passage
-from heval_core.evaluation.citations import agreements, measures
-from heval_core.evaluation.citations.answered import answers_of
+from heval_core.evaluation.citations import measures
 from heval_core.evaluation.citations.measures import of_sentences
+from heval_core.evaluation.citations.tables import answers_of
 from heval_core.evaluation.publishing import publish
 from heval_core.store.annotations import AnnotationStore
 from heval_core.store.published import published_file
@@ -178,7 +178,7 @@ def test_people_count_together_and_against_others_with_one_common_label():
     rows = people().assign(chance=0.25)
     resamples = measures.resamples_of([("d", "x"), ("d", "y")])["d"]
     given = answers_of(rows)["sample"]
-    pairs = {(row["first"], row["second"]): row for row in agreements.rows_of({}, given, resamples)}
+    pairs = {(row["first"], row["second"]): row for row in measures.agreement_rows({}, given, resamples)}
     assert set(pairs) == {("model", "people"), ("people", "people")}
     # All people together chose {0, 2}, the model {0, 1}: both {0, other}. So they agree.
     assert pairs["model", "people"]["alpha"] == 1

@@ -10,8 +10,9 @@ import pytest
 
 from heval_core.citations import krippendorff_alpha
 from heval_core.citations.scoring import scores
-from heval_core.evaluation.citations import agreements, measures
-from heval_core.evaluation.citations.answered import CELL, answers_of
+from heval_core.evaluation.citations import measures
+from heval_core.evaluation.citations.measures import CELL
+from heval_core.evaluation.citations.tables import answers_of
 from heval_core.evaluation.findings import citation_findings, citations
 from heval_core.evaluation.findings.citations import evidence_of
 
@@ -145,7 +146,7 @@ def test_numbers_and_intervals_are_those_of_the_tables():
         (published,) = (row for row in table if row["measure"] == "transparent")
         number = cell.transparent(annotator)
         assert (number.value, *number.interval()) == pytest.approx(tuple(published[name] for name in ("value", "low", "high")))
-    table = {(row["first"], row["second"]): row for row in agreements.rows_of(key, answers, resamples["d"])}
+    table = {(row["first"], row["second"]): row for row in measures.agreement_rows(key, answers, resamples["d"])}
     for first, second in ((LOO, LLM), (LLM, "people"), (LOO, "people")):
         pair = table.get((first, second)) or table[second, first]
         number = cell.alpha(first, second)

@@ -94,7 +94,7 @@ def test_settings_and_libraries_are_part_of_it(monkeypatch, what):
         monkeypatch.setattr(evaluator, "version", lambda name: "0")
     else:
         known = catalogue.plugins
-        other = {"mrr": catalogue.find("metric", "mrr(subtoken=first)")}
+        other = {"mrr": catalogue.find("metric", "mrr(drop_first=1)")}
         monkeypatch.setattr(catalogue, "plugins", lambda kind: known(kind) | (other if kind == "metric" else {}))
     assert evaluator.evaluator_id() != before
 

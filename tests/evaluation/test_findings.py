@@ -9,9 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED, UNDECIDED, RuleShares, effects
-from heval_core.evaluation.findings.claims import by_construction, find
-from heval_core.evaluation.findings.effects import EXPLAINERS, Effect, reason, verdict
+from heval_core.evaluation.findings import claims
+from heval_core.evaluation.findings.claims import (
+    CONTRADICTED,
+    EXPLAINERS,
+    SUPPORTED,
+    UNDECIDED,
+    Effect,
+    RuleShares,
+    by_construction,
+    find,
+    reason,
+    verdict,
+)  # fmt: skip
 from heval_core.evaluation.findings.paper import CLAIMS, OVERALL, evidence_of
 from heval_core.records import TECHNIQUE, CellKey
 from heval_core.store.filters import Filter
@@ -128,11 +138,10 @@ def test_one_model_or_one_dataset_supports_nothing():
 
 
 def test_cells_that_differ_by_more_than_their_errors_are_said():
-    assert not effects.differ([1.0, 1.1, 0.9], [0.01] * 3)
-    assert effects.differ([1.0, 2.0, 0.0], [0.01] * 3)
+    assert not claims.differ([1.0, 1.1, 0.9], [0.01] * 3)
+    assert claims.differ([1.0, 2.0, 0.0], [0.01] * 3)
     alike, apart = (
-        [effects.differ(list(row), [1.0] * 4) for row in np.random.default_rng(0).normal(0, sd, (2000, 4))]
-        for sd in (1.0, 3.0)
+        [claims.differ(list(row), [1.0] * 4) for row in np.random.default_rng(0).normal(0, sd, (2000, 4))] for sd in (1.0, 3.0)
     )
     assert 0.03 < np.mean(alike) < 0.07
     assert np.mean(apart) > 0.6
@@ -302,10 +311,10 @@ def test_what_is_only_measured_less_well_is_not_more_variable():
 
 def test_cells_of_opposite_sign_do_not_make_a_near_zero():
     values = np.array([0.3, -0.3, 0.3, -0.3])
-    assert effects.size(values, np.zeros(4)) == pytest.approx(0.3)
-    assert effects.size(values, np.full(4, 0.05)) == pytest.approx(np.sqrt(0.09 - 0.05))
-    assert effects.size(np.full(4, 0.01), np.full(4, 1.0)) == 0
-    assert effects.deviation(np.array([1.0, 3.0]), np.array([0.5, 0.5])) == pytest.approx(np.sqrt(2 - 0.5))
+    assert claims.size(values, np.zeros(4)) == pytest.approx(0.3)
+    assert claims.size(values, np.full(4, 0.05)) == pytest.approx(np.sqrt(0.09 - 0.05))
+    assert claims.size(np.full(4, 0.01), np.full(4, 1.0)) == 0
+    assert claims.deviation(np.array([1.0, 3.0]), np.array([0.5, 0.5])) == pytest.approx(np.sqrt(2 - 0.5))
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.regime import layout_of
+from heval_core.evaluation.scored import layout_of
 from heval_core.store.filters import Filter
 
 

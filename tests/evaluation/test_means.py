@@ -1,4 +1,4 @@
-"""Means over cells: published values, and intervals whose questions are resampled in all cells together."""
+"""Means over cells: published values, the headline, and intervals whose questions are resampled in all cells together."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pytest
 from scipy import stats
 
 from heval_core.evaluation import live
-from heval_core.evaluation.means import cells_and_means
-from heval_core.metrics import measures
-from heval_core.metrics.shared.stored_means import SumOfMeans
+from heval_core.evaluation.means import cells_and_means, controls_of, headline, values_of
+from heval_core.metrics import headlines, measures
+from heval_core.metrics.shared.measure import SumOfMeans
 from heval_core.records import CELL, HEvalError
 from heval_core.store.filters import Filter
+from heval_core.store.kinds import TABLES
 from tests.planted import noise, plant, published
 
 LENGTH = 20
@@ -171,3 +172,34 @@ def test_a_cell_that_is_not_available_does_not_count(tmp_path):
 
 def _few_in_the_second(instance):
     return instance | {"group": "C" if instance["model"] == "made-up-0" or instance["place"] < 20 else "M"}
+
+
+KEY = ["question", "explainer"]
+
+
+def under(reader, chosen):
+    """The headline over the cells under a filter, made as publishing makes it."""
+    own = headline(lambda measure, k: values_of(reader, chosen, measure.metric, k, measure.together), controls_of(reader))
+    return own.set_index(KEY)
+
+
+def test_without_a_filter_it_is_the_published_one(few):
+    published, now = few.headline().set_index(KEY).sort_index(), under(few, Filter()).sort_index()
+    assert published.index.equals(now.index)
+    for column in ("value", "low", "high", "chance", "normalised", "normalised_low", "normalised_high", "cells", "n"):
+        assert now[column].tolist() == pytest.approx(published[column].tolist(), abs=1e-9), column
+    assert {*KEY, *now} == {*TABLES["headline"].names}
+
+
+def test_values_are_means_over_cells_and_each_cell_counts_the_same_between_chance_and_best(few):
+    chosen = Filter(("demo-qwen2",), ("country_profiles",))
+    own = under(few, chosen)
+    for question, measure in headlines().items():
+        cells = few.cells(chosen, measure.metric, measure.at(5))
+        cells = cells[cells["part"].isin(measure.together) & (cells["explainer"] == "fa")]
+        row = own.loc[(question, "fa")]
+        assert row["value"] == pytest.approx(cells["value"].mean())
+        by_hand = ((cells["value"] - cells["chance"]) / (cells["best"] - cells["chance"])).mean()
+        assert row["normalised"] == pytest.approx(by_hand)
+        assert row["normalised_low"] < by_hand <= row["normalised_high"]
+        assert row["cells"] == len(cells)

@@ -10,7 +10,7 @@ import pytest
 
 from heval_core.evaluation import live, measuring, scored
 from heval_core.evaluation.publishing import publish
-from heval_core.statistics import blocks
+from heval_core.statistics import bootstrap
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
@@ -92,7 +92,7 @@ def test_it_does_not_matter_how_many_scores_are_read_at_a_time(tmp_path, monkeyp
     whole = publish(store, tmp_path / "whole", keep=False)
     monkeypatch.setattr(scored, "TOGETHER", 1)
     monkeypatch.setattr(measuring, "TOGETHER", 1000)
-    monkeypatch.setattr(blocks, "BLOCK", 64)
+    monkeypatch.setattr(bootstrap, "SMALL_BLOCK", 64)
     pieces = publish(store, tmp_path / "pieces", keep=False)
     assert_same(whole, pieces)
     with closing(Reader(pieces)) as reader:

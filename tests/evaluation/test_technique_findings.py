@@ -7,9 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from heval_core.evaluation.findings import CONTRADICTED, SUPPORTED, UNDECIDED
+from heval_core.evaluation.findings.claims import CONTRADICTED, LARGEST, LEAST, SUPPORTED, UNDECIDED, Hypothesis, Number
 from heval_core.evaluation.findings.cub import CLAIMS, MARGIN
-from heval_core.evaluation.findings.effects import LARGEST, LEAST, Hypothesis, Number
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from tests.planted import noise

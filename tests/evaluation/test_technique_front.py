@@ -71,28 +71,6 @@ def test_blind_techniques_lie_on_the_front_together(tmp_path):
     assert list(found["share_on_front"]) == [1, 1]
 
 
-def test_two_techniques_of_one_quality_share_the_front(tmp_path):
-    rng = np.random.default_rng(1)
-    drawn = {
-        (technique, kind, number): rng.random() < 0.6
-        for technique in ("regular", "acd")
-        for kind in ("gold", "conflicting", "irrelevant")
-        for number in range(100)
-    }
-
-    def at_random(case):
-        return Answer(case.right if drawn[case.technique, case.regime, case.number] else 14)
-
-    folder = plant(
-        tmp_path,
-        {"regular": at_random, "acd": at_random},
-        regimes=("gold", "conflicting", "irrelevant"),
-        development=0,
-        test=100,
-    )
-    assert published(folder).technique_points(Filter())["share_on_front"].between(0.05, 0.999).all()
-
-
 @pytest.mark.parametrize(("regimes", "faithfulness"), [(("gold", "irrelevant"), 0.5), (("conflicting", "irrelevant"), 0.5)])
 def test_the_one_kind_that_there_is_stands_for_faithfulness(tmp_path, regimes, faithfulness):
     reader = published(plant(tmp_path, {"regular": blind(0.5)}, regimes=regimes))

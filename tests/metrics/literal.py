@@ -30,15 +30,6 @@ def margin(values_used, values_unused) -> float:
     return sum(values_unused) / len(values_unused) - sum(values_used) / len(values_used)
 
 
-def chance_capped(k, size, length) -> float:
-    """By going through all places that a segment can have."""
-    found = []
-    for places in itertools.combinations(range(1, length + 1), size):
-        best = sorted(places)[:k]
-        found.append(sum(min(r, k + 1) for r in best) / len(best))
-    return sum(found) / len(found)
-
-
 def entropy(p) -> float:
     return 0.0 if p in (0, 1) else -p * math.log(p) - (1 - p) * math.log(1 - p)
 

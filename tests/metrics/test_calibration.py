@@ -1,8 +1,7 @@
 """Small runs of the simulation whose figures stand in docs/metrics.md: bounds that chance alone would hardly pass.
 
-Of 120 intervals (60 pairs) that hold the truth in 95 %, fewer than 105 do so once in 3,000 runs; of 60 pairs of equals more
-than 9 differ once in 1,000. The bootstrap of before missed
-the chance level of random scores in 25 to 48 %.
+Of 120 intervals that hold the truth in 95 %, fewer than 105 do so once in 3,000 runs. The bootstrap of before missed the
+chance level of random scores in 25 to 48 %.
 """
 
 from __future__ import annotations
@@ -21,14 +20,13 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("dual", "strength", "metrics"), CASES)
-def test_intervals_hold_the_truth_and_equals_do_not_differ(dual, strength, metrics):
+def test_intervals_hold_the_truth(dual, strength, metrics):
     found = calibrate(60, dual, strength, 6, metrics)
     assert {metric for metric, _ in found} >= {"forced_choice" if dual else "auroc", "group_rank_margin", "nmutinf", "probe"}
     for place, own in found.items():
         # A probe on 30 instances learns less than one on 60: intervals of its information are short where it is certain.
         least = 0.78 if place == ("probe", "information") and strength else 0.875
         assert own.covers >= least, place
-        assert own.differs <= 0.15, place
         if not strength:
             assert own.chance >= 0.85, place
 
@@ -38,7 +36,6 @@ def test_intervals_hold_the_truth_and_equals_do_not_differ(dual, strength, metri
 def test_mdls_intervals_hold_the_truth_too(strength):
     for place, own in calibrate(60, True, strength, 3, ["mdl"]).items():
         assert own.covers >= 0.85, place
-        assert own.differs <= 0.2, place
 
 
 def test_the_table_names_what_it_shows():

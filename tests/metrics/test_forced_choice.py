@@ -9,8 +9,7 @@ from heval_core import catalogue
 from heval_core.metrics.forced_choice import ForcedChoice
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
 from heval_core.metrics.shared.cell import Cell, Layout
-from heval_core.metrics.shared.stored_means import SumOfMeans
-from heval_core.records import HEvalError
+from heval_core.metrics.shared.measure import SumOfMeans
 
 SPANS = [(0, 3), (3, 8)]
 
@@ -42,16 +41,14 @@ def test_a_loop_over_the_definition_gives_the_same():
     rng = np.random.default_rng(4)
     groups = rng.choice(["C1", "C2", "M", "other"], 300).tolist()
     scores = rng.integers(-2, 3, (300, 10))
-    for sums in ("all", "positive"):
-        right = {"C1": [], "C2": []}
-        for row, group in zip(scores, groups, strict=True):
-            counted = row if sums == "all" else [max(one, 0) for one in row]
-            own = [sum(counted[start:end]) for start, end in SPANS]
-            if group in right:
-                used = own[int(group[1]) - 1]
-                right[group].append(0.0 if used < max(own) else 1 / own.count(used))
-        expected = np.mean([np.mean(values) for values in right.values()])
-        assert balanced(ForcedChoice(sums), cell_of(scores, groups)).value == pytest.approx(expected)
+    right = {"C1": [], "C2": []}
+    for row, group in zip(scores, groups, strict=True):
+        own = [sum(row[start:end]) for start, end in SPANS]
+        if group in right:
+            used = own[int(group[1]) - 1]
+            right[group].append(0.0 if used < max(own) else 1 / own.count(used))
+    expected = np.mean([np.mean(values) for values in right.values()])
+    assert balanced(ForcedChoice(), cell_of(scores, groups)).value == pytest.approx(expected)
 
 
 def test_sums_that_differ_by_rounding_only_are_a_tie():
@@ -59,14 +56,6 @@ def test_sums_that_differ_by_rounding_only_are_a_tie():
     row = [0.1, 0.2, 0.3, 0.3, 0.2, 0.1, 0, 0, 0, 0]
     (found, _) = ForcedChoice().each(cell_of([row], ["C1"]), 5)
     assert found.value.tolist() == [0.5]
-
-
-def test_scores_below_zero_speak_against_a_document_unless_only_positive_ones_are_added():
-    row = [3, 0, 0, 4, -2, 0, 0, 0, 0, 0]
-    assert ForcedChoice().each(cell_of([row], ["C1"]), 5)[0].value.tolist() == [1.0]
-    assert ForcedChoice("positive").each(cell_of([row], ["C1"]), 5)[0].value.tolist() == [0.0]
-    with pytest.raises(HEvalError, match="no sums='negative'; there are: all, positive"):
-        ForcedChoice("negative").each(cell_of([row], ["C1"]), 5)
 
 
 def test_naming_always_the_same_document_is_at_chance_whatever_the_groups_sizes():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import itertools
 
 import numpy as np
 import pytest
@@ -12,15 +13,16 @@ from heval_core import catalogue
 from heval_core.metrics.group_rank_margin import GroupRankMargin
 from heval_core.metrics.hit_at_k import chance_hit, hits
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
+from heval_core.metrics.length_sensitivity import PLUGIN as LENGTH
 from heval_core.metrics.mrr import MeanReciprocalRank, reciprocal_rank
 from heval_core.metrics.position_bias import PositionBias
-from heval_core.metrics.rank_at_k import rank_at_k
-from heval_core.metrics.shared.cell import Cell, Layout
-from heval_core.metrics.shared.ranks import chance_reciprocal_rank, reciprocals, segment_ranks
+from heval_core.metrics.rank_at_k import RankAtKMetric, rank_at_k
+from heval_core.metrics.shared.cell import KS, Cell, Layout
+from heval_core.metrics.shared.ranks import chance_rank, chance_reciprocal_rank, reciprocals, segment_ranks
 from heval_core.records import HEvalError
-from heval_core.statistics.bootstrap import resample_weights
 from heval_core.statistics.scores import ties
-from heval_core.statistics.values import Each, mean_of
+from heval_core.statistics.values import Each, mean_of, normalised
+from tests.metrics import literal
 
 
 @pytest.mark.parametrize("name", catalogue.plugins("metric"))
@@ -84,7 +86,7 @@ def test_swapping_the_documents_swaps_the_parts():
     cell = planted("document")
     layout = cell.layout
     flipped = np.where(layout.groups == "C1", "C2", "C1")
-    turned = (marks[::-1] for marks in (layout.documents, layout.gold, layout.first_mention))
+    turned = (marks[::-1] for marks in (layout.documents, layout.gold))
     mirror = Cell(Layout(layout.ranked, *turned, flipped), cell.scores, cell.ties)
     for metric, k in ((InstanceRankMargin(), 5), (MeanReciprocalRank(), 0)):
         assert value_of(metric, cell, "C1", k).value == value_of(metric, mirror, "C2", k).value
@@ -172,16 +174,6 @@ def test_bad_input_is_refused(call, message):
         call()
 
 
-def test_intervals_are_paired_over_questions_and_cover_the_value():
-    cell = planted("document")
-    weights = resample_weights(120)
-    estimate = value_of(InstanceRankMargin(), cell, "balanced")
-    low, high = np.quantile(estimate.replicates(weights), [0.025, 0.975])
-    assert low < estimate.value < high
-    np.testing.assert_array_equal(estimate.replicates(weights), estimate.replicates(resample_weights(120)))
-    assert estimate.replicates(np.ones((1, 120)))[0] == pytest.approx(estimate.value)
-
-
 @pytest.mark.parametrize(
     ("best", "chance", "share"), [(1.0, 0.1, 0.99), (1.0, 0.1, 0.95), (20.0, 0.0, 0.97), (0.0, 0.6, 0.98)]
 )
@@ -197,3 +189,125 @@ def test_intervals_end_where_values_end_and_hold_the_truth_next_to_it(best, chan
         low, high = found.interval()
         held.append(low <= share * best + (1 - share) * (best + other) / 2 <= high)
     assert np.mean(held) > 0.92
+
+
+@pytest.fixture(scope="module")
+def dual():
+    """90 instances of 12 to 20 tokens: a BOS, two documents of 4 and 5 tokens, a question; scores with ties."""
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(12, 21, 90)
+    groups = rng.choice(["C1", "C2", "M"], 90)
+    layout = Layout.of(list(lengths), [1] * 90, [[(1, 5), (5, 10)]] * 90, [[(2, 3), (6, 7, 9)]] * 90, list(groups))
+    return Cell.of(layout, rng.choice([0.0, 0.1, 0.4, 0.9], size=(90, 20)))
+
+
+def ranked_places(cell, row, drop_first=0):
+    n = int(np.flatnonzero(cell.layout.ranked[row]).max()) + 1
+    return [p for p in range(1, n) if p >= drop_first]
+
+
+def by_hand(cell, row, document, k, drop_first=0):
+    places = ranked_places(cell, row, drop_first)
+    scores = [cell.scores[row, p] for p in places]
+    inside = [i for i, p in enumerate(places) if p in (range(1, 5), range(5, 10))[document]]
+    return literal.of_ranks(scores, inside, k)
+
+
+OPTIONS = [{}, {"drop_first": 3}]
+
+
+@pytest.mark.parametrize("k", KS)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_rank_at_k_and_its_margins_equal_a_literal_version(dual, options, k):
+    expected = [[by_hand(dual, row, document, k, **options) for row in range(90)] for document in (0, 1)]
+    for each, own in zip(RankAtKMetric(**options).each(dual, k), expected, strict=True):
+        np.testing.assert_allclose(each.value, own)
+        assert (each.best <= each.chance + 1e-12).all()
+        assert (each.best <= each.value + 1e-12).all()
+    groups = dual.layout.groups
+    for estimate in GroupRankMargin(**options, smallest_group=5).over(dual, k):
+        used, unused, own = ("C1", "C2", expected[0]) if estimate.part == "c1" else ("C2", "C1", expected[1])
+        values = [[v for v, g in zip(own, groups, strict=True) if g == name] for name in (used, unused)]
+        assert estimate.value == pytest.approx(literal.margin(*values))
+    margins = {e.part: e.value for e in InstanceRankMargin(**options, smallest_group=5).over(dual, k)}
+    pairs = list(zip(*expected, groups, strict=True))
+    first = [two - one for one, two, group in pairs if group == "C1"]
+    second = [one - two for one, two, group in pairs if group == "C2"]
+    assert margins["C1"] == pytest.approx(np.mean(first))
+    assert margins["C2"] == pytest.approx(np.mean(second))
+    assert margins["balanced"] == pytest.approx((np.mean(first) + np.mean(second)) / 2)
+    assert margins["gap"] == pytest.approx(np.mean(first) - np.mean(second))
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 6), (2, 7), (4, 9), (5, 5)])
+@pytest.mark.parametrize("k", [1, 3, 5, 9])
+def test_chance_levels_are_exact(k, m, n):
+    """All places that a document of m tokens can have among n are as likely under random scores."""
+    draws = list(itertools.combinations(range(1, n + 1), m))
+    assert chance_rank(k, np.array(m), np.array(n)) == pytest.approx(np.mean([np.mean(sorted(d)[:k]) for d in draws]))
+    assert chance_reciprocal_rank(m, n) == pytest.approx(np.mean([1 / min(d) for d in draws]))
+
+
+def test_mrr_with_and_without_first_tokens(dual):
+    row = int(np.flatnonzero(dual.layout.groups == "C2")[0])
+    for drop_first in (0, 3):
+        places = ranked_places(dual, row, drop_first)
+        each = MeanReciprocalRank(drop_first).each(dual, 0)[1]
+        scores = [dual.scores[row, p] for p in places]
+        expected = literal.of_best(scores, [places.index(p) for p in (6, 7, 9)], lambda rank: 1 / rank)
+        assert each.value[row] == pytest.approx(expected)
+        assert each.chance[row] == pytest.approx(chance_reciprocal_rank(3, len(places)))
+    # The first answer is among the tokens left out.
+    assert np.isnan(MeanReciprocalRank(drop_first=8).each(dual, 0)[0].value).all()
+
+
+def test_options_are_taken_by_name_and_k_begins_at_1():
+    assert catalogue.find("metric", "instance_rank_margin(drop_first=1)").drop_first == 1
+    with pytest.raises(HEvalError, match="k is 0"):
+        rank_at_k(np.ones(3), (0, 2), 0)
+
+
+def test_the_normalised_form_is_0_at_chance_and_1_at_best():
+    assert normalised(3.0, 3.0, 1.0) == 0
+    assert normalised(1.0, 3.0, 1.0) == 1
+    assert np.isnan(normalised(1.0, 1.0, 1.0))
+
+
+def test_a_preference_for_the_first_document_is_a_bias_and_one_for_content_is_none(dual):
+    early = np.tile(-np.arange(20.0), (90, 1))
+    (tilt,) = PositionBias().over(Cell.of(dual.layout, early), 3)
+    assert tilt.unavailable
+    tilted = PositionBias(smallest_group=5)
+    (tilt,) = tilted.over(Cell.of(dual.layout, early), 3)
+    assert tilt.value == pytest.approx(4)  # ranks 5, 6, 7 less 1, 2, 3
+    gap = next(e for e in InstanceRankMargin(smallest_group=5).over(Cell.of(dual.layout, early), 3) if e.part == "gap")
+    assert gap.value == pytest.approx(2 * tilt.value)
+    # One document is always on top, wherever it stands: the other way round it is on top again.
+    first, second = np.zeros((2, 90, 20))
+    first[:, 1:5], second[:, 5:10] = 1, 1
+    ahead, one, two = (tilted.one_way(Cell.of(dual.layout, scores), 3) for scores in (early, first, second))
+    swap = tilted.both_ways(one, two)
+    assert abs(swap.value) < 1  # of a span of about 6 ranks; documents of 4 and 5 tokens share their ties otherwise
+    assert tilted.both_ways(ahead, ahead).value == pytest.approx(4)
+
+
+def test_the_slope_against_length_is_scikit_learns_and_its_interval_holds_it():
+    from sklearn.linear_model import LinearRegression
+
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(20, 120, 200)
+    layout = Layout.of(list(lengths), [0] * 200, [[(0, 10)]] * 200, [[(4,)]] * 200, ["C"] * 200)
+    scores = rng.random((200, lengths.max()))
+    scores[np.arange(200), 4] += np.where(lengths < 60, 1, 0)  # found in short prompts only
+    cell = Cell.of(layout, scores)
+    (estimate,) = LENGTH.over(cell, 5)
+    (each,) = MeanReciprocalRank().each(cell, 0)
+    values = normalised(each.value, each.chance, each.best)
+    expected = LinearRegression().fit(lengths[:, None] / 100, values).coef_[0]
+    assert estimate.value == pytest.approx(expected)
+    assert estimate.value < -0.5
+    weights = np.random.default_rng(1).multinomial(200, np.full(200, 1 / 200), size=300).astype(np.float32)
+    spread = estimate.replicates(weights)
+    again = LinearRegression().fit(lengths[:, None] / 100, values, sample_weight=weights[0]).coef_[0]
+    assert spread[0] == pytest.approx(again, rel=1e-3)
+    assert np.quantile(spread, 0.975) < 0

@@ -135,13 +135,6 @@ def test_nmutinf_of_random_features_is_its_chance_and_its_p_says_so():
     assert sure.p == pytest.approx(1 / 101)
 
 
-def test_equal_features_have_random_neighbours_and_no_order_of_the_instances_tells():
-    """All scores equal, labels in blocks: neighbours by stored order would know everything."""
-    labels = np.repeat([0, 1], 500)
-    found = nmutinf(np.zeros((1000, 5)), labels)
-    assert found.raw == pytest.approx(found.chance, abs=1e-12)
-
-
 def test_mdl_costs_a_bit_for_random_labels_and_far_less_where_features_tell():
     random, perfect = mdl(*sample(600, 0.0)), mdl(*sample(600, 30.0))
     assert 0.98 < random.bits_per_label < 1.15

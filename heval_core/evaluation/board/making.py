@@ -74,7 +74,6 @@ def _with_options(reader: Reader, chosen: Filter) -> Filter:
 
 
 def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
-    """A row for each explainer."""
     named = reader.catalogue("explainer").set_index("key")
     return [
         Row(key, str(named["title"].get(key, key)).removesuffix(" (control)"), bool(named["control"].get(key, False)))

@@ -133,11 +133,9 @@ class Board:
 
     @property
     def timed(self) -> bool:
-        """Whether any explainer was timed by itself."""
         return bool(self.costs["seconds"].notna().any())
 
     def models_at(self, column: Column) -> tuple[str, ...]:
-        """The models that have a number there."""
         there = self.by_model[(self.by_model["column"] == column.key) & (self.by_model["cells"] > 0)]["model"]
         return tuple(model for model in self.models if model in set(there))
 
@@ -168,5 +166,4 @@ class Board:
 
     @property
     def questions(self) -> tuple[Column, ...]:
-        """The plain columns of the three questions."""
         return tuple(column for column in self.columns if column.scaled and column.plain)

@@ -25,6 +25,9 @@ how often the annotator chooses no sentence at all, whatever it is asked; of ret
 at random, again with the best chain for each; of sentences, for each passage as many at random, independently of the other
 passages. Of people there is none: z-scores have mean 0 over everything, and entropy
 depends on how many people answered.
+Agreement: Krippendorff's alpha of two annotators over the questions that both answered, and of people two by two. Against
+another annotator a person's sentences are joined with all other people's, and in both sets what no sentence of the gold set is
+becomes one common label ({7, 9} with gold {9} becomes {other, 9}).
 Interval: everything that belongs to a claim belongs together (`heval_core.statistics.bounded`; of values without ends, claims
 are resampled, with the same resamples for all cells of a source of claims).
 Reference: Xing, Baldwin and Lau (arXiv 2406.12645); they report no intervals and no chance levels, and nothing of explainers:
@@ -39,18 +42,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from math import comb
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from heval_core.citations.agreement import entropy, z_scores
+from heval_core.citations.agreement import Labels, alphas, entropy, outside_gold_as_one, z_scores
 from heval_core.citations.scoring import ROUNDING, TRANSPARENT, chance_retrieval
-from heval_core.evaluation.citations.answered import CELL, FULL, QUESTION, RETRIEVAL
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.statistics.values import Column, Questions
+from heval_core.statistics.values import Column, Questions, Value
 
+SAMPLE, FULL = "sample", "full"
+# All people together, and the beginning of one of them.
+PEOPLE, PERSON = "people", "person:"
+# Whose explanations are evaluated together, and what one answer is about.
+CELL, QUESTION = ["dataset", "writer", "selector"], ["explanation_id", "passage"]
+RETRIEVAL = ("precision", "recall", "f1")
 # Behind the name of a measure: the column of what is expected of a random choice.
 CHANCE = " chance"
 # Every claim counts once.
@@ -267,3 +276,75 @@ def _entropies(own: pd.DataFrame) -> pd.DataFrame:
     asked = own.groupby(QUESTION, sort=False)
     values = [entropy(map(list, chosen)) if len(chosen) > 1 else np.nan for _, chosen in asked["predicted"]]
     return pd.DataFrame({"claim_id": asked["claim_id"].first(), "entropy": values})
+
+
+# (claim, explanation, passage) ▶ the sentences that an annotator chose.
+Sets = dict[tuple[Any, ...], Labels]
+
+
+def agreement_rows(key: dict[str, str], annotators: dict[str, pd.DataFrame], resamples: Resamples) -> Iterator[dict[str, Any]]:
+    """Rows of the table `agreement`, for any two annotators of the same explanations, and people among themselves.
+
+    key: dataset, writer, selector and masking. annotators: key ▶ its rows of `recovery`, with claim_id; all people's are those
+    of PEOPLE, who have the annotator `person:NAME`."""
+    sets = {annotator: _sets(own) for annotator, own in annotators.items()}
+    for first, second in combinations(annotators, 2):
+        pair = [sets[first], sets[second]]
+        if PEOPLE in (first, second):
+            pair = _beside_people(pair, annotators[PEOPLE])
+        yield _row(key, first, second, _alpha(pair, resamples))
+    if PEOPLE in annotators:
+        persons = [_sets(own) for _, own in annotators[PEOPLE].groupby("annotator")]
+        yield _row(key, PEOPLE, PEOPLE, _alpha(persons, resamples))
+
+
+def alpha_of(first: pd.DataFrame, second: pd.DataFrame, people: bool, resamples: Resamples) -> Value | None:
+    """Krippendorff's alpha of two annotators, with replicates; None where no question was answered by both.
+
+    first, second: their rows of `recovery`. people: whether the second ones are of people, all of them together.
+    """
+    pair = [_sets(first), _sets(second)]
+    return _alpha(_beside_people(pair, second) if people else pair, resamples)
+
+
+def _beside_people(pair: Sequence[Sets], people: pd.DataFrame) -> list[Sets]:
+    gold = dict(zip(_questions(people), people["gold"], strict=True))
+    return [
+        {question: outside_gold_as_one(chosen, gold[question]) for question, chosen in own.items() if question in gold}
+        for own in pair
+    ]
+
+
+def _questions(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    return zip(*(rows[name] for name in ("claim_id", *QUESTION)), strict=True)
+
+
+def _sets(rows: pd.DataFrame) -> Sets:
+    """Of several people all that they chose together."""
+    found: Sets = {}
+    for question, chosen in zip(_questions(rows), rows["predicted"], strict=True):
+        found[question] = found.get(question, frozenset()).union(chosen)
+    return found
+
+
+def _alpha(annotators: Sequence[Sets], resamples: Resamples) -> Value | None:
+    asked = dict.fromkeys(question for own in annotators for question in own)
+    given = {question: [own[question] for own in annotators if question in own] for question in asked}
+    given = {question: answers for question, answers in given.items() if len(answers) > 1}
+    if not given:
+        return None
+    claims = sorted({claim for claim, *_ in given})
+    place = {claim: number for number, claim in enumerate(claims)}
+    weights = Questions(resamples, claims).weights
+    owners = [place[claim] for claim, *_ in given]
+    found = alphas(list(given.values()), owners, np.concatenate([np.ones((1, len(claims)), weights.dtype), weights]))
+    return Value("", float(found[0]), sizes=(("used", len(given)),), drawn=found[1:])
+
+
+def _row(key: dict[str, str], first: str, second: str, found: Value | None) -> dict[str, Any]:
+    row: dict[str, Any] = {**key, "first": first, "second": second, "n": found.n if found else 0}
+    if found is None or np.isnan(found.value):
+        return row | {
+            "unavailable": "All chose the same sentences everywhere." if found else "No question was answered by both."
+        }
+    return row | found.named("alpha", "low", "high")

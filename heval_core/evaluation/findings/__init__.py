@@ -33,17 +33,10 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.evaluation.citations.answered import Answers
+from heval_core.evaluation.citations.tables import Answers
 from heval_core.evaluation.findings import citations, cub, paper
-from heval_core.evaluation.findings.claims import RuleShares, find
-from heval_core.evaluation.findings.effects import CITATIONS, CONTRADICTED, EXPLAINERS, SUPPORTED, TECHNIQUES, UNDECIDED
-from heval_core.evaluation.findings.paper import METHODS, METRICS, WANTED, K
+from heval_core.evaluation.findings.claims import CITATIONS, EXPLAINERS, TECHNIQUES, RuleShares, find
 from heval_core.statistics.bootstrap import Resamples
-
-__all__ = [
-    "CONTRADICTED", "METHODS", "METRICS", "SUPPORTED", "UNDECIDED", "WANTED", "K", "RuleShares", "citation_findings",
-    "findings", "technique_findings",
-]  # fmt: skip
 
 
 def findings(values: pd.DataFrame, rule: RuleShares | None = None) -> list[dict[str, Any]]:

@@ -26,11 +26,9 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from heval_core.evaluation.citations import agreements
-from heval_core.evaluation.citations.answered import FULL, PEOPLE, QUESTION, SAMPLE, Answers
-from heval_core.evaluation.citations.measures import of_answers
-from heval_core.evaluation.findings.claims import Claim, Evidence
-from heval_core.evaluation.findings.effects import LARGEST, LEAST, Hypothesis, Number, mean_of
+from heval_core.evaluation.citations.measures import FULL, PEOPLE, QUESTION, SAMPLE, alpha_of, of_answers
+from heval_core.evaluation.citations.tables import Answers
+from heval_core.evaluation.findings.claims import LARGEST, LEAST, Claim, Evidence, Hypothesis, Number, mean_of
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Questions, Value, total
 
@@ -95,7 +93,7 @@ class Cell:
         found = self.answers(first, second)
         if not found:
             return None
-        return agreements.between(found[0], found[1], second == PEOPLE, self._resamples)
+        return alpha_of(found[0], found[1], second == PEOPLE, self._resamples)
 
     def gain_over(self, other: Cell, annotators: list[str]) -> Value | None:
         """How much better its citations are recovered than another selector's: the mean over annotators asked about both."""
@@ -115,13 +113,13 @@ class Cell:
         return None
 
 
-def evidence_of(answers: Mapping[tuple[str, str, str], Answers], resamples: Mapping[str, Resamples]) -> Evidence[Cell]:
+def evidence_of(answers: Mapping[tuple[str, str, str], Answers], resamples: Mapping[str, Resamples]) -> Evidence:
     """answers: by source of claims, writer and selector. resamples: by source of claims."""
     cells = [Cell(names, answers[names], resamples[names[0]]) for names in sorted(answers)]
     return Evidence(cells, "annotator", (annotator for cell in cells for annotator in cell.annotators))
 
 
-def annotators(evidence: Evidence[Cell], *families: str) -> list[str]:
+def annotators(evidence: Evidence, *families: str) -> list[str]:
     """Of some families (`heval_core.protocols.ANNOTATOR_FAMILIES`, and PEOPLE), people first.
 
     One that this program lacks is a reader.
@@ -130,11 +128,11 @@ def annotators(evidence: Evidence[Cell], *families: str) -> list[str]:
     return sorted((key for key in family if family[key] in families), key=lambda key: (key != PEOPLE, key))
 
 
-def _title(evidence: Evidence[Cell], annotator: str) -> str:
+def _title(evidence: Evidence, annotator: str) -> str:
     return "People" if annotator == PEOPLE else evidence.title(annotator)
 
 
-def by_people(evidence: Evidence[Cell]) -> Iterator[tuple[Cell, Cell]]:
+def by_people(evidence: Evidence) -> Iterator[tuple[Cell, Cell]]:
     """Cells with passages that people selected, each with every one of the same writer and claims where a program did."""
     for cell in evidence.cells:
         for other in evidence.cells:
@@ -143,7 +141,7 @@ def by_people(evidence: Evidence[Cell]) -> Iterator[tuple[Cell, Cell]]:
                 yield cell, other
 
 
-def selector_gains(evidence: Evidence[Cell]) -> dict[str, Number | None]:
+def selector_gains(evidence: Evidence) -> dict[str, Number | None]:
     """By selector, how much better citations of explanations from people's passages are recovered than those from its own."""
     readers = annotators(evidence, PEOPLE, READER)
     found: dict[str, list[tuple[list[str], list[str], Value | None]]] = {}
@@ -155,18 +153,18 @@ def selector_gains(evidence: Evidence[Cell]) -> dict[str, Number | None]:
     }
 
 
-def _alpha(evidence: Evidence[Cell], first: str, second: str) -> Number | None:
+def _alpha(evidence: Evidence, first: str, second: str) -> Number | None:
     label = f"alpha of {_title(evidence, first)} and {_title(evidence, second)}"
     return evidence.mean(label, lambda cell: cell.alpha(first, second))
 
 
-def _llm_as_people(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _llm_as_people(evidence: Evidence) -> list[Hypothesis]:
     models = [key for key in annotators(evidence, READER) if key.split("(")[0] == "llm"]
     pairs = (_alpha(evidence, key, PEOPLE) for key in models if PEOPLE in evidence.plugins)
     return Hypothesis.of(pairs, least=0, which=LARGEST)
 
 
-def _best_still_wrong(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _best_still_wrong(evidence: Evidence) -> list[Hypothesis]:
     def transparent(writer: str, annotator: str) -> Number | None:
         label = f"transparent explanations by {writer}, to {_title(evidence, annotator)}"
         return evidence.mean(label, lambda cell: cell.transparent(annotator), lambda cell: cell.model == writer)
@@ -179,7 +177,7 @@ def _best_still_wrong(evidence: Evidence[Cell]) -> list[Hypothesis]:
     return Hypothesis.of((number._replace(models=everybody) for number in known), most=1 - MARGIN, which=LARGEST)
 
 
-def _controls(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _controls(evidence: Evidence) -> list[Hypothesis]:
     def above(key: str) -> Number | None:
         return evidence.mean(f"{_title(evidence, key)}, F1 above chance", lambda cell: cell.above_chance(key))
 
@@ -187,7 +185,7 @@ def _controls(evidence: Evidence[Cell]) -> list[Hypothesis]:
     return [one for key in blind for one in Hypothesis.of([above(key)], most=MARGIN)]
 
 
-def _words(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _words(evidence: Evidence) -> list[Hypothesis]:
     def lead(key: str) -> Number | None:
         label = f"F1, {_title(evidence, key)} less {_title(evidence, LEXICAL)}"
         return evidence.mean(label, lambda cell: cell.lead(key, LEXICAL))
@@ -196,7 +194,7 @@ def _words(evidence: Evidence[Cell]) -> list[Hypothesis]:
     return Hypothesis.of(map(lead, readers), least=0, which=LARGEST)
 
 
-def _parted(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _parted(evidence: Evidence) -> list[Hypothesis]:
     readers, explainers = annotators(evidence, PEOPLE, READER), annotators(evidence, EXPLAINER)
     pairs = (_alpha(evidence, key, reader) for key in explainers for reader in readers)
     return Hypothesis.of(pairs, most=RELIABLE, which=LARGEST)

@@ -1,18 +1,250 @@
-"""A sentence, the evidence of a study that it is checked against, and what comes of it: a row of the table `finding`."""
+"""A sentence, the effects that it implies, and the verdict that follows: a row of the table `finding`.
+
+An effect is a number over cells, with its interval and the range that it should lie in.
+
+Formula: the largest of m numbers lies, at 95 %, between the highest of their lower limits, each at 1 - .05/m, and the highest
+of their upper limits, each at 95 %. For the largest is nowhere below any of the numbers, and its own upper limit is nowhere
+above the highest one. The least of them likewise, with the sides exchanged. So nothing is chosen first and then measured on
+the same questions: the choice is in the interval. The value beside it is the number whose limit decides.
+Worked by hand: an effect of 2 with the interval [1, 3] lies inside (0, inf) and outside (-inf, 0).
+
+>>> verdict([Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, 0.0, np.inf, 4, 100)])
+'supported'
+>>> verdict([Effect("a - b", 2.0, 1.0, 3.0, 0.9, 3.1, -np.inf, 0.0, 4, 100)])
+'contradicted'
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from heval_core import catalogue
-from heval_core.evaluation.findings.effects import Effect, Hypothesis, Number, Study, mean_of, reason, verdict
 from heval_core.records import HEvalError
+from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.values import Value
+
+SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not enough data"
+ONE, LARGEST, LEAST = "one", "largest", "least"
+
+
+class Study(NamedTuple):
+    """What a finding is about. key: as in the column `study`. models, datasets: one, and several, of what its cells are of.
+
+    fewest: how many models and datasets a sentence needs to be supported.
+    """
+
+    key: str
+    models: tuple[str, str] = ("model", "models")
+    datasets: tuple[str, str] = ("dataset", "datasets")
+    fewest: tuple[int, int] = (2, 2)
+
+    def over(self, *numbers: int) -> str:
+        counted = zip(numbers, (self.models, self.datasets), strict=True)
+        return " and ".join(f"{number} {words[number != 1]}" for number, words in counted if number)
+
+    def enough(self, effect: Effect) -> bool:
+        return effect.models >= self.fewest[0] and effect.datasets >= self.fewest[1]
+
+
+EXPLAINERS, TECHNIQUES = Study("explainers"), Study("techniques")
+# Sources of claims are taken as they are: the paper itself has one.
+CITATIONS = Study("citations", ("writer", "writers"), ("source of claims", "sources of claims"), (2, 0))
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A number over `cells` (model, dataset, regime) and `n` instances, and the open range (least, most) it should lie in.
+
+    low, high: its 95 % interval. strict_low, strict_high: at 95 % for all effects of the sentence together. places: how many
+    values enter (one per cell and measure). agree: how many of these lie in the range; None for spreads. models, datasets: how
+    many there are. smallest, largest: of these values; apart: whether these differ by more than their own errors.
+    """
+
+    label: str
+    value: float
+    low: float
+    high: float
+    strict_low: float
+    strict_high: float
+    least: float
+    most: float
+    cells: int
+    n: int
+    agree: int | None = None
+    places: int = 0
+    models: int = 2
+    datasets: int = 2
+    smallest: float = np.nan
+    largest: float = np.nan
+    apart: bool = False
+
+    @property
+    def inside(self) -> bool:
+        return self.low > self.least and self.high < self.most
+
+    @property
+    def outside(self) -> bool:
+        return self.strict_high < self.least or self.strict_low > self.most
+
+
+# (…, cells) values, and (cells,) their variance from resampling alone ▶ (…) numbers.
+Statistic = Callable[[np.ndarray, np.ndarray], Any]
+
+
+def mean(values: np.ndarray, noise: np.ndarray) -> Any:
+    return np.mean(values, axis=-1)
+
+
+def median(values: np.ndarray, noise: np.ndarray) -> Any:
+    return np.median(values, axis=-1)
+
+
+def deviation(values: np.ndarray, noise: np.ndarray) -> Any:
+    """Standard deviation over cells, minus what the values' own uncertainty adds to it."""
+    return np.sqrt(np.maximum(0.0, np.var(values, axis=-1, ddof=1) - np.mean(noise)))
+
+
+def size(values: np.ndarray, noise: np.ndarray) -> Any:
+    """Root mean square over cells, minus what the values' own uncertainty adds to it."""
+    return np.sqrt(np.maximum(0.0, np.mean(np.square(values), axis=-1) - np.mean(noise)))
+
+
+def over_cells(values: np.ndarray, statistic: Statistic) -> np.ndarray:
+    """(1 + R,) of (1 + R, cells) values: the statistic itself, and in each resample.
+
+    Replicates carry sampling variance twice: once from the cell, once from the draw. Hence twice the noise is taken off.
+    """
+    noise = np.nanvar(values[1:], axis=0)
+    return np.concatenate([[statistic(values[0], noise)], statistic(values[1:], 2 * noise)])
+
+
+class Number(NamedTuple):
+    """A number over cells. drawn: (1 + R,) the number itself, and in each resample.
+
+    values: (1 + R, V) what enters it, one per cell and measure, in the same way; comparable: whether one of them by itself may
+    lie in the number's range. models, datasets: their names. cells, n: how many cells and instances.
+    """
+
+    label: str
+    drawn: np.ndarray
+    values: np.ndarray
+    models: frozenset[str]
+    datasets: frozenset[str]
+    cells: int
+    n: int
+    comparable: bool = True
+
+
+def mean_of(label: str, found: Iterable[tuple[Iterable[str], Iterable[str], Value | None]]) -> Number | None:
+    """The mean over cells. found: models, datasets and the value of each; None where it is defined in no cell."""
+    known = [(models, datasets, own) for models, datasets, own in found if own is not None and np.isfinite(own.value)]
+    if not known:
+        return None
+    of_models, of_datasets, each = zip(*known, strict=True)
+    values = np.stack([np.append(own.value, own.drawn) for own in each], axis=1)
+    models, datasets = (frozenset(name for names in own for name in names) for own in (of_models, of_datasets))
+    return Number(label, values.mean(axis=1), values, models, datasets, len(each), sum(own.n for own in each))
+
+
+class Hypothesis(NamedTuple):
+    """What a sentence implies: a number, or the largest or the least of several, lies in (least, most)."""
+
+    numbers: tuple[Number, ...]
+    least: float = -np.inf
+    most: float = np.inf
+    which: str = ONE
+
+    @classmethod
+    def of(cls, numbers: Iterable[Number | None], *range_and_which: Any, **named: Any) -> list[Hypothesis]:
+        """Of the numbers that are known; none without any."""
+        known = tuple(number for number in numbers if number is not None)
+        return [cls(known, *range_and_which, **named)] if known else []
+
+    def effect(self, family: int) -> Effect:
+        """family: how many effects the sentence has."""
+        deciding = self._limits(0.05)[2]
+        own, noise = deciding.values[0], np.nanvar(deciding.values[1:], axis=0)
+        return Effect(
+            deciding.label,
+            float(deciding.drawn[0]),
+            *self._limits(0.05)[:2],
+            *self._limits(0.05 / family)[:2],
+            self.least,
+            self.most,
+            deciding.cells,
+            deciding.n,
+            agree=int(((own > self.least) & (own < self.most)).sum()) if deciding.comparable else None,
+            places=len(own),
+            models=len(deciding.models),
+            datasets=len(deciding.datasets),
+            smallest=float(own.min()),
+            largest=float(own.max()),
+            apart=deciding.comparable and differ(own, noise),
+        )
+
+    def _limits(self, alpha: float) -> tuple[float, float, Number]:
+        """Both ends at 1 - alpha, and the number whose limit decides on the side that the choice is corrected on."""
+        corrected = alpha / len(self.numbers)
+        sides = {ONE: (alpha, alpha), LARGEST: (corrected, alpha), LEAST: (alpha, corrected)}[self.which]
+        lows, highs = (
+            [percentile_interval(one.drawn[1:], 1 - side)[end] for one in self.numbers] for end, side in enumerate(sides)
+        )
+        best, ends = (min, highs) if self.which == LEAST else (max, lows)
+        deciding = best(zip(ends, self.numbers, strict=True), key=lambda pair: (pair[0], pair[1].drawn[0]))[1]
+        choose = np.min if self.which == LEAST else np.max
+        return float(choose(lows)), float(choose(highs)), deciding
+
+
+def differ(values: Sequence[float] | np.ndarray, noise: Sequence[float] | np.ndarray) -> bool:
+    """Cochran's Q: whether values differ by more than their own variances make them, at 5 %."""
+    from scipy.stats import chi2
+
+    own, variance = np.asarray(values), np.asarray(noise)
+    if len(own) < 2 or not (variance > 0).all():
+        return False
+    weight = 1 / variance
+    q = float((weight * np.square(own - (weight * own).sum() / weight.sum())).sum())
+    return bool(chi2.sf(q, len(own) - 1) < 0.05)
+
+
+def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
+    """On a sentence. missing: why some of its effects could not be computed."""
+    if any(effect.outside for effect in effects):
+        return CONTRADICTED
+    if effects and not missing and all(effect.inside and study.enough(effect) for effect in effects):
+        return SUPPORTED
+    return UNDECIDED
+
+
+def reason(decided: str, effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
+    """Of a verdict, in words; and where cells differ by more than their own errors, that it holds for these only."""
+    apart = [effect for effect in effects if effect.apart]
+    if not apart:
+        return _why(decided, effects, missing, study)
+    ranges = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in apart)
+    most = max(apart, key=lambda effect: effect.places)
+    where = study.over(most.models, most.datasets)
+    scattered = f"Cells differ by more than their own errors, so this holds only for the {where} here: {ranges}."
+    return f"{_why(decided, effects, missing, study)} {scattered}"
+
+
+def _why(decided: str, effects: Sequence[Effect], missing: Sequence[str], study: Study) -> str:
+    if decided == CONTRADICTED:
+        return f"Against it: {'; '.join(effect.label for effect in effects if effect.outside)}."
+    if decided == SUPPORTED:
+        return f"Every interval lies where the sentence says ({len(effects)} of {len(effects)})."
+    reasons = [*missing]
+    if few := next((effect for effect in effects if not study.enough(effect)), None):
+        reasons.append(f"a verdict needs {study.over(*study.fewest)}; there are {study.over(few.models, few.datasets)}")
+    if undecided := [effect.label for effect in effects if not effect.inside]:
+        reasons.append(f"the interval leaves open: {', '.join(undecided)}")
+    sentence = "; ".join(reasons)
+    return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 class RuleShares(NamedTuple):
@@ -29,26 +261,14 @@ class RuleShares(NamedTuple):
     later: float | None
 
 
-class OfCell(Protocol):
-    """What is stored of one model (of citations: one writer) on one dataset (or source of claims)."""
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def dataset(self) -> str: ...
-
-
-Cell = TypeVar("Cell", bound=OfCell)
-
-
-class Evidence(Generic[Cell]):
-    """The cells of one study, with replicates of their values. kind, keys: of the plug-ins that its sentences may name.
+class Evidence:
+    """The cells of one study, each of a model (of citations: a writer) on a dataset (or source of claims), with replicates of
+    their values. kind, keys: of the plug-ins that its sentences may name.
 
     One resample draws the same questions for everything of a dataset, so all differences are paired.
     """
 
-    def __init__(self, cells: Iterable[Cell], kind: str = "explainer", keys: Iterable[str] = ()):
+    def __init__(self, cells: Iterable[Any], kind: str = "explainer", keys: Iterable[str] = ()):
         self.cells = tuple(cells)
         self.plugins = {key: _plugin(kind, key) for key in sorted(set(keys))}
 
@@ -57,7 +277,7 @@ class Evidence(Generic[Cell]):
         return str(getattr(self.plugins.get(key), "title", key)).removesuffix(" (control)")
 
     def mean(
-        self, label: str, of: Callable[[Cell], Value | None], within: Callable[[Cell], bool] = lambda cell: True
+        self, label: str, of: Callable[[Any], Value | None], within: Callable[[Any], bool] = lambda cell: True
     ) -> Number | None:
         """Over the cells, those within a part of them, in which the value is defined; None without any."""
         return mean_of(label, (([cell.model], [cell.dataset], of(cell)) for cell in self.cells if within(cell)))

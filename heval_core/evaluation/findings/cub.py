@@ -21,15 +21,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from heval_core.evaluation.findings.claims import Claim, Evidence
-from heval_core.evaluation.findings.effects import LARGEST, LEAST, Hypothesis, Number, mean_of
+from heval_core.evaluation.findings.claims import LARGEST, LEAST, Claim, Evidence, Hypothesis, Number, mean_of
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.statistics.values import Value, total
 
 # What a difference of BCU has to exceed: five answers of a hundred.
 MARGIN = 0.05
 SYNTHESISED, REALISTIC = ("counterfact",), ("nq", "druid")
-# (kind of context or total, measure), as in `heval_core.evaluation.techniques.cells`.
+# (kind of context or total, measure), as in `heval_core.evaluation.techniques.tables`.
 Measured = tuple[str, str]
 IGNORED: Measured = ("irrelevant", "bcu")
 TOTAL, J = ("total", "bcu"), ("total", "discrimination")
@@ -71,11 +70,11 @@ def _mean(values: Sequence[Value]) -> Value:
     return total((1 / len(values), own) for own in values)
 
 
-def evidence_of(cells: Sequence[Cell]) -> Evidence[Cell]:
+def evidence_of(cells: Sequence[Cell]) -> Evidence:
     return Evidence(cells, "technique", (technique for cell in cells for technique in cell.values))
 
 
-def techniques(evidence: Evidence[Cell]) -> list[str]:
+def techniques(evidence: Evidence) -> list[str]:
     """Those beside Regular, in the catalogue's order, that are compared with it.
 
     Where some were asked of two models on as many datasets, only these: of the others nothing could be said anyway.
@@ -86,7 +85,7 @@ def techniques(evidence: Evidence[Cell]) -> list[str]:
     return sorted(enough or asked, key=lambda name: (getattr(evidence.plugins.get(name), "order", 1000), name))
 
 
-def _unaided(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _unaided(evidence: Evidence) -> list[Hypothesis]:
     def regular(kind: str) -> Number | None:
         own = (kind, "bcu")
         return evidence.mean(f"Regular's BCU, {_word(kind)}", lambda cell: cell.values.get(TECHNIQUE, {}).get(own))
@@ -99,7 +98,7 @@ def _word(kind: str) -> str:
     return kind.replace("_", "-")
 
 
-def _best_nowhere(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _best_nowhere(evidence: Evidence) -> list[Hypothesis]:
     def behind(name: str, other: str, kind: str) -> Number | None:
         label = f"{evidence.title(name)} behind {evidence.title(other)}, {_word(kind)}"
         return evidence.mean(label, lambda cell: cell.behind(name, other, kind))
@@ -113,7 +112,7 @@ def _best_nowhere(evidence: Evidence[Cell]) -> list[Hypothesis]:
     return found
 
 
-def _gain_on_one(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _gain_on_one(evidence: Evidence) -> list[Hypothesis]:
     def gain(name: str, place: int) -> Number | None:
         label = f"{evidence.title(name)}, gain in {('faithfulness', 'robustness')[place]}"
         return evidence.mean(label, lambda cell: cell.both_gains(name)[place])
@@ -122,12 +121,12 @@ def _gain_on_one(evidence: Evidence[Cell]) -> list[Hypothesis]:
     return [one for name in names for one in Hypothesis.of([gain(name, 0), gain(name, 1)], most=MARGIN, which=LEAST)]
 
 
-def _memory(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _memory(evidence: Evidence) -> list[Hypothesis]:
     label = "correlation of BCU on conflicting documents with memory strength"
     return Hypothesis.of([evidence.mean(label, lambda cell: cell.memory)], most=0.0)
 
 
-def _blind(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _blind(evidence: Evidence) -> list[Hypothesis]:
     """Of techniques that see no more than the model's probabilities with the document and without."""
 
     def gain(name: str) -> Number | None:
@@ -137,7 +136,7 @@ def _blind(evidence: Evidence[Cell]) -> list[Hypothesis]:
     return [one for name in blind for one in Hypothesis.of([gain(name)], most=MARGIN)]
 
 
-def _inflated(evidence: Evidence[Cell]) -> list[Hypothesis]:
+def _inflated(evidence: Evidence) -> list[Hypothesis]:
     found = []
     for model in sorted({cell.model for cell in evidence.cells}):
         own = {cell.dataset.split("/")[-1]: cell for cell in evidence.cells if cell.model == model}

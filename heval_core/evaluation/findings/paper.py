@@ -11,8 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.findings.claims import Claim, Evidence, plainly
-from heval_core.evaluation.findings.effects import Hypothesis, Number, Statistic, deviation, mean, median, over_cells, size
+from heval_core.evaluation.findings.claims import (
+    Claim,
+    Evidence,
+    Hypothesis,
+    Number,
+    Statistic,
+    deviation,
+    mean,
+    median,
+    over_cells,
+    plainly,
+    size,
+)
 from heval_core.evaluation.means import available
 from heval_core.metrics.length_sensitivity import PER
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE, RegimeKey
@@ -95,7 +106,7 @@ WANTED = frozenset(
 METRICS = frozenset(metric for metric, _, _ in WANTED)
 
 
-def evidence_of(values: pd.DataFrame) -> Evidence[Place]:
+def evidence_of(values: pd.DataFrame) -> Evidence:
     """A store's values for the technique TECHNIQUE, in order.
 
     values: see `means.means`, with the same instances for all explainers of a regime.
@@ -134,7 +145,7 @@ class Part:
     def names(self) -> tuple[str, ...]:
         return tuple(name for name in (self.first, self.second) if name)
 
-    def number(self, evidence: Evidence[Place], explainers: frozenset[str]) -> Number | str:
+    def number(self, evidence: Evidence, explainers: frozenset[str]) -> Number | str:
         """Over the places at which all these explainers have a value; or why there is none."""
         drawn: Any = 0.0
         apart, seen = list[np.ndarray](), dict[RegimeKey, int]()
@@ -159,12 +170,12 @@ class Part:
             self.statistic in (mean, median),
         )
 
-    def hypothesis(self, evidence: Evidence[Place], explainers: frozenset[str]) -> Hypothesis | str:
+    def hypothesis(self, evidence: Evidence, explainers: frozenset[str]) -> Hypothesis | str:
         number = self.number(evidence, explainers)
         return number if isinstance(number, str) else Hypothesis((number,), self.least, self.most)
 
 
-def places_of(evidence: Evidence[Place], series: Series, explainers: frozenset[str]) -> list[Place]:
+def places_of(evidence: Evidence, series: Series, explainers: frozenset[str]) -> list[Place]:
     """Where all these explainers have a value of a series."""
 
     def known(place: Place) -> bool:
@@ -209,7 +220,7 @@ def _claim(
     )
 
 
-def _level(evidence: Evidence[Place], part: Part, published: float, explainers: frozenset[str]) -> dict[str, Any]:
+def _level(evidence: Evidence, part: Part, published: float, explainers: frozenset[str]) -> dict[str, Any]:
     """Of what stands beside the paper's own value: label, value, low, high, cells, n, chance, published; {} without any."""
     found = part.hypothesis(evidence, explainers)
     if isinstance(found, str):
@@ -225,7 +236,6 @@ def _level(evidence: Evidence[Place], part: Part, published: float, explainers: 
 
 
 def _ordered(series: Series, names: Sequence[str], statistic: Statistic = mean) -> tuple[Part, ...]:
-    """The effects that each explainer is above the next."""
     return tuple(Part((series,), one, other, statistic) for one, other in pairwise(names))
 
 

@@ -95,19 +95,18 @@ def of_models(sizes: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_inputs(inputs: pd.DataFrame) -> pd.DataFrame:
-    """Features by model, dataset, regime and question. inputs: see `behaviours.Answers.inputs`."""
+    """Features by model, dataset, regime and question. inputs: see `Writer.inputs`."""
     answers = {
         place: {spelled(answer) for name in ("answer", "true_answer") for answer in own[name].dropna()}
         for place, own in inputs.groupby(["dataset", "relation"], dropna=False)
     }
     rows = inputs.to_dict("records")
-    return inputs[["model", "dataset", "regime", "fact_id", "length", "answer_position"]].assign(
+    return inputs[["model", "dataset", "regime", "fact_id", "length", "answer_position", "memory_strength"]].assign(
         flesch=[flesch(row["document"]) for row in rows],
         overlap=[overlap(row["question"], row["document"]) for row in rows],
         distractors=[
             distractors(row["document"], answers.get((row["dataset"], row["relation"]), set()), row["answer"]) for row in rows
         ],
-        memory_strength=memory_strength(inputs),
         judged_relevance=[judged_relevance(row["trace"]) for row in rows],
     )
 
@@ -119,16 +118,6 @@ def judged_relevance(trace: str | None) -> float:
     except (ValueError, TypeError, AttributeError):
         return float("nan")
     return {"relevant": 1.0, "irrelevant": 0.0}.get(said[0] if said else "", float("nan"))
-
-
-def memory_strength(inputs: pd.DataFrame) -> pd.Series:
-    """(N,) of each input. Where a document is to be ignored, the compared token is Regular's own; its probability is the
-    question's everywhere.
-    """
-    question = ["model", "dataset", "fact_id"]
-    known = inputs.dropna(subset=["memory_probability"]).drop_duplicates(question)
-    found = inputs[question].merge(known[[*question, "memory_probability"]], on=question, how="left")
-    return found["memory_probability"].set_axis(inputs.index)
 
 
 # What stands in the column `dataset` where several are pooled.

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.techniques.cells import Means
 from heval_core.records import FOLLOWED
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.values import Questions, Value, total
@@ -30,6 +29,8 @@ from heval_core.techniques.shared.context_use import pareto_front
 
 IGNORED = "irrelevant"
 _ENDS = ("discrimination_low", "discrimination_high")
+# (kind of context or total, measure) ▶ its mean over answers of one technique.
+Means = Mapping[tuple[str, str], Value]
 
 
 class Point(NamedTuple):

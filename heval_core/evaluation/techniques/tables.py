@@ -1,4 +1,15 @@
-"""Fills the tables about techniques, over all test answers: cell_behaviour, pareto, technique_trial, feature_correlation."""
+"""Fills the tables about techniques, over all test answers: cell_behaviour, pareto, technique_trial, feature_correlation.
+
+Formula, of `cell_behaviour`: a measure is a mean over test answers (`behaviours`); total pools the answers of all kinds, so
+that each answer counts the same, except for memory_kept, where each question does. discrimination J = BCU conflicting + BCU
+irrelevant - 1, and discrimination_off_topic with off-topic documents in place of irrelevant ones. delta: the technique's mean
+less Regular's, over the instances that both answered.
+Reference: CUB, arXiv 2505.16518; J, memory_kept and neither are ours.
+Chance: 0 for both discriminations, what a technique gets that cannot tell whether a document is relevant.
+Departure: intervals, which CUB lacks, over questions (`heval_core.statistics.bounded`): the answers of a question in all
+kinds and under both techniques belong together.
+Cost: one matrix product of resamples x questions for each technique.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +20,50 @@ import pandas as pd
 
 from heval_core import catalogue
 from heval_core.evaluation.findings.cub import WANTED, Cell, Measured
-from heval_core.evaluation.techniques import cells, features, front
-from heval_core.evaluation.techniques.behaviours import Answers
-from heval_core.records import TECHNIQUE
+from heval_core.evaluation.techniques import features, front
+from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.statistics.values import Questions, Value
+from heval_core.statistics.values import Questions, Value, total
 from heval_core.store.kinds import INSTANCE, TRIAL
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
 
 _CELL = ["model", "dataset"]
+TOTAL = "total"
+# What a measure is the mean of.
+MEASURES = {
+    "bcu": "bcu",
+    "bcu_unknown": "bcu",
+    "ccu": "ccu",
+    "accuracy": "correct",
+    "memory_kept": "memory_kept",
+    "neither": "neither",
+}
+# Both are BCU under one kind plus BCU under the other, less 1.
+DISCRIMINATIONS = {"discrimination": ("conflicting", "irrelevant"), "discrimination_off_topic": ("conflicting", "off_topic")}
+_MISSING = {
+    "bcu_unknown": "The model knew every one of these answers from memory.",
+    "accuracy": "The true answer of none of these questions is known.",
+}
+Means = dict[tuple[str, str], Value]
+# The least and the largest possible value; of other measures 0 and 1.
+ENDS = {"ccu": (-1.0, 1.0)}
+# The same of what an answer is ahead of another one, or behind it.
+APART = {"ccu": (0.0, 2.0)}
 
 
-def insert(
-    writer: Writer, store: ShardStore, entries: Sequence[Entry], resamples: Mapping[str, Resamples], given: Answers
-) -> list[Cell]:
-    """Write all rows. given: the answers under every technique. Nothing is written where techniques were not compared.
+def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry], resamples: Mapping[str, Resamples]) -> list[Cell]:
+    """Write all rows, once `behaviour` and `instance` have theirs; nothing where techniques were not compared.
 
     Returns what findings are made of.
     """
     trials = ShardRows(store, entries, TRIAL, [name for name in TRIAL.schema.names if name != "weights"]).rows
     trials = trials.iloc[_places(trials)]
     writer.insert_frame("technique_trial", trials[writer.columns("technique_trial")])
-    answers = given.to_test_questions().sort_values("technique", key=lambda names: names.map(order), kind="stable")
-    inputs = given.inputs()
-    known = answers.assign(memory_strength=_memory_strength(answers, inputs))
+    answers = writer.test_answers().sort_values("technique", key=lambda names: names.map(order), kind="stable")
+    inputs = writer.inputs()
+    place = [*_CELL, "regime", "fact_id"]
+    known = answers.merge(inputs[[*place, "memory_strength"]], on=place, how="left")
     rows, points, told = [], [], []
     for (model, dataset), own in known.groupby(_CELL, sort=True):
         found = _of_cell(str(model), str(dataset), own, resamples[str(dataset)])
@@ -57,13 +87,6 @@ def _sizes(store: ShardStore, entries: Sequence[Entry]) -> pd.DataFrame:
     return pd.DataFrame(sizes, columns=["model", "parameters"])
 
 
-def _memory_strength(answers: pd.DataFrame, inputs: pd.DataFrame) -> Any:
-    """(N,) of each answer's question; see `features`."""
-    place = [*_CELL, "regime", "fact_id"]
-    strength = inputs[place].assign(memory_strength=features.memory_strength(inputs))
-    return answers[place].merge(strength, on=place, how="left")["memory_strength"].to_numpy()
-
-
 def _of_cell(
     model: str, dataset: str, answers: pd.DataFrame, resamples: Resamples
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Cell]:
@@ -72,22 +95,22 @@ def _of_cell(
     questions = Questions(resamples, answers["fact_id"])
     regular = answers[answers["technique"] == TECHNIQUE]
     rows: list[dict[str, Any]] = []
-    found: dict[str, cells.Means] = {}
-    gains: dict[str, dict[Measured, Value]] = {}
+    found: dict[str, Means] = {}
+    all_gains: dict[str, dict[Measured, Value]] = {}
     for technique in answers["technique"].unique():
         own = answers[answers["technique"] == technique]
-        found[technique] = cells.means(own, questions)
-        ahead = cells.gains(own, regular, questions) if len(regular) else {}
-        rows += cells.rows_of({**key, "technique": technique}, found[technique], ahead)
+        found[technique] = means(own, questions)
+        ahead = gains(own, regular, questions) if len(regular) else {}
+        rows += rows_of({**key, "technique": technique}, found[technique], ahead)
         if ahead:
-            gains[technique] = _wanted(ahead)
+            all_gains[technique] = _wanted(ahead)
     conflicting = regular[regular["regime"] == "conflicting"]
     memory = questions.spearman(conflicting["fact_id"], conflicting["memory_strength"], conflicting["bcu"])
-    told = Cell(model, dataset, {name: _wanted(own) for name, own in found.items()}, gains, memory)
+    told = Cell(model, dataset, {name: _wanted(own) for name, own in found.items()}, all_gains, memory)
     return rows, front.rows_of(key, found, answers), told
 
 
-def _wanted(found: cells.Means) -> dict[Measured, Value]:
+def _wanted(found: Means) -> dict[Measured, Value]:
     """A store has many cells, and every number has its replicates."""
     return {measured: own for measured, own in found.items() if measured in WANTED}
 
@@ -98,7 +121,7 @@ def _unavailable(trials: pd.DataFrame, answers: pd.DataFrame) -> list[dict[str, 
     answered = set(answers[key].itertuples(index=False, name=None))
     failed = trials[trials["unavailable"].notna()].drop_duplicates(key)
     return [
-        cells.unavailable_row({name: row[name] for name in key}, row["unavailable"])
+        {name: row[name] for name in (*key, "unavailable")} | {"regime": TOTAL, "measure": "bcu", "n": 0}
         for row in failed.to_dict("records")
         if tuple(row[name] for name in key) not in answered
     ]
@@ -116,3 +139,59 @@ def _places(rows: pd.DataFrame) -> list[int]:
     keys = zip(rows["model"], rows["dataset"], rows["technique"], strict=True)
     ordered = [(model, dataset, order(technique)) for model, dataset, technique in keys]
     return sorted(range(len(ordered)), key=ordered.__getitem__)
+
+
+def means(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[float, float]] = ENDS) -> Means:
+    """(regime, measure) ▶ its mean over answers of one technique. rows: their fact_id, regime, knew and metrics."""
+    columns = {}
+    for regime in (*CONTEXT_KINDS, TOTAL):
+        own = rows if regime == TOTAL else rows[rows["regime"] == regime]
+        for measure, name in MEASURES.items():
+            values = own[name]
+            if measure == "bcu_unknown":
+                values = values.where(own["knew"].eq(False))
+            once = measure == "memory_kept" and regime == TOTAL
+            columns[regime, measure] = questions.column(own["fact_id"], values, once, ends.get(measure, (0.0, 1.0)))
+    found = questions.means(columns)
+    for measure, (followed, ignored) in DISCRIMINATIONS.items():
+        both = [found.get((kind, "bcu")) for kind in (followed, ignored)]
+        if both[0] and both[1]:
+            found[TOTAL, measure] = total(((1.0, both[0]), (1.0, both[1])), shift=-1.0)
+    return found
+
+
+def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Means:
+    """What a technique is ahead of Regular, over the instances that both answered: ahead on some of them, behind on others."""
+    both = own.merge(regular, on=["regime", "fact_id"], suffixes=("", "_regular"))
+    names = list(dict.fromkeys(MEASURES.values()))
+    apart = both[names].to_numpy(dtype=float) - both[[f"{name}_regular" for name in names]].to_numpy(dtype=float)
+    ahead, behind = (
+        means(both.assign(**dict(zip(names, (sign * apart).clip(0).T, strict=True))), questions, APART) for sign in (1, -1)
+    )
+    return {key: total(((1.0, value), (-1.0, behind[key])), n=value.n) for key, value in ahead.items()}
+
+
+def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str, Any]]:
+    """The rows of one technique. key: model, dataset and technique. ahead: `gains`; empty where Regular was not asked."""
+    asked = [(regime, measure) for regime in (*CONTEXT_KINDS, TOTAL) for measure in MEASURES]
+    rows = []
+    for regime, measure in [*asked, *((TOTAL, measure) for measure in DISCRIMINATIONS)]:
+        row: dict[str, Any] = {**key, "regime": regime, "measure": measure, "n": 0}
+        value = found.get((regime, measure))
+        if value is None:
+            row["unavailable"] = _reason(regime, measure, found)
+        else:
+            row |= value.named("value", "low", "high") | {"n": value.n}
+            row["chance"] = 0.0 if measure in DISCRIMINATIONS else None
+            if (regime, measure) in ahead:
+                row |= ahead[regime, measure].named("delta", "delta_low", "delta_high")
+        rows.append(row)
+    return rows
+
+
+def _reason(regime: str, measure: str, found: Means) -> str:
+    needed = DISCRIMINATIONS.get(measure, () if regime == TOTAL else (regime,))
+    absent = [f"{kind.replace('_', '-')} documents" for kind in needed if (kind, "bcu") not in found]
+    if absent:
+        return f"No test question was asked with {' or '.join(absent)}."
+    return _MISSING.get(measure, "Nothing is stored to compute it from.")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.statistics.blocks import row_blocks
+from heval_core.statistics.bootstrap import row_blocks
 from heval_core.statistics.scores import Ties, runs
 
 
@@ -36,12 +36,6 @@ class Leading(NamedTuple):
     def places(self) -> np.ndarray:
         """(N, count) expected ranks; infinite for missing tokens."""
         return np.where(self.there, self.above + self.order * (self.size + 1) / (self.inside + 1), np.inf)
-
-    def capped(self, cap: int) -> np.ndarray:
-        """(N, count) expected min(rank, cap); infinite for missing tokens."""
-        room = np.clip(cap - self.above, 0, self.size + 1)
-        found = self.above + of_distinct(_capped, self.size, self.inside, self.order, room)
-        return np.where(self.there, np.minimum(found, cap), np.inf)
 
 
 def leading(found: Ties, segment: np.ndarray, count: int) -> Leading:
@@ -140,13 +134,3 @@ def hit(above: int, size: int, inside: int, k: int) -> float:
         return float("nan")
     room = min(max(k - above, 0), size)
     return 1 - math.comb(size - inside, room) / math.comb(size, room)
-
-
-@functools.cache
-def _capped(size: int, inside: int, order: int, room: int) -> float:
-    """Expected min(y, room), where y is the position of the order-th of `inside` tokens within its tie."""
-    total = 0.0
-    for r in range(room):  # the sum of P(y > r): fewer than `order` of them are among the tie's first r
-        ways = sum(math.comb(inside, i) * math.comb(size - inside, r - i) for i in range(min(order, r + 1)))
-        total += ways / math.comb(size, r) if r <= size else 0.0
-    return total

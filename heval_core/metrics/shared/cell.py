@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heval_core.metrics.shared.broken_ties import Leading, leading
-from heval_core.statistics.blocks import row_blocks
+from heval_core.statistics.bootstrap import row_blocks
 from heval_core.statistics.scores import Ties, ties
 
 KS = (3, 5, 9)
@@ -22,14 +22,13 @@ DEFAULT_K = 5
 class Layout:
     """Token positions in the prompts of N instances, padded to the longest prompt n.
 
-    ranked: (N, n) bool, the tokens that are ranked. documents, gold, first_mention: per document, (N, n) bool.
+    ranked: (N, n) bool, the tokens that are ranked. documents, gold: per document, (N, n) bool.
     groups: (N,) str. lengths: (N,) how many tokens are ranked.
     """
 
     ranked: np.ndarray
     documents: tuple[np.ndarray, ...]
     gold: tuple[np.ndarray, ...]
-    first_mention: tuple[np.ndarray, ...]
     groups: np.ndarray
 
     @functools.cached_property
@@ -49,13 +48,10 @@ class Layout:
         documents: Sequence[Sequence[tuple[int, int]]],
         answer_tokens: Sequence[Sequence[Sequence[int]]],
         groups: Sequence[str],
-        first_mention: Sequence[Sequence[Sequence[int]]] | None = None,
         ranked_end: Sequence[int] | None = None,
     ) -> Layout:
-        """From ragged columns: each instance's length, spans of documents, gold tokens, gold tokens of the first mention,
-        and the token after the last ranked one (by default its length).
-
-        Raises ValueError for tokens outside their prompt.
+        """From ragged columns: each instance's length, spans of documents, gold tokens, and the token after the last ranked
+        one (by default its length).
         """
         shape = (len(lengths), max(lengths, default=0))
         places, ends = np.arange(shape[1]), np.asarray(lengths, dtype=int)[:, None]
@@ -66,9 +62,11 @@ class Layout:
         for number in range(count):
             start, end = (np.array([spans_of[number][side] for spans_of in documents])[:, None] for side in (0, 1))
             spans.append((places >= start) & (places < end) & (places < ends))
-        gold = [_marked(shape, lengths, answer_tokens, number) for number in range(count)]
-        first = [_marked(shape, lengths, first_mention, number) for number in range(count)] if first_mention else gold
-        return cls(ranked, tuple(spans), tuple(gold), tuple(first), np.asarray(groups, dtype=str))
+        gold = [np.zeros(shape, dtype=bool) for _ in range(count)]
+        for row, of_documents in enumerate(answer_tokens):
+            for marked, tokens in zip(gold, of_documents, strict=False):
+                marked[row, list(tokens)] = True
+        return cls(ranked, tuple(spans), tuple(gold), np.asarray(groups, dtype=str))
 
     def rows(self, chosen: np.ndarray) -> Layout:
         """The instances chosen by (N,) bools or indices."""
@@ -76,19 +74,7 @@ class Layout:
         def cut(marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
             return tuple(own[chosen] for own in marks)
 
-        return Layout(self.ranked[chosen], cut(self.documents), cut(self.gold), cut(self.first_mention), self.groups[chosen])
-
-
-def _marked(
-    shape: tuple[int, int], lengths: Sequence[int], tokens: Sequence[Sequence[Sequence[int]]], number: int
-) -> np.ndarray:
-    marked = np.zeros(shape, dtype=bool)
-    for row, own in enumerate(tokens):
-        places = list(own[number])
-        if places and not 0 <= min(places) <= max(places) < lengths[row]:
-            raise ValueError(f"answer tokens {places} are outside a prompt of {lengths[row]} tokens")
-        marked[row, places] = True
-    return marked
+        return Layout(self.ranked[chosen], cut(self.documents), cut(self.gold), self.groups[chosen])
 
 
 def _ties(scores: np.ndarray, ranked: np.ndarray) -> Ties:
@@ -143,29 +129,19 @@ class Cell:
     ) -> Cell:
         return cls(layout, scores, _ties(scores, layout.ranked), measured or {}, priorities, fixed)
 
-    def rows(self, chosen: np.ndarray) -> Cell:
-        """The instances chosen by (N,) bools or indices."""
-        measured = {key: Measured(*(values[chosen] for values in own)) for key, own in self.measured.items()}
-        own = Ties(*(places[chosen] for places in self.ties))
-        order = None if self.priorities is None else self.priorities[:, chosen]
-        fixed = self.fixed and Fixed(*(values[chosen] for values in self.fixed))
-        return Cell(self.layout.rows(chosen), self.scores[chosen], own, measured, order, fixed)
-
-    def narrowed(self, pool: str, drop_first: int) -> Cell:
-        """The same scores with fewer ranked tokens: only the documents' (pool="context"), or without each prompt's first."""
-        if pool == "prompt" and not drop_first:
+    def without_first(self, count: int) -> Cell:
+        """The same scores, with the first `count` tokens of each prompt not ranked."""
+        if not count:
             return self
-        key = (pool, drop_first)
-        if key not in self._memo:
-            ranked = self.layout.ranked & self.layout.context if pool == "context" else self.layout.ranked.copy()
-            ranked[:, :drop_first] = False
+        if count not in self._memo:
+            ranked = self.layout.ranked.copy()
+            ranked[:, :count] = False
             layout = dataclasses.replace(self.layout, ranked=ranked)
-            self._memo[key] = Cell.of(layout, self.scores, self.measured, self.priorities, self.fixed)
-        found: Cell = self._memo[key]
+            self._memo[count] = Cell.of(layout, self.scores, self.measured, self.priorities, self.fixed)
+        found: Cell = self._memo[count]
         return found
 
     def leading(self, document: int, count: int) -> Leading:
-        """The `count` best tokens of each prompt's document."""
         kept = max(count, *KS)
         if (document, kept) not in self._memo:
             inside = self.layout.documents[document] & self.layout.ranked

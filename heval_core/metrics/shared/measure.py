@@ -1,18 +1,23 @@
 """Measures: the numbers that a person can choose to see. A metric declares its measures beside its formula, in `measures`.
 
 Pages, comparisons, the report and the docs are derived from these declarations, and name no metric themselves.
+A metric also says of which stored values of instances its cells' values are made (`means`). A mean over cells needs replicates
+of each cell's value: from the scores of all tokens these take seconds, from the table `score` a tenth of one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
+from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import DEFAULT_K, Cell
-from heval_core.metrics.shared.stored_means import PROTECTED
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
 from heval_core.regime_keys import read_key
 from heval_core.statistics.values import Each, Value
+
+# Suffix of parts in which the question is protected: only tokens of the documents are taken out.
+PROTECTED = "_protected"
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Measure:
     """One way to read a metric.
 
     title: its name on pages and in links. parts: the metric's parts that it shows, one or more per cell. unit, meaning: a few
-    words, and one plain sentence. range: the values it can take. question: a key of QUESTIONS; empty if no page offers it.
+    words, and one plain sentence. question: a key of QUESTIONS; empty if no page offers it.
     order: its position among all measures, small numbers first.
     best: `high`, `low`, or `zero` for a bias; by default from the metric's `higher_is_better`.
     regimes: those it applies to; empty for all.
@@ -88,7 +93,6 @@ class Measure:
     parts: tuple[str, ...]
     unit: str
     meaning: str
-    range: str = "real"
     question: str = ""
     order: int = 1000
     best: str = ""
@@ -140,6 +144,41 @@ class MirrorMetric(Protocol):
     def both_ways(self, one: Each, swapped: Each) -> Value: ...
 
 
+class Mean(NamedTuple):
+    """A mean over instances of the values that `score` has of a metric and a part.
+
+    groups: whose instances; empty for all that have a value. factor: with which the mean enters the cell's value.
+    """
+
+    metric: str
+    part: str
+    groups: tuple[str, ...] = ()
+    factor: float = 1.0
+
+
+@runtime_checkable
+class SumOfMeans(Protocol):
+    """A metric whose values of cells are sums of such means."""
+
+    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
+        """Of a part, in prompts with so many documents; empty if the part is not made of stored values."""
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A metric with a least and a most possible value, which sums of resampled means could pass."""
+
+    limits: tuple[float, float]
+
+
+def means_of_used(metric: str, part: str, documents: int) -> tuple[Mean, ...]:
+    """For values of the group whose document was used, and `balanced`, in which these groups weigh the same."""
+    groups = context_groups(documents)
+    if part == "balanced":
+        return tuple(Mean(metric, group, factor=1 / documents) for group in groups)
+    return (Mean(metric, part),) if part in groups else ()
+
+
 _DOCUMENTS_ONLY = (
     "only tokens of the documents, padding included, are ranked, taken out and kept; instruction, question and answer lead "
     "stay."
@@ -180,7 +219,7 @@ def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure, Measure
 
 
 def of_origin(
-    key: str, title: str, part: str, unit: str, meaning: str, order: int, sections: bool = True, range: str = "real"
+    key: str, title: str, part: str, unit: str, meaning: str, order: int, sections: bool = True
 ) -> tuple[Measure, Measure]:
     """A measure of how well scores reveal the answer's origin: with one document, and with two.
 
@@ -192,7 +231,6 @@ def of_origin(
         (part,),
         unit,
         meaning.format(documents="the document"),
-        range,
         "RQ1",
         order,
         regimes=SINGLE_REGIMES,
