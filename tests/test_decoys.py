@@ -54,11 +54,10 @@ def others(documents):
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.key)
-@pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("decoy", ["d0", "d1", "d2"])
-def test_sentences_are_added_after_the_documents_that_were_there(data, base, decoy, style, seed):
-    for plain, decoyed in pairs(data, base, decoy, style, seed):
+def test_sentences_are_added_after_the_documents_that_were_there(data, base, decoy, style):
+    for plain, decoyed in pairs(data, base, decoy, style, 3):
         assert decoyed.id == plain.id.replace(base, f"{base}.{decoy}", 1)
         assert replace(decoyed, id=plain.id, regime=base, documents=plain.documents) == plain
         for (before, _), (after, other) in zip(others(plain.documents), others(decoyed.documents), strict=True):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.datasets._reading import BadRecord, Malformed, Record, json_lines, read_each, text_of, texts_of
+from heval_core.datasets._reading import BadRecord, Malformed, Record, id_of, json_lines, read_each, text_of, texts_of
 from heval_core.prompts import mentions
 from heval_core.records import Fact, Passage
 
@@ -68,7 +68,7 @@ class JsonLines:
                 f"'gold' has the answer {gold.answer!r}, which is neither {known!r} ({answer!r}) nor in 'accepted'"
             )
         return Fact(
-            id=str(record["id"]) if isinstance(record.get("id"), int) else text_of(record, "id"),
+            id=id_of(record),
             dataset=self.key,
             subject=subject,
             relation=text_of(record, "relation"),

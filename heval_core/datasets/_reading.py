@@ -180,20 +180,20 @@ def json_array(path: Path) -> Iterator[tuple[str, Any]]:
         yield f"{path.name}, record {number}", record
 
 
-def tab_separated(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """(file, record number) and record, each a text by column, of a table with tabs and quotes, one at a time.
+def table(path: Path, needed: Collection[str], delimiter: str = "\t") -> Iterator[tuple[str, Any]]:
+    """(file, record number) and record, each a text by column, of a table with quotes, one at a time.
 
     Raises HEvalError if the file cannot be read, is not UTF-8 or lacks a needed column.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, delimiter="\t")
+            rows = csv.reader(file, delimiter=delimiter)
             columns = next(rows, [])
             require(path, columns, needed)
             for number, row in enumerate(_rows(rows, columns), start=1):
                 yield f"{path.name}, record {number}", row
     except csv.Error as error:
-        raise HEvalError(f"The data file {path} is not a table with tabs: {error}.") from error
+        raise HEvalError(f"The data file {path} is not such a table: {error}.") from error
     except UnicodeDecodeError as error:
         raise HEvalError(f"The data file {path} is not UTF-8.") from error
     except OSError as error:
@@ -298,6 +298,12 @@ def text_of(record: dict[str, Any], *path: str) -> str:
     if not value.strip():
         raise Malformed(f"{_dotted(path)} is empty")
     return value.strip()
+
+
+def id_of(record: dict[str, Any], name: str = "id") -> str:
+    """The text or the whole number called `name`, as a text."""
+    value = record.get(name)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(record, name)
 
 
 def texts_of(record: dict[str, Any], name: str) -> tuple[str, ...]:

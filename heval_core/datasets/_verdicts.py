@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from heval_core.datasets._reading import Malformed
+import re
+from typing import Any
+
+from heval_core.datasets._reading import Malformed, id_of, text_of
 from heval_core.records import Fact, Passage
 
 LABELS = ("True", "False", "None")
@@ -28,23 +31,22 @@ def question_about(claim: str, claimant: str = "") -> str:
     return f'{before}Claim: "{claim}" Is the claim True, False or None?'
 
 
-def fact_of(
-    identity: tuple[str, str, str], claim: str, claimant: str, evidence: str, labels: tuple[str, str], kind: str
-) -> Fact:
-    """One claim with one piece of evidence.
+def fact_of(dataset: str, record: dict[str, Any], about: str, labels: tuple[str, str], kind: str) -> Fact:
+    """One claim with one piece of evidence: `id`, `claim`, `claimant` and `evidence` of a record.
 
-    identity: dataset, id, relation. labels: the claim's verdict (may be empty), and the label that the evidence speaks for.
-    kind: `gold`, `conflicting` or `irrelevant`; irrelevant evidence speaks for no label.
+    about: the field whose first word is the fact-checking site, which is the relation. labels: the claim's verdict (may be
+    empty), and the label that the evidence speaks for. kind: `gold`, `conflicting` or `irrelevant`; irrelevant evidence
+    speaks for no label.
     """
-    dataset, name, relation = identity
+    claim, evidence, claimant = text_of(record, "claim"), text_of(record, "evidence"), record.get("claimant")
     verdict, label = labels
     passage = Passage(claim, label, evidence, stated=False)
     return Fact(
-        id=name,
+        id=id_of(record),
         dataset=dataset,
         subject=claim,
-        relation=relation,
-        question=question_about(claim, claimant),
+        relation=re.split(r"[\W_]+", text_of(record, about))[0] or "claim",
+        question=question_about(claim, claimant.strip() if isinstance(claimant, str) else ""),
         answer=verdict,
         conflicting=(passage,) if kind == "conflicting" else (),
         own=passage if kind == "gold" else None,

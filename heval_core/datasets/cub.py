@@ -201,15 +201,7 @@ class Cub:
         said = _promoted(record, kind, (verdict,))
         if kind != "irrelevant" and said not in _verdicts.LABELS:
             raise Malformed(f"'target_new' should be {', '.join(_verdicts.LABELS)}, but is {said!r}")
-        claimant, name = record.get("claimant"), text_of(record, "id")
-        return _verdicts.fact_of(
-            (self.key, name, re.split(r"[\W_]+", name)[0] or "claim"),
-            text_of(record, "claim"),
-            claimant.strip() if isinstance(claimant, str) else "",
-            text_of(record, "evidence"),
-            (verdict, said),
-            kind,
-        )
+        return _verdicts.fact_of(self.key, record, "id", (verdict, said), kind)
 
 
 def _of_kind(rows: list[_Row], kind: str) -> list[_Row]:

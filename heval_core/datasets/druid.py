@@ -21,13 +21,12 @@ tables 12 and 13 count both by kind of context, and agree with the rule above. T
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from heval_core.datasets import _verdicts
-from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, tab_separated, text_of
+from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, table, text_of
 from heval_core.records import Dropped, Fact
 
 _ORIGIN = Origin(
@@ -64,11 +63,10 @@ class Druid:
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing, or lacks a field."""
         path = locate(self.key, self.path, _ORIGIN)
-        read = json_lines if path.name.removesuffix(".gz").endswith(".jsonl") else tab_separated
+        read = json_lines if path.name.removesuffix(".gz").endswith(".jsonl") else table
         yield from read_each(self.key, read(path, _NEEDED), self._fact)
 
     def _fact(self, record: dict[str, Any]) -> Fact:
-        claim, evidence, claim_id = (text_of(record, name) for name in ("claim", "evidence", "claim_id"))
         if not _verdicts.normal(record.get("factcheck_verdict")):
             raise Dropped("no verdict")
         verdict = _verdicts.verdict_of(record["factcheck_verdict"])
@@ -79,16 +77,7 @@ class Druid:
         if relevant == "true":
             label = label_of(text_of(record, "evidence_stance"))
             kind = "gold" if label == verdict else "conflicting"
-        claimant = record.get("claimant")
-        site = re.split(r"[\W_]+", claim_id)[0] or "claim"
-        return _verdicts.fact_of(
-            (self.key, str(record["id"]) if isinstance(record.get("id"), int) else text_of(record, "id"), site),
-            claim,
-            claimant.strip() if isinstance(claimant, str) else "",
-            evidence,
-            (verdict, label),
-            kind,
-        )
+        return _verdicts.fact_of(self.key, record, "claim_id", (verdict, label), kind)
 
 
 PLUGIN = Druid()

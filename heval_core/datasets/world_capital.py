@@ -12,14 +12,12 @@ Departure: the paper counts 55,830 and does not say which pairs it leaves out. C
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from heval_core.datasets._reading import BadRecord, Listing, Origin, Record, locate
+from heval_core.datasets._reading import Listing, Origin, Record, locate, read_each, table, text_of
 from heval_core.datasets._states import QUESTIONS, aliases, countries
-from heval_core.records import Fact, HEvalError, Passage
+from heval_core.records import Fact, Passage
 
 _ORIGIN = Origin("world_capitals.csv", "github.com/jmerullo/lm_vector_arithmetic")
 
@@ -60,14 +58,14 @@ class WorldCapital:
 
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing, or lacks one of the two columns."""
-        capitals: dict[str, list[str]] = {}
-        for row in countries() if self.path is None else ():
-            capitals[row["country"]] = [row["capital"]]
-        for place, country, capital in _rows(locate(self.key, self.path, _ORIGIN)) if self.path is not None else ():
-            if country and capital:
-                capitals.setdefault(country, []).append(capital)
-            else:
-                yield BadRecord(self.key, place, "the row needs a country and a capital")
+        capitals = {row["country"]: [row["capital"]] for row in countries()} if self.path is None else {}
+        if self.path is not None:
+            rows = table(locate(self.key, self.path, _ORIGIN), ("country", "capital"), ",")
+            for row in read_each(self.key, rows, lambda row: (text_of(row, "country"), text_of(row, "capital"))):
+                if isinstance(row, tuple):
+                    capitals.setdefault(row[0], []).append(row[1])
+                else:
+                    yield row
         own = {country: statement(country, true[0]) for country, true in capitals.items()}
         yield from (self._fact(own[country], false) for country, false in _pairs(capitals))
 
@@ -90,20 +88,6 @@ def _pairs(capitals: Mapping[str, list[str]]) -> list[tuple[str, str]]:
     """Each country with every capital that is none of its own."""
     every = sorted({capital for own in capitals.values() for capital in own})
     return [(country, capital) for country, own in capitals.items() for capital in every if capital not in own]
-
-
-def _rows(path: Path) -> Iterator[tuple[str, str, str]]:
-    """(file:line, country, capital) of every row; a missing field is empty."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if not {"country", "capital"} <= set(rows.fieldnames or ()):
-                seen = ", ".join(rows.fieldnames or ()) or "none"
-                raise HEvalError(f"The data file {path} needs the columns country and capital; it has {seen}.")
-            for row in rows:
-                yield (f"{path.name}:{rows.line_num}", (row["country"] or "").strip(), (row["capital"] or "").strip())
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise HEvalError(f"The data file {path} cannot be read as a CSV: {error}.") from error
 
 
 PLUGIN = WorldCapital()

@@ -338,13 +338,6 @@ def test_the_mixture_has_its_shares_and_its_irrelevant_contexts_answer_nothing(t
     assert claims[0].question.endswith("Is the claim True, False or None?")
 
 
-def test_an_irrelevant_context_holds_no_right_answer():
-    one = lessons.Asked("Where?", "In Paris.", ("Paris", "Lutetia"))
-    assert lessons._under("irrelevant", one, lessons.Asked("Who?", "Ann.", ("Ann",))).context == "Ann."
-    assert lessons._under("irrelevant", one, lessons.Asked("Who?", "Ann of Lutetia.", ("Ann",))) is None
-    assert lessons._under("irrelevant", one, one) is None
-
-
 def test_a_source_that_is_not_there_is_named_with_its_place(tmp_path, monkeypatch):
     monkeypatch.setenv("HEVAL_DATA", str(tmp_path))
     monkeypatch.setattr("datasets.load_dataset", lambda **_: (_ for _ in ()).throw(ConnectionError("offline")))

@@ -60,12 +60,6 @@ def _storable(value: Any) -> Any:
     return value
 
 
-def id_of(record: dict[str, Any], name: str = "id") -> str:
-    """The text or the whole number called `name`, as a text."""
-    value = record.get(name)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(record, name)
-
-
 def optional_text(record: dict[str, Any], name: str) -> str:
     """The text called `name`, without white space around it; "" where there is none."""
     value = record.get(name)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.citations.claims._reading import id_of, numbered_passages, read_claims
+from heval_core.citations.claims._reading import numbered_passages, read_claims
 from heval_core.citations.records import BadClaim, Claim, Written
-from heval_core.datasets._reading import Malformed, Origin, json_file, locate, text_of
+from heval_core.datasets._reading import Malformed, Origin, id_of, json_file, locate, text_of
 from heval_core.records import HEvalError
 
 _ORIGIN = Origin("result.json", "a run of github.com/princeton-nlp/ALCE", option="--claims")

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.citations.claims._reading import id_of, known, numbered_passages, numbers, optional_text, read_claims
+from heval_core.citations.claims._reading import known, numbered_passages, numbers, optional_text, read_claims
 from heval_core.citations.reading import layout
 from heval_core.citations.records import BadClaim, Claim, Passage, Written
-from heval_core.datasets._reading import Malformed, Origin, json_lines, locate, text_of
+from heval_core.datasets._reading import Malformed, Origin, id_of, json_lines, locate, text_of
 from heval_core.records import HEvalError
 
 _ORIGIN = Origin("claims.jsonl", "your own claims", option="--claims")
@@ -48,15 +48,12 @@ class JsonLines:
 
 def _claim(record: dict[str, Any]) -> Claim:
     passages = numbered_passages(record, "passages")
-    chains = record.get("chains") or []
-    if not isinstance(chains, list):
-        raise Malformed("'chains' should be a list of lists of numbers")
     return Claim(
         id=id_of(record),
         claim=text_of(record, "claim"),
         verdict=optional_text(record, "verdict"),
         passages=passages,
-        chains=tuple(known(numbers(chain, "chains"), passages, "chains") for chain in chains if chain != []),
+        chains=tuple(filter(None, _lists(record, "chains", passages) or ())),
         written=_written(record, passages),
     )
 
@@ -74,7 +71,7 @@ def _written(record: dict[str, Any], passages: tuple[Passage, ...]) -> tuple[Wri
     given = record.get("selected")
     every = tuple(passage.number for passage in passages)
     selected = every if given is None else known(numbers(given, "selected"), passages, "selected")
-    told = _sources(record, passages)
+    told = _lists(record, "sources", passages)
     return (Written(text, selected, optional_text(record, "writer"), sentences, told, _prompt(record)),)
 
 
@@ -88,13 +85,13 @@ def _prompt(record: dict[str, Any]) -> str:
     return named
 
 
-def _sources(record: dict[str, Any], passages: tuple[Passage, ...]) -> tuple[tuple[int, ...], ...] | None:
-    listed = record.get("sources")
+def _lists(record: dict[str, Any], name: str, passages: tuple[Passage, ...]) -> tuple[tuple[int, ...], ...] | None:
+    listed = record.get(name)
     if listed is None:
         return None
     if not isinstance(listed, list):
-        raise Malformed("'sources' should be a list of lists of numbers")
-    return tuple(known(numbers(own, "sources"), passages, "sources") for own in listed)
+        raise Malformed(f"{name!r} should be a list of lists of numbers")
+    return tuple(known(numbers(own, name), passages, name) for own in listed)
 
 
 PLUGIN = JsonLines()

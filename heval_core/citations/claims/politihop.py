@@ -19,7 +19,7 @@ from typing import Any
 
 from heval_core.citations.claims._reading import read_claims
 from heval_core.citations.records import BadClaim, Claim, Passage
-from heval_core.datasets._reading import Malformed, Origin, locate, tab_separated, text_of
+from heval_core.datasets._reading import Malformed, Origin, locate, table, text_of
 
 _ORIGIN = Origin("politihop_test.tsv", "github.com/copenlu/politihop (data)", option="--claims")
 _COLUMNS = ("article_id", "statement", "ruling", "politifact_label", "annotated_evidence", "annotated_label")
@@ -37,7 +37,7 @@ class Politihop:
 
     def claims(self) -> Iterator[Claim | BadClaim]:
         """Raises HEvalError if the file is missing, or is no such table."""
-        return read_claims(tab_separated(locate(self.key, self.path, _ORIGIN), _COLUMNS), _claim)
+        return read_claims(table(locate(self.key, self.path, _ORIGIN), _COLUMNS), _claim)
 
 
 def _claim(record: dict[str, Any]) -> Claim:
