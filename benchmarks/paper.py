@@ -23,7 +23,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.records import REGIMES
 from heval_core.techniques.multi_agent import REPLY_TOKENS
 from heval_core.techniques.ph3 import COUNTS, MOST
-from precompute.costs import QUESTION_SHARE
+from precompute.task import QUESTION_SHARE
 from precompute.techniques import DEVELOPMENT_SHARE
 
 REAL_TOKENS = (40, 150, 300)

@@ -8,15 +8,23 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from heval_core.records import HEvalError
-from precompute.commands import board, citations, datasets, explain, grid, models, store
+
+# Modules of commands ▶ the commands that they add. Only the module of the command that is given is imported.
+COMMANDS = {
+    "grid": ("plan", "run"),
+    "store": ("status", "verify", "publish", "export", "report"),
+    **{name: (name,) for name in ("datasets", "layouts", "models", "fit", "board", "explain", "citations")},
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; every error for the user is one line."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
     try:
+        options = parser_of(given).parse_args(given)
         return int(options.command(options))
     except HEvalError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -29,9 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser_of(given: Sequence[str]) -> argparse.ArgumentParser:
+    """given: the command with its options; without a command that there is, all are listed."""
     parser = argparse.ArgumentParser(prog="python -m precompute", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    for group in (grid, store, datasets, board, explain, models, citations):
-        group.add(commands)
+    named = [module for module, names in COMMANDS.items() if given[:1] and given[0] in names]
+    for module in named or COMMANDS:
+        import_module(f"precompute.commands.{module}").add(commands)
     return parser

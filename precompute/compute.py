@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,11 +15,11 @@ from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
 from heval_core.records import TECHNIQUE, Cost, Dropped, RegimeKey
 from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS
-from precompute.costs import MEASURED, WRITTEN, cost, together, total
+from heval_core.store.shards import Shard
 from precompute.memory import Memories, Prompting
 from precompute.questions import Questions
 from precompute.rows import answer_row, attribution_row, head_rows, instance_row, losses
-from precompute.task import Failure, Result, Row, Shard, Task, named
+from precompute.task import MEASURED, WRITTEN, Failure, Result, Row, Task, cost, named, together, total
 from precompute.techniques import PLAIN, Arrangement, Chosen, UnderTechniques
 
 Rows = list[Row]
@@ -53,21 +53,17 @@ class JobTask(Task):
     @property
     def whose(self) -> RegimeKey:
         """Of the technique whose pass others may share."""
-        return self.shards[0].whose._replace(technique=self.arrangement.main.key)
-
-    @property
-    def size(self) -> int:  # type: ignore[override]  # of others it is a constant
-        return len(self.places)
+        return super().whose._replace(technique=self.arrangement.main.key)
 
     def instance_id(self, style: str, fact_id: str, technique: str = TECHNIQUE) -> str:
         first = self.shards[0]
         parts = (first.model, first.revision, first.dataset, first.regime, technique, style, fact_id, str(self.seed))
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
-    def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None] = lambda: None) -> Result:
+    def do(self, ready: LanguageModel, questions: Questions) -> Result:
         """The rows of each shard are in the order of the questions. Raises HEvalError for a label task whose labels the model
         cannot tell apart by their first tokens."""
-        return _Computation(ready, self, questions, progress).run()
+        return _Computation(ready, self, questions).run()
 
     def cost(self, tokens: float) -> Cost:
         """At most all instances have another answer than the first document's; how many is known after they are answered."""
@@ -81,14 +77,14 @@ class JobTask(Task):
         parts = [together([*written, *answers, *usual, *measured], tokens), together(towards, tokens)]
         parts += [together(self.answers, tokens)] if ANSWER.name in answers else []
         again = [(main.technique.passes - 1, cost(kind, tokens)) for kind in answers]
-        return total([(self.size, total([*((1, one) for one in parts), *again]))])
+        return total([(len(self.places), total([*((1, one) for one in parts), *again]))])
 
 
 class _Computation:
     """Prepares every instance of a task, answers those of equal length together, and makes the rows of each shard."""
 
-    def __init__(self, lm: LanguageModel, task: JobTask, questions: Questions, progress: Callable[[], None]):
-        self.lm, self.task, self.questions, self.progress = lm, task, questions, progress
+    def __init__(self, lm: LanguageModel, task: JobTask, questions: Questions):
+        self.lm, self.task, self.questions = lm, task, questions
         self.failures: list[Failure] = []
         # The number of each instance's question.
         self.places: dict[str, int] = {}
@@ -124,7 +120,6 @@ class _Computation:
             if found.dropped_because is None:
                 return found
             self._add_instance(place, instance_row(found, None))
-        self.progress()
         return None
 
     def _asked(self, under: UnderTechniques, ready: list[Prepared]) -> list[Prepared]:
@@ -138,7 +133,6 @@ class _Computation:
         for prepared in asked:
             if prepared.dropped_because is not None:
                 self._add_instance(self._place(prepared), instance_row(prepared, None))
-                self.progress()
         return [prepared for prepared in asked if prepared.dropped_because is None]
 
     def _add_instance(self, place: int, columns: dict[str, Any]) -> None:
@@ -148,7 +142,6 @@ class _Computation:
 
     def _unanswered(self, prepared: Prepared, error: Exception) -> None:
         self.failures.append(Failure("", prepared.instance.fact_id, named(error)))
-        self.progress()
 
     def _batch(self, batch: list[Prepared]) -> None:
         """Answer instances of equal length, and make every shard's rows of them. Only the answer can fail the batch."""
@@ -160,8 +153,6 @@ class _Computation:
             part = parts[shard.kind, shard.technique]
             if part is not None:
                 self._make(shard, part)
-        for _ in batch:
-            self.progress()
 
     def _under(self, chosen: Chosen, answered: Answered) -> Answered:
         """The answers under one of the techniques that share this pass."""

@@ -18,18 +18,16 @@ from heval_core.prompts import spelled
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.regimes import sample
 from heval_core.store.kinds import ANSWER, ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE, SAMPLE
-from heval_core.store.shards import FORMAT, ShardStore
+from heval_core.store.shards import FORMAT, Shard, ShardStore
 from heval_core.techniques.shared.base import Setting
 from precompute import journal
 from precompute.compute import JobTask
-from precompute.costs import MEASURED
 from precompute.memory import Memories, MemoryTask, memory_tasks
 from precompute.pair import Pair
 from precompute.questions import Questions
 from precompute.quoted import QuotedTask, quoted_tasks
-from precompute.search import search_tasks, setting_in
-from precompute.task import Shard, Task, hashed, unfinished
-from precompute.techniques import PLAIN, TEST, Arrangement, Chosen, arrangements, split_of
+from precompute.task import MEASURED, Task, hashed, unfinished
+from precompute.techniques import PLAIN, TEST, Arrangement, Chosen, arrangements, search_tasks, setting_in, split_of
 from precompute.timing import timing_tasks
 
 INSTANCES = INSTANCE.name
@@ -186,7 +184,7 @@ class Highlights:
             first, last = answering[0].shards[0], answering[-1].shards[0]
             shard = dataclasses.replace(first, kind=SAMPLE.name, key=key, start=0, stop=last.stop)
             facts = [{"fact_id": self.questions.facts[place].id} for place in chosen]
-            self.store.write(dataclasses.asdict(shard), facts)
+            self.store.write(shard, facts)
         return chosen
 
     def equipped(self, task: Any) -> Any:

@@ -3,7 +3,7 @@ are ready to be asked because it is known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -79,11 +79,13 @@ class MemoryTask(Task):
 
     asked: tuple[str, ...]
 
+    counts = False
+
     @property
     def what(self) -> str:
         return f"memory of {len(self.asked)} questions"
 
-    def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
+    def do(self, ready: LanguageModel, questions: Questions) -> Result:
         continuations = zip(self.asked, ask(ready, list(self.asked)), strict=True)
         rows = [{"question": one, "ids": list(ids), "text": ready.decode(list(ids)).strip()} for one, ids in continuations]
         return Result({self.keys[0]: rows}, [])

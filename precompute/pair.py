@@ -1,11 +1,7 @@
-"""A model and a dataset of a grid: what the keys of their shards depend on, and how many questions make a shard.
+"""A model and a dataset of a grid: what the keys of their shards depend on.
 
 Everything a shard depends on is in its key: model revision, dataset fingerprint, seed, prompt style and template, dtype, and
 the explainer's repr. So nothing stale is reused, and nothing valid is computed again.
-
-A shard takes a minute or two, so that an interruption costs little and the progress bar moves. The first run of a model on a
-dataset sets the number of questions, by arithmetic and not by timing: two runs on similar machines make the same shards. The
-store notes the number, and later runs keep to it, so that finished shards stay valid.
 """
 
 from __future__ import annotations
@@ -20,8 +16,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Protocol
 
-import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig
 
 from heval_core import catalogue, regimes
 from heval_core.datasets.quotesum import PEOPLE, Quoted
@@ -44,20 +39,14 @@ from heval_core.protocols import Explainer, Fitted
 from heval_core.records import Dropped, HEvalError, Instance, Prompt, TokenisedPrompt
 from heval_core.regime_keys import read_key
 from heval_core.regimes.padding import fitted
-from heval_core.store.kinds import ANSWER, BEHAVIOUR, INSTANCE
-from heval_core.store.shards import ShardStore
-from precompute.costs import WRITTEN, cost
+from heval_core.store.shards import Shard, ShardStore
 from precompute.grid import Grid, Options
 from precompute.questions import Questions, load_questions
-from precompute.task import Shard, hashed
+from precompute.task import hashed
 from precompute.worker import Model
 
-SIZES = (5, 10, 20, 50, 100, 200)
-SECONDS = 150.0
-# Floating-point operations per second of a device in forward passes; only the order of magnitude matters.
-RATES = {"cpu": 5e10, "mps": 2e12, "cuda": 1e14}
-# In stores from before sizes were noted.
-OLD_SIZE = 50
+# Questions of a shard: what an interruption costs, and how often the bar moves.
+SIZE = 50
 SAMPLE = 20
 
 
@@ -240,54 +229,20 @@ def readable(grid: Grid, model: Identity, problems: Problems) -> Grid:
 
 
 def shard_size(pair: Pair, store: ShardStore) -> int:
-    """The grid's own number if it has one, else the store's, else by arithmetic.
-
-    Raises HEvalError for a model whose tokenizer or configuration cannot be read.
-    """
-    grid, model, questions = pair.grid, pair.model.identity, pair.questions
-    if grid.shard_size is not None:
-        return grid.shard_size
+    """The grid's own number if it has one, else that of the store's shards of these questions, which stay valid so; or 50."""
+    if pair.grid.shard_size is not None:
+        return pair.grid.shard_size
+    model, questions = pair.model.identity, pair.questions
     asked = (model.key, questions.dataset, model.revision, questions.fingerprint, pair.settings)
     for line in reversed(store.journal("state")):
         if tuple(line[name] for name in ("model", "dataset", "revision", "fingerprint", "settings")) == asked:
-            return int(line.get("shard_size", OLD_SIZE))
-    try:
-        tokens = max(pair.tokens(regime) for regime in grid.regimes)
-        work = sum(cost(key, tokens).tokens for key in _kinds(grid)) * 2 * body_parameters(model)
-    except HEvalError:
-        raise
-    except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
-        raise cannot_load(model.key, error) from error
-    device = torch.device(grid.device).type if grid.device != "auto" else choose_device("auto").type
-    fitting = [size for size in SIZES if size * work / RATES.get(device, RATES["cpu"]) <= SECONDS]
-    return fitting[-1] if fitting else SIZES[0]
-
-
-def _kinds(grid: Grid) -> tuple[str, ...]:
-    """The most that is computed for an instance: the answer, each explainer's scores for it and for the first document's
-    answer (if the grid asks for these), and the faithfulness of the scores."""
-    every = len(grid.explainers) + len(catalogue.explainers(control=True))
-    measured = tuple(grid.measured) * every
-    answers = (INSTANCE.name, WRITTEN) if grid.match == "text" else (INSTANCE.name,)
-    attributions = grid.explainers * (2 if grid.target == "context" else 1)
-    behaviours = (BEHAVIOUR.name,) if grid.techniques else ()
-    whole = (ANSWER.name, *grid.explainers) if grid.answers else ()
-    return (*answers, *behaviours, *attributions, *measured, *whole)
+            return int(line.get("shard_size", SIZE))
+    return SIZE
 
 
 def _configuration(model: Identity) -> Any:
     """Of a model whose weights are not loaded."""
     return AutoConfig.from_pretrained(**model.where)
-
-
-@lru_cache(maxsize=64)
-def body_parameters(model: Identity) -> int:
-    """The parameters of the layers, without embeddings; no weights are loaded."""
-    config = _configuration(model)
-    with torch.device("meta"):
-        empty = AutoModelForCausalLM.from_config(config)
-    total = sum(p.numel() for p in empty.parameters())
-    return int(total - sum(p.numel() for p in empty.get_input_embeddings().parameters()))
 
 
 def needing(keys: Iterable[str]) -> list[Fitted]:

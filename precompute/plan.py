@@ -1,4 +1,4 @@
-"""`plan`: the shards that a run needs, what they cost in forward passes and in time, and how many are done."""
+"""`plan`: the shards that a run needs, how many are done; and of a grid what the others cost in forward passes and in time."""
 
 from __future__ import annotations
 
@@ -10,42 +10,39 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.citations.records import Claim
 from heval_core.lm.batches import last_logits
 from heval_core.present.table import Table
 from heval_core.records import Cost, HEvalError
-from heval_core.store.kinds import ATTRIBUTION
 from heval_core.store.shards import ShardStore
 from precompute.citations.chunks import Citations
-from precompute.citations.study import SAMPLE, Source, Study
-from precompute.costs import WRITTEN, cost, together, total
+from precompute.citations.study import Source
 from precompute.highlights import Highlights
 from precompute.pair import Pair
-from precompute.schedule import Asked, parts_of, with_stored
-from precompute.task import Task, missing_from, unfinished
+from precompute.run import Asked, parts_of, with_stored
+from precompute.task import WRITTEN, Task, cost, missing_from, together, total, unfinished
 from precompute.worker import Loading
 
+# What stands in a line, before its numbers: of a grid, and of citations.
+WHERE = {3: ("model", "dataset", "regime"), 4: ("claims", "writer", "selector", "what")}
 EXPLANATIONS = "explanations"
 
 
 @dataclass
 class Line:
-    """where: model, dataset and regime; of citations source of claims, writer, selector, and EXPLANATIONS or an annotator.
+    """where: see WHERE; `what` is EXPLANATIONS or an annotator. shards, done: to make, and there.
 
-    shards, done: to make, and there. count: questions; of citations explanations to make or answers to ask. most: whether some
-    of it depends on results that are not there yet; then it is the most that there may be. cost: of what is to do. seconds:
-    None where nothing was timed. unavailable: why it cannot be done.
+    Of a grid, count: questions. later: whether more follows once all are answered. cost: of what is to do. seconds: None where
+    nothing was timed.
     """
 
     where: tuple[str, ...]
     shards: int = 0
     done: int = 0
     count: int = 0
-    most: bool = False
+    later: bool = False
     tokens: float = 0.0
     cost: Cost = Cost(0, 0)
     seconds: float | None = None
-    unavailable: str = ""
 
     @property
     def passes(self) -> int:
@@ -54,8 +51,9 @@ class Line:
 
 @dataclass
 class Plan:
-    """tasks: with something to make, as far as they are known. searches: how many settings of techniques are still to be
-    found; what depends on them is not counted yet. sources: of claims. left_out: what cannot be read or had, and why."""
+    """tasks: of a grid, with something to make, as far as they are known. searches: settings of techniques still to be found;
+    what depends on them is not counted yet. sources: of claims. left_out: what cannot be read or had, and why. unavailable:
+    annotators that cannot be asked, and why."""
 
     say: Callable[[str], None] = lambda _: None
     lines: list[Line] = field(default_factory=list)
@@ -63,6 +61,7 @@ class Plan:
     searches: int = 0
     sources: dict[str, Source] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
+    unavailable: list[str] = field(default_factory=list)
     # Seconds per token, by model.
     paces: dict[str, float] = field(default_factory=dict)
 
@@ -117,16 +116,10 @@ def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line
         costs = [(1.0, task.cost(tokens)) for task in to_do]
         costs += [(float(min(part.pair.cap or 0, count)), one) for one in _explaining(part.pair, tokens)] if later else []
         whole = total(costs)
-        yield Line(
-            (part.pair.model.key, part.questions.dataset, regime),
-            shards,
-            sum(len(task.shards) for task in own) - shards,
-            count,
-            later,
-            tokens,
-            whole,
-            None if pace is None else pace * whole.tokens,
-        )
+        done = sum(len(task.shards) for task in own) - shards
+        seconds = None if pace is None else pace * whole.tokens
+        where = part.pair.model.key, part.questions.dataset, regime
+        yield Line(where, shards, done, count, later, tokens, whole, seconds)
 
 
 def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
@@ -140,43 +133,20 @@ def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
 
 def _of_study(part: Citations, planned: Plan) -> list[Line]:
     planned.sources |= {part.source.dataset: part.source}
-    lines: dict[tuple[str, ...], Line] = {}
-
-    def line_of(*where: str) -> Line:
-        return lines.setdefault(where, Line(where))
-
-    is_missing, entries = missing_from(part.store), part.store.entries()
-    for chunk in part.chunks.values():
-        where = chunk.shard.dataset, chunk.shard.model, chunk.shard.technique
-        explained = line_of(*where, EXPLANATIONS)
-        there = not is_missing(chunk.shard)
-        explained.done += there
-        explained.shards += not there
-        if not there:
-            explained.count += len(chunk.claims) - len({row["claim_id"] for row in part.explanations(chunk)})
-        left = {task.annotator: task for task in part.about(chunk, entries)} if there else {}
-        for annotator, shards in chunk.answers.items():
-            line = line_of(*where, annotator)
-            if not there:
-                line.shards += len(shards)
-                line.count += sum(_most(claim, part.study) for claim in chunk.claims)
-                line.most = True
-            elif annotator in left:
-                line.shards += len(left[annotator].shards)
-                line.count += len(left[annotator].wanted) - len(left[annotator].stored)
-            line.done += len(shards) - len(left[annotator].shards) if annotator in left else len(shards) * there
-    for annotator, reason in part.writing.unavailable:
-        line_of(part.source.dataset, part.writing.writer.key, part.writing.selector, annotator).unavailable = str(reason)
+    whose = part.source.dataset, part.writing.writer.key, part.writing.selector
+    lines: dict[str, Line] = {}
+    is_missing = missing_from(part.store)
+    for shard in part.shards():
+        what = shard.explainer or EXPLANATIONS
+        line = lines.setdefault(what, Line((*whose, what)))
+        missing = is_missing(shard)
+        line.shards += missing
+        line.done += not missing
+    planned.unavailable += [f"{' · '.join((*whose, key))} cannot be asked: {why}" for key, why in part.writing.unavailable]
     return list(lines.values())
 
 
-def _most(claim: Claim, study: Study) -> int:
-    """The most questions about a claim: of an explanation each."""
-    written = len({own.writer for own in claim.written}) or 1
-    return written * (1 if study.parts == (SAMPLE,) else len(claim.passages))
-
-
-def as_lines(planned: Plan, with_jobs: bool = False) -> Iterator[str]:
+def as_lines(planned: Plan) -> Iterator[str]:
     """What is printed."""
     for source in planned.sources.values():
         problems = [claim for claim in source.claims if claim.problems]
@@ -188,40 +158,33 @@ def as_lines(planned: Plan, with_jobs: bool = False) -> Iterator[str]:
         yield from (f"  {claim.id}: {' '.join(claim.problems)}" for claim in problems)
     for name, reason in planned.left_out:
         yield f"left out, {name}: {reason}"
-    if shown := [_line(line) for line in planned.lines if not line.unavailable]:
-        yield Table.of(pd.DataFrame(shown)).text()
-    for line in planned.lines:
-        if line.unavailable:
-            yield f"{' · '.join(line.where)} cannot be asked: {line.unavailable}"
-    for task in planned.tasks if with_jobs else ():
-        yield f"{task.name}: {', '.join(own.explainer if own.kind == ATTRIBUTION.name else own.named for own in task.shards)}"
-    yield f"{planned.total('shards')} shards to do, {planned.total('done')} done already; {_whole(planned)}"
+    if planned.lines:
+        yield Table.of(pd.DataFrame(map(_line, planned.lines))).text()
+    yield from planned.unavailable
+    yield f"{planned.total('shards')} shards to do, {planned.total('done')} done already{_cost(planned)}"
     if planned.searches:
         yield f"searches for settings of techniques come first: {planned.searches}; what follows from them is not counted yet"
-    if later := sum(line.most for line in planned.lines if len(line.where) == 3):
+    if later := planned.total("later"):
         yield f"{later} regimes have more questions than their cap; the sample to explain is chosen once all are answered"
 
 
 def _line(line: Line) -> dict[str, Any]:
     """As it stands in the table."""
-    if len(line.where) == 4:
-        names = ("claims", "writer", "selector", "what")
-        asked = f"{'≤ ' if line.most else ''}{line.count:,}"
-        return dict(zip(names, line.where, strict=True)) | {"to do": line.shards, "done": line.done, "to ask": asked}
-    where = dict(zip(("model", "dataset", "regime"), line.where, strict=True))
+    names = WHERE[len(line.where)]
+    found: dict[str, Any] = dict(zip(names, line.where, strict=True))
+    if "regime" not in names:
+        return found | {"to do": line.shards, "done": line.done}
     counts = {"questions": line.count, "to do": line.shards, "done": line.done, "tokens": round(line.tokens)}
-    return where | counts | {"passes": line.passes, "time": duration(line.seconds)}
+    return found | counts | {"passes": line.passes, "time": duration(line.seconds)}
 
 
-def _whole(planned: Plan) -> str:
+def _cost(planned: Plan) -> str:
     if planned.sources:
-        written = sum(line.count for line in planned.lines if line.where[3] == EXPLANATIONS)
-        most = "at most " if any(line.most for line in planned.lines) else ""
-        return f"{written:,} explanations to make and {most}{planned.total('count') - written:,} answers to ask"
+        return ""
     timed = planned.total("shards") and all(line.seconds is not None for line in planned.lines if line.shards)
     estimate = f", about {duration(planned.total('seconds'))} on this machine" if timed else ""
     return (
-        f"about {planned.total('passes'):,} forward passes{estimate} "
+        f"; about {planned.total('passes'):,} forward passes{estimate} "
         "(a backward pass counts as one; a pass may run a part of the prompt only)"
     )
 

@@ -4,7 +4,7 @@ answers."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heval_core import catalogue, quoted
@@ -15,10 +15,9 @@ from heval_core.lm.model import LanguageModel
 from heval_core.records import TECHNIQUE, TEXT_CONTROLS, Cost
 from heval_core.store.kinds import QUOTED
 from heval_core.store.shards import FORMAT
-from precompute.costs import together, total
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.task import Failure, Result, Row, Task, hashed, named
+from precompute.task import Failure, Result, Row, Task, hashed, named, together, total
 
 # Answers of a shard: of a small model and on one core a few minutes of work.
 CHUNK = 2
@@ -36,10 +35,6 @@ class QuotedTask(Task):
     def what(self) -> str:
         return f"answers {self.places[0]}-{self.places[-1] + 1}"
 
-    @property
-    def size(self) -> int:  # type: ignore[override]  # as of jobs
-        return len(self.places)
-
     def cost(self, tokens: float) -> Cost:
         """A clean pass each, which explainers share; one that explains whole sentences runs for each part of an answer."""
         keys = [shard.explainer for shard in self.shards if shard.explainer not in TEXT_CONTROLS]
@@ -47,7 +42,7 @@ class QuotedTask(Task):
         parts = [(1, together(keys, tokens)), (PARTS - 1, together(again, tokens))]
         return total([(len(self.places) * times, cost) for times, cost in parts])
 
-    def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
+    def do(self, ready: LanguageModel, questions: Questions) -> Result:
         result = Result({key: [] for key in self.keys}, [])
         for place in self.places:
             answer = questions.facts[place]
@@ -62,7 +57,6 @@ class QuotedTask(Task):
                         result.rows[shard.key] += self._rows(shard.explainer, reading, answer)
                     except Exception as error:  # as above
                         result.failures.append(Failure(shard.explainer, answer.id, named(error)))
-            progress()
         return result
 
     def _rows(self, key: str, reading: quoted.Reading, answer: Quoted) -> Iterator[Row]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,25 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
+from heval_core.citations.speaker import FILE as ANSWERS
 from heval_core.lm.loading import choose_dtype
-from heval_core.records import TECHNIQUE, HEvalError
+from heval_core.records import HEvalError, RegimeKey
 from heval_core.store.lock import only_writer
-from heval_core.store.shards import ShardStore
+from heval_core.store.shards import Shard, ShardStore
 from precompute import journal
+from precompute.citations.chunks import Citations, citations_of
+from precompute.citations.study import Study
+from precompute.grid import Grid
+from precompute.highlights import Highlights
 from precompute.journal import say
-from precompute.schedule import Asked, Schedule, loading_of, parts_of, with_stored
-from precompute.task import Task, now
+from precompute.pair import Problems, pairs, with_fits
+from precompute.task import Task, missing_from, now
 from precompute.worker import Done, Executor, Loading, Local
 
-MakeExecutor = Callable[[Loading, Callable[[], None]], Executor]
+MakeExecutor = Callable[[Loading], Executor]
+Asked = Grid | Study
+# Tasks that belong together: of a model and a dataset, or of all citations.
+Part = Highlights | Citations
 
 
 @dataclass
@@ -60,19 +69,89 @@ def run(asked: Asked, folder: Path, make_executor: MakeExecutor = Local) -> Outc
         return _Driver(with_stored(asked, folder), store, make_executor).go()
 
 
+def with_stored(asked: Asked, folder: Path) -> Asked:
+    """With the fits that a store has for explainers with parameters. Raises HEvalError for a damaged one."""
+    return with_fits(asked, folder) if isinstance(asked, Grid) else asked
+
+
+def parts_of(asked: Asked, store: ShardStore, problems: Problems) -> Iterator[Part]:
+    """What is planned together. problems: is told what cannot be read or had."""
+    if isinstance(asked, Study):
+        yield from citations_of(asked, store, problems)
+    else:
+        yield from (Highlights(pair, store) for pair in pairs(asked, store, problems))
+
+
+def _loading_of(asked: Asked, store: ShardStore) -> Loading:
+    how = asked.device, asked.dtype, asked.batch_tokens
+    if isinstance(asked, Study):
+        return Loading(*how, answers=store.folder / ANSWERS)
+    return Loading(*how, own=asked.own, fits=asked.fits)
+
+
+class Schedule:
+    """Which tasks of a part can begin. waiting: those that can now; more follow when the last one of a model has ended.
+
+    planned: the shards that are known so far, by key; missing: the keys of those that are to be made.
+    """
+
+    def __init__(self, part: Part, store: ShardStore):
+        self.part, self._store = part, store
+        self.waiting: list[Task] = []
+        self.planned: dict[str, Shard] = {}
+        self.missing: set[str] = set()
+        # Keys of tasks that wait or are under way, and of those that have ended.
+        self._begun, self._tried = set[str](), set[str]()
+        self._unloadable = set[str]()
+        self._look()
+
+    def _look(self) -> None:
+        """Take what can begin, and what is known of the rest."""
+        able = (task for task in self.part.ready(self._tried) if task.model.name not in self._unloadable)
+        added = [task for task in able if not self._begun & set(task.keys)]
+        self.waiting += added
+        self._begun.update(key for task in added for key in task.keys)
+        is_missing = missing_from(self._store)
+        known = [shard for shard in self.part.shards() if shard.key not in self.planned]
+        self.planned |= {shard.key: shard for shard in known}
+        self.missing |= {shard.key for shard in known if is_missing(shard)}
+        self.missing |= {key for task in added if task.counts for key in task.keys}
+
+    def prefers(self, held: frozenset[str]) -> bool:
+        """Whether something that waits needs one of the models that are loaded."""
+        return any(task.model.name in held for task in self.waiting)
+
+    def begin(self, held: frozenset[str]) -> Task:
+        """The next task, which is under way from now on. held: the models that free workers hold."""
+        chosen = next((task for task in self.waiting if task.model.name in held), self.waiting[0])
+        self.waiting.remove(chosen)
+        return self.part.equipped(chosen)
+
+    def ended(self, task: Task) -> None:
+        """A task is done and written, or has failed; what depends on it can begin."""
+        self._begun.difference_update(task.keys)
+        self._tried.update(task.keys)
+        if not any(other.model.name == task.model.name for other in self.waiting):
+            self._look()
+
+    def abandon(self, model: str) -> None:
+        """Begin nothing more that needs a model which cannot be loaded."""
+        self._unloadable.add(model)
+        self.waiting = [task for task in self.waiting if task.model.name != model]
+
+
 class _Driver:
     """One invocation, which holds the store."""
 
     def __init__(self, asked: Asked, store: ShardStore, make_executor: MakeExecutor):
         self.asked, self.store, self.make_executor = asked, store, make_executor
         self.outcome = Outcome()
-        self.bars = ProgressBars()
+        self.bar = tqdm(total=0, unit="shard", disable=not sys.stderr.isatty())
         self.schedules: list[Schedule] = []
         self.loaded: set[str] = set()
 
     def go(self) -> Outcome:
-        workers = self.make_executor(loading_of(self.asked, self.store), self.bars.instance)
-        run_id = ""
+        workers, run_id = self.make_executor(_loading_of(self.asked, self.store)), ""
         try:
             run_id = self._start(workers.device())
             self.store.event("run", run_id=run_id, pid=os.getpid())
@@ -83,7 +162,7 @@ class _Driver:
         except OSError as error:
             self.outcome.stopped = f"the store {self.store.folder} cannot be written: {error.strerror or error}"
         finally:
-            self.bars.close()
+            self.bar.close()
             workers.close()
         self._end(run_id)
         return self.outcome
@@ -102,12 +181,15 @@ class _Driver:
             schedule = Schedule(part, self.store)
             self.schedules.append(schedule)
             self.outcome.already_done += len(schedule.planned) - len(schedule.missing)
-            self.bars.more(len(schedule.missing), schedule.instances)
             self._note_plan(schedule)
 
     def _note_plan(self, schedule: Schedule) -> None:
-        for planned in schedule.plans():
-            self.store.event("plan", **planned)
+        """The events that `status` reads: what is planned, by model, dataset, regime and technique."""
+        planned: dict[RegimeKey, list[str]] = defaultdict(list)
+        for shard in schedule.planned.values():
+            planned[shard.cell.of_regime].append(shard.key)
+        for whose, keys in planned.items():
+            self.store.event("plan", **whose._asdict(), keys=keys)
 
     def _drive(self, workers: Executor) -> None:
         under_way: dict[tuple[str, ...], Schedule] = {}
@@ -116,7 +198,8 @@ class _Driver:
                 task = schedule.begin(workers.held())
                 under_way[task.keys] = schedule
                 self.store.event("began", name=task.name, keys=list(task.keys))
-                self.bars.began(task.name)
+                self.bar.total = sum(len(one.missing) for one in self.schedules)
+                self.bar.set_description(task.name)
                 workers.submit(task, schedule.part.questions)
             if not under_way:
                 return
@@ -139,34 +222,28 @@ class _Driver:
             for other in self.schedules:
                 other.abandon(task.model.name)
         elif done.result is None:
-            self._task_failed(task, done.error)
+            self.outcome.failed += len(task.keys)
+            self._note_failures(task, {"place": task.name, "error": done.error, "keys": list(task.keys)})
+            self.store.event("failed", keys=list(task.keys), error=done.error)
+            say(f"{task.name}: {done.error}")
         else:
             self._write(task, done)
-        missing, planned, instances = len(schedule.missing), len(schedule.planned), schedule.instances
+        planned = len(schedule.planned)
         schedule.ended(task)
         if len(schedule.planned) != planned:
             self._note_plan(schedule)
-        self.bars.more(len(schedule.missing) - missing, schedule.instances - instances)
 
     def _write(self, task: Task, done: Done) -> None:
         assert done.result is not None
         self._note_failures(task, *map(asdict, done.result.failures))
-        for entry in task.entries(done.result):
-            listed = self.store.write(entry, done.result.rows[entry["key"]])
+        for made in task.made(done.result):
+            listed = self.store.write(*made)
             self.store.event("shard", key=listed.key, rows=listed.rows, failed=listed.failed)
-            self.outcome.computed += bool(task.size)
+            self.outcome.computed += task.counts
             self.outcome.failed += bool(listed.failed)
-            sharing = listed.technique not in ("", task.whose.technique, TECHNIQUE)
-            what = " · ".join([*([listed.technique] if sharing else []), listed.explainer or listed.kind])
-            name = f"{task.name} · {what}" if task.size else task.name
-            self.bars.shard(name, listed.rows, done.seconds, counts=bool(task.size))
-        self.bars.ended(task.size)
-
-    def _task_failed(self, task: Task, error: str) -> None:
-        self.outcome.failed += len(task.keys)
-        self._note_failures(task, {"place": task.name, "error": error, "keys": list(task.keys)})
-        self.store.event("failed", keys=list(task.keys), error=error)
-        say(f"{task.name}: {error}")
+            self.bar.update(int(task.counts))
+        if self.bar.disable:
+            say(f"{self.outcome.computed}/{self.bar.total} {task.name} ({done.seconds:.1f} s)")
 
     def _note_failures(self, task: Task, *failures: dict[str, Any]) -> None:
         journal.note_failures(self.store, [task.whose._asdict() | failure for failure in failures])
@@ -193,46 +270,3 @@ class _Driver:
             self.store.event("end", **ended)
         except OSError as error:
             self.outcome.stopped = self.outcome.stopped or str(error)
-
-
-class ProgressBars:
-    """Shards and instances, with rate and time left: two bars on a terminal, one line per shard elsewhere."""
-
-    def __init__(self) -> None:
-        self._quiet = not sys.stderr.isatty()
-        self._shards = tqdm(total=0, unit="shard", desc="shards", position=0, disable=self._quiet)
-        self._instances = tqdm(total=0, unit="instance", desc="instances", position=1, disable=self._quiet, leave=False)
-        self._counted = 0
-        self._done = self._total = 0
-
-    def more(self, shards: int, instances: int) -> None:
-        """Add to the totals of the bars."""
-        self._total += shards
-        for bar, count in ((self._shards, shards), (self._instances, instances)):
-            bar.total = (bar.total or 0) + count
-            bar.refresh()
-
-    def began(self, name: str) -> None:
-        self._instances.set_description(name)
-
-    def instance(self) -> None:
-        """One instance of the current task is done. Nobody calls this for a task on a remote worker."""
-        self._counted += 1
-        self._instances.update()
-
-    def ended(self, size: int) -> None:
-        """A task of `size` instances is done, whether or not they were counted one by one."""
-        self._instances.update(max(0, size - self._counted))
-        self._counted = 0
-
-    def shard(self, name: str, rows: int, seconds: float, counts: bool) -> None:
-        """counts: whether `more` announced this shard; shards of memory answers are not announced."""
-        self._done += counts
-        self._shards.update(int(counts))
-        if self._quiet:
-            place = f"{self._done}/{self._total} " if counts else ""
-            say(f"{place}{name}: {rows} rows ({seconds:.1f} s)")
-
-    def close(self) -> None:
-        self._instances.close()
-        self._shards.close()

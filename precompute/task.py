@@ -1,7 +1,7 @@
-"""Tasks, pieces of work that a worker can do by itself, and the shards that they make.
+"""Tasks, pieces of work that a worker can do by itself; what they cost; and which of their shards are missing.
 
 A task contains everything but the model and the dataset's questions, which the worker has or gets. Doing it twice gives the
-same rows; only the driver writes them.
+same rows; only the driver writes them. A cost is in forward passes, and in tokens that go through the model.
 """
 
 from __future__ import annotations
@@ -10,51 +10,33 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from heval_core.records import TECHNIQUE, Cost, RegimeKey
-from heval_core.store.kinds import EXPLANATION, MEMORY, TRIAL
-from heval_core.store.shards import Entry, ShardStore
+from heval_core import catalogue
+from heval_core.behaviour import TEXT_TOKENS
+from heval_core.faithfulness import LEVELS, Faithfulness
+from heval_core.generated import WRITTEN as MOST
+from heval_core.records import REPLACEMENTS, TECHNIQUE, Cost, RegimeKey
+from heval_core.shared_passes import CLEAN, HEADS, added
+from heval_core.store.kinds import ANSWER, BEHAVIOUR, EXPLANATION, FAITHFULNESS, FAITHFULNESS_PROTECTED, MEMORY, TRIAL
+from heval_core.store.shards import Entry, Shard, ShardStore
 
 Row = dict[str, Any]
 # Kinds of shards that later tasks of the same run read: a damaged one is made again.
 _READ_AGAIN = (MEMORY.name, TRIAL.name, EXPLANATION.name)
+# How each kind of faithfulness is measured. The repr of a value is part of its shards' keys.
+MEASURED = {FAITHFULNESS.name: Faithfulness(), FAITHFULNESS_PROTECTED.name: Faithfulness(protect_question=True)}
+# How long a question without documents is, in prompts with them.
+QUESTION_SHARE = 0.2
+# Writing out the answer's text if it decides the group.
+WRITTEN = "written answer"
 
 
 def hashed(depends: Any, length: int = 24) -> str:
     """The key of something: a hash of everything that it depends on, as JSON."""
     return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:length]
-
-
-@dataclass(frozen=True)
-class Shard:
-    """A file to make: what the manifest says of it, without path, rows and hashes; see `Entry`.
-
-    Of citations model is the writer, technique the selector, and explainer the annotator.
-    """
-
-    kind: str
-    key: str
-    model: str
-    revision: str
-    dataset: str
-    fingerprint: str
-    settings: str = ""
-    regime: str = ""
-    technique: str = ""
-    explainer: str = ""
-    start: int = 0
-    stop: int = 0
-
-    @property
-    def whose(self) -> RegimeKey:
-        return RegimeKey(self.model, self.dataset, self.regime, self.technique)
-
-    @property
-    def named(self) -> str:
-        return f"{self.kind} {self.explainer}".strip()
 
 
 @dataclass(frozen=True)
@@ -90,8 +72,8 @@ class Task:
     model: Any
     shards: tuple[Shard, ...]
 
-    # How many instances it completes; none where others depend on what it finds out.
-    size = 0
+    # Whether it completes instances; others find out what these depend on.
+    counts = True
 
     @property
     def name(self) -> str:
@@ -104,24 +86,24 @@ class Task:
 
     @property
     def whose(self) -> RegimeKey:
-        return self.shards[0].whose
+        return self.shards[0].cell.of_regime
 
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(shard.key for shard in self.shards)
 
-    def do(self, ready: Any, questions: Any, progress: Callable[[], None]) -> Result:
-        """ready: the model. progress: to be called after each instance."""
+    def do(self, ready: Any, questions: Any) -> Result:
+        """ready: the model."""
         raise NotImplementedError
 
     def cost(self, tokens: float) -> Cost:
-        """Forward passes, and the tokens that they run, with prompts of so many tokens."""
+        """With prompts of so many tokens."""
         raise NotImplementedError
 
-    def entries(self, result: Result) -> Iterator[dict[str, Any]]:
-        """What the manifest says of the shards, without path, rows and hashes."""
+    def made(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
+        """Each shard with its rows, and how many instances of it failed."""
         for shard in self.shards:
-            yield asdict(shard) | {"failed": self.failed(shard, result)}
+            yield shard, result.rows[shard.key], self.failed(shard, result)
 
     def failed(self, shard: Shard, result: Result) -> int:
         """An instance that failed before any explainer saw it is missing from every shard."""
@@ -153,3 +135,31 @@ def unfinished(tasks: Iterable[Some], store: ShardStore, tried: Collection[str] 
     is_missing = missing_from(store)
     left = ((task, tuple(own for own in task.shards if own.key not in tried and is_missing(own))) for task in tasks)
     return [dataclasses.replace(task, shards=shards) for task, shards in left if shards]
+
+
+def total(costs: Iterable[tuple[float, Cost]]) -> Cost:
+    """Of several, each so many times."""
+    counted = list(costs)
+    return Cost(*(sum(count * getattr(one, name) for count, one in counted) for name in ("passes", "tokens")))
+
+
+def together(kinds: Iterable[str], tokens: float) -> Cost:
+    """The cost of several, done for one instance in one go: a shared pass counts for the first of them alone."""
+    return total((1, one) for one in added((cost(kind, tokens) for kind in kinds), tokens))
+
+
+def cost(what: str, tokens: float) -> Cost:
+    """what: a kind of shard, or the key of an explainer, which declares it."""
+    if what == WRITTEN:
+        count = 1 + TEXT_TOKENS / max(tokens, 1.0)
+        return Cost(count, count * tokens)
+    if what == ANSWER.name:  # each token by itself; then without two documents, all, ten sentences, and with 20 other texts
+        return Cost(MOST + 2 + 33, MOST + (2 + 33 / 2) * tokens)
+    # The passes that keep only the best tokens, without replacing the others, are too short to count.
+    if what == BEHAVIOUR.name:
+        return Cost(1.0, QUESTION_SHARE * tokens)
+    whole = {"instance": 2, "head_attention": 1, **dict.fromkeys(MEASURED, (2 * len(REPLACEMENTS) - 1) * LEVELS)}
+    shared = {"instance": (CLEAN,), "head_attention": (HEADS,)}
+    if what in whole:
+        return Cost(whole[what], whole[what] * tokens, shared.get(what, ()))
+    return catalogue.method(what).cost(tokens)

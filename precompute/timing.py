@@ -31,12 +31,11 @@ from heval_core.pipeline import Answered, Prepared
 from heval_core.protocols import Method
 from heval_core.records import TECHNIQUE, Cost, HEvalError
 from heval_core.store.kinds import TIMING
-from heval_core.store.shards import FORMAT
-from precompute.costs import cost, total
+from heval_core.store.shards import FORMAT, Shard
 from precompute.memory import Memories, Prompting
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.task import Failure, Result, Shard, Task, hashed, named, now
+from precompute.task import Failure, Result, Task, cost, hashed, named, now, total
 
 PROMPTS, ROUNDS = 8, 3
 # Fewer prompts where these many tokens come to fewer: feature ablation of 1,024 tokens takes a minute on one core.
@@ -56,8 +55,6 @@ class TimingTask(Task):
     match: str
     memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
 
-    size = PROMPTS
-
     @property
     def what(self) -> str:
         return f"seconds of {len(self.explainers)} explainers"
@@ -67,7 +64,7 @@ class TimingTask(Task):
         times_run = (ROUNDS + 1) * min(prompts_of(tokens), len(self.places))
         return total((times_run, cost(key, tokens)) for key in self.explainers)
 
-    def do(self, ready: LanguageModel, questions: Questions, progress: Callable[[], None]) -> Result:
+    def do(self, ready: LanguageModel, questions: Questions) -> Result:
         """An explainer that the model refuses has no row: its attributions say why. Any other that fails is noted."""
         lm, (shard,) = ready, self.shards
         prompting = Prompting(self.whose.regime, self.seed, self.memories, self.match)

@@ -22,7 +22,7 @@ from heval_core.statistics import bootstrap
 from heval_core.statistics.scores import tied
 from heval_core.statistics.values import Value
 from heval_core.store.reader import Reader
-from heval_core.store.shards import ShardStore
+from heval_core.store.shards import Shard, ShardStore
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
 HEADS = (4, 8)
@@ -55,8 +55,8 @@ class _Instances:
             drawn = [_attribution(row, explainer, draw(row, explainer, rng), rng) for row in rows]
             scores = [own for own, row in zip(drawn, rows, strict=True) if not self.failed(row, explainer)]
             if scores:
-                store.write(_entry(where, place, "attribution", explainer, self.count), scores)
-        store.write(_entry(where, place, "instance", "", self.count), rows)
+                store.write(_shard(where, place, "attribution", explainer, self.count), scores)
+        store.write(_shard(where, place, "instance", "", self.count), rows)
 
 
 def plant(
@@ -92,18 +92,9 @@ def plant(
                 progress(f"made {name} {where['dataset']} {regime}")
 
 
-def _entry(where: dict[str, str], place: str, kind: str, explainer: str, count: int) -> dict[str, Any]:
+def _shard(where: dict[str, str], place: str, kind: str, explainer: str, count: int) -> Shard:
     key = f"{place}{where['regime']}{explainer}"
-    return {
-        "key": key,
-        "kind": kind,
-        **where,
-        "fingerprint": "1",
-        "explainer": explainer,
-        "start": 0,
-        "stop": count,
-        "failed": 0,
-    }
+    return Shard(kind, key, **where, fingerprint="1", explainer=explainer, stop=count)
 
 
 def instance_row(

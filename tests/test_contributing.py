@@ -116,5 +116,5 @@ def test_one_file_more_is_planned_and_kept_to_the_contract(extended):
     run_in(extended, "-c", sample)
     model = str(ROOT / "cache" / "demo" / "models" / "demo-gpt2")
     common = ("--models", model, "--datasets", "rivers", "--regimes", "conflicting", "--explainers", "saliency,fa")
-    told = run_in(extended, "-m", "precompute", "plan", *common, "--no-calibrate", "--jobs", "--store", "store")
-    assert ": instance, saliency, fa" in told
+    told = run_in(extended, "-m", "precompute", "plan", *common, "--no-calibrate", "--limit", "3", "--store", "store")
+    assert "3 shards to do" in told

@@ -22,8 +22,8 @@ from heval_core.report.sections import section
 from heval_core.store.filters import Filter
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
-from precompute.costs import MEASURED
 from precompute.grid import Grid
+from precompute.task import MEASURED
 from tests.pages.opening import open_page
 from tests.planted import accounting, published
 

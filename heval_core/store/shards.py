@@ -37,38 +37,44 @@ _LATER = ("ranked_end",)
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One line of the manifest.
+class Shard:
+    """A shard to make.
 
-    kind: the name of a ShardKind. key: hash of everything the shard depends on. content: hash of its rows without timings.
-    failed: number of instances whose failure is in the journal; a later run tries such a shard again.
-    technique: how the answers were produced; "" if the shard has no regime. fingerprint: of the dataset as it was read.
-    settings: hash of how the model was asked (dtype, style, template, memory, seed), and of a technique's setting; instances
-    of two settings have the same ids and must never be published together.
+    kind: the name of a ShardKind. key: hash of everything the shard depends on. fingerprint: of the dataset as it was read.
+    technique: how the answers were produced; "" if the shard has no regime. settings: hash of how the model was asked (dtype,
+    style, template, memory, seed), and of a technique's setting; instances of two settings have the same ids and must never be
+    published together. Of citations model is the writer, technique the selector, and explainer the annotator.
     """
 
-    key: str
     kind: str
-    path: str
+    key: str
     model: str
     revision: str
     dataset: str
-    regime: str
-    technique: str
-    explainer: str
-    start: int
-    stop: int
-    rows: int
-    sha256: str
-    content: str
-    failed: int = 0
     fingerprint: str = ""
     settings: str = ""
+    regime: str = ""
+    technique: str = ""
+    explainer: str = ""
+    start: int = 0
+    stop: int = 0
 
     @property
     def cell(self) -> CellKey:
         """The shard's cell; explainer, regime and technique are empty if its kind has none."""
         return CellKey(self.model, self.dataset, self.regime, self.technique, self.explainer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(Shard):
+    """A shard that was made: one line of the manifest. content: hash of its rows without timings. failed: number of instances
+    whose failure is in the journal; a later run tries such a shard again."""
+
+    path: str
+    rows: int
+    sha256: str
+    content: str
+    failed: int = 0
 
 
 class ShardStore:
@@ -105,13 +111,12 @@ class ShardStore:
                 newest[entry.key] = entry
         return newest
 
-    def write(self, entry: dict[str, Any], rows: list[dict[str, Any]]) -> Entry:
-        """Write rows as a shard and list it. `entry`: all fields of Entry except path, rows and hashes."""
-        kind = KINDS[entry["kind"]]
+    def write(self, shard: Shard, rows: list[dict[str, Any]], failed: int = 0) -> Entry:
+        """Write rows as a shard and list it."""
+        kind = KINDS[shard.kind]
         table = pa.Table.from_pylist(rows, schema=kind.schema)
-        name = "-".join(part for part in (f"{entry['start']:06d}", kind.name, entry["explainer"], entry["key"][:10]) if part)
-        parts = (_slug(entry[name]) for name in ("model", "dataset", "regime", "technique"))
-        folder = Path("shards", *(part for part in parts if part))
+        name = "-".join(part for part in (f"{shard.start:06d}", kind.name, shard.explainer, shard.key[:10]) if part)
+        folder = Path("shards", *(_slug(part) for part in shard.cell.of_regime if part))
         path = folder / f"{name}.parquet"
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +128,8 @@ class ShardStore:
         except BaseException:
             temporary.unlink(missing_ok=True)  # for instance if the disk is full
             raise
-        listed = Entry(**entry, path=path.as_posix(), rows=len(rows), sha256=sha256_of(target), content=_content_hash(table))
+        hashes = sha256_of(target), _content_hash(table)
+        listed = Entry(**vars(shard), path=path.as_posix(), rows=len(rows), sha256=hashes[0], content=hashes[1], failed=failed)
         append_lines(self.folder / "manifest.jsonl", [asdict(listed)])
         return listed
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from heval_core import catalogue
@@ -20,13 +20,13 @@ from heval_core.evaluation.citations.standing import ASKED, Asked, line_of
 from heval_core.lm.loading import Identity
 from heval_core.records import HEvalError
 from heval_core.store.kinds import EXPLANATION, RECOVERY
-from heval_core.store.shards import FORMAT, Entry, ShardStore
+from heval_core.store.shards import FORMAT, Entry, Shard, ShardStore
 from precompute import journal
 from precompute.citations.readers import Reader, Unavailable, identity_of, key_of, reading_with, writing_with
 from precompute.citations.study import REGIME, SIZE, Source, Study, explained_of, read_source
 from precompute.citations.tasks import ExplainTask, RecoverTask, Stored
 from precompute.pair import Problems
-from precompute.task import Row, Shard, Task, entries_like, hashed, missing_from
+from precompute.task import Row, Task, entries_like, hashed, missing_from
 
 WHOSE = ("kind", "dataset", "model", "technique", "explainer", "settings")
 
@@ -217,7 +217,7 @@ class Citations:
             journal.note_bad(self.store, source.dataset, source.bad)
             entry, bad = self.store.entries().get(source.shard.key), len(source.bad)
             if entry is None or not self.store.intact(entry):
-                self.store.write(asdict(source.shard), source.rows())
+                self.store.write(source.shard, source.rows())
             self._note_asked(Asked(source.dataset, "", "", ""), source.shard.key)
         asked = Asked(source.dataset, writing.writer.key, writing.selector, "")
         self._note_asked(asked, writing.settings)

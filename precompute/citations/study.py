@@ -18,9 +18,9 @@ from heval_core.protocols import ClaimData
 from heval_core.records import HEvalError
 from heval_core.store.kinds import CLAIM, EXPLANATION
 from heval_core.store.lock import only_writer
-from heval_core.store.shards import FORMAT, ShardStore
+from heval_core.store.shards import FORMAT, Shard, ShardStore
 from precompute.grid import Options
-from precompute.task import Shard, hashed
+from precompute.task import hashed
 
 # The regime of the study's shards and failures, so that it has its own lines where progress is told.
 REGIME = "citations"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,8 +16,9 @@ from heval_core import catalogue
 from heval_core.citations.questions import questions, sampled
 from heval_core.citations.records import Choice, Claim, Explained, Question
 from heval_core.citations.writing import SHIPPED, Writer, shipped, write
+from heval_core.store.shards import Shard
 from precompute.citations.study import SAMPLE
-from precompute.task import Failure, Result, Row, Shard, Task, hashed, named
+from precompute.task import Failure, Result, Row, Task, hashed, named
 
 
 class Part(NamedTuple):
@@ -34,10 +35,6 @@ class AskTask(Task):
     """stored: rows that an earlier run has made in the same way; they are not made again."""
 
     stored: tuple[Row, ...] = field(default=(), repr=False, kw_only=True)
-
-    @property
-    def size(self) -> int:  # type: ignore[override]  # of others it is a constant
-        return self.shards[0].stop - self.shards[0].start
 
     @property
     def what(self) -> str:
@@ -83,13 +80,12 @@ class ExplainTask(AskTask):
     claims: tuple[Claim, ...]
     seed: int
 
-    def do(self, ready: Any, questions: None, progress: Callable[[], None]) -> Result:
+    def do(self, ready: Any, questions: None) -> Result:
         there = {row["claim_id"] for row in self.stored}
         rows, failures = list(self.stored), list[Failure]()
         left = [Part(claim.id, claim.id, claim.id, claim) for claim in self.claims if claim.id not in there]
         for made in self.each(left, ready, failures):
             rows += made
-            progress()
         order = [claim.id for claim in self.claims]
         rows.sort(key=lambda row: order.index(row["claim_id"]))
         return Result({self.keys[0]: rows}, failures)
@@ -172,7 +168,7 @@ class RecoverTask(AskTask):
         parts = list(zip(self.parts, self.keys, strict=True))
         return {(one.id, number): key for part, key in parts for one in self.explanations for number in one.passages(part)}
 
-    def do(self, ready: Any, _: None, progress: Callable[[], None]) -> Result:
+    def do(self, ready: Any, _: None) -> Result:
         known = {(row["explanation_id"], row["passage"]): row for row in self.stored}
         wanted, failures = self.wanted, list[Failure]()
         left = [
@@ -183,8 +179,6 @@ class RecoverTask(AskTask):
         ]
         for rows in self.each(left, ready, failures):
             known |= {(row["explanation_id"], row["passage"]): row for row in rows}
-        for _one in self.explanations:
-            progress()
         found = {key: [known[asked] for asked, own in wanted.items() if own == key and asked in known] for key in self.keys}
         return Result(found, failures)
 

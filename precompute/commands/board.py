@@ -1,30 +1,59 @@
-"""`board`: explainers and controls by question; and an explainer of one's own set beside them."""
+"""`board`: explainers and controls by question; and explainers of one's own beside them.
+
+These are tried, computed on the same instances, and published into a store of their own. What another store holds of these
+instances is taken from there, so that only one's own explainers are run. An instance is the same if model and its revision,
+data, settings, regime and question are: then its id is. Shards of another limit hold other questions and have other keys, so
+their rows are taken, not their files.
+"""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import shutil
 import signal
-import sys
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from heval_core import catalogue
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
+from heval_core.evaluation.publishing import publish
 from heval_core.figures.board import harder_table, main_table
+from heval_core.lm.loading import identify, load
+from heval_core.lm.needs import require
+from heval_core.protocols import Method
 from heval_core.records import EVERY_REGIME, HEvalError
 from heval_core.store.filters import Filter
+from heval_core.store.kinds import ATTRIBUTION, INSTANCE
+from heval_core.store.lock import only_writer
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
+from heval_core.store.shards import Entry, Shard, ShardStore
 from precompute.commands.options import DEMO, MATCH_HELP, STORE, add_fields, all_words, given
+from precompute.compute import JobTask
 from precompute.grid import GRIDS, Grid
+from precompute.highlights import Highlights
+from precompute.journal import say
+from precompute.own_file import OwnFile, added, try_out
+from precompute.pair import Pair, with_fits
+from precompute.plan import Plan
+from precompute.questions import open_dataset
+from precompute.run import parts_of, run
+from precompute.task import MEASURED, Row, entries_like, unfinished
 
 OWN_STORE = Path("cache/board")
-# The fewest questions of the demo datasets with which every group of answers has the 30 instances that RQ2 needs.
-LIMIT = 120
-_WHERE = "in which --beside has all others, if --datasets and --regimes are both left out"
+# Where the bundled results have all explainers; and the fewest questions with which every group of answers has the 30
+# instances that RQ2 needs.
+DEFAULT = dataclasses.replace(
+    GRIDS["demo"], datasets=("world_capital",), regimes=("conflicting", "mixed"), explainers=(), limit=120, match="text"
+)
 LEGEND = "Of the questions, 0 is chance and 1 the best possible; in brackets 95 % intervals."
+WHOSE = ("model", "revision", "dataset", "fingerprint", "settings", "regime", "technique", "kind", "explainer")
+KINDS = (INSTANCE.name, ATTRIBUTION.name, *MEASURED)
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,18 +71,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--store", type=Path, help=f"by default {STORE}; with --explainer {OWN_STORE}, where the board is kept"
     )
     own = parser.add_argument_group("with --explainer", argument_default=argparse.SUPPRESS)
+    names = ("models", "datasets", "explainers", "limit", "memory", "match", "device", "dtype")
     add_fields(
         own,
         Grid,
-        ("models", "datasets", "explainers", "limit", "match", "faithfulness", "faithfulness_protected", "device", "dtype"),
+        (*names, "faithfulness", "faithfulness_protected"),
         models="by default the three demo models",
-        datasets=f"by default those {_WHERE}; else both demo datasets",
-        limit=f"questions per dataset, {LIMIT} by default",
+        datasets=f"by default {DEFAULT.datasets[0]}",
+        limit=f"questions per dataset, {DEFAULT.limit} by default",
         match=f"{MATCH_HELP}; here the text by default",
         explainers="which others stand beside it, by default all that --beside has; what is there is not computed again",
     )
     own.add_argument(
-        "--regimes", nargs="+", help=f"some of {', '.join(EVERY_REGIME)}; by default those {_WHERE}; else the first six"
+        "--regimes", nargs="+", help=f"some of {', '.join(EVERY_REGIME)}; by default {' and '.join(DEFAULT.regimes)}"
     )
     own.add_argument(
         "--beside", type=Path, default=DEMO, help="the store whose results stand beside it; by default the demo results"
@@ -61,39 +91,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _board(options: argparse.Namespace) -> int:
-    if options.explainer:
-        return _own(options)
-    store = options.store or STORE
-    _print(published_file(store), Filter(), (), store)
-    return 0
-
-
-def _own(options: argparse.Namespace) -> int:
-    from precompute.board import beside, where_all_stand
-
+    if not options.explainer:
+        store = options.store or STORE
+        _print(published_file(store), Filter(), (), store)
+        return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     store = options.store or OWN_STORE
     if store.resolve() == options.beside.resolve():
         raise HEvalError(f"--store and --beside are both {store}; results of your own explainer need a store of their own.")
-
-    def say(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
-    grid = _grid(options)
-    if not hasattr(options, "datasets") and not hasattr(options, "regimes"):
-        grid = where_all_stand(grid, options.beside)
-        say(f"on {', '.join(grid.datasets)}, regimes {', '.join(grid.regimes)}; --datasets and --regimes name others")
-    with beside(grid, options.explainer, store, options.beside, say) as found:
-        _print(found.published, found.shown, found.explainers, store)
-    if found.failed:
-        print(f"{found.failed} failures; see above, and: python -m precompute status --store {store}", file=sys.stderr)
-    return 1 if found.failed else 0
-
-
-def _grid(options: argparse.Namespace) -> Grid:
     regimes = {"regimes": all_words(options.regimes)} if hasattr(options, "regimes") else {}
-    asked: dict[str, Any] = {"explainers": (), "limit": LIMIT, "match": "text"}
-    return replace(GRIDS["demo"], **asked | given(options, Grid) | regimes)
+    failed = _beside(dataclasses.replace(DEFAULT, **given(options, Grid) | regimes), options.explainer, store, options.beside)
+    if failed:
+        say(f"{failed} failures; see above, and: python -m precompute status --store {store}")
+    return 1 if failed else 0
 
 
 def _print(published: Path, shown: Filter, own: tuple[str, ...], store: Path) -> None:
@@ -108,3 +118,162 @@ def _print(published: Path, shown: Filter, own: tuple[str, ...], store: Path) ->
         print(f"{key} is of your own file: elsewhere its results are shown, and it cannot be run.")
     streamlit = shutil.which("streamlit") or ".venv/bin/streamlit"
     print(f"open it: HEVAL_STORE={store} {streamlit} run app.py")
+
+
+def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path) -> int:
+    """Run explainers from files (`OwnFile.read`) on a grid, beside those that `source` has of its models and datasets, and
+    print the board; how many files, models or shards failed. Each that fails is said; the others go on.
+
+    grid: its explainers are computed too; without any, those that the source has. Raises HEvalError for a wrong grid, and
+    where no explainer is left.
+    """
+    grid.check()
+    with ExitStack() as offered:
+        standing = _tried(grid, _offered(names, offered))
+        if not standing:
+            raise HEvalError("No explainer is left to set on the board; each was refused above.")
+        keys = tuple(explainer.key for _, explainer in standing)
+        models = {one.key: one.revision for one in map(identify, grid.models)}
+        # As their results name them: a dataset may be asked for by a path.
+        datasets = tuple(open_dataset(name).key for name in grid.datasets)
+        lender, store = Lender(ShardStore(source)), ShardStore(folder)
+        explainers = (*(grid.explainers or lender.explainers(models, datasets)), *keys)
+        # One shard holds all of a regime's questions, so that a board of another limit shares none with this one.
+        asked = dataclasses.replace(
+            grid, explainers=explainers, own=tuple(file for file, _ in standing), shard_size=grid.limit or 200
+        )
+        asked = with_fits(asked, source)
+        store.create()
+        with only_writer(folder):
+            _prepare(asked, store, lender, keys)
+        say(f"{lender.taken} shards taken from {source}; running {', '.join(keys)} …")
+        outcome = run(asked, folder)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        _print(publish(folder), Filter(model=tuple(models), dataset=datasets, regime=asked.regimes), keys, folder)
+    return outcome.failed + bool(outcome.stopped) + len(names) - len(keys)
+
+
+def _offered(names: Sequence[str], offered: ExitStack) -> list[tuple[OwnFile, Method]]:
+    """The explainers of the files that can be offered, as long as the context lasts."""
+    found = []
+    for name in names:
+        try:
+            file = OwnFile.read(name)
+            (explainer,) = offered.enter_context(added((file,)))
+        except HEvalError as error:
+            say(f"error: {error}")
+        else:
+            found.append((file, explainer))
+    return found
+
+
+def _tried(grid: Grid, own: list[tuple[OwnFile, Method]]) -> list[tuple[OwnFile, Method]]:
+    """Those that pass the trial on every model that can be loaded; `run` names the models that cannot."""
+    for name in grid.models if own else ():
+        try:
+            lm = load(name, grid.device, grid.dtype, grid.batch_tokens)
+        except HEvalError:
+            continue
+        for file, explainer in list(own):
+            try:
+                require(lm, explainer.needs)
+                try_out(lm, explainer)
+            except HEvalError as error:
+                say(f"error: {file} {error} (tried on {lm.key})")
+                own = [one for one in own if one[1] is not explainer]
+    return own
+
+
+@dataclass
+class Lender:
+    """Another store. taken: how many shards were made of its rows."""
+
+    source: ShardStore
+    taken: int = 0
+    entries: list[Entry] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.entries = [entry for entry in self.source.entries().values() if not entry.failed]
+
+    def explainers(self, models: Mapping[str, str], datasets: Iterable[str]) -> tuple[str, ...]:
+        """Keys of the installed methods that have scores of models (key ▶ revision) on datasets, in their order."""
+        stored = {
+            entry.explainer
+            for entry in self.entries
+            if entry.kind == ATTRIBUTION.name and models.get(entry.model) == entry.revision and entry.dataset in datasets
+        }
+        known = {key: method.order for key, method in catalogue.explainers().items()}
+        there = [(known[key.split("(")[0]], key) for key in stored if key.split("(")[0] in known]
+        return tuple(key for _, key in sorted(there))
+
+    def lend(self, part: Highlights) -> None:
+        """Write the missing shards of a pair whose rows are all there."""
+        for task in unfinished(part.jobs(), part.store):
+            style, facts = part.pair.model.identity.style, part.questions.facts
+            ids = {task.instance_id(style, facts[place].id): place for place in task.places}
+            explained = self._explained(part.pair, task, ids)
+            if explained is None:
+                continue
+            for shard in (own for own in task.shards if own.kind in KINDS and not _of_own_code(own)):
+                rows = self._rows(part.pair, shard, ids)
+                if {row["instance_id"] for row in rows} >= (ids.keys() if shard.kind == INSTANCE.name else explained):
+                    part.store.write(shard, rows)
+                    self.taken += 1
+
+    def _explained(self, pair: Pair, task: JobTask, ids: Mapping[str, int]) -> set[str] | None:
+        """The task's instances that were not dropped; None where the source does not have all of the task's instances."""
+        first = task.every[0]
+        answered = self._rows(pair, first, ids) if first.kind == INSTANCE.name else []
+        if {row["instance_id"] for row in answered} != ids.keys():
+            return None
+        return {row["instance_id"] for row in answered if row["dropped_because"] is None}
+
+    def _rows(self, pair: Pair, shard: Shard, ids: Mapping[str, int]) -> list[Row]:
+        """The source's rows for a shard, in the order of the questions; those of other settings of the explainer left out."""
+        settings = _settings(pair, shard)
+        found = [
+            row
+            for entry in entries_like(shard, self.entries, WHOSE)
+            if entry.start < shard.stop and shard.start < entry.stop and self.source.intact(entry)
+            for row in self.source.read(entry).to_pylist()
+            if row["instance_id"] in ids and row.get("settings") == settings
+        ]
+        return sorted(found, key=lambda row: ids[row["instance_id"]])
+
+
+def _settings(pair: Pair, shard: Shard) -> str | None:
+    """The column `settings` of a shard's rows; None where its kind has none."""
+    if shard.kind in MEASURED:
+        return repr(MEASURED[shard.kind])
+    if shard.kind == INSTANCE.name:
+        return None
+    explainer = catalogue.find("explainer", shard.explainer)
+    return f"{explainer!r}{pair.fit_of(explainer)}"
+
+
+def _of_own_code(shard: Shard) -> bool:
+    """Whether an explainer from outside the package made it: rows do not tell by which version of its file."""
+    explainer = catalogue.find("explainer", shard.explainer) if shard.explainer else None
+    return explainer is not None and catalogue.identity("explainer", explainer) != repr(explainer)
+
+
+def _prepare(grid: Grid, store: ShardStore, lender: Lender, own: Sequence[str]) -> None:
+    """Take what the lender has, with its runs and models, and remove what is of another limit, or of an older version of one's
+    own files."""
+    planned, ranges = set[str](), set[tuple[str, str, int, int]]()
+    for part in parts_of(grid, store, Plan()):  # what cannot be read or had, the run says
+        assert isinstance(part, Highlights)
+        shards = list(part.shards())
+        lender.lend(part)
+        planned |= {shard.key for shard in shards}
+        ranges |= {(shard.model, shard.dataset, shard.start, shard.stop) for shard in shards}
+    asked = {place[:2] for place in ranges}
+    for entry in store.entries().values():
+        where = entry.model, entry.dataset
+        of_other_limit = entry.regime and where in asked and (*where, entry.start, entry.stop) not in ranges
+        if entry.key not in planned and (of_other_limit or entry.explainer in own):
+            (store.folder / entry.path).unlink()
+    for kind in ("run", "model"):
+        known: list[dict[str, Any]] = store.journal(kind)
+        store.note(kind, *(line for line in lender.source.journal(kind) if line not in known))

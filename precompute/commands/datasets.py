@@ -1,17 +1,41 @@
-"""`datasets`: the contents of each dataset, and what the filters leave."""
+"""`datasets`: the contents of each dataset, what each filter leaves, and the length of the documents.
+
+Filters in their order: records that are malformed or cannot be asked; questions without the documents that a regime needs;
+documents that give the memory answer away, as if every model remembered the true answers. What a model really remembers, and
+the groups of its answers, are known once it has been run: `--store` adds them.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from heval_core import catalogue
-from heval_core.records import REGIMES, HEvalError
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from heval_core import catalogue, regimes
+from heval_core.behaviour import Memory, check_documents
+from heval_core.lm.loading import Identity, identify, tokenizer_of
+from heval_core.lm.spans import tokenise, tokenise_all
+from heval_core.present.table import Table
+from heval_core.prompt_styles import style_of
+from heval_core.prompts import prompt_of
+from heval_core.records import REGIMES, TECHNIQUE, Dropped, HEvalError, Instance, Prompt, RegimeKey
+from heval_core.regime_keys import ordered_regimes
+from heval_core.regimes.padding import fitted
+from heval_core.store.kinds import INSTANCE
+from heval_core.store.shards import ShardStore
 from precompute.commands.options import add_fields, add_regimes, all_words, existing, regimes_of
 from precompute.grid import Grid
+from precompute.questions import Questions, load_questions, open_dataset
+
+RELATIONS_SHOWN = 8
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,19 +56,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _datasets(options: argparse.Namespace) -> int:
-    from heval_core.lm.loading import identify
-    from precompute import dataset_summary
-
-    regimes = regimes_of(options, REGIMES)
-    Grid((), (), regimes, limit=options.limit).check()
+    options.regimes = regimes_of(options, REGIMES)
+    Grid((), (), options.regimes, limit=options.limit).check()
     store = existing(options.store) if options.store else None
     named = all_words(options.datasets)
     models = [identify(word) for word in all_words(options.models)]
     sections = []
     for name in named or catalogue.plugins("dataset"):
-        left_out = _name_record if options.left_out else lambda _: None
         try:
-            section = dataset_summary.summarise(name, models, regimes, options.limit, options.seed, store, left_out)
+            section = _summary(name, models, options, store)
         except HEvalError as error:
             if named:
                 raise
@@ -53,11 +73,159 @@ def _datasets(options: argparse.Namespace) -> int:
             continue
         sections.append(section)
         if options.format == "text":
-            print(*dataset_summary.as_lines(section), "", sep="\n", flush=True)
+            print(*_as_lines(section), "", sep="\n", flush=True)
     if options.format == "json":
         print(json.dumps(sections, ensure_ascii=False))
     return 1 if any(section["malformed"] for section in sections) else 0
 
 
-def _name_record(record: Any) -> None:
-    print(f"{record.place}: {record.reason}", file=sys.stderr)
+def _summary(name: str, models: list[Identity], options: argparse.Namespace, store: ShardStore | None) -> dict[str, Any]:
+    """One dataset under the chosen regimes, once per model, or once without models; with the store's results for it, if any.
+
+    Raises HEvalError as `load_questions`.
+    """
+
+    def left_out(record: Any) -> None:
+        if options.left_out and model is read_as[0]:
+            print(f"{record.place}: {record.reason}", file=sys.stderr)
+
+    of_regimes, read_as = list[dict[str, Any]](), list[Identity | None](models) or [None]
+    for model in read_as:
+        style = style_of(model) if model else regimes.PromptStyle()
+        questions = load_questions(name, options.limit, options.seed, style, left_out)
+        of_regimes += [_of_regime(questions, regime, options.seed, model) for regime in options.regimes if questions.facts]
+    dataset = open_dataset(name)
+    return {
+        "dataset": questions.dataset,
+        "title": dataset.title,
+        "reference": dataset.reference,
+        "fingerprint": questions.fingerprint,
+        "records": questions.records,
+        "malformed": questions.malformed,
+        "left_out": dict(questions.unusable),
+        "questions": questions.usable,
+        "looked_at": len(questions.facts),
+        "relations": dict(questions.relations),
+        "regimes": of_regimes,
+        "answered": list(_answered(store, questions.dataset)) if store else [],
+    }
+
+
+def _of_regime(questions: Questions, regime: str, seed: int, model: Identity | None) -> dict[str, Any]:
+    """Build every instance of a regime one by one, and count. model: whose tokens are counted; without one, characters only.
+
+    seen_in_training: questions that are not asked because the model saw them. substituted: instances with a document that the
+    dataset does not ship as it is: another answer was put in, or it is a sentence of ours. Lengths are of the context, all
+    documents together, of each instance that is left.
+    """
+    style, tokenizer = style_of(model) if model else regimes.PromptStyle(), tokenizer_of(model) if model else None
+    dropped, characters, substituted = Counter[str](), list[int](), list[bool]()
+
+    def tokens(instance: Instance) -> int:
+        assert model is not None
+        return len(tokenise(prompt_of(instance, model.template), tokenizer).ids)
+
+    def prompts() -> Iterator[Prompt]:
+        description = f"{questions.dataset} · {regime}"
+        for place, fact in enumerate(tqdm(questions.facts, desc=description, leave=False, disable=not sys.stderr.isatty())):
+            try:
+                instance = regimes.build(fact, regime, questions.pool, seed, style, place)
+                check_documents(instance, Memory(fact.answer, ()))
+                instance = fitted(instance, fact.answer, tokens) if model else instance
+            except Dropped as why:
+                dropped[why.reason] += 1
+                continue
+            characters.append(sum(len(document.text) for document in instance.documents))
+            substituted.append(any(document.origin != "shipped" for document in instance.documents))
+            if model:
+                yield prompt_of(instance, model.template)
+
+    tokenised: Iterable[Any] = tokenise_all(prompts(), tokenizer) if model else prompts()
+    lengths = [sum(span.end - span.start for span in prompt.documents) for prompt in tokenised]
+    return {
+        "dataset": questions.dataset,
+        "regime": regime,
+        "model": model.key if model else None,
+        "questions": len(questions.facts),
+        "seen_in_training": questions.seen,
+        "dropped": dict(dropped.most_common()),
+        "left": len(characters),
+        "substituted": sum(substituted),
+        "shipped": len(characters) - sum(substituted),
+        "context_characters": _spread(characters),
+        "context_tokens": _spread(lengths),
+    }
+
+
+def _spread(lengths: list[int]) -> dict[str, float] | None:
+    if not lengths:
+        return None
+    low, high = np.percentile(lengths, [5, 95])
+    return {"mean": float(np.mean(lengths)), "p5": float(low), "p95": float(high)}
+
+
+def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
+    """The store's results, per model, regime and technique."""
+    answers = defaultdict[RegimeKey, dict[str, tuple[str | None, str | None]]](dict)
+    for entry in store.entries().values():
+        if entry.kind == INSTANCE.name and entry.dataset == dataset:
+            for row in store.read(entry, ["instance_id", "dropped_because", "group"]).to_pylist():
+                answers[entry.cell.of_regime][row["instance_id"]] = row["dropped_because"], row["group"]
+    order = ordered_regimes({key.regime for key in answers})
+    for key in sorted(answers, key=lambda key: (key.model, order.index(key.regime), key.technique)):
+        given = answers[key].values()
+        groups = Counter(group for reason, group in given if group and not reason)
+        yield {
+            "model": key.model,
+            "regime": key.regime,
+            "technique": key.technique,
+            "asked": len(given),
+            "groups": dict(sorted(groups.items())),
+            "dropped": dict(Counter(reason for reason, _ in given if reason)),
+        }
+
+
+def _as_lines(section: dict[str, Any]) -> Iterator[str]:
+    """What `_summary` gives, for a terminal."""
+    left_out, usable = section["left_out"], section["questions"]
+    yield f"{section['dataset']} · {section['title']} ({section['reference']})"
+    yield (
+        f"  {section['records']:,} records read: {section['malformed']:,} malformed, {sum(left_out.values()):,} left out, "
+        f"{usable:,} questions under {len(section['relations'])} relations; {section['looked_at']:,} looked at"
+    )
+    yield from (f"  left out: {count:,} · {reason}" for reason, count in left_out.items())
+    largest = sorted(section["relations"].items(), key=lambda pair: -pair[1])
+    if largest:
+        names = ", ".join(f"{name} {count:,}" for name, count in largest[:RELATIONS_SHOWN])
+        more = len(largest) - RELATIONS_SHOWN
+        yield f"  relations: {names}" + (f" and {more} more" if more > 0 else "")
+    for model in dict.fromkeys(row["model"] for row in section["regimes"]):
+        rows = [row for row in section["regimes"] if row["model"] == model]
+        if model:
+            seen = rows[0]["seen_in_training"]
+            asked = f" (of {usable:,} questions {usable - seen:,} were not in its training)" if seen else ""
+            yield f"  in the tokens and the style of {model}{asked}"
+        yield from (f"  {line}" for line in Table.of(pd.DataFrame(map(_line, rows))).text().splitlines())
+    for row in section["answered"]:
+        technique = "" if row["technique"] == TECHNIQUE else f" · {row['technique']}"
+        yield (
+            f"  {row['model']} · {row['regime']}{technique}: {row['asked']:,} asked; groups "
+            f"{_counts(row['groups']) or 'no answers'}; dropped {_counts(row['dropped'], first=False) or 'none'}"
+        )
+
+
+def _line(row: dict[str, Any]) -> dict[str, Any]:
+    """One regime, in a table."""
+    lengths = {"characters": _range(row["context_characters"])}
+    lengths |= {"tokens": _range(row["context_tokens"])} if row["model"] else {}
+    counts = {name: row[name] for name in ("questions", "left", "shipped", "substituted")}
+    return {"regime": row["regime"], **counts, **lengths, "dropped": _counts(row["dropped"], first=False) or "none"}
+
+
+def _counts(counts: dict[str, int], first: bool = True) -> str:
+    """first: whether the name stands first."""
+    return ", ".join(f"{name} {count:,}" if first else f"{count:,} {name}" for name, count in counts.items())
+
+
+def _range(spread: dict[str, float] | None) -> str:
+    return f"{spread['mean']:.0f} [{spread['p5']:.0f}, {spread['p95']:.0f}]" if spread else "-"

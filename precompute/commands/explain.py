@@ -7,7 +7,11 @@ import json
 from dataclasses import fields
 from typing import Any
 
+from heval_core.explained_answer import explained_answer
 from heval_core.explanation import Explanation, methods_of
+from heval_core.generated import WRITTEN, Wanted
+from heval_core.lm.loading import load
+from heval_core.pipeline import Request, explain_request
 from heval_core.records import HEvalError
 from precompute.commands.options import add_fields
 from precompute.grid import Grid
@@ -33,11 +37,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from heval_core.explained_answer import explained_answer
-    from heval_core.generated import WRITTEN, Wanted
-    from heval_core.lm.loading import load
-    from heval_core.pipeline import Request, explain_request
-
     whole = options.generate is not None or options.answer_text is not None
     if options.select and not whole:
         raise HEvalError("--select chooses words of a whole answer: give --generate N, or --answer-text TEXT.")

@@ -16,6 +16,9 @@ from heval_core.store.shards import ShardStore
 from precompute.commands.options import STORE, add_fields, add_regimes, given, regimes_of
 from precompute.commands.store import failure_lines
 from precompute.grid import GRIDS, Grid
+from precompute.plan import as_lines, plan
+from precompute.run import run
+from precompute.worker import Local, on_ray
 
 REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context, with --answers two"
 AskedOf = Callable[[argparse.Namespace], Any]
@@ -31,7 +34,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         asked = parser.add_argument_group("what to compute", argument_default=argparse.SUPPRESS)
         add_fields(asked, Grid)
         add_regimes(asked, REGIMES_DEFAULT)
-    plan.add_argument("--jobs", action="store_true", help="name every job, not only their number")
     plan.add_argument(
         "--no-calibrate", dest="calibrate", action="store_false", help="load no model; the plan then estimates no time"
     )
@@ -44,7 +46,7 @@ def add_plan_and_run(
     plan, run = commands.add_parser("plan", help=plan_help), commands.add_parser("run", help=run_help)
     for parser, function in ((plan, _plan), (run, _run)):
         parser.add_argument("--store", type=Path, default=STORE)
-        parser.set_defaults(command=function, asked_of=asked_of, jobs=False, calibrate=True)
+        parser.set_defaults(command=function, asked_of=asked_of, calibrate=True)
     run.add_argument("--executor", choices=["local", "ray"], default="local")
     ray = run.add_argument_group("with --executor ray")
     ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")
@@ -54,18 +56,14 @@ def add_plan_and_run(
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from precompute.plan import as_lines, plan
-
     asked = options.asked_of(options)
     planned = plan(asked, options.store, options.calibrate, lambda text: print(text, file=sys.stderr))
-    for line in as_lines(planned, options.jobs):
+    for line in as_lines(planned):
         print(line)
     return 1 if planned.left_out else 0
 
 
 def _run(options: argparse.Namespace) -> int:
-    from precompute.run import run
-
     # Slurm and others end a job with SIGTERM; it stops the run as cleanly as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     outcome = run(options.asked_of(options), options.store, _executor_of(options))
@@ -100,9 +98,5 @@ def _grid_of(options: argparse.Namespace) -> Grid:
 
 def _executor_of(options: argparse.Namespace) -> Any:
     if options.executor == "local":
-        from precompute.worker import Local
-
         return Local
-    from precompute.ray_workers import on_ray
-
     return on_ray(options.ray_address, options.workers, options.cpus_per_worker)

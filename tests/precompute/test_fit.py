@@ -12,7 +12,7 @@ from heval_core.prompt_styles import STYLES
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
-from precompute.fitting import held_out
+from precompute.commands.fit import held_out
 from precompute.grid import Grid
 from precompute.questions import load_questions
 from precompute.run import run

@@ -33,13 +33,13 @@ def ray_command(*arguments: str) -> subprocess.CompletedProcess:
 
 def workers() -> list[int]:
     """Processes of our actors on this machine."""
-    found = subprocess.run(["pgrep", "-f", "ray::RemoteWorker"], capture_output=True, text=True)
+    found = subprocess.run(["pgrep", "-f", "ray::Worker"], capture_output=True, text=True)
     return [int(line) for line in found.stdout.split()]
 
 
 def test_the_results_are_the_same_and_a_dead_worker_costs_its_task_only(model_folders, tmp_path):
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    from precompute.ray_workers import on_ray
+    from precompute.worker import on_ray
 
     here, there, killed = tmp_path / "here", tmp_path / "there", []
     grid = replace(GRID, models=(*GRID.models, str(model_folders["gpt2"])))

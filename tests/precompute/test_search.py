@@ -17,8 +17,8 @@ from precompute.grid import GRIDS
 from precompute.pair import Pair
 from precompute.plan import plan
 from precompute.questions import load_questions
-from precompute.search import SearchTask, search, search_tasks
-from precompute.task import Result, unfinished
+from precompute.task import unfinished
+from precompute.techniques import SearchTask, search, search_tasks
 from precompute.worker import Model
 from tests.techniques.questions import development_of
 
@@ -55,9 +55,9 @@ def test_where_one_variant_is_unavailable_the_others_are_searched_for(monkeypatc
         tried.append(technique.key)
         return [], ()
 
-    monkeypatch.setattr("precompute.search.search", found)
+    monkeypatch.setattr("precompute.techniques.search", found)
     monkeypatch.setattr(SearchTask, "_development", lambda *given: development)
-    rows = task.do(None, None, lambda: None).rows
+    rows = task.do(None, None).rows
     assert tried == ["ph3(mode=memory)"]
     assert [row["unavailable"] for row in rows[task.keys[0]]] == ["not this one"]
     assert rows[task.keys[1]] == []
@@ -73,7 +73,6 @@ def test_each_variant_keeps_the_shard_that_it_has_alone():
     both, coiecd = tasks()
     assert [shard.technique for shard in both.shards] == ["ph3", "ph3(mode=memory)"]
     assert both.name.endswith("search for ph3, ph3(mode=memory)")
-    assert [entry["technique"] for entry in both.entries(Result({}, []))] == ["ph3", "ph3(mode=memory)"]
     alone = [task for key in ("ph3", "ph3(mode=memory)", "coiecd") for task in tasks(key)]
     assert [task.keys for task in alone] == [(key,) for key in (*both.keys, *coiecd.keys)]
 
@@ -84,11 +83,10 @@ def test_what_is_left_of_a_search_is_what_has_no_shard(tmp_path):
     assert unfinished([both, coiecd], store) == [both, coiecd]
     (left,) = unfinished([both, coiecd], store, tried=(both.keys[0], *coiecd.keys))
     assert left.shards == both.shards[1:]
-    entries = list(both.entries(Result({}, [])))
-    store.write(entries[0], [])
-    store.write(entries[1] | {"failed": 1}, [])
+    store.write(both.shards[0], [])
+    store.write(both.shards[1], [], failed=1)
     assert [one.shards for one in unfinished([both], store)] == [both.shards[1:]]
-    store.write(entries[1], [])
+    store.write(both.shards[1], [])
     assert unfinished([both], store) == []
 
 

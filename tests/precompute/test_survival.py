@@ -34,8 +34,8 @@ def remembering(monkeypatch):
     done, workers = {}, {}
 
     class Remembering(Local):
-        def __init__(self, loading, progress):
-            super().__init__(loading, progress)
+        def __init__(self, loading):
+            super().__init__(loading)
             self._worker = workers.setdefault(loading, self._worker)
 
         def next_done(self):
@@ -164,7 +164,7 @@ class Dying(Local):
 
     def next_done(self):
         task, _ = self._begun
-        if task.size and not Dying.dead:
+        if task.counts and not Dying.dead:
             Dying.dead = True
             self._begun = None
             return task, Done(None, error="ActorDiedError: the worker died")
@@ -216,7 +216,7 @@ def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, capsys):
     for task, seen in Watched.seen:
         assert seen.process == str(os.getpid())
         running = {(cell.model, cell.regime): cell.running for cell in seen.cells if cell.running}
-        assert running == ({(task.model.key, task.whose.regime): len(task.keys)} if task.size else {})
+        assert running == ({(task.model.key, task.whose.regime): len(task.keys)} if task.counts else {})
     missing = [seen.missing for _, seen in Watched.seen]
     assert missing[0] == 44
     assert missing == sorted(missing, reverse=True)
@@ -243,7 +243,7 @@ class Unloadable(Local):
 
     def next_done(self):
         task, _ = self._begun
-        if task.size:
+        if task.counts:
             self._begun = None
             return task, Done(None, error="it is gone", model_failed=True)
         return super().next_done()

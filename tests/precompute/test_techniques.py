@@ -20,8 +20,7 @@ from heval_core.techniques.shared.base import Base, Setting
 from precompute.grid import GRIDS, Grid
 from precompute.plan import Plan, as_lines, plan
 from precompute.questions import load_questions
-from precompute.run import run
-from precompute.schedule import parts_of
+from precompute.run import parts_of, run
 from precompute.techniques import DEVELOPMENT, TEST, arrangements, asked_for, split_of
 from tests.precompute.kills import contents
 
@@ -264,14 +263,14 @@ def test_the_plan_counts_searches_and_no_pass_twice(tmp_path, store):
 
 
 def test_techniques_take_the_four_kinds_and_no_explainers_unless_named(tmp_path):
-    from precompute.cli import _parser
+    from precompute.cli import parser_of
     from precompute.commands.grid import _grid_of
 
     given = ["plan", "--models", "m", "--datasets", "d", "--techniques", "acd,cad(alpha=1)"]
-    grid = _grid_of(_parser().parse_args(given))
+    grid = _grid_of(parser_of(given).parse_args(given))
     assert (grid.regimes, grid.explainers, grid.techniques) == (CONTEXT_KINDS, (), ("acd", "cad(alpha=1.0)"))
     assert isinstance(grid, Grid)
-    more = _grid_of(_parser().parse_args([*given, "--explainers", "fa", "--regimes", "gold"]))
+    more = _grid_of(parser_of(given).parse_args([*given, "--explainers", "fa", "--regimes", "gold"]))
     assert (more.regimes, more.explainers) == (("gold",), ("fa",))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from heval_core.evaluation.publishing import publish
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.store.reader import Reader
-from heval_core.store.shards import ShardStore
+from heval_core.store.shards import Shard, ShardStore
 
 # Tokens of a made-up model. The document's answer differs from the true one unless the document is gold.
 TRUE, FALSE, MEMORY, SOMETHING_ELSE = 11, 12, 13, 14
@@ -122,9 +122,9 @@ def _write(
         return
     where = {"model": model, "revision": "1", "dataset": dataset, "regime": regime, "technique": technique}
     rows = [{**where, **_instance(case, answer), **_changed(answer, False)} for case, answer in answered]
-    store.write(_entry(where, "instance", len(rows)), rows)
+    store.write(_shard(where, "instance", len(rows)), rows)
     behaviours = [{**_behaviour(case, answer), **_changed(answer, True)} for case, answer in answered]
-    store.write(_entry(where, "behaviour", len(rows)), behaviours)
+    store.write(_shard(where, "behaviour", len(rows)), behaviours)
 
 
 def _changed(answer: Answer, of_behaviour: bool) -> dict[str, Any]:
@@ -135,9 +135,8 @@ _IDS = ("accepted", "true_ids", "memory_id", "alone_id", "target_id")
 _BEHAVIOUR = (*_IDS, "split", "probability", "alone_probability", "knew")
 
 
-def _entry(where: Mapping[str, str], kind: str, count: int) -> dict[str, Any]:
-    key = " ".join((kind, *where.values()))
-    return {"key": key, "kind": kind, **where, "fingerprint": "1", "explainer": "", "start": 0, "stop": count, "failed": 0}
+def _shard(where: Mapping[str, str], kind: str, count: int) -> Shard:
+    return Shard(kind, " ".join((kind, *where.values())), **where, fingerprint="1", stop=count)
 
 
 def _instance(case: Case, answer: Answer) -> dict[str, Any]:
@@ -177,4 +176,4 @@ def _write_trials(store: ShardStore, model: str, dataset: str, trials: Iterable[
         by_technique.setdefault(trial.get("technique", TECHNIQUE), []).append(row)
     for technique, rows in by_technique.items():
         where = {"model": model, "revision": "1", "dataset": dataset, "regime": "", "technique": technique}
-        store.write(_entry(where, "trial", len(rows)), rows)
+        store.write(_shard(where, "trial", len(rows)), rows)

@@ -1,0 +1,76 @@
+"""`layouts`: what each layout of prompts gives: the shares of answers that can be compared, and what becomes of the others.
+
+Nothing is explained. So a layout is chosen by how a model answers in it, never by what explainers say of its answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from contextlib import suppress
+
+from heval_core import pipeline
+from heval_core.evaluation.usable import compared_in
+from heval_core.lm.chat import has_template
+from heval_core.lm.loading import load
+from heval_core.lm.model import LanguageModel
+from heval_core.prompt_styles import style_of
+from heval_core.prompts import AUTO, LAYOUTS, is_chat
+from heval_core.records import Dropped
+from precompute.commands.options import add_fields, all_words
+from precompute.grid import Grid
+from precompute.memory import Memories, Prompting
+from precompute.questions import Questions, load_questions
+
+# One regime of one document, and one of two.
+REGIMES = ("conflicting", "mixed")
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("layouts", help="which layout of prompts gives answers that can be compared")
+    parser.set_defaults(command=_layouts)
+    parser.add_argument("--template", nargs="+", help="layouts to try; by default all that the model can be asked in")
+    names = ("models", "datasets", "limit", "memory", "match", "seed")
+    add_fields(parser, Grid, names, ("models", "datasets"), limit="questions per dataset; 40 by default")
+    parser.set_defaults(limit=40, memory="own", match="first", seed=0)
+
+
+def _layouts(options: argparse.Namespace) -> int:
+    Grid((), (), (), limit=options.limit, memory=options.memory, match=options.match).check()
+    for lm in map(load, all_words(options.models)):
+        able = [name for name in LAYOUTS if name != AUTO and (has_template(lm.tokenizer) or not is_chat(name))]
+        for dataset in all_words(options.datasets):
+            questions = load_questions(dataset, options.limit, options.seed, style_of(lm))
+            for template in options.template or able:
+                with lm.asked_in(template):
+                    memories = Memories.asked(lm, questions.facts, options.memory)
+                    for regime in REGIMES:
+                        prompting = Prompting(regime, options.seed, memories, options.match)
+                        line = _line(lm, questions, prompting)
+                        print(f"{lm.key} · {questions.dataset} · {regime:12} {template:12} {line}", flush=True)
+    return 0
+
+
+def _line(lm: LanguageModel, questions: Questions, prompting: Prompting) -> str:
+    """The answers that metrics compare, true memory answers, and counts by group or reason for dropping."""
+    counts, ready, right = Counter[str](), list[pipeline.Prepared](), 0
+    for fact in questions.facts:
+        with suppress(Dropped):
+            right += prompting.memories.of(lm, fact, questions.pool).text == fact.answer
+    for _, prepared in prompting.each(lm, questions, range(len(questions.facts))):
+        if isinstance(prepared, Dropped):
+            counts[prepared.reason] += 1
+        elif isinstance(prepared, Exception):
+            raise prepared
+        elif prepared.dropped_because:
+            counts[prepared.dropped_because] += 1
+        else:
+            ready.append(prepared)
+
+    def answered(batch: list[pipeline.Prepared]) -> None:
+        counts.update(behaviour.group for behaviour in pipeline.answer(lm, batch, prompting.match).behaviours)
+
+    pipeline.in_batches(lm, pipeline.going_on(lm, ready) if prompting.match == "within" else ready, answered)
+    share = sum(counts[group] for group in compared_in(prompting.regime)) / max(1, counts.total())
+    most = ", ".join(f"{name} {count}" for name, count in counts.most_common())
+    return f"{share:5.0%} of {counts.total()} compared, memory right {right:3}: {most}"
