@@ -56,7 +56,6 @@ class Options:
                 raise HEvalError(f"--{name} is {getattr(self, name)!r}; it must be {allowed}.")
 
     def noted(self) -> dict[str, Any]:
-        """As a run notes them."""
         return dataclasses.asdict(self)
 
 
@@ -137,7 +136,6 @@ class Grid(Options):
         return {kind: None if isinstance(before, bool) else before for kind, before in asked.items() if before}
 
     def noted(self) -> dict[str, Any]:
-        """Of files and fits, which they are."""
         files = [{"file": own.file, "name": own.name, "source": own.digest} for own in self.own]
         plain = dataclasses.asdict(dataclasses.replace(self, own=(), fits=()))
         return plain | {"own": files, "fits": [fit.digest for fit in self.fits]}

@@ -52,7 +52,6 @@ def job_tasks(
 
 
 def _common(pair: Pair, regime: str, places: tuple[int, ...]) -> dict[str, Any]:
-    """What the keys of all shards of some questions depend on."""
     identity, questions, names = pair.model.identity, pair.questions, pair.names_of(regime)
     return {
         "format": FORMAT,

@@ -61,7 +61,6 @@ class Memories:
         return cls(dict(zip(questions, ask(lm, questions), strict=True)), rule)
 
     def only(self, questions: Collection[str]) -> Memories:
-        """Those of some questions."""
         return Memories({question: self.continuations[question] for question in questions}, self.rule)
 
 

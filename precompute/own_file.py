@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.abc
-import importlib.util
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -94,12 +92,9 @@ class OwnFile:
         name = f"own_explainer_{self.digest}"
         if name in sys.modules:
             return sys.modules[name]
-        spec = importlib.util.spec_from_loader(name, _Text(self.source), origin=self.file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
+        module = sys.modules[name] = ModuleType(name)  # dataclasses look their module up
         try:
-            spec.loader.exec_module(module)
+            exec(compile(self.source, self.file, "exec"), vars(module))
         except (Exception, SystemExit) as error:  # whatever somebody's file raises; a script ends itself
             del sys.modules[name]
             raise HEvalError(
@@ -112,41 +107,30 @@ class OwnFile:
         lacking = [name for name in DECLARED if not hasattr(explainer, name)]
         if lacking:
             raise self.wrong(f"lacks {', '.join(lacking)}; heval_core/protocols.py says what an explainer declares")
-        key, family, needs = explainer.key, str(explainer.family), explainer.needs
-        if not isinstance(needs, tuple) or not all(isinstance(need, str) for need in needs):
-            raise self.wrong(f'has needs = {needs!r}; give a tuple of texts, such as ("gradients",)')
+        key, family, needs = str(explainer.key), str(explainer.family), explainer.needs
         settings = dataclasses.is_dataclass(explainer) and explainer.__dataclass_params__.frozen  # type: ignore[union-attr]
-        cost = self._cost(explainer)
         checks = (
             (settings, "is no frozen dataclass; put @dataclass(frozen=True) above it, so that its settings are known"),
-            (re.fullmatch(r"[a-z][a-z0-9_]*", str(key)), f"has the key {key!r}; use small letters, digits and _"),
+            (re.fullmatch(r"[a-z][a-z0-9_]*", key), f"has the key {key!r}; use small letters, digits and _"),
             (
                 explainer.control is False,
                 "is a control; only explainers that look into the model are run, with control = False",
             ),
             (family in FAMILIES, f"has the family {family!r}; the families are: {', '.join(FAMILIES)}"),
-            (set(needs) <= set(NEEDS), f"needs {', '.join(needs)}; what a model can have is: {', '.join(NEEDS)}"),
-            (cost is not None and cost.passes > 0 < cost.tokens, "gives no Cost(passes, tokens), each above 0, for cost(100)"),
+            (
+                isinstance(needs, tuple) and set(needs) <= set(NEEDS),
+                f"needs {needs!r}; give a tuple of what a model can have: {', '.join(NEEDS)}",
+            ),
         )
         for right, told in checks:
             if not right:
                 raise self.wrong(told)
-
-    def _cost(self, explainer: Any) -> Cost | None:
         try:
-            return Cost(*explainer.cost(100.0))
+            cost = Cost(*explainer.cost(100.0))
         except Exception as error:  # whatever somebody's code raises
             raise self.wrong(f"cannot say its cost: cost(100) raised {type(error).__name__}: {first_line(error)}") from error
-
-
-class _Text(importlib.abc.InspectLoader):
-    """Imports a module from its text."""
-
-    def __init__(self, source: str):
-        self._source = source
-
-    def get_source(self, fullname: str) -> str:
-        return self._source
+        if not cost.passes > 0 < cost.tokens:
+            raise self.wrong("gives no Cost(passes, tokens), each above 0, for cost(100)")
 
 
 @contextmanager

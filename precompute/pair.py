@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -137,7 +136,6 @@ def _tokenizer(model: Identity) -> object:
 
 
 def _with_answer(answer: Quoted, model: Identity) -> Prompt:
-    """The prompt with the answer that a person wrote."""
     prompt = assemble(answer.documents, (None,) * len(answer.documents), answer.question, model.template)
     return dataclasses.replace(prompt, text=f"{prompt.text} {answer.answer}")
 
@@ -197,11 +195,10 @@ def _able(pair: Pair, store: ShardStore, problems: Problems) -> Pair | None:
 
 def _reading(pair: Pair, problems: Problems) -> Pair:
     """Of answers that people wrote, those that the model can read; what is left out is said. Without --answers, none."""
-    identity, facts, most = pair.model.identity, pair.questions.facts, math.inf
+    identity, facts = pair.model.identity, pair.questions.facts
     if not pair.grid.answers:
         raise HEvalError(f"{pair.questions.dataset} has answers that people wrote; give --answers, and a model reads them.")
-    with suppress(Exception):  # a configuration that cannot be read is told when the model is loaded
-        most = getattr(_configuration(identity), "max_position_embeddings", None) or math.inf
+    most = _positions(identity)
     fit = tuple(one for one in facts if len(tokenise(_with_answer(one, identity), _tokenizer(identity)).ids) <= most)  # type: ignore[arg-type]
     if len(fit) < len(facts):
         left_out = f"left out: {len(facts) - len(fit)} of {len(facts)} answers of {pair.questions.dataset}, which are longer"
@@ -218,14 +215,20 @@ def readable(grid: Grid, model: Identity, problems: Problems) -> Grid:
     lengths = {regime: read_key(regime).length or 0 for regime in grid.regimes}
     if not any(lengths.values()):
         return grid
-    try:
-        most = getattr(_configuration(model), "max_position_embeddings", None)
-    except Exception as error:  # as below
-        raise cannot_load(model.key, error) from error
-    beyond = [regime for regime, length in lengths.items() if most and length > most]
+    most = _positions(model)
+    beyond = [regime for regime, length in lengths.items() if length > most]
     if beyond:
         problems.say(f"{model.key} reads {most:,} tokens at most; left out: {', '.join(beyond)}")
     return dataclasses.replace(grid, regimes=tuple(regime for regime in grid.regimes if regime not in beyond))
+
+
+def _positions(model: Identity) -> float:
+    """How many tokens a model reads at most, whose weights are not loaded. Raises HEvalError where its configuration cannot be
+    read."""
+    try:
+        return getattr(AutoConfig.from_pretrained(**model.where), "max_position_embeddings", None) or math.inf
+    except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
+        raise cannot_load(model.key, error) from error
 
 
 def shard_size(pair: Pair, store: ShardStore) -> int:
@@ -238,11 +241,6 @@ def shard_size(pair: Pair, store: ShardStore) -> int:
         if tuple(line[name] for name in ("model", "dataset", "revision", "fingerprint", "settings")) == asked:
             return int(line.get("shard_size", SIZE))
     return SIZE
-
-
-def _configuration(model: Identity) -> Any:
-    """Of a model whose weights are not loaded."""
-    return AutoConfig.from_pretrained(**model.where)
 
 
 def needing(keys: Iterable[str]) -> list[Fitted]:

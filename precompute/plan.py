@@ -147,7 +147,6 @@ def _of_study(part: Citations, planned: Plan) -> list[Line]:
 
 
 def as_lines(planned: Plan) -> Iterator[str]:
-    """What is printed."""
     for source in planned.sources.values():
         problems = [claim for claim in source.claims if claim.problems]
         yield (
@@ -169,7 +168,6 @@ def as_lines(planned: Plan) -> Iterator[str]:
 
 
 def _line(line: Line) -> dict[str, Any]:
-    """As it stands in the table."""
     names = WHERE[len(line.where)]
     found: dict[str, Any] = dict(zip(names, line.where, strict=True))
     if "regime" not in names:

@@ -85,7 +85,6 @@ def _content(fact: Fact) -> str:
 
 
 def _passages(fact: Fact) -> list[Passage]:
-    """All passages that a fact ships."""
     places = (*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)
     return [passage for passage in places if passage is not None]
 

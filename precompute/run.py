@@ -21,7 +21,7 @@ from tqdm import tqdm
 from heval_core.citations.speaker import FILE as ANSWERS
 from heval_core.lm.loading import choose_dtype
 from heval_core.records import HEvalError, RegimeKey
-from heval_core.store.lock import only_writer
+from heval_core.store.progress import only_writer
 from heval_core.store.shards import Shard, ShardStore
 from precompute import journal
 from precompute.citations.chunks import Citations, citations_of
@@ -141,8 +141,6 @@ class Schedule:
 
 
 class _Driver:
-    """One invocation, which holds the store."""
-
     def __init__(self, asked: Asked, store: ShardStore, make_executor: MakeExecutor):
         self.asked, self.store, self.make_executor = asked, store, make_executor
         self.outcome = Outcome()

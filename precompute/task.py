@@ -81,7 +81,6 @@ class Task:
 
     @property
     def what(self) -> str:
-        """What it does, in its name."""
         raise NotImplementedError
 
     @property
@@ -101,7 +100,6 @@ class Task:
         raise NotImplementedError
 
     def made(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
-        """Each shard with its rows, and how many instances of it failed."""
         for shard in self.shards:
             yield shard, result.rows[shard.key], self.failed(shard, result)
 

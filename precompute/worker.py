@@ -98,7 +98,6 @@ class Model:
 
 
 def facts_of(lm: LanguageModel) -> dict[str, Any]:
-    """A row of the table `model`."""
     tokenizer = lm.tokenizer
     encoded = tokenizer("x").input_ids
     bos = tokenizer.bos_token_id

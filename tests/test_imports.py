@@ -38,7 +38,7 @@ print([name for name in {HEAVY!r} if name in sys.modules])
 
 
 def test_the_command_line_imports_torch_only_in_the_commands_that_need_it():
-    code = f"import sys, precompute.cli; print([name for name in {HEAVY!r} if name in sys.modules])"
+    code = f"import sys, precompute.cli, precompute.commands.store; print([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr[-2000:]
 

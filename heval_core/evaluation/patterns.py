@@ -179,5 +179,5 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
 def patterns_under(reader: Reader, chosen: Filter) -> pd.DataFrame:
     """`pattern_shares` under a filter; as published if the filter takes all instances."""
     if chosen.is_all:
-        return reader.pattern_shares(chosen)
+        return reader.rows("pattern_share", chosen, "place").drop(columns="place")
     return pattern_shares(reader.pattern_counts(chosen), reader.resamples)

@@ -32,7 +32,7 @@ from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import kinds, published
 from heval_core.store.annotations import Answers, answers
-from heval_core.store.lock import holder
+from heval_core.store.progress import holder
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT, Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
 

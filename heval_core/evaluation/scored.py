@@ -18,8 +18,8 @@ from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import CELL, HEvalError, RegimeKey
 from heval_core.statistics import scores
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.database import StoredScores
 from heval_core.store.kinds import ATTRIBUTION
+from heval_core.store.published import StoredScores
 
 # Scores that are read at a time, if one explainer has no more: 32 MB.
 TOGETHER = 2**23

@@ -137,7 +137,7 @@ def in_regime_order(frame: pd.DataFrame) -> pd.DataFrame:
 def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:
     """A row per model, dataset, regime and technique: asked, kept, by group, lengths of the context, dropped by reason.
 
-    outcomes, contexts: what `Reader.outcomes` and `Reader.contexts` give.
+    outcomes, contexts: what `Reader.outcomes` and `Reader.rows` of `context` give.
     """
     cell = list(CELL)
     counts = outcomes.pivot_table(index=cell, columns="outcome", values="instances", aggfunc="sum", fill_value=0)

@@ -128,8 +128,8 @@ def studies_of(results: Reader) -> tuple[Study, Study, Study]:
     titles = {key: title for key, title in names.explainers.items() if key not in names.controls}
     return (
         Study("", "", results.findings(), titles),
-        Study("techniques", "Techniques: what makes a model use its context", results.technique_findings(), {}),
-        Study("citations", "Citations: does an explanation rest on what it cites?", results.citation_findings(), {}),
+        Study("techniques", "Techniques: what makes a model use its context", results.findings("techniques"), {}),
+        Study("citations", "Citations: does an explanation rest on what it cites?", results.findings("citations"), {}),
     )
 
 

@@ -132,7 +132,7 @@ def _datasets(results: Reader, plan: Plan) -> Section:
     # Techniques are asked the same questions with the same documents.
     regular = Filter(technique=(TECHNIQUE,))
     outcomes = results.outcomes(regular)
-    rows = statistics(outcomes, results.contexts(regular))
+    rows = statistics(outcomes, results.rows("context", regular))
     shown = apart(rows.assign(regime=rows["regime"].map(regime_title)))
     for name in ("characters", "tokens"):
         ends = [f"{name}_{end}" for end in ("mean", "low", "high")]

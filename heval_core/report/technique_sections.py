@@ -42,11 +42,11 @@ _KINDS = " ".join(f"{REGIMES[kind].title}: {REGIMES[kind].meaning}." for kind in
 
 
 def has_techniques(results: Reader) -> bool:
-    return len(results.technique_findings()) > 0
+    return len(results.findings("techniques")) > 0
 
 
 def _front(results: Reader, plan: Plan) -> Section:
-    points, names = results.technique_points(Filter()), names_of(results)
+    points, names = results.rows("pareto", Filter()), names_of(results)
     figures = _fronts(points, results.technique_cells(Filter()), names)
     numbers = {"context faithfulness": ("context_faithfulness", "faithfulness"), "robustness": ("robustness", "robustness"),
                "J": ("discrimination", "discrimination")}  # fmt: skip
@@ -120,7 +120,7 @@ def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, str, str], names: Names) -> Iterator[Table]:
     """The page's table of each model and dataset."""
-    points = results.technique_points(Filter())
+    points = results.rows("pareto", Filter())
     points = points[points["on_front"].astype(bool)]
     for place, ((model, dataset), own) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
         front = set(points[(points["model"] == model) & (points["dataset"] == dataset)]["technique"])
@@ -132,7 +132,7 @@ def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, s
 
 def _not_available(results: Reader, names: Names) -> Iterator[str]:
     """Each reason once, with the models it holds for."""
-    cells, trials = results.technique_cells(Filter()), results.technique_trials(Filter())
+    cells, trials = results.technique_cells(Filter()), results.rows("technique_trial", Filter())
     told: dict[tuple[str, str], set[str]] = {}
     for model in sorted({*cells["model"], *trials["model"]}):
         for dataset in sorted({*cells["dataset"], *trials["dataset"]}):
@@ -146,7 +146,7 @@ def _not_available(results: Reader, names: Names) -> Iterator[str]:
 def _costs(results: Reader, plan: Plan) -> Section:
     """Of the techniques of these results."""
     names = names_of(results)
-    cells, trials = results.technique_cells(Filter()), results.technique_trials(Filter())
+    cells, trials = results.technique_cells(Filter()), results.rows("technique_trial", Filter())
     counts = trials.groupby(["technique", "model", "dataset"])["setting"].nunique().groupby("technique").max()
     keys = names.techniques_in_order([*cells["technique"], *trials["technique"]])
     rows = pd.DataFrame(
@@ -167,7 +167,7 @@ def _costs(results: Reader, plan: Plan) -> Section:
 
 
 def _features(results: Reader, plan: Plan) -> Section:
-    every, names = results.technique_correlations(Filter()), names_of(results)
+    every, names = results.rows("feature_correlation", Filter()), names_of(results)
     known = every.dropna(subset=["rho"])
     without = len(every) - len(known)
     gaps = [f"{without} of {len(every)} correlations are not defined; `results.json` has the reasons."] if without else []
@@ -180,7 +180,7 @@ def _features(results: Reader, plan: Plan) -> Section:
 
 
 def _search(results: Reader, plan: Plan) -> Section:
-    trials, names = results.technique_trials(Filter()), names_of(results)
+    trials, names = results.rows("technique_trial", Filter()), names_of(results)
     rows = [
         {
             "model": model,

@@ -220,7 +220,7 @@ def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
         ("Libraries of the newest run", pd.DataFrame(sorted(versions.items()), columns=["library", "version"])),
         ("Explainers", results.catalogue("explainer")[["key", "title", "control", "reference"]]),
         ("Metrics", results.catalogue("metric")[["key", "title", "reference"]]),
-        *([("Techniques", techniques[["key", "title", "reference"]])] if len(results.technique_findings()) else []),
+        *([("Techniques", techniques[["key", "title", "reference"]])] if len(results.findings("techniques")) else []),
         *([("Annotators, selectors and sources of claims", asked)] if has_citations(results) else []),
     ]
 

@@ -12,7 +12,7 @@ import shlex
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -83,12 +83,15 @@ class AnnotationStore:
 
         Returns how many were added, too. No answer is ever removed.
         """
-        make(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HEvalError(f"The folder {folder} cannot be made: {error.strerror or error}.") from error
         rows = [
             (one.item_id, one.kind, one.explanation_id, one.wanted, json.dumps(sorted(one.gold)), one.as_json())
             for one in items
         ]
-        with transaction(folder, writing=True) as db:
+        with transaction(folder, writing=True, making=True) as db:
             before = _count(db)
             # One that is there keeps its answers; more people are asked if more are wanted now.
             db.executemany(
@@ -101,13 +104,13 @@ class AnnotationStore:
     def sign_in(self, name: str) -> str:
         """The person of this name, without regard to case; a new one if there is none. Raises HEvalError for no name."""
         kept = name_of(name)
-        with transaction(self.folder, writing=True, wait=self.wait) as db:
+        with self._writing() as db:
             db.execute("INSERT OR IGNORE INTO person VALUES (?, ?, ?)", [kept, kept.casefold(), self._time()])
         return self.person(kept) or kept
 
     def person(self, name: str) -> str | None:
         """As the name was first written; None if nobody of this name was here."""
-        with transaction(self.folder, writing=False, wait=self.wait) as db:
+        with self._reading() as db:
             row = db.execute("SELECT annotator FROM person WHERE folded = ?", [name.casefold()]).fetchone()
         return None if row is None else str(row["annotator"])
 
@@ -116,7 +119,7 @@ class AnnotationStore:
 
         It stays the same until they answer, or until the time is over.
         """
-        with transaction(self.folder, writing=True, wait=self.wait) as db:
+        with self._writing() as db:
             now = self._time()
             db.execute("DELETE FROM lease WHERE until < ?", [now])
             answered = {row["item_id"] for row in db.execute("SELECT item_id FROM answer WHERE annotator = ?", [person])}
@@ -139,7 +142,7 @@ class AnnotationStore:
         places = sorted(set(chosen))
         if not (0 <= helpfulness <= 100 and 0 <= seconds < float("inf")):
             raise HEvalError(f"The helpfulness is {helpfulness:g}; it should be from 0 to 100, and the seconds not negative.")
-        with transaction(self.folder, writing=True, wait=self.wait) as db:
+        with self._writing() as db:
             last = len(item_of(db, item_id).sentences) - 1
             if wrong := set(places) - set(range(last + 1)):
                 raise HEvalError(f"The answer names sentence {min(wrong)}; the item {item_id} has the sentences 0 to {last}.")
@@ -155,18 +158,17 @@ class AnnotationStore:
 
     def item(self, item_id: str) -> Item:
         """Raises HEvalError for an unknown item."""
-        with transaction(self.folder, writing=False, wait=self.wait) as db:
+        with self._reading() as db:
             return item_of(db, item_id)
 
     def practice(self) -> list[str]:
-        """The items of the practice round."""
-        with transaction(self.folder, writing=False, wait=self.wait) as db:
+        with self._reading() as db:
             rows = db.execute("SELECT item_id FROM item WHERE kind = ? ORDER BY place", [PRACTICE])
             return [row["item_id"] for row in rows]
 
     def answers_of(self, person: str) -> list[Given]:
         """The last answer of a person to each item but those of the practice round, in the order in which they came."""
-        with transaction(self.folder, writing=False, wait=self.wait) as db:
+        with self._reading() as db:
             rows = db.execute(
                 "SELECT item_id, predicted, helpfulness, seconds FROM latest JOIN item USING (item_id) "
                 "WHERE annotator = ? AND kind <> ? ORDER BY first, answer_id",
@@ -175,8 +177,7 @@ class AnnotationStore:
             return [Given(item_id, tuple(json.loads(predicted)), *numbers) for item_id, predicted, *numbers in rows]
 
     def progress(self) -> Progress:
-        """How far the study is."""
-        with transaction(self.folder, writing=False, wait=self.wait) as db:
+        with self._reading() as db:
             standings = _standings(db, "", leased=False)
             people = db.execute("SELECT count(*) FROM person").fetchone()[0]
             left_out = {name: one for name, one in quality_of(db).items() if not one.counts}
@@ -189,6 +190,12 @@ class AnnotationStore:
             wanted=sum(one.wanted or 0 for one in questions),
             left_out=left_out,
         )
+
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return transaction(self.folder, writing=True, wait=self.wait)
+
+    def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        return transaction(self.folder, writing=False, wait=self.wait)
 
     def _time(self) -> str:
         return self.now().isoformat(timespec="microseconds")
@@ -270,38 +277,43 @@ def answers(folder: Path) -> Answers:
 
 
 @contextmanager
-def transaction(folder: Path, *, writing: bool, wait: float = WAIT) -> Iterator[sqlite3.Connection]:
+def transaction(folder: Path, *, writing: bool, wait: float = WAIT, making: bool = False) -> Iterator[sqlite3.Connection]:
     """One transaction on a store's study; all of it is kept if the block ends well, else none.
 
-    Raises HEvalError, in a line, if there is no study, or if its file is locked, damaged, of another version or not writable.
+    making: make the file where there is none. Raises HEvalError, in a line, if there is no study, or if its file is locked,
+    damaged, of another version or not writable.
     """
     file = folder / FILE
-    if not file.exists():
+    if not (making or file.exists()):
         raise HEvalError(_none_in(folder))
-    with _connected(file, "rw", wait) as db:
-        # One who was killed while making it leaves an empty file.
-        if _is_empty(db):
-            raise HEvalError(_none_in(folder))
-        _check(db, file)
-        db.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-        yield db
-        db.execute("COMMIT")
-
-
-def make(folder: Path) -> None:
-    """Make the file, unless it is there. Raises HEvalError if that is not possible."""
-    file = folder / FILE
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HEvalError(f"The folder {folder} cannot be made: {error.strerror or error}.") from error
-    with _connected(file, "rwc", WAIT) as db:
-        if _is_empty(db):
-            db.execute("PRAGMA journal_mode = WAL")
-            # Another process may have made it meanwhile: nothing is made that is there.
-            schema = _SCHEMA.read_text(encoding="utf-8")
-            db.executescript(f"BEGIN IMMEDIATE;\n{schema}\nPRAGMA user_version = {_VERSION};\nCOMMIT;")
-        _check(db, file)
+        db = sqlite3.connect(
+            f"{file.resolve().as_uri()}?mode=rw{'c' if making else ''}", uri=True, timeout=wait, isolation_level=None
+        )
+        with closing(db):  # what was not committed is rolled back
+            db.row_factory = sqlite3.Row
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA foreign_keys = ON")
+            _open(db, file, making)
+            db.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+            yield db
+            db.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise HEvalError(_said(error, file, wait)) from error
+
+
+def _open(db: sqlite3.Connection, file: Path, making: bool) -> None:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0 and db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+        # One who was killed while making it leaves an empty file.
+        if not making:
+            raise HEvalError(_none_in(file.parent))
+        db.execute("PRAGMA journal_mode = WAL")
+        # Another process may have made it meanwhile: nothing is made that is there.
+        schema = _SCHEMA.read_text(encoding="utf-8")
+        db.executescript(f"BEGIN IMMEDIATE;\n{schema}\nPRAGMA user_version = {_VERSION};\nCOMMIT;")
+    elif version != _VERSION:
+        raise HEvalError(f"{file} has version {version} of the file of a study; this program reads {_VERSION}.")
 
 
 def _none_in(folder: Path) -> str:
@@ -314,42 +326,10 @@ def command(folder: Path, source: Path | None = None) -> str:
     return shlex.join(["python", "-m", "precompute", "citations", "study", "--store", str(folder), *taken])
 
 
-def _is_empty(db: sqlite3.Connection) -> bool:
-    return _version(db) == 0 and db.execute("SELECT 1 FROM sqlite_master").fetchone() is None
-
-
-def _version(db: sqlite3.Connection) -> int:
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _check(db: sqlite3.Connection, file: Path) -> None:
-    version = _version(db)
-    if version != _VERSION:
-        raise HEvalError(f"{file} has version {version} of the file of a study; this program reads {_VERSION}.")
-
-
-@contextmanager
-def _connected(file: Path, mode: str, wait: float) -> Iterator[sqlite3.Connection]:
-    try:
-        db = sqlite3.connect(f"{file.resolve().as_uri()}?mode={mode}", uri=True, timeout=wait, isolation_level=None)
-        try:
-            db.row_factory = sqlite3.Row
-            db.execute("PRAGMA synchronous = FULL")
-            db.execute("PRAGMA foreign_keys = ON")
-            yield db
-        finally:
-            # What was not committed is rolled back.
-            db.close()
-    except sqlite3.Error as error:
-        raise HEvalError(_said(error, file, wait)) from error
-
-
 def _said(error: sqlite3.Error, file: Path, wait: float) -> str:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return f"{file} is locked: another program has held it for {wait:g} seconds. Nothing was saved; try again."
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_IOERR")):
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")):
         return f"{file} cannot be written. Check the rights to the file and to its folder, and the disk. Nothing was saved."
-    if name == "SQLITE_FULL":
-        return f"{file} cannot be written: the disk is full. Nothing was saved."
     return f"{file} is damaged, or is not the file of a study with people ({error})."

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from heval_core.records import HEvalError
-from heval_core.store.database import Database
+from heval_core.store.published import Database
 
 # What a list of explanations can be cut to.
 ONLY = ("disagree", "omitted", "wrong_marker", "unreadable", "unavailable")
@@ -72,23 +72,12 @@ class CitationQueries(Database):
         )
 
     def citation_catalogue(self) -> pd.DataFrame:
-        """Rows of `catalogue` about annotators, selectors and sources of claims."""
         kinds = "kind IN ('annotator', 'selector', 'claims')"
         return self.query(f"SELECT * FROM catalogue WHERE {kinds} ORDER BY place, key")
 
     def annotators(self) -> list[str]:
-        """All that answered something, in stored order."""
         asked = "SELECT annotator FROM cell_recovery WHERE annotator <> '' GROUP BY ALL ORDER BY min(rowid)"
         return [str(key) for key in self.query(asked)["annotator"]]
-
-    def citation_cells(self, dataset: str, selector: str) -> pd.DataFrame:
-        """Rows of `cell_recovery`."""
-        return self.query("SELECT * FROM cell_recovery WHERE dataset = ? AND selector = ? ORDER BY rowid", [dataset, selector])
-
-    def citation_agreement(self, dataset: str, selector: str, masking: str) -> pd.DataFrame:
-        """Rows of `agreement`."""
-        where = "dataset = ? AND selector = ? AND masking = ?"
-        return self.query(f"SELECT * FROM agreement WHERE {where} ORDER BY rowid", [dataset, selector, masking])
 
     def citation_written(self) -> pd.DataFrame:
         """By dataset, writer and selector: explanations, missing ones, those with problems, sentences and passages (means); of
@@ -117,14 +106,6 @@ class CitationQueries(Database):
             "FROM recovery JOIN explanation USING (explanation_id) WHERE starts_with(annotator, 'person:') "
             "ORDER BY explanation.rowid, passage, annotator"
         )
-
-    def people(self) -> pd.DataFrame:
-        """Rows of `person`: everybody who answered."""
-        return self.query("SELECT * FROM person ORDER BY annotator")
-
-    def citation_findings(self) -> pd.DataFrame:
-        """Statements about citations with their verdicts, in order: see `heval_core.evaluation.findings`."""
-        return self.query("SELECT * EXCLUDE (place, study) FROM finding WHERE study = 'citations' ORDER BY place")
 
     def explanation_ids(self, chosen: CitationFilter) -> list[str]:
         """The explanations under a filter, in stored order."""
@@ -155,7 +136,6 @@ class CitationQueries(Database):
         return {**row, **read}
 
     def recoveries(self, explanation_id: str) -> list[dict[str, Any]]:
-        """Rows of `recovery` of one explanation, as they are stored."""
         return self.arrow(
             "SELECT * EXCLUDE (explanation_id) FROM recovery WHERE explanation_id = ? ORDER BY passage, annotator",
             [explanation_id],
@@ -166,7 +146,6 @@ _FROM = "FROM explanation JOIN claim USING (dataset, claim_id)"
 
 
 def _where(chosen: CitationFilter) -> tuple[str, list[Any]]:
-    """A condition and its values."""
     parts = ["dataset = ?", "selector = ?"]
     held: list[Any] = [chosen.dataset, chosen.selector]
     if chosen.writers:

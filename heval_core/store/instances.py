@@ -12,8 +12,8 @@ import duckdb
 import pandas as pd
 
 from heval_core.records import Candidate, HEvalError, Span
-from heval_core.store.database import Database
 from heval_core.store.filters import AS_STORED, NOT_ANSWER, Filter, Order, ScoreOrder, ordered
+from heval_core.store.published import Database
 from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS, PromptDocument, StoredAttribution, StoredInstance
 from heval_core.words import PATTERNS
 
@@ -22,7 +22,6 @@ _PLAIN = {column.name for column in fields(StoredInstance)} - _MADE
 
 
 def _rows(asked: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """The rows of an answer, as column ▶ value."""
     names = [column[0] for column in asked.description or []]
     return [dict(zip(names, row, strict=True)) for row in asked.fetchall()]
 
@@ -120,7 +119,6 @@ class InstanceQueries(Database):
         return instance_of(rows[0])
 
     def attributions(self, instance_id: str) -> dict[str, StoredAttribution]:
-        """All attributions of one instance, by explainer."""
         with self._cursor() as cursor:
             rows = _rows(cursor.execute("SELECT * FROM attribution WHERE instance_id = ?", [instance_id]))
         return {row["explainer"]: attribution_of(row) for row in rows}
@@ -178,5 +176,4 @@ class InstanceQueries(Database):
         )
 
     def scores(self, instance_id: str) -> pd.DataFrame:
-        """Every metric value of one instance."""
         return self.query("SELECT * FROM score WHERE instance_id = ? ORDER BY metric, part, k", [instance_id])

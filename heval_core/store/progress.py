@@ -1,17 +1,77 @@
-"""The progress of a store's batch job, from its manifest, journal and event log, which can be read during a run."""
+"""Which run holds a store, since only one at a time writes to it; and how far its batch job is, also while it runs.
+
+The operating system keeps the lock (`filelock` uses flock), so a killed process, even by kill -9, no longer holds it. The
+lock file names the process that took it last.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from heval_core.records import RegimeKey
+from filelock import FileLock, Timeout, lock_descriptor
+
+from heval_core.records import HEvalError, RegimeKey
 from heval_core.store.kinds import KINDS
-from heval_core.store.lock import holder
-from heval_core.store.shards import Entry, ShardStore
+from heval_core.store.shards import ShardStore
+
+FILE = "writer.lock"
+# `holder` takes the lock for a moment. A process that finds it taken tries again, so often and after so many seconds.
+TRIES, PAUSE = 5, 0.05
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Hold a store for one run.
+
+    Raises HEvalError if another process holds it (naming that process), or if its file system has no locks.
+    """
+    file = folder / FILE
+    # Never a soft lock, whose file would outlive a killed run.
+    lock = FileLock(file, timeout=TRIES * PAUSE, poll_interval=PAUSE, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise HEvalError(
+            f"Another run (process {_last(file)}) is writing to the store {folder}; wait for it, or use another --store."
+        ) from None
+    except OSError as error:
+        raise HEvalError(
+            f"The store {folder} cannot be locked ({error.strerror or error}). Some network file systems have no locks; "
+            "use a --store on another disk."
+        ) from error
+    try:
+        file.write_text(str(os.getpid()), encoding="utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def holder(folder: Path) -> str | None:
+    """The process that holds the store, found by trying the lock; None if no process does, or can."""
+    file = folder / FILE
+    if not file.is_file():
+        return None
+    with file.open("r+" if os.access(file, os.W_OK) else "r") as stream:
+        for _ in range(TRIES):
+            try:
+                if lock_descriptor(stream.fileno(), blocking=False):
+                    return None  # closing the file releases it
+            except OSError:
+                return None  # without locks no run can be active
+            time.sleep(PAUSE)
+    return _last(file)
+
+
+def _last(file: Path) -> str:
+    return file.read_text(encoding="utf-8").strip() or "unknown"
 
 
 @dataclass(frozen=True)
@@ -57,6 +117,10 @@ def progress(folder: Path) -> Progress:
     entries, failures = store.entries(), store.failures()
     events = _newest_run(store.events())
     process = holder(folder)
+
+    def keys(event: str) -> set[str]:
+        return {key for line in events if line["event"] == event for key in line["keys"]}
+
     planned: dict[str, RegimeKey] = {
         key: RegimeKey(*(line[name] for name in RegimeKey._fields))
         for line in events
@@ -65,38 +129,28 @@ def progress(folder: Path) -> Progress:
     }
     ended = {line["key"] for line in events if line["event"] == "shard"}
     given_up = {key for line in failures for key in line.get("keys", ()) if key not in entries}
-    began = {key for line in events if line["event"] == "began" for key in line["keys"]}
-    running = (began - ended - given_up - _failed_now(events)) if process else set()
-    counts: dict[RegimeKey, Counter[str]] = defaultdict(Counter)
-    rows: dict[RegimeKey, dict[str, int]] = defaultdict(dict)
+    running = (keys("began") - ended - given_up - keys("failed")) if process else set()
+    counts, rows = defaultdict[RegimeKey, Counter[str]](Counter), defaultdict[RegimeKey, Counter[str]](Counter)
     for entry in entries.values():
         if entry.regime:
             cell = entry.cell.of_regime
             counts[cell]["failed" if entry.failed else "done"] += 1
-            name = _name(entry)
-            rows[cell][name] = rows[cell].get(name, 0) + entry.rows
+            name = f"{entry.kind}: {entry.explainer}" if KINDS[entry.kind].beside else entry.explainer or entry.kind
+            rows[cell][name] += entry.rows
     for key, cell in planned.items():
         if key not in entries:
             counts[cell]["running" if key in running else "failed" if key in given_up else "missing"] += 1
     cells = []
     for cell in sorted(counts):
-        count = counts[cell]
-        cells.append(CellProgress(*cell, count["done"], count["running"], count["failed"], count["missing"], rows[cell]))
+        done, running_now, failed, missing = (counts[cell][state] for state in ("done", "running", "failed", "missing"))
+        cells.append(CellProgress(*cell, done, running_now, failed, missing, dict(rows[cell])))
     left = sum(key not in entries for key in planned)
     return Progress(tuple(cells), tuple(failures), process, _seconds_left(events, left) if process else None)
-
-
-def _name(entry: Entry) -> str:
-    return f"{entry.kind}: {entry.explainer}" if KINDS[entry.kind].beside else entry.explainer or entry.kind
 
 
 def _newest_run(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     starts = [index for index, line in enumerate(events) if line["event"] == "run"]
     return events[starts[-1] :] if starts else []
-
-
-def _failed_now(events: list[dict[str, Any]]) -> set[str]:
-    return {key for line in events if line["event"] == "failed" for key in line["keys"]}
 
 
 def _seconds_left(events: list[dict[str, Any]], left: int) -> float | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from heval_core.records import CELL
 from heval_core.store.citation_queries import CitationQueries
-from heval_core.store.database import StoredScores
 from heval_core.store.filters import Filter
 from heval_core.store.instances import InstanceQueries
+from heval_core.store.kinds import TABLES
+from heval_core.store.published import StoredScores
 from heval_core.words import PATTERN_KINDS, PATTERNS, REAL_NOTE, TAUGHT_NOTE
 
 # Per dataset, technique, explainer and question: number of instances, of each pattern, and of each pattern by chance.
@@ -66,23 +68,27 @@ class Reader(InstanceQueries, CitationQueries):
         taught = set(self.models()["prompt_style"]) - {"plain"}
         return "" if not self.bundled else TAUGHT_NOTE if taught else REAL_NOTE
 
+    def rows(self, /, table: str, chosen: Filter = Filter(), order: str = "rowid", **values: Any) -> pd.DataFrame:  # noqa: B008
+        """A table's rows under a filter, by those of its columns that tell cells apart, and with some values in columns."""
+        where, wanted = chosen.where(tuple(name for name in CELL if name in TABLES[table].names))
+        conditions = " AND ".join([where, *(f"{name} = ?" for name in values)])
+        return self.query(f"SELECT * FROM {table} WHERE {conditions} ORDER BY {order}", [*wanted, *values.values()])
+
     def models(self) -> pd.DataFrame:
         return self.query("SELECT * FROM model WHERE model IN (SELECT model FROM instance) ORDER BY model")
 
     def runs(self) -> pd.DataFrame:
-        return self.query("SELECT * FROM run ORDER BY started, run_id")
+        return self.rows("run", order="started, run_id")
 
     def failures(self) -> pd.DataFrame:
         return self.query("SELECT * FROM failure ORDER BY ALL")
 
     def catalogue(self, kind: str = "") -> pd.DataFrame:
-        """Plug-ins of a kind, or of all kinds."""
         return self.query("SELECT * FROM catalogue WHERE kind = ? OR ? = '' ORDER BY control, title, key", [kind, kind])
 
     def headline(self, chosen: Filter = Filter()) -> pd.DataFrame:  # noqa: B008
         """The leaderboard as published, over all instances of the filter's techniques."""
-        where, values = chosen.where(("technique",))
-        return self.query(f"SELECT * FROM headline WHERE {where} ORDER BY technique, question, value DESC, explainer", values)
+        return self.rows("headline", chosen, "technique, question, value DESC, explainer")
 
     def choices(self) -> pd.DataFrame:
         """The values to filter by: model, dataset, regime, technique, group; with the number of instances.
@@ -97,7 +103,7 @@ class Reader(InstanceQueries, CitationQueries):
 
     def datasets(self) -> pd.DataFrame:
         """Per dataset: records read, malformed, and left out (JSON: reason ▶ count); questions usable, and asked."""
-        return self.query("SELECT * FROM dataset ORDER BY dataset")
+        return self.rows("dataset", order="dataset")
 
     def outcomes(self, chosen: Filter) -> pd.DataFrame:
         """Per model, dataset, regime and technique: number of instances by group, or by the reason why they were dropped."""
@@ -109,21 +115,12 @@ class Reader(InstanceQueries, CitationQueries):
             values,
         )
 
-    def contexts(self, chosen: Filter) -> pd.DataFrame:
-        """Per model, dataset, regime and technique, over the kept instances: length of the context, all documents together.
-
-        characters and tokens: mean, 5 % and 95 % quantile. substituted: instances whose second false answer was substituted.
-        """
-        where, values = chosen.where(CELL)
-        return self.query(f"SELECT * FROM context WHERE {where} ORDER BY model, dataset, regime, technique", values)
-
     def quoted(self) -> pd.DataFrame:
-        """Which explainers find what people copied into their answers: see `cell_quoted` in schema.sql."""
-        return self.query("SELECT * FROM cell_quoted ORDER BY model, dataset, measure, copied, value DESC, explainer")
+        return self.rows("cell_quoted", order="model, dataset, measure, copied, value DESC, explainer")
 
-    def findings(self) -> pd.DataFrame:
-        """The paper's statements about explainers with their verdicts, in order: see `heval_core.evaluation.findings`."""
-        return self.query("SELECT * EXCLUDE (place, study) FROM finding WHERE study = 'explainers' ORDER BY place")
+    def findings(self, study: str = "explainers") -> pd.DataFrame:
+        """The statements of a study's paper with their verdicts, in order: see `heval_core.evaluation.findings`."""
+        return self.rows("finding", order="place", study=study).drop(columns=["place", "study"])
 
     def relations(self, chosen: Filter) -> pd.DataFrame:
         """Per dataset and relation: questions asked, and those kept for at least one model and regime."""
@@ -143,13 +140,8 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def cells(self, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
-        """Rows of `cell_metric` for one metric and k (0 if the metric has none)."""
-        where, values = chosen.where(CELL)
-        return self.query(
-            f"SELECT * FROM cell_metric WHERE metric = ? AND k = ? AND {where} "
-            "ORDER BY model, dataset, regime, technique, part, explainer",
-            [metric, k, *values],
-        )
+        """k: 0 if the metric has none."""
+        return self.rows("cell_metric", chosen, "model, dataset, regime, technique, part, explainer", metric=metric, k=k)
 
     def ranges(self, chosen: Filter) -> pd.DataFrame:
         """One row: shortest and longest prompt in tokens, and the kept instances: all, and with a substituted document."""
@@ -169,11 +161,6 @@ class Reader(InstanceQueries, CitationQueries):
             f"WHERE explainer = ? AND layer IS NOT NULL AND {where} GROUP BY ALL ORDER BY model, instances DESC, layer, head",
             [explainer, *values],
         )
-
-    def pattern_shares(self, chosen: Filter) -> pd.DataFrame:
-        """How often each pattern ranks first, as published, over all instances of the filter's techniques."""
-        where, values = chosen.where(("technique",))
-        return self.query(f"SELECT * EXCLUDE (place) FROM pattern_share WHERE {where} ORDER BY place", values)
 
     def pattern_counts(self, chosen: Filter) -> pd.DataFrame:
         """Per dataset, technique, explainer and question: n instances, the number of each pattern, and the same by chance."""
@@ -219,11 +206,8 @@ class Reader(InstanceQueries, CitationQueries):
 
     def timings(self, chosen: Filter) -> pd.DataFrame:
         """Rows of `timing` of the cells under a filter, and of the lengths that it takes."""
-        where, values = chosen.where(("model", "dataset", "regime", "technique"))
-        least, most = chosen.tokens or (0, 2**31 - 1)
-        return self.query(
-            f"SELECT * FROM timing WHERE {where} AND length BETWEEN ? AND ? ORDER BY rowid", [*values, least, most]
-        )
+        found, (least, most) = self.rows("timing", chosen), chosen.tokens or (0, 2**31 - 1)
+        return found[found["length"].between(least, most)].reset_index(drop=True)
 
     def seconds(self, chosen: Filter) -> pd.DataFrame:
         """Per explainer that has times: medians of seconds and of the prompts' tokens, least and most tokens, where the
@@ -232,33 +216,13 @@ class Reader(InstanceQueries, CitationQueries):
         return self.query(_SECONDS.format(where), values)
 
     def techniques(self) -> pd.DataFrame:
-        """Rows of `catalogue` about techniques, in their order."""
-        return self.query("SELECT * FROM catalogue WHERE kind = 'technique' ORDER BY place, key")
+        return self.rows("catalogue", order="place, key", kind="technique")
 
     def technique_cells(self, chosen: Filter) -> pd.DataFrame:
         """Rows of `cell_behaviour`. The regime `total` is there whatever regimes the filter takes."""
         where, values = chosen.where(_PLACE)
         regimes, wanted = replace(chosen, regime=chosen.regime and (*chosen.regime, "total")).where(("regime",))
         return self.query(f"SELECT * FROM cell_behaviour WHERE {where} AND {regimes} ORDER BY rowid", [*values, *wanted])
-
-    def technique_points(self, chosen: Filter) -> pd.DataFrame:
-        """Rows of `pareto`."""
-        where, values = chosen.where(_PLACE)
-        return self.query(f"SELECT * FROM pareto WHERE {where} ORDER BY rowid", values)
-
-    def technique_trials(self, chosen: Filter) -> pd.DataFrame:
-        """Rows of `technique_trial`, in the order in which settings were tried."""
-        where, values = chosen.where((*_PLACE, "regime"))
-        return self.query(f"SELECT * FROM technique_trial WHERE {where} ORDER BY rowid", values)
-
-    def technique_correlations(self, chosen: Filter) -> pd.DataFrame:
-        """Rows of `feature_correlation`, which pool all models. The dataset `all` is there only if the filter takes all."""
-        where, values = chosen.where(("dataset", "regime", "technique"))
-        return self.query(f"SELECT * FROM feature_correlation WHERE {where} ORDER BY rowid", values)
-
-    def technique_findings(self) -> pd.DataFrame:
-        """Statements about techniques with their verdicts, in order: see `heval_core.evaluation.findings`."""
-        return self.query("SELECT * EXCLUDE (place, study) FROM finding WHERE study = 'techniques' ORDER BY place")
 
     def behaviour_of(self, instance_id: str) -> pd.DataFrame:
         """The answers of one model to an instance's question with the same kind of context, one row per technique in order.

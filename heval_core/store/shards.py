@@ -112,7 +112,6 @@ class ShardStore:
         return newest
 
     def write(self, shard: Shard, rows: list[dict[str, Any]], failed: int = 0) -> Entry:
-        """Write rows as a shard and list it."""
         kind = KINDS[shard.kind]
         table = pa.Table.from_pylist(rows, schema=kind.schema)
         name = "-".join(part for part in (f"{shard.start:06d}", kind.name, shard.explainer, shard.key[:10]) if part)
@@ -166,7 +165,6 @@ class ShardStore:
         return pq.read_table(path, schema=schema, columns=columns)
 
     def size(self, entries: Iterable[Entry]) -> int:
-        """The bytes of some shards."""
         return sum((self.folder / entry.path).stat().st_size for entry in entries)
 
     def intact(self, entry: Entry) -> bool:
@@ -294,7 +292,6 @@ def _slug(name: str) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """The hash of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

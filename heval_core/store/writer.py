@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow as pa
 
 from heval_core.records import TECHNIQUE
-from heval_core.store.database import StoredScores
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import SCHEMA, TABLES
+from heval_core.store.published import StoredScores
 from heval_core.store.reader import PATTERN_COUNTS
 
 _TEXT = "length(trim(array_to_string(tokens[document_starts[i] + 1:document_ends[i]], '')))"
@@ -141,5 +141,4 @@ class Writer:
         return self._query(_INPUTS, [TECHNIQUE])
 
     def insert_contexts(self) -> None:
-        """Fill the table `context` from `instance`."""
         self._db.execute(_CONTEXTS)

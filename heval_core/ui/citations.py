@@ -93,7 +93,7 @@ def choose(results: Reader) -> Shown:
         about = "Who wrote the explanations."
         chosen = filters.menu("Writers", every, "writer", {}, len(every), what="writer", help=about)
         shown = tuple(writer for writer in every if writer in chosen) or every
-    cells = query(results, Reader.citation_cells, dataset, selector)
+    cells = query(results, Reader.rows, "cell_recovery", dataset=dataset, selector=selector)
     return Shown(dataset, selector, shown, every, names, cells)
 
 
@@ -213,7 +213,7 @@ def _pick_explainer(id: Sequence[str]) -> None:
 
 
 def _agreement(results: Reader, shown: Shown, masking: str) -> None:
-    agreements = query(results, Reader.citation_agreement, shown.dataset, shown.selector, masking)
+    agreements = query(results, Reader.rows, "agreement", dataset=shown.dataset, selector=shown.selector, masking=masking)
     there = [writer for writer in shown.writers if writer in set(agreements["writer"])]
     if not there:
         return

@@ -84,7 +84,7 @@ _HEIGHT = 388
 
 def every_cell(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
     """One row per model, dataset, regime and technique, under the names that readers know; a click leads to its instances."""
-    table = statistics(outcomes, query(results, Reader.contexts, chosen))
+    table = statistics(outcomes, query(results, Reader.rows, "context", chosen))
     shown = named(results, table)
     event = st.dataframe(
         shown,

@@ -91,7 +91,7 @@ def head(results: Reader) -> Compared:
             dataset = address.chip("Dataset", there, "dataset", names.titles("dataset", there))
             link_button(results)
     chosen = Filter((model,), (dataset,))
-    front, trials = (query(results, asked, chosen) for asked in (Reader.technique_points, Reader.technique_trials))
+    front, trials = (query(results, Reader.rows, table, chosen) for table in ("pareto", "technique_trial"))
     return Compared(model, dataset, names, own[own["dataset"] == dataset], front, trials)
 
 

@@ -1,4 +1,5 @@
-"""The shards of a study: what each depends on, which of them are there, and the tasks that make the others.
+"""The shards of a study: what each depends on, which of them are there, the tasks that make the others, and what these need to
+have loaded.
 
 Explanations depend on the fingerprint of the claims, the seed (which draws the sampled passage), the selector, and the
 writer with its model's revision and its prompt's text. Answers depend on the shard of their explanations, the annotator with
@@ -10,25 +11,137 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from heval_core import catalogue
 from heval_core.citations.reading import prompt_text
 from heval_core.citations.records import Claim
+from heval_core.citations.server import Server
+from heval_core.citations.speaker import LocalSpeaker, Remembering, Speaker
 from heval_core.citations.writing import SHIPPED, Writer
 from heval_core.evaluation.citations.standing import ASKED, Asked, line_of
-from heval_core.lm.loading import Identity
+from heval_core.lm import entailment
+from heval_core.lm.loading import Identity, identify, in_template
+from heval_core.lm.model import LanguageModel
+from heval_core.prompts import CHAT, TEMPLATE
+from heval_core.protocols import Annotator
 from heval_core.records import HEvalError
 from heval_core.store.kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, Shard, ShardStore
 from precompute import journal
-from precompute.citations.readers import Reader, Unavailable, identity_of, key_of, reading_with, writing_with
 from precompute.citations.study import REGIME, SIZE, Source, Study, explained_of, read_source
 from precompute.citations.tasks import ExplainTask, RecoverTask, Stored
-from precompute.pair import Problems
+from precompute.pair import Problems, dtype_of
 from precompute.task import Row, Task, entries_like, hashed, missing_from
+from precompute.worker import Loading, Model, NoModel
 
 WHOSE = ("kind", "dataset", "model", "technique", "explainer", "settings")
+
+
+@dataclass(frozen=True)
+class Speaking(Model):
+    """A language model in memory, asked for text. A worker that holds it for explainers need not load it again."""
+
+    def ready(self, loaded: LanguageModel) -> Speaker:
+        return LocalSpeaker(loaded)
+
+
+@dataclass(frozen=True)
+class Served(NoModel):
+    """A language model behind a server. Nothing is loaded for it."""
+
+    url: str = ""
+    key: str = ""
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # of no model it is empty
+        return f"{self.key} at {self.url}"
+
+    def load(self, loading: Loading) -> Speaker:
+        speaker = Server(self.url, self.key)
+        return Remembering(speaker, loading.answers) if loading.answers else speaker
+
+
+@dataclass(frozen=True)
+class Entailing(NoModel):
+    """An entailment model. name: as it is loaded."""
+
+    name: str = ""
+    stays = True
+
+    @property
+    def key(self) -> str:  # type: ignore[override]  # of no model it is empty
+        return self.name
+
+    def load(self, loading: Loading) -> Any:
+        return entailment.load(self.name, loading.device, loading.dtype, loading.batch_tokens)
+
+
+Reader = NoModel | Model
+
+
+class Unavailable(Exception):
+    """Why an annotator cannot be asked about a writer's explanations."""
+
+
+def identity_of(reader: Reader, study: Study) -> list[str]:
+    """What tells a reader from every other. Raises HEvalError for a model that there is not."""
+    if isinstance(reader, Served):
+        return ["server", Server(reader.url, reader.key).identity]
+    if isinstance(reader, Model):
+        return [type(reader).__name__, reader.key, reader.identity.revision, reader.identity.template, dtype_of(study)]
+    if isinstance(reader, Entailing):
+        found = _identified(reader.name)
+        return ["Entailing", found.key, found.revision, dtype_of(study)]
+    return []
+
+
+def key_of(reader: Reader) -> str:
+    """What results call a reader's model. Raises HEvalError for one that there is not."""
+    return _identified(reader.name).key if isinstance(reader, Entailing) else reader.key
+
+
+@cache
+def _identified(name: str) -> Identity:
+    return identify(name)
+
+
+def _in_own_template(name: str) -> Identity:
+    """A model that is asked for text through its chat template is read through it, too; any other reads plain text."""
+    try:
+        return in_template(_identified(name), CHAT)
+    except HEvalError:
+        return in_template(_identified(name), TEMPLATE)
+
+
+def _speaking(name: str, study: Study) -> Reader:
+    return Served(study.llm, name) if study.llm else Speaking(name, _identified(name))
+
+
+def reading_with(annotator: Annotator, writer: Writer, study: Study) -> Reader:
+    """What an annotator reads a writer's explanations with.
+
+    Raises Unavailable where it would read with the writer's own model, and that one cannot be had; HEvalError for a model that
+    there is not.
+    """
+    reads, shipped = annotator.reads, writer.model == SHIPPED
+    if reads == "nothing":
+        return NoModel()
+    why = ""
+    if reads == "entailment":
+        why = f"{annotator.key} needs an entailment model; name one"
+    elif shipped:
+        why = "The explanations came with the claims, without their writer's model; name one"
+    elif reads == "model" and study.llm:
+        why = "The writer is asked through a server, where nothing can be looked into; name a model"
+    if why and not annotator.model:
+        named = f"{annotator.key.removesuffix(')')}," if annotator.key.endswith(")") else f"{annotator.key}("
+        raise Unavailable(f"{why}: {named}model=MODEL).")
+    name = annotator.model or writer.model
+    if reads == "entailment":
+        return Entailing(name)
+    return _speaking(name, study) if reads == "speaker" else Model(name, _in_own_template(name))
 
 
 @dataclass(frozen=True)
@@ -72,7 +185,7 @@ class Chunk:
 
 def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
     """Raises HEvalError for a model of the writer that there is not."""
-    reader = writing_with(writer, study)
+    reader = NoModel() if writer.model == SHIPPED else _speaking(writer.model, study)
     prompt = [] if writer.model == SHIPPED else [writer.prompt, prompt_text(writer.prompt)]
     chosen = catalogue.find("selector", selector)
     of_selector = [repr(chosen), prompt_text(chosen.prompt) if hasattr(chosen, "prompt") else ""]

@@ -17,7 +17,7 @@ from heval_core.evaluation.citations.standing import ASKED, standing
 from heval_core.protocols import ClaimData
 from heval_core.records import HEvalError
 from heval_core.store.kinds import CLAIM, EXPLANATION
-from heval_core.store.lock import only_writer
+from heval_core.store.progress import only_writer
 from heval_core.store.shards import FORMAT, Shard, ShardStore
 from precompute.grid import Options
 from precompute.task import hashed

@@ -29,7 +29,7 @@ from heval_core.protocols import Method
 from heval_core.records import EVERY_REGIME, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import ATTRIBUTION, INSTANCE
-from heval_core.store.lock import only_writer
+from heval_core.store.progress import only_writer
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import Entry, Shard, ShardStore

@@ -67,7 +67,6 @@ def add_fields(
 
 
 def _read_as(kind: type[Options], one: Field[Any]) -> dict[str, Any]:
-    """How argparse reads a field."""
     if one.name in KEYS:
         return {"type": catalogue.split, "metavar": "KEY,…"}
     if one.name in kind.CHOICES:

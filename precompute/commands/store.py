@@ -77,7 +77,6 @@ def _status_lines(state: Progress) -> Iterator[str]:
 
 
 def _cell_line(cell: CellProgress) -> dict[str, Any]:
-    """As it stands in the table."""
     regime = cell.regime if cell.technique == TECHNIQUE else f"{cell.regime}, {cell.technique}"
     counts = {name: getattr(cell, name) for name in ("done", "running", "failed", "missing")}
     rows = ", ".join(f"{name} {count}" for name, count in sorted(cell.rows.items()))
@@ -127,7 +126,6 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _line(told: Told) -> str:
-    """How far publishing is."""
     left = "" if told.seconds_left is None else f"{told.seconds_left:.0f} s left"
     return ", ".join(part for part in (told.phase, told.part, left) if part)
 

@@ -21,7 +21,7 @@ THE_TRUTH = ""
 @pytest.fixture(scope="module")
 def cells(demo_reader) -> pd.DataFrame:
     """By annotator, writer and measure, of full masking."""
-    found = demo_reader.citation_cells(CLAIMS, SELECTOR)
+    found = demo_reader.rows("cell_recovery", dataset=CLAIMS, selector=SELECTOR)
     return found[found["masking"] == "full"].set_index(["annotator", "writer", "measure"]).sort_index()
 
 

@@ -153,7 +153,7 @@ def test_a_bar_leads_to_its_instances(address, page, reader):
 
 def stated(reader):
     """How many findings there are."""
-    return sum(map(len, (reader.findings(), reader.technique_findings(), reader.citation_findings())))
+    return sum(map(len, (reader.findings(), reader.findings("techniques"), reader.findings("citations"))))
 
 
 def test_a_square_of_the_head_counts_leads_to_the_instances_it_was_chosen_in(address, page, reader):

@@ -14,7 +14,7 @@ import pytest
 from heval_core import catalogue
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import is_outdated, obstacle, renew
-from heval_core.store.lock import only_writer
+from heval_core.store.progress import only_writer
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from precompute.cli import main

@@ -224,7 +224,7 @@ def test_the_taught_rule_says_what_is_true_by_construction(tmp_path):
 
 @pytest.mark.slow
 def test_lengths_of_contexts_are_counted_at_publishing(holding):
-    table = holding.contexts(Filter(regime=("conflicting",)))
+    table = holding.rows("context", Filter(regime=("conflicting",)))
     one = Filter(("made-up-0",), ("data-0",), ("conflicting",))
     own = [holding.instance(found) for found in holding.instance_ids(one)]
     lengths = [sum(document.end - document.start for document in one.documents) for one in own]

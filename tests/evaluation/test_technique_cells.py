@@ -140,11 +140,11 @@ def test_what_is_not_available_says_why(cells):
 
 
 def test_a_search_is_published_as_it_was_stored(cells):
-    trials = cells.technique_trials(Filter(technique=("coiecd",)))
+    trials = cells.rows("technique_trial", Filter(technique=("coiecd",)))
     assert trials[["setting", "regime", "bcu", "n", "chosen", "tied"]].values.tolist() == [
         ['{"lam": 0.1}', "gold", 0.25, 2, True, True]
     ]
-    assert list(cells.technique_trials(Filter(regime=("conflicting",)))["technique"]) == []
+    assert list(cells.rows("technique_trial", Filter(regime=("conflicting",)))["technique"]) == []
 
 
 def test_without_regular_there_are_values_but_no_differences(tmp_path):
@@ -165,8 +165,8 @@ def test_development_questions_never_count(tmp_path):
         assert 0.4 < row["low"] < 0.8 < row["high"] == 1
         assert row["delta_low"] < -0.1 < 0.1 < row["delta_high"]
     assert set(reader.query("SELECT split FROM behaviour")["split"]) == {"development", "test"}
-    assert list(reader.technique_points(Filter())["n"]) == [6, 6]
-    assert set(reader.technique_correlations(Filter())["n"].dropna()) <= {0, 6}
+    assert list(reader.rows("pareto", Filter())["n"]) == [6, 6]
+    assert set(reader.rows("feature_correlation", Filter())["n"].dropna()) <= {0, 6}
 
 
 def test_only_development_questions_are_no_result(tmp_path):

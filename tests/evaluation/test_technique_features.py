@@ -126,7 +126,7 @@ def found(tmp_path_factory):
         development=0,
         test=60,
     )
-    return published(folder).technique_correlations(Filter())
+    return published(folder).rows("feature_correlation", Filter())
 
 
 def row(found, feature, dataset="one", regime="conflicting"):
@@ -147,7 +147,7 @@ def test_judged_relevance_is_what_the_agent_said_of_the_same_question(tmp_path):
         return Answer(case.follows if follows else MEMORY, trace=trace if case.technique == "multi_agent" else None)
 
     folder = plant(tmp_path, {"regular": answered, "multi_agent": answered}, regimes=("conflicting",), development=0, test=40)
-    found = published(folder).technique_correlations(Filter(technique=("regular",)))
+    found = published(folder).rows("feature_correlation", Filter(technique=("regular",)))
     (own,) = found[found["feature"] == "judged_relevance"].to_dict("records")
     # 8 of 40 are unparsable; in the others the answer goes with what the agent said.
     assert own["n"] == 32
@@ -205,7 +205,7 @@ def test_what_cannot_be_said_says_why(tmp_path):
     def same(case):
         return Answer(case.right)
 
-    rows = published(plant(tmp_path, {"regular": same}, regimes=("gold",))).technique_correlations(Filter())
+    rows = published(plant(tmp_path, {"regular": same}, regimes=("gold",))).rows("feature_correlation", Filter())
     reasons = dict(zip(rows["feature"], rows["unavailable"], strict=True))
     assert reasons["memory_strength"] == "The feature is known for none of these answers."
     assert reasons["parameters"] == "The feature is the same for all of these answers."

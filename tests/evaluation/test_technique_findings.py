@@ -58,7 +58,7 @@ def failing(tmp_path_factory):
 
 
 def finding(reader, key):
-    return reader.technique_findings().set_index("key").loc[key]
+    return reader.findings("techniques").set_index("key").loc[key]
 
 
 def effects_of(reader, key):
@@ -122,7 +122,7 @@ def test_effects_are_differences_of_what_the_page_shows(holding):
 def test_one_cell_has_the_correlation_of_the_page(tmp_path):
     reader = published(plant(tmp_path, {TECHNIQUE: remembering(-1), "acd": blind(0.2)}, test=60))
     (effect,) = effects_of(reader, "strong_memory").values()
-    shown = reader.technique_correlations(Filter(technique=(TECHNIQUE,), regime=("conflicting",))).set_index("feature")
+    shown = reader.rows("feature_correlation", Filter(technique=(TECHNIQUE,), regime=("conflicting",))).set_index("feature")
     assert effect["value"] == pytest.approx(shown.loc["memory_strength", "rho_stratified"])
     assert effect["low"] < effect["value"] < effect["high"] < 0
     row = finding(reader, "strong_memory")
@@ -133,7 +133,7 @@ def test_one_cell_has_the_correlation_of_the_page(tmp_path):
 def test_what_a_store_lacks_is_said(tmp_path):
     kinds = ("gold", "conflicting")
     reader = stores({TECHNIQUE: blind(0.5), "prompting": blind(0.8)}, tmp_path, datasets=("one", "two"), regimes=kinds)
-    found = reader.technique_findings().set_index("key")
+    found = reader.findings("techniques").set_index("key")
     lacking = {claim.key: claim.lacking for claim in CLAIMS}
     for key in ("unaided", "trade_off", "strong_memory", "blind_decoding", "synthesised"):
         assert found.loc[key, "verdict"] == UNDECIDED
@@ -154,7 +154,7 @@ def test_techniques_that_few_models_were_asked_with_do_not_hold_up_a_verdict(tmp
 def test_without_techniques_there_are_no_sentences_about_them(tmp_path):
     plant_explained(tmp_path, noise, count=3)
     reader = published_explained(tmp_path)
-    assert len(reader.technique_findings()) == 0
+    assert len(reader.findings("techniques")) == 0
     assert len(reader.findings()) == 11
 
 

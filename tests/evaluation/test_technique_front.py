@@ -35,7 +35,7 @@ def points(tmp_path_factory):
 
     techniques = {"regular": blind(0.5), "coiecd": follows_all, "acd": perfect, "cad": perfect}
     reader = published(plant(tmp_path_factory.mktemp("front"), techniques, test=40))
-    return {row["technique"]: row for row in reader.technique_points(Filter()).to_dict("records")}
+    return {row["technique"]: row for row in reader.rows("pareto", Filter()).to_dict("records")}
 
 
 def test_a_point_is_the_mean_of_gold_and_conflicting_against_irrelevant(points):
@@ -56,7 +56,7 @@ def test_gold_and_conflicting_count_the_same_however_many_there_are(tmp_path):
 
     reader = published(plant(tmp_path, {"regular": follows_gold}))
     # 20 of 20 gold documents are followed, 0 of 5 conflicting ones.
-    assert list(reader.technique_points(Filter())["context_faithfulness"]) == [0.5]
+    assert list(reader.rows("pareto", Filter())["context_faithfulness"]) == [0.5]
 
 
 def test_a_dominating_point_is_always_on_the_front_and_so_is_its_equal(points):
@@ -66,7 +66,7 @@ def test_a_dominating_point_is_always_on_the_front_and_so_is_its_equal(points):
 
 def test_blind_techniques_lie_on_the_front_together(tmp_path):
     reader = published(plant(tmp_path, {"regular": blind(0.5), "acd": blind(0.2)}, test=60))
-    found = reader.technique_points(Filter())
+    found = reader.rows("pareto", Filter())
     assert list(found["on_front"]) == [True, True]
     assert list(found["share_on_front"]) == [1, 1]
 
@@ -74,8 +74,8 @@ def test_blind_techniques_lie_on_the_front_together(tmp_path):
 @pytest.mark.parametrize(("regimes", "faithfulness"), [(("gold", "irrelevant"), 0.5), (("conflicting", "irrelevant"), 0.5)])
 def test_the_one_kind_that_there_is_stands_for_faithfulness(tmp_path, regimes, faithfulness):
     reader = published(plant(tmp_path, {"regular": blind(0.5)}, regimes=regimes))
-    assert list(reader.technique_points(Filter())["context_faithfulness"]) == [faithfulness]
-    assert reader.technique_points(Filter())["discrimination"].isna().all() == ("conflicting" not in regimes)
+    assert list(reader.rows("pareto", Filter())["context_faithfulness"]) == [faithfulness]
+    assert reader.rows("pareto", Filter())["discrimination"].isna().all() == ("conflicting" not in regimes)
 
 
 def test_without_a_kind_that_others_have_or_without_irrelevant_documents_there_is_no_point(tmp_path):
@@ -83,6 +83,6 @@ def test_without_a_kind_that_others_have_or_without_irrelevant_documents_there_i
         return None if case.regime == "gold" else Answer(MEMORY)
 
     reader = published(plant(tmp_path / "gold", {"regular": blind(0.5), "acd": no_gold}))
-    assert list(reader.technique_points(Filter())["technique"]) == ["regular"]
+    assert list(reader.rows("pareto", Filter())["technique"]) == ["regular"]
     reader = published(plant(tmp_path / "none", {"regular": blind(0.5)}, regimes=("gold", "conflicting", "off_topic")))
-    assert reader.technique_points(Filter()).empty
+    assert reader.rows("pareto", Filter()).empty

@@ -222,7 +222,7 @@ def test_a_model_offers_instructions_if_its_tokenizer_has_a_template(lm, chat_lm
 
 
 def test_ties_are_counted_among_what_is_ranked(chat_lm):
-    from precompute.rows import attribution_row
+    from precompute.compute import attribution_row
 
     prompt = chat_lm.tokenise(asked())
     clean = CleanPass(chat_lm, [prompt])

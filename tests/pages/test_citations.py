@@ -33,7 +33,7 @@ def own_store(store, monkeypatch):
 
 @pytest.fixture(scope="module")
 def cells(store):
-    return store.citation_cells(DATA, SELECTOR)
+    return store.rows("cell_recovery", dataset=DATA, selector=SELECTOR)
 
 
 def one(cells, **where):
@@ -137,7 +137,7 @@ def test_tables_hold_the_tables_numbers(store, cells):
         title = NAMES.annotator(row["annotator"]) + (" (control)" if row["annotator"] in CONTROLS else "")
         ends = f"[{number(row['low'])}, {number(row['high'])}] chance {number(row['chance'])}"
         assert said.loc[title, row["writer"]] == f"{number(row['value'])} {ends}"
-    agreements = store.citation_agreement(DATA, SELECTOR, "full").query("writer == 'sloppy'")
+    agreements = store.rows("agreement", dataset=DATA, selector=SELECTOR, masking="full").query("writer == 'sloppy'")
     table = alphas_table(agreements, "sloppy", NAMES)
     written = [cell.whole for row in table.rows for cell in row.cells if cell.whole]
     for row in agreements.dropna(subset=["alpha"]).to_dict("records"):

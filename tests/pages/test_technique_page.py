@@ -67,7 +67,7 @@ def test_the_page_recommends_by_what_the_documents_are_like_and_by_what_can_be_p
 
 
 def test_the_points_are_those_that_are_published(store):
-    published = store.technique_points(Filter(("one",))).set_index("technique")
+    published = store.rows("pareto", Filter(("one",))).set_index("technique")
     found = {point.technique: point for point in points(store, "one", "made-up-data")}
     assert found.keys() == set(published.index)
     for key, point in found.items():

@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 
-from heval_core.store.lock import only_writer
+from heval_core.store.progress import only_writer
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore

@@ -64,12 +64,15 @@ def test_a_file_may_offer_an_instance_and_variants_have_their_options(tmp_path):
         ("@dataclass(frozen=True)\n", "", "is no frozen dataclass"),
         ("control = False", "control = True", "is a control;"),
         ('family = "attention"', 'family = "magic"', "has the family 'magic'; the families are: perturbation,"),
-        ('needs = ("softmax attention", "heads")', 'needs = ("luck",)', "needs luck; what a model can have is: gradients,"),
+        (
+            'needs = ("softmax attention", "heads")',
+            'needs = ("luck",)',
+            r"needs \('luck',\); give a tuple of what a model can have: gradients,",
+        ),
         (COST, "return 1 / 0", "cannot say its cost: cost\\(100\\) raised ZeroDivisionError"),
         (COST, "return Cost(0, 0)", "gives no Cost\\(passes, tokens\\), each above 0"),
         ("    key =", "    layer: int\n    key =", "cannot be made without arguments; give each field a default"),
-        ('needs = ("softmax attention", "heads")', "needs = None", "has needs = None; give a tuple of texts"),
-        ('needs = ("softmax attention", "heads")', 'needs = "heads"', "has needs = 'heads'; give a tuple of texts"),
+        ('needs = ("softmax attention", "heads")', "needs = None", "needs None; give a tuple of what"),
         (
             "    def cost",
             "    def __post_init__(self):\n        raise ValueError('no luck')\n\n    def cost",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import pickle
 
 import pytest
@@ -113,10 +112,7 @@ def test_jobs_are_frozen_and_picklable(small_grid, tmp_path):
         task.match = "text"
 
 
-NAMED = [["conflicting", "mixed"], ["conflicting,mixed"], ["conflicting,", "mixed"]]
-
-
-@pytest.mark.parametrize("named", NAMED)
+@pytest.mark.parametrize("named", [["conflicting", "mixed"], ["conflicting,mixed"], ["conflicting,", "mixed"]])
 def test_regimes_are_named_like_models(named, small_grid, tmp_path, capsys):
     common = ["--models", small_grid.models[0], "--datasets", "world_capital", "--limit", "2", "--regimes", *named]
     assert main(["plan", *common, "--no-calibrate", "--store", str(tmp_path)]) == 0
@@ -124,10 +120,3 @@ def test_regimes_are_named_like_models(named, small_grid, tmp_path, capsys):
     assert [line[2] for line in lines] == ["conflicting", "mixed"]
     assert main(["plan", *common, "calm", "--store", str(tmp_path)]) == 2
     assert "There is no regime 'calm'" in capsys.readouterr().err
-
-
-def test_datasets_names_them_so_too(capsys):
-    asked = ["--datasets", "world_capital", "--limit", "2", "--regimes", *NAMED[2]]
-    assert main(["datasets", *asked, "--format", "json"]) == 0
-    (section,) = json.loads(capsys.readouterr().out)
-    assert [row["regime"] for row in section["regimes"]] == ["conflicting", "mixed"]

@@ -143,7 +143,7 @@ def run_state_warnings(store):
     return [warning.value for warning in app.warning if "trained" in warning.value]
 
 
-def test_what_fails_for_many_instances_alike_is_one_line():
+def test_what_fails_for_many_instances_alike_is_one_line_of_at_most_a_hundred():
     where = {"model": "m", "dataset": "d", "technique": "regular"}
     failed = [
         where | {"explainer": "alti", "regime": regime, "place": f"q{number}", "error": "HEvalError: refused"}
@@ -155,21 +155,7 @@ def test_what_fails_for_many_instances_alike_is_one_line():
         "failed: m · d · regular · alti · 6 times, first at conflicting · q0: HEvalError: refused",
         "failed: m · d · mixed · regular · fa · q1: RuntimeError: out of luck",
     ]
-
-
-def test_what_fails_each_for_another_reason_has_a_line_of_its_own_up_to_a_hundred():
-    failed = [
-        {
-            "model": "",
-            "dataset": "mine",
-            "regime": "",
-            "technique": "",
-            "explainer": "",
-            "place": f"line {n}",
-            "error": f"E{n}",
-        }
-        for n in range(150)
-    ]
-    lines = list(failure_lines([*failed, failed[-1]]))
-    assert lines[:100] == [f"failed: mine · line {n}: E{n}" for n in range(100)]
+    each = [other | {"error": f"E{n}"} for n in range(150)]
+    lines = list(failure_lines([*each, each[-1]]))
+    assert lines[:100] == [f"failed: m · d · mixed · regular · fa · q1: E{n}" for n in range(100)]
     assert lines[100:] == ["failed: 51 more; publish to see them in the table `failure`"]

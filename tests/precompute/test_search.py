@@ -12,7 +12,7 @@ from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 from heval_core.techniques import ph3
-from precompute import search as searching
+from precompute import techniques as searching
 from precompute.grid import GRIDS
 from precompute.pair import Pair
 from precompute.plan import plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass, replace
 
 import pytest
@@ -22,7 +23,6 @@ from precompute.plan import Plan, as_lines, plan
 from precompute.questions import load_questions
 from precompute.run import parts_of, run
 from precompute.techniques import DEVELOPMENT, TEST, arrangements, asked_for, split_of
-from tests.precompute.kills import contents
 
 pytestmark = pytest.mark.slow
 
@@ -133,36 +133,8 @@ def test_regulars_answers_have_the_keys_they_have_without_techniques(store, tmp_
     assert {shard.key for shard in part.shards()} <= set(ShardStore(store).entries())
 
 
-def test_more_techniques_compute_only_what_is_missing(store, tmp_path):
-    import shutil
-
-    again = shutil.copytree(store, tmp_path / "store")
-    before = contents(again)
-    assert run(GRID, again).computed == 0
-    outcome = run(replace(GRID, techniques=(*GRID.techniques, "cad(alpha=1)")), again)
-    assert (outcome.computed, outcome.failed) == (2 * len(GRID.regimes), 0)
-    after = contents(again)
-    assert before.items() <= after.items()
-
-
-def test_another_setting_is_another_shard(store, tmp_path, monkeypatch):
-    import shutil
-
-    again = shutil.copytree(store, tmp_path / "store")
-    kind = type(catalogue.find("technique", "coiecd"))
-    monkeypatch.setattr(kind, "best", lambda self, trials: (7,))
-    assert run(GRID, again).computed == 0  # the search is done
-    more = replace(GRID, limit=40)  # more development questions: the search is made again
-    assert run(more, again).failed == 0
-    chosen = [row["setting"] for row in rows(again, "trial") if row["chosen"]]
-    used = {row["setting"] for row in rows(again, "behaviour", technique="coiecd")}
-    assert used == set(chosen)
-    assert len(used) == 2
-
-
 def test_answers_under_two_settings_are_never_published_together(store, tmp_path, monkeypatch):
     """A search on other kinds of context may choose another setting; what the newest run uses is what stands."""
-    import shutil
 
     def published_settings():
         found = Reader(publish(again)).query(
@@ -179,7 +151,7 @@ def test_answers_under_two_settings_are_never_published_together(store, tmp_path
     (only,) = published_settings()
     assert only[0] == "conflicting"
     assert only not in both
-    trials = Reader(publish(again)).technique_trials(Filter())
+    trials = Reader(publish(again)).rows("technique_trial", Filter())
     assert set(trials["regime"]) == {"conflicting"}
     assert run(GRID, again).computed == 0  # nothing is missing, and its settings stand again
     assert published_settings() == both

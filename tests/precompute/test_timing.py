@@ -16,7 +16,6 @@ from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from precompute.cli import main
 from precompute.pair import Pair
 from precompute.plan import plan
 from precompute.questions import load_questions
@@ -169,12 +168,3 @@ def test_explainers_that_come_later_do_not_touch_what_was_timed(timed, timed_gri
     assert sorted(own.index) == ["attn", YARDSTICK, "gxi", "mechlight"]
     assert own["measured"][YARDSTICK] == own["measured"]["gxi"] > own["measured"]["attn"]
     assert own["yardstick"]["attn"] != own["yardstick"]["gxi"]
-
-
-def test_the_command_line_has_it(small_grid, tmp_path, capsys):
-    asked = ["--models", small_grid.models[0], "--datasets", "world_capital", "--regimes", "mixed", "--limit", "4"]
-    shown = ["plan", *asked, "--shard-size", "4", "--no-calibrate", "--store", str(tmp_path)]
-    assert main([*shown, "--timing"]) == 0
-    assert "6 shards to do" in capsys.readouterr().out
-    assert main(shown) == 0
-    assert "5 shards to do" in capsys.readouterr().out

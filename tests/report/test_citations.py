@@ -51,7 +51,7 @@ def shown_of(store, key):
 @pytest.mark.parametrize("key", ["recovery", "transparent", "masking", "explainers"])
 def test_every_number_is_that_of_the_page(store, told, key):
     rows = rows_of(told, f"citations_{key}").set_index(KEY)[NUMBERS].astype(float)
-    page = store.citation_cells(DATA, SELECTOR).set_index(KEY)[NUMBERS].astype(float)
+    page = store.rows("cell_recovery", dataset=DATA, selector=SELECTOR).set_index(KEY)[NUMBERS].astype(float)
     assert len(rows) > 10
     pd.testing.assert_frame_equal(rows, page.loc[rows.index], check_dtype=False)
 
@@ -59,7 +59,7 @@ def test_every_number_is_that_of_the_page(store, told, key):
 def test_a_number_stands_beside_its_interval_and_its_chance(store):
     """As it is written here to three digits, the page writes it to two."""
     shown = shown_of(store, "citations_recovery").set_index(["writer", "annotator", "masking"])
-    cells = store.citation_cells(DATA, SELECTOR)
+    cells = store.rows("cell_recovery", dataset=DATA, selector=SELECTOR)
     wanted = (cells["measure"] == "f1") & (cells["annotator"] == "nli") & (cells["writer"] == "sloppy")
     (row,) = cells[wanted & (cells["masking"] == "full")].to_dict("records")
     written = shown.loc[("sloppy", "Entailment model", "full"), "F1 of recovered citations"]
@@ -88,7 +88,9 @@ def test_a_dot_for_every_annotator_and_writer_on_one_axis(store):
 def test_agreement_is_that_of_the_page(store, told):
     rows = rows_of(told, "citations_agreement")
     key = ["writer", "masking", "first", "second"]
-    page = pd.concat([store.citation_agreement(DATA, SELECTOR, masking) for masking in ("sample", "full")])
+    page = pd.concat(
+        [store.rows("agreement", dataset=DATA, selector=SELECTOR, masking=masking) for masking in ("sample", "full")]
+    )
     columns = ["alpha", "low", "high", "n"]
     pd.testing.assert_frame_equal(rows.set_index(key)[columns], page.set_index(key)[columns], check_dtype=False)
     shown = shown_of(store, "citations_agreement")
@@ -153,7 +155,7 @@ def _items(names):
 
 
 def test_people_left_out_are_counted_and_not_averaged(small):
-    people = small.people().set_index("annotator")
+    people = small.rows("person", order="annotator").set_index("annotator")
     assert people.loc["person:ada"].to_dict() == {"answers": 8, "controls": 1, "correct": 1, "counts": True}
     assert people.loc["person:bo"].to_dict() == {"answers": 0, "controls": 1, "correct": 0, "counts": False}
     own = section(small, "citations_people")
@@ -174,7 +176,7 @@ def test_claims_are_counted(small):
 
 
 def test_the_sentences_have_a_table_of_their_own(small, tmp_path):
-    found = small.citation_findings().set_index("key")
+    found = small.findings("citations").set_index("key")
     assert found.loc["llm_as_people", "verdict"] == "not enough data"  # all chose the same: alpha is not defined
     assert found.loc["best_still_wrong", "verdict"] == "contradicted"
     told = json.loads(report_of(small).as_json())

@@ -87,7 +87,7 @@ def test_the_front_is_that_of_the_page(store, told):
     figures = section(store, "techniques_front").figures
     assert len(figures) == len(DATASETS)
     for model, dataset in ((model, dataset) for model in MODELS for dataset in DATASETS):
-        points = store.technique_points(Filter(model=(model,), dataset=(dataset,)))
+        points = store.rows("pareto", Filter(model=(model,), dataset=(dataset,)))
         page = {point.id[0]: point for point in front_figure(points, names).points}
         own = rows[(rows["model"] == model) & (rows["dataset"] == dataset)].set_index("technique")
         assert set(own.index) == set(page)
@@ -109,11 +109,11 @@ def test_a_dot_for_every_difference(store):
 
 
 def test_the_features_and_the_search_are_those_of_the_page(store, told):
-    rows, page = rows_of(told, "techniques_features"), store.technique_correlations(Filter())
+    rows, page = rows_of(told, "techniques_features"), store.rows("feature_correlation", Filter())
     assert rows["rho"].astype(float).tolist() == pytest.approx(page["rho"].tolist(), nan_ok=True)
     assert rows["p_stratified_holm"].astype(float).tolist() == pytest.approx(page["p_stratified_holm"].tolist(), nan_ok=True)
     shown = section(store, "techniques_search").shown[0].frame()
-    (search,) = searches(store.technique_trials(Filter(model=("one",), dataset=("nq",))))
+    (search,) = searches(store.rows("technique_trial", Filter(model=("one",), dataset=("nq",))))
     assert shown["as good as the chosen one"].tolist() == [search.ties] * 4 == [2] * 4
     assert set(shown["chosen"]) == {search.chosen}
     costs = section(store, "techniques_costs").shown[0].frame().set_index("technique")

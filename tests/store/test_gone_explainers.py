@@ -45,19 +45,6 @@ def test_an_unsigned_explainer_that_is_gone_keeps_its_numbers(results, gone):
     assert not values(now, gone).equals(values(now, SIGNED))
 
 
-def test_a_page_colours_its_scores_without_a_sign(results, monkeypatch):
-    from heval_core.ui import names, reading
-
-    monkeypatch.setattr(names, "query", lambda reader, asked, *given: asked(reader, *given))
-    rows = reading.rows_of(results, results.attributions(results.instance_ids(Filter())[0]))
-    assert {row.explainer: row.signed for row in rows if not row.control} == {
-        GONE: False,
-        VARIANT: False,
-        UNSIGNED: False,
-        SIGNED: True,
-    }
-
-
 @pytest.mark.parametrize("explainer", [GONE, SIGNED])
 def test_attributions_that_do_not_say_it_are_refused_and_the_explainer_named(tmp_path, monkeypatch, explainer):
     whole = planted._attribution

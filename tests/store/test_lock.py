@@ -14,13 +14,13 @@ import pytest
 from filelock import lock_descriptor, unlock_descriptor
 
 from heval_core.records import HEvalError
-from heval_core.store.lock import FILE, holder, only_writer
+from heval_core.store.progress import FILE, holder, only_writer
 from tests.conftest import ROOT
 
 HOLDING = """
 import sys, time
 from pathlib import Path
-from heval_core.store.lock import only_writer
+from heval_core.store.progress import only_writer
 with only_writer(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

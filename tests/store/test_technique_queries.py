@@ -30,8 +30,8 @@ def test_techniques_come_in_the_order_of_the_catalogue(reader):
     assert list(reader.techniques()["key"]) == list(catalogue.techniques())
     for frame in (
         reader.technique_cells(Filter(dataset=("one",))),
-        reader.technique_points(Filter(dataset=("one",))),
-        reader.technique_correlations(Filter(dataset=("one",))),
+        reader.rows("pareto", Filter(dataset=("one",))),
+        reader.rows("feature_correlation", Filter(dataset=("one",))),
     ):
         assert sorted(frame["technique"].unique()) == sorted(ORDER)
     cells = reader.technique_cells(Filter(dataset=("one",)))
@@ -48,8 +48,8 @@ def test_a_filter_takes_cells_and_always_the_total(reader):
 
 
 def test_pooled_datasets_are_shown_only_where_all_are(reader):
-    assert set(reader.technique_correlations(Filter())["dataset"]) == {"one", "other", "all"}
-    assert set(reader.technique_correlations(Filter(dataset=("one",)))["dataset"]) == {"one"}
+    assert set(reader.rows("feature_correlation", Filter())["dataset"]) == {"one", "other", "all"}
+    assert set(reader.rows("feature_correlation", Filter(dataset=("one",)))["dataset"]) == {"one"}
 
 
 @pytest.mark.parametrize("technique", ["acd", "regular"])
@@ -102,7 +102,8 @@ def test_an_unknown_change_is_said_to_be_one(reader):
 def test_results_without_techniques_have_none(tmp_path):
     plant_explained(tmp_path, marking(lambda *_: 0.5), regimes=("conflicting",), explainers=("fa",), count=40)
     reader = published_explained(tmp_path)
-    asked = (reader.technique_cells, reader.technique_points, reader.technique_trials, reader.technique_correlations)
-    assert all(query(Filter()).empty for query in (*asked, reader.changes))
+    assert all(reader.rows(table).empty for table in ("pareto", "technique_trial", "feature_correlation"))
+    assert reader.technique_cells(Filter()).empty
+    assert reader.changes(Filter()).empty
     assert reader.behaviour_of(reader.instance_ids(Filter())[0]).empty
     assert reader.instance_ids(Filter(changed="gained")) == []
