@@ -98,8 +98,8 @@ def test_instances_stand_in_the_order_of_model_dataset_regime_and_place(reader):
 
 def test_stored_scores_are_the_explainers_own_in_rank_and_nearly_in_value(reader, language_models, small_store):
     from heval_core import pipeline, regimes
-    from heval_core.behaviour import recall
     from heval_core.statistics.scores import average_ranks
+    from precompute.memory import Memories
     from precompute.questions import load_questions
 
     lm = language_models["qwen2"]
@@ -108,7 +108,7 @@ def test_stored_scores_are_the_explainers_own_in_rank_and_nearly_in_value(reader
     row = stored.iloc[0]
     fact = questions.facts[row["place"]]
     instance = regimes.build(fact, row["regime"], questions.pool, 0, style_of(lm), row["place"])
-    prepared = pipeline.prepare(lm, instance, recall(lm, fact.question, fact.answer))
+    prepared = pipeline.prepare(lm, instance, Memories.asked(lm, [fact]).of(lm, fact, questions.pool))
     answered = pipeline.answer(lm, [prepared])
     for explainer in map(catalogue.method, catalogue.default_methods()):
         (fresh,) = pipeline.explain(answered, explainer)
