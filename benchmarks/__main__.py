@@ -1,32 +1,60 @@
-"""python -m benchmarks [explainers | relevance | techniques | citations | shortcuts | gpu]
-
-This machine's speed beside captum's and others', as ratios in one run; one part, or all of them.
-"""
+"""python -m benchmarks [table | techniques | citations | gpu]"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from benchmarks.run import PARTS, PROMPTS, run
+import torch
+
+from benchmarks import citations, gpu, table, techniques
+from benchmarks.timing import SMALL, as_line, machine, random_model
 from heval_core.records import HEvalError
+
+RATIOS = {"techniques": techniques.technique_figures, "citations": citations.citation_figures}
+LENGTHS, PROMPTS = (60, 170), 10
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("part", nargs="?", choices=PARTS, help="one part; by default all")
-    parser.add_argument("--models", nargs="+", default=[], help="names that the benchmark prints, folders or hub ids")
-    parser.add_argument("--tokens", nargs="+", type=int, default=[100, 300], help="prompt lengths")
-    parser.add_argument("--prompts", type=int, default=PROMPTS, help="prompts of each length, for shortcuts")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__import__("benchmarks").__doc__)
+    parser.add_argument("part", nargs="?", choices=("table", *RATIOS, "gpu"), default="table")
+    parser.add_argument(
+        "--models", nargs="+", default=[], help="of the table: keys, folders, GGUF files; by default the real ones"
+    )
+    parser.add_argument("--tokens", nargs="+", type=int, default=LENGTHS, help="lengths of the table's prompts")
+    parser.add_argument("--prompts", type=int, default=PROMPTS, help="prompts of each length")
     parser.add_argument("--out", type=Path, help="write the figures as JSON too")
     options = parser.parse_args()
+    result: dict[str, Any] = {"machine": machine()}
     try:
-        run(options.models, options.tokens, options.out, lambda line: print(line, flush=True), options.part, options.prompts)
+        if options.part == "table":
+            result["table"] = list(table.rows(options.models, options.tokens, options.prompts, _say))
+        elif options.part == "gpu":
+            result |= gpu.on_gpu(_say)
+        else:
+            result[options.part] = list(_ratios(options.part))
     except HEvalError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    if options.out is not None:
+        options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _ratios(part: str) -> Iterator[dict[str, Any]]:
+    for name, config in SMALL.items():
+        for figure in RATIOS[part](name, random_model(name, config(), torch.device("cpu"), torch.float32)):
+            _say(as_line(figure))
+            yield asdict(figure) | {"reached": figure.reached}
 
 
 if __name__ == "__main__":

@@ -1,38 +1,41 @@
-"""How steps are timed, and one line of the table of results."""
+"""How steps are timed and their memory is taken, random models of real shapes, and the prompts that are asked."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import os
+import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
+from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    Cohere2Config,
-    GPT2Config,
-    GPTNeoXConfig,
-    PretrainedConfig,
-    Qwen2Config,
-)
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPTNeoXConfig, PretrainedConfig, Qwen2Config
 
+from heval_core.datasets.world_capital import statement
+from heval_core.generated import tokenised
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
 from heval_core.lm.model import LanguageModel
-from heval_core.records import Span, Target, TokenisedPrompt
+from heval_core.pipeline import Request
+from heval_core.prompt_styles import style_of
+from heval_core.records import Span, TokenisedPrompt
+from heval_core.sources import neutral_sentences
+from precompute.questions import load_questions
 
 ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. ratio: higher is better unless `at_most`. aim: None if there is none."""
+    """One line of a table of ratios. ratio: higher is better unless `at_most`. aim: None if there is none."""
 
     model: str
     tokens: int
@@ -70,8 +73,50 @@ def best(*steps: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
     return [min(rounds_of) for rounds_of in seconds]
 
 
+class Taken(NamedTuple):
+    """What a step gave and took. seconds: of the processor, which other programs do not change much; of the clock on a GPU.
+    gigabytes: its peak above what was held before; NaN where the system does not tell."""
+
+    result: Any
+    seconds: float
+    gigabytes: float
+
+
+def taken(step: Callable[[], Any], device: torch.device) -> Taken:
+    gc.collect()
+    held, on_card = _begin(device), device.type == "cuda"
+    clock = time.perf_counter if on_card else time.process_time
+    started = clock()
+    result = step()
+    if on_card:
+        torch.cuda.synchronize()
+        return Taken(result, clock() - started, (torch.cuda.max_memory_allocated() - held) / 2**30)
+    return Taken(result, clock() - started, (_status("VmHWM") - held) / 2**20)
+
+
+def _begin(device: torch.device) -> float:
+    """Forget the peak so far ▶ what is held: bytes of a GPU, or KiB of this process."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+        return float(torch.cuda.memory_allocated())
+    try:
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return float("nan")
+    return _status("VmRSS")
+
+
+def _status(name: str) -> float:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return float("nan")
+    return next((float(line.split()[1]) for line in lines if line.startswith(name)), float("nan"))
+
+
 def matrix_rate(device: torch.device, dtype: torch.dtype, rows: int = 512, width: int = 768) -> float:
-    """The rate of matrix products of a transformer's width, in FLOP/s."""
+    """The rate of matrix products of a transformer's width, in FLOP/s: of the seconds that `taken` counts."""
     a = torch.randn(rows, width, device=device, dtype=dtype)
     b = torch.randn(width, 4 * width, device=device, dtype=dtype)
 
@@ -79,14 +124,7 @@ def matrix_rate(device: torch.device, dtype: torch.dtype, rows: int = 512, width
         for _ in range(20):
             a @ b
 
-    return 20 * 2 * rows * width * 4 * width / best(step, rounds=8)[0]
-
-
-def explain(clean: CleanPass, *explainers: Any) -> list[Any]:
-    """As the batch job does: a fresh clean pass, shared by the explainers."""
-    fresh = CleanPass(clean.lm, clean.prompts)
-    targets = [Target.next_token(*pair) for pair in fresh.logits.topk(2).indices.tolist()]
-    return [explainer.explain(fresh, targets) for explainer in explainers]
+    return 20 * 2 * rows * width * 4 * width / min(taken(step, device).seconds for _ in range(8))
 
 
 TOKENIZER = Path(__file__).resolve().parents[1] / "cache" / "demo" / "models" / "demo-gpt2"
@@ -107,31 +145,18 @@ def _qwen2(layers: int, heads: int, kv_heads: int, width: int, inner: int, vocab
     )
 
 
-# Random weights of these shapes: the first three on a CPU, the others on a GPU.
+# Random weights of these shapes: the first three on a CPU, the paper's on a GPU, the largest first.
 SMALL: dict[str, Callable[[], PretrainedConfig]] = {
     "gpt2-small": GPT2Config,
     "gpt_neox-6x512": partial(_neox, 6, 8, 512),
     "qwen2-8x512": partial(_qwen2, 8, 8, 2, 512, 1408, 32000),
 }
-REAL: dict[str, Callable[[], PretrainedConfig]] = {
+PAPER: dict[str, Callable[[], PretrainedConfig]] = {
+    "qwen2.5-7B": partial(_qwen2, 28, 28, 4, 3584, 18944, 152064),
     "gpt2-xl": partial(GPT2Config, n_embd=1600, n_layer=48, n_head=25),
     "pythia-6.9b": partial(_neox, 32, 32, 4096),
-    "qwen2.5-7B": partial(_qwen2, 28, 28, 4, 3584, 18944, 152064),
-}
-# CUB's models; base and instruct models have the same shape.
-CUB_SHAPES: dict[str, Callable[[], PretrainedConfig]] = {
-    **REAL,
-    "qwen2.5-1.5B": partial(_qwen2, 28, 12, 2, 1536, 8960, 151936),
-    "qwen2.5-32B": partial(_qwen2, 64, 40, 8, 5120, 27648, 152064),
-    "command-a": partial(
-        Cohere2Config,
-        hidden_size=12288,
-        num_hidden_layers=64,
-        num_attention_heads=96,
-        num_key_value_heads=8,
-        intermediate_size=36864,
-        vocab_size=256000,
-    ),
+    "qwen2.5-3B": partial(_qwen2, 36, 16, 2, 2048, 11008, 151936),
+    "pythia-2.8b": partial(_neox, 32, 32, 2560),
 }
 
 
@@ -140,19 +165,36 @@ def random_model(name: str, config: Any, device: torch.device, dtype: torch.dtyp
     with torch.device(device):
         model = AutoModelForCausalLM.from_config(config, dtype=dtype)
     tokenizer = AutoTokenizer.from_pretrained(TOKENIZER)
-    # inseq asks the configuration for them.
-    model.config.pad_token_id = model.config.bos_token_id = model.config.eos_token_id = tokenizer.eos_token_id
     return as_language_model(name, model.eval().requires_grad_(False).to(device), tokenizer)
 
 
 def prompts_of(lm: LanguageModel, tokens: int, count: int) -> CleanPass:
-    """`count` prompts of exactly `tokens` tokens that are words of the demo models' tokenizer."""
+    """`count` prompts of exactly `tokens` tokens, words of the demo models' tokenizer: two documents and a question."""
     words = np.random.default_rng(0)
+    ends = [tokens // 3, 2 * tokens // 3, tokens]
+    documents = (Span(0, ends[0]), Span(ends[0], ends[1]))
     prompts = []
     for _ in range(count):
         ids = tuple(int(i) for i in words.integers(300, 2300, size=tokens))
-        prompts.append(TokenisedPrompt(lm.decode(list(ids)), ids, ("",) * tokens, (), Span(0, 1), (), ()))
+        read = tuple(lm.decode([i]) for i in ids)
+        question = Span(ends[1], ends[2])
+        prompts.append(TokenisedPrompt("".join(read), ids, read, documents, question, ((), ()), ((), ())))
     return CleanPass(lm, prompts)
+
+
+def capitals(lm: LanguageModel, tokens: int, count: int) -> list[TokenisedPrompt]:
+    """Questions of World Capital with two documents, filled up to `tokens` or some more with sentences of other things."""
+    facts = load_questions("world_capital", count + 2, 0, style_of(lm)).facts
+    found, fillers = [], cycle(neutral_sentences())
+    for place, fact in enumerate(facts[:count]):
+        others = [facts[place - step].answer for step in (1, 2)]
+        documents = [statement(fact.subject, other).text for other in others]
+        prompt = tokenised(lm, Request(tuple(documents), fact.question))
+        while len(prompt.ids) < tokens:
+            documents = [f"{text} {next(fillers)}" for text in documents]
+            prompt = tokenised(lm, Request(tuple(documents), fact.question))
+        found.append(prompt)
+    return found
 
 
 def parameters_of_layers(model: Any) -> int:
@@ -163,19 +205,21 @@ def parameters_of_layers(model: Any) -> int:
     return total - sum(tables.values()) - (positions.weight.numel() if positions is not None else 0)
 
 
-def inseq_of(many: CleanPass, method: str) -> Callable[[], None] | None:
-    """A method of inseq's on each prompt, as people call it; None where inseq is not installed."""
+def machine() -> dict[str, Any]:
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "cpu": _cpu(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _cpu() -> str:
     try:
-        import inseq
-    except ImportError:
-        return None
-    lm = many.lm
-    model = inseq.load_model(lm.model, method, tokenizer=lm.tokenizer)
-    texts = [lm.decode(list(prompt.ids)) for prompt in many.prompts]
-    answer = lm.decode([1000])  # any word of the tokenizer's: the model's own best token may be none
-
-    def step() -> None:
-        for text in texts:
-            model.attribute(text, text + answer, show_progress=False, pretty_progress=False)
-
-    return step
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -111,7 +111,10 @@ class Grid(Options):
         for regime in self.regimes:
             read_key(regime)
         for key in self.explainers:
-            catalogue.method(key)
+            if getattr(catalogue.method(key), "answers_only", False):
+                raise HEvalError(
+                    f"{key} does not score every token, and a batch job ranks them all. Use it in explain --generate, or name fa."
+                )
         for key in self.techniques:
             catalogue.find("technique", key)
         for name in self.datasets:

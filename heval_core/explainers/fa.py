@@ -49,6 +49,11 @@ class FeatureAblation:
     order = 2
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"
 
+    @property
+    def answers_only(self) -> bool:
+        """Whether it leaves tokens without a score of their own, so that no batch job can rank them."""
+        return bool(self.screen)
+
     def check(self) -> None:
         """Raises HEvalError for an unknown target or screen, or no baseline."""
         if self.target not in TARGETS:
@@ -64,7 +69,7 @@ class FeatureAblation:
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()
-        if self.screen:  # ranks of tokens that were not looked at would be made up
+        if self.answers_only:  # ranks of tokens that were not looked at would be made up
             raise HEvalError(f"{self!r} does not score every token: it explains whole answers, and nothing is ranked by it.")
         clock = clean.clock()
         scores = ablation_scores(clean, targets, self.target, self.baseline)

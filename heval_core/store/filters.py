@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
-from heval_core.records import CELL, TECHNIQUE, HEvalError
+from heval_core.records import CELL, TECHNIQUE, UNCOMPARED, HEvalError
 
 # Where the answer is first mentioned, in the document that was used, or in the first one if none was.
 _ANSWER_AT = 'answer_tokens[coalesce(TRY_CAST(substr("group", 2) AS INTEGER), 1)][1] / len(tokens)'
@@ -169,6 +169,8 @@ def ordered(order: Order, descending: bool) -> tuple[str, str, list[Any]]:
     they decide the order.
     """
     way = "DESC" if descending else "ASC"
+    if order == AS_STORED:  # an answer from nowhere says least, and no explainer can be right about it
+        return "", f"coalesce(\"group\", 'other') IN {UNCOMPARED}, instance.rowid {way}", []
     if isinstance(order, str):
         if order not in COLUMN_ORDERS:
             raise HEvalError(f"Instances cannot be ordered by {order!r}; the orders are: {', '.join(COLUMN_ORDERS)}.")

@@ -7,16 +7,17 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from benchmarks import citations, paper, ratios, relevance, shortcuts, techniques, timing
+from benchmarks import citations, gpu, others, table, techniques, timing
 from heval_core import catalogue
 from heval_core.citations.annotators.shared.weights import tokens_of
 from heval_core.citations.reading import reading
+from heval_core.lm.memory import Budget
 
 
 @pytest.fixture(autouse=True)
 def once(monkeypatch):
     """Every step is run once: how long it takes is not tested."""
-    for module in (citations, paper, ratios, relevance, techniques):
+    for module in (citations, techniques):
         monkeypatch.setattr(module, "best", lambda *steps, rounds=0: timing.best(*steps, rounds=0))
 
 
@@ -24,50 +25,6 @@ def once(monkeypatch):
 def lm():
     config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
     return timing.random_model("tiny", config, torch.device("cpu"), torch.float32)
-
-
-@pytest.mark.slow
-def test_every_figure_of_a_model_compares_equal_scores(lm):
-    found = list(ratios.figures("tiny", lm, 30))
-    assert [figure.what for figure in found if "inseq" not in figure.what] == [
-        "captum FeatureAblation / fa",
-        "matrix-product bound / fa",
-        "captum IntegratedGradients / ig",
-        "attn + mechlight / one plain forward",
-        "all four / (fa + ig)",
-    ]
-    for figure in found:
-        assert np.isfinite(figure.ratio)
-        assert figure.ratio > 0
-        if "largest difference" in figure.detail:
-            assert float(figure.detail.rpartition(" ")[2]) < 1e-4
-
-
-@pytest.mark.slow
-def test_every_installed_explainer_is_timed_beside_one_forward(lm):
-    found = list(ratios.method_figures("tiny", lm, 30))
-    assert [figure.what for figure in found] == [f"{key} / one plain forward" for key in catalogue.explainers()]
-    for figure in found:
-        assert figure.ratio > 0
-        assert "ms; declared " in figure.detail
-
-
-@pytest.mark.slow
-def test_gradient_explainers_are_timed_beside_plain_passes_and_what_is_installed(lm):
-    found = {figure.what: figure for figure in relevance.relevance_figures("tiny", lm)}
-    assert list(found)[:3] == ["attnlrp / a forward and backward", "cgim / a forward and backward", "cdla / a forward"]
-    assert {figure.aim for figure in found.values()} <= {3.0, 1.3, 1.5}
-    assert all(figure.ratio > 0 for figure in found.values())
-    clean = timing.prompts_of(lm, 20, 2)
-    (scores,) = timing.explain(clean, relevance.gxi.PLUGIN)
-    plain = relevance._gradient(lm, clean.ids).numpy()
-    assert np.stack([one.scores for one in scores]) == pytest.approx(plain, abs=1e-6)
-
-
-@pytest.mark.slow
-def test_published_code_in_a_process_of_its_own_is_compared_or_left_out():
-    found = relevance.in_a_process(relevance.beside_lxt, "qwen2-8x512")
-    assert found is None or (found[0] > 0 and found[1] > 0 and found[2] < 1e-4)
 
 
 def test_path_patching_compares_equal_effects(lm):
@@ -94,8 +51,8 @@ def test_all_decoding_techniques_are_timed_with_all_their_settings(lm, monkeypat
 
 def test_a_batch_and_one_by_one_answer_the_same_questions(lm, monkeypatch):
     jobs = []
-    real = techniques.compute
-    monkeypatch.setattr(techniques, "compute", lambda lm, job, *rest: jobs.append(job.places) or real(lm, job, *rest))
+    real = techniques.JobTask.do
+    monkeypatch.setattr(techniques.JobTask, "do", lambda job, *rest: jobs.append(tuple(job.places)) or real(job, *rest))
     found = techniques.batch_figure("tiny", lm, 12, 4)
     assert set(jobs) == {tuple(range(12)), (0,), (3,), (6,), (9,)}
     assert found.ratio > 0
@@ -131,37 +88,6 @@ def test_what_is_reached_depends_on_the_direction():
     assert "MISSED" in timing.as_line(timing.Figure("m", 1, "x", 2.0, 3.0))
 
 
-def test_the_hours_of_the_papers_grid_by_hand():
-    speeds = {"fa": 2.0, "ig": 4.0, "attn + mechlight": 4.0}  # one second an instance
-    rows = [{"model": "m", "tokens": n, "instances_per_second": speeds} for n in paper.REAL_TOKENS]
-    instances = 6 * (2000 + 802 + 1000 + 1000)
-    assert paper.paper_hours(rows) == {"m": pytest.approx(instances / 3600)}
-
-
-def test_the_hours_of_cubs_grid_by_hand():
-    """400 prompts of 100 tokens and 20 without the document, a quarter of them for development; 2 layers of 4 heads."""
-    found = paper.tokens_of(paper.Asked(400, 100), 2, 4, True)
-    assert found == {
-        "memory": 400 * (20 + 12),
-        "regular, coiecd, acd": 400 * 120,
-        "search of coiecd": 100 * 120,
-        "ph3, both modes": 2 * 300 * 140,
-        "search of ph3": 51 * 100 * 100 + 100 * (200 + 8),
-        "prompting": 300 * (100 + 40 + 50),
-        "search of prompting": 12 * 100 * 125,
-        "agents": 300 * (400 + 40 + 3 * (25 + 16)),
-    }
-    assert "agents" not in paper.tokens_of(paper.Asked(400, 100), 2, 4, False)
-    layer = 12 * 1600 * 1600 + 13 * 1600
-    assert paper.shape_of("gpt2-xl") == (48, 25, 48 * layer + 2 * 1600)
-    work = (
-        sum(sum(paper.tokens_of(asked, 48, 25, False).values()) for asked in paper.DATASETS.values()) * 2 * (48 * layer + 3200)
-    )
-    assert paper.hours(2e14)["gpt2-xl"] == pytest.approx(work / 2e14 / 3600)
-    assert len(paper.hours()) == 9
-    assert paper.hours()["Command A"] == pytest.approx(2 * paper.hours(2e14)["Command A"])
-
-
 def test_the_best_of_rounds_in_which_steps_take_turns(monkeypatch):
     order: list[str] = []
     monkeypatch.setattr(timing.gc, "collect", lambda: order.append("-"))
@@ -169,31 +95,129 @@ def test_the_best_of_rounds_in_which_steps_take_turns(monkeypatch):
     assert order == ["-", "a", "-", "b"] * 3
 
 
-def test_a_batch_changes_no_ranks_in_float32(lm):
-    for found in shortcuts.agreement(lm, timing.prompts_of(lm, 20, 3)).values():
-        assert min(found) > 0.999
+@pytest.fixture(scope="module")
+def rows():
+    """The table's on a demo model, three prompts of 60 tokens."""
+    found = table.rows([str(timing.TOKENIZER)], [60], 3, lambda line: None)
+    return {row["what"]: row for row in found}
 
 
-@pytest.mark.slow
-def test_shortcuts_are_compared_with_exact_scores_of_the_same_weights(monkeypatch):
-    """Two runs that differ in nothing agree in everything; with other weights in one of them they do not."""
-    load = shortcuts.load
+def test_every_explainer_has_a_row_and_exact_fa_agrees_with_itself(rows):
+    assert {*catalogue.explainers()} - {"fa"} < set(rows)
+    assert all(row["seconds"] > 0 and row["passes"] > 0 for row in rows.values() if "passes" in row)
+    exact = rows[table.EXACT]
+    assert (exact["n"], exact["times"], exact["top"], exact["five"]) == (3, 1, 1, 1)
+    assert {"captum FeatureAblation", "captum IntegratedGradients"} < set(rows)
 
-    def one_dtype(name, device, dtype):
+
+def test_captum_computes_the_same_as_ours(rows):
+    assert rows["captum FeatureAblation"]["gap"] < 1e-4
+    assert rows["captum IntegratedGradients"]["gap"] < 1e-4
+
+
+def test_a_screen_of_everything_is_exact_and_one_of_a_token_has_a_fifth(rows, monkeypatch):
+    monkeypatch.setattr(table, "SCREENS", ("sentences:99", "cgim:1"))
+    monkeypatch.setattr(table.catalogue, "explainers", dict)
+    monkeypatch.setattr(table, "here", list)
+    found = {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], [60], 3, lambda line: None)}
+    assert (found["fa(screen=sentences:99)"]["top"], found["fa(screen=sentences:99)"]["five"]) == (1, 1)
+    assert found["fa(screen=cgim:1)"]["five"] == pytest.approx(0.2)
+
+
+def test_agreement_by_hand():
+    exact = np.array([6.0, 5, 4, 3, 2, 1, 0])
+    own = np.array([-np.inf, 5, 4, 3, 2, 1, 6])
+    assert table.agreement([(exact, exact), (own, exact)]) == {"top": 0.5, "five": (1 + 0.8) / 2}
+
+
+def test_memory_that_a_step_takes_is_its_own():
+    device, gigabyte = torch.device("cpu"), 2**28
+    first = timing.taken(lambda: float(torch.ones(gigabyte).sum()), device)
+    assert first.gigabytes == pytest.approx(1, abs=0.1)
+    assert timing.taken(lambda: 1, device).gigabytes < 0.1
+
+
+def test_other_weights_in_bfloat16_are_seen(monkeypatch):
+    load = table.load
+
+    def shaken(name, device, dtype):
         lm = load(name, device, "float32")
-        if dtype == "bfloat16" and shaken:
+        if dtype == "bfloat16":
             with torch.no_grad():
                 lm.model.get_input_embeddings().weight.mul_(1 + 0.2 * torch.randn(lm.width))
         return lm
 
-    monkeypatch.setattr(shortcuts, "load", one_dtype)
-    monkeypatch.setattr(shortcuts, "SCREENS", ("sentences:99", "cgim:1"))
-    folder, shaken = str(timing.TOKENIZER), False
-    rows = {row["what"]: row for row in shortcuts.figures([folder], [60], 3, lambda line: None)}
-    assert (rows["fa(screen=sentences:99)"]["top"], rows["fa(screen=sentences:99)"]["five"]) == (1, 1)
-    assert rows["fa(screen=cgim:1)"]["five"] == pytest.approx(0.2)
-    for key in ("fa", "ig", "attn"):
-        assert (rows[key]["n"], rows[key]["top"]) == (3, 1)
-        assert rows[key]["spearman"] == pytest.approx(1)
-    shaken = True
-    assert all(row["spearman"] < 0.999 for row in shortcuts.coarse(folder, 60, 3) if row["what"] in ("fa", "ig"))
+    monkeypatch.setattr(table, "load", shaken)
+    monkeypatch.setattr(table.catalogue, "explainers", dict)
+    monkeypatch.setattr(table, "here", list)
+    exact = next(iter(table.rows([str(timing.TOKENIZER)], [60], 2, lambda line: None)))
+    assert exact["what"] == table.EXACT
+    assert exact["spearman"] < 0.999
+
+
+@pytest.fixture(scope="module")
+def on_card():
+    """The command for a card, on the CPU with a tiny shape."""
+    config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
+    return gpu.on_gpu(lambda line: None, {"tiny": lambda: config}, (20, 40, 400), "cpu", 300)
+
+
+def test_the_command_for_a_card_measures_every_explainer_at_each_length_that_the_model_reads(on_card):
+    rows = on_card["gpu_rows"]
+    able = {key for key, one in catalogue.explainers().items() if not catalogue.needs_fit(one)}
+    assert {(row["explainer"], row["tokens"]) for row in rows} == {(key, tokens) for key in able for tokens in (20, 40)}
+    assert all(row["seconds"] > 0 and row["batch"] >= 1 for row in rows if "left_out" not in row)
+    (fa,) = (row for row in rows if (row["explainer"], row["tokens"]) == ("fa", 40))
+    assert fa["share_of_matrix_rate"] > 0
+    assert fa["captum_times"] > 0
+    assert fa["captum_gap"] < 0.2  # in bfloat16
+    assert min(on_card["spearman_with_float32"].values()) > 0.5
+    assert on_card["grid_hours"]["tiny"] > 0
+
+
+def test_what_does_not_fit_into_the_time_is_said():
+    config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4)
+    rows = gpu.on_gpu(lambda line: None, {"tiny": lambda: config}, (20,), "cpu", 0)["gpu_rows"]
+    assert all("the time was up" in row["left_out"] for row in rows)
+
+
+def test_a_batch_is_halved_until_memory_suffices(lm, monkeypatch):
+    asked = []
+
+    def explained(clean, explainer):
+        asked.append(clean.size)
+        if clean.size > 2:
+            raise torch.OutOfMemoryError("out of memory")
+        return []
+
+    monkeypatch.setattr(gpu, "explained", explained)
+    monkeypatch.setattr(lm, "budget", Budget(160, lm.device))
+    assert gpu._measured(lm, catalogue.method("attn"), 20)["batch"] == 2
+    assert asked == [1, 8, 4, 2]
+
+
+def test_the_hours_of_the_papers_grid_by_hand():
+    """Explainers that take a second for a prompt of 100 tokens, and what each declares for 40 and 300."""
+    rows = [{"model": "m", "tokens": 100, "explainer": key, "seconds": 1.0} for key in catalogue.default_methods()]
+    hours = 0.0
+    for key in catalogue.default_methods():
+        cost = catalogue.method(key).cost
+        short, long = (cost(tokens).tokens / cost(100).tokens for tokens in (40, 300))
+        hours += 6 * ((2000 + 802) * short + 2000 * long) / 3600
+    assert gpu.grid_hours(rows) == pytest.approx(hours)
+    assert gpu.grid_hours(rows[1:]) is None
+
+
+def test_without_a_card_nothing_is_measured(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    said: list[str] = []
+    assert gpu.on_gpu(said.append) == {"gpu_rows": []}
+    assert said == ["no NVIDIA GPU here: nothing was measured"]
+
+
+@pytest.mark.slow
+def test_lxt_in_a_process_of_its_own_gives_our_scores_or_is_left_out():
+    lm = table.load(str(timing.TOKENIZER), "cpu", "float32")
+    prompts = timing.capitals(lm, 60, 1)
+    found = others.run_lxt(str(timing.TOKENIZER), prompts, [300])
+    assert found is None or len(found[0].result) == len(prompts[0].ids)

@@ -14,7 +14,7 @@ import pytest
 from heval_core import catalogue
 from heval_core.evaluation.publishing import publish
 from heval_core.prompt_styles import style_of
-from heval_core.records import HEvalError, Span
+from heval_core.records import UNCOMPARED, HEvalError, Span
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import KINDS, SCHEMA
 from heval_core.store.kinds import TABLES as COLUMNS
@@ -87,6 +87,13 @@ def test_the_share_of_tied_scores_is_stored_with_every_attribution(reader):
     ties = ties.set_index("explainer")["tied"]
     assert ties["position"] == ties["random"] == 0
     assert ties["lexical"] > 0.8
+
+
+def test_what_no_explainer_can_be_right_about_comes_last(few):
+    group_of = few.query('SELECT instance_id, "group" FROM instance').set_index("instance_id")["group"]
+    compared = [group_of[one] not in UNCOMPARED for one in few.instance_ids(Filter())]
+    assert len(set(compared)) == 2
+    assert compared == sorted(compared, reverse=True)
 
 
 def test_instances_stand_in_the_order_of_model_dataset_regime_and_place(reader):

@@ -3,7 +3,7 @@
 `sentences:N`: each sentence is replaced as a whole first (the question's too); then each token of the N that an answer's
 sentence loses most without. Any other sentence stays one unit: what it gives is known, not which of its tokens gives it.
 `cgim:N`: each of the N tokens that Contrastive GIM scores highest for an answer's sentence; of the others nothing is known.
-Reference: ours. `python -m benchmarks screened` compares both with all tokens.
+Reference: ours. `python -m benchmarks` compares both with all tokens.
 Cost: a pass for each sentence, or Contrastive GIM; and one for each token chosen, over the rest of the prompt.
 """
 

@@ -1,0 +1,150 @@
+"""Published code beside ours, as it is usually called, prompt by prompt: captum, inseq, LXT and FlashTrace, where installed.
+
+Each gives a score for every token of a prompt, or None where it cannot. LXT changes the library's classes for good, so it runs
+in a process of its own, and it imports names that transformers no longer has and torchvision, which nothing here needs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+from unittest.mock import MagicMock
+
+import numpy as np
+import torch
+
+from benchmarks.timing import Taken, taken
+from heval_core.lm.model import LanguageModel
+from heval_core.records import TokenisedPrompt
+
+# (model, prompt, the answer's first token) ▶ (n,) scores, or fewer: then they are of the first ranked tokens.
+Theirs = Callable[[LanguageModel, TokenisedPrompt, int], np.ndarray]
+# captum's feature ablation runs so many positions, and its time is scaled: each costs the same.
+SAMPLED = 16
+
+
+def captum_ablation(lm: LanguageModel, prompt: TokenisedPrompt, target: int) -> np.ndarray:
+    """Of the first ranked tokens: these are features of their own, and all others are one."""
+    from captum.attr import FeatureAblation
+
+    ids, first = torch.tensor([prompt.ids], device=lm.device), prompt.ranked.start
+    mask = (torch.arange(len(prompt.ids), device=lm.device) - first).clamp(min=-1, max=SAMPLED)[None]
+    mask[mask < 0] = SAMPLED
+    engine = FeatureAblation(lambda rows: lm.model(rows).logits[:, -1].float().log_softmax(-1)[:, target])
+    scores = engine.attribute(ids, baselines=lm.baseline(), feature_mask=mask)
+    return np.array(scores[0, first : first + SAMPLED].float().cpu())
+
+
+def captum_gradients(lm: LanguageModel, prompt: TokenisedPrompt, target: int) -> np.ndarray:
+    from captum.attr import LayerIntegratedGradients
+
+    ids = torch.tensor([prompt.ids], device=lm.device)
+    engine = LayerIntegratedGradients(lambda rows: lm.model(rows).logits[:, -1, target], lm.gradients.embedding_layer)
+    replaced = ids.clone()
+    replaced[:, prompt.ranked.start : prompt.ranked.stop] = lm.baseline()
+    with torch.enable_grad():
+        found = engine.attribute(ids, replaced, n_steps=10, method="riemann_right")
+    return np.array(found[0].sum(-1).detach().float().cpu())
+
+
+def inseq_of(method: str) -> Theirs:
+    """A method of inseq's. It reads text, so the prompt's tokens have to be those that the text gives."""
+
+    def scores(lm: LanguageModel, prompt: TokenisedPrompt, target: int) -> np.ndarray:
+        import inseq
+
+        config = lm.model.config  # inseq asks it for tokens that models of packages leave out
+        config.bos_token_id, config.eos_token_id = lm.tokenizer.bos_token_id, lm.tokenizer.eos_token_id
+        model = inseq.load_model(lm.model, method, tokenizer=lm.tokenizer)
+        text = lm.decode(list(prompt.ids))
+        asked = {"show_progress": False, "pretty_progress": False}
+        found = model.attribute(text, text + lm.decode([target]), **asked).sequence_attributions[0].target_attributions
+        found = found if found.ndim == 2 else found.sum(-1)
+        return np.array(found[: len(prompt.ids), -1].float())
+
+    return scores
+
+
+def flashtrace(lm: LanguageModel, prompt: TokenisedPrompt, target: int) -> np.ndarray:
+    from flashtrace import FlashTrace
+
+    lm.model.set_attn_implementation("eager")  # it reads the attention's matrices
+    try:
+        tracer = FlashTrace(lm.model, lm.tokenizer)
+        asked = {"target": lm.decode([target]), "output_span": (0, 0), "hops": 1}
+        return np.array(tracer.trace(prompt=lm.decode(list(prompt.ids)), **asked).scores)
+    finally:
+        lm.model.set_attn_implementation("sdpa")
+
+
+THEIRS: dict[str, Theirs] = {
+    "captum FeatureAblation": captum_ablation,
+    "captum IntegratedGradients": captum_gradients,
+    "inseq occlusion": inseq_of("occlusion"),
+    "inseq input x gradient": inseq_of("input_x_gradient"),
+    "FlashTrace": flashtrace,
+}
+# Those that run the whole prompt again for each of its tokens.
+SLOW = ("captum FeatureAblation", "inseq occlusion")
+# What each is compared with: what it computes too.
+SAME_AS = {"captum FeatureAblation": "fa(target=logprob)", "captum IntegratedGradients": "ig", "LXT": "attnlrp"}
+LXT = "LXT"
+
+
+def here() -> list[str]:
+    """Those that are installed."""
+    return [name for name in THEIRS if find_spec(name.split()[0].lower())]
+
+
+def run_lxt(name: str, prompts: list[TokenisedPrompt], targets: list[int]) -> list[Taken] | None:
+    """What LXT's AttnLRP gives for each prompt. None where it is not installed or does not know the model."""
+    code = "import json, sys; from benchmarks.others import lxt_scores; print(json.dumps(lxt_scores(*json.load(sys.stdin))))"
+    given = json.dumps([name, [prompt.ids for prompt in prompts], targets])
+    done = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return None
+    found = json.loads(done.stdout.strip().splitlines()[-1])
+    return found and [Taken(np.array(scores), seconds, gigabytes) for scores, seconds, gigabytes in found]
+
+
+class _Named(dict[str, Any]):
+    """LXT puts a plain dictionary where transformers now asks for more."""
+
+    def get_interface(self, name: str, default: Any) -> Any:
+        return self.get(name, default)
+
+
+def lxt_scores(name: str, prompts: list[list[int]], targets: list[int]) -> list[tuple[list[float], float, float]] | None:
+    if not find_spec("lxt"):
+        return None
+    import transformers.pytorch_utils as moved
+
+    for missing in ("find_pruneable_heads_and_indices", "prune_linear_layer"):
+        vars(moved).setdefault(missing, None)
+    vision = types.ModuleType("torchvision")
+    sys.modules |= {"torchvision": vision, "torchvision.models": MagicMock()}
+    from lxt.efficient import monkey_patch
+
+    from heval_core.lm.loading import load
+
+    lm = load(name, "cpu", "float32")
+    library = sys.modules[type(lm.model).__module__]
+    monkey_patch(library)
+    vars(library)["ALL_ATTENTION_FUNCTIONS"] = _Named(vars(library)["ALL_ATTENTION_FUNCTIONS"])
+    found = []
+    for ids, target in zip(prompts, targets, strict=True):
+
+        def work(ids: list[int] = ids, target: int = target) -> list[float]:
+            embedded = lm.gradients.embedding_layer(torch.tensor([ids])).detach().requires_grad_()
+            with torch.enable_grad():
+                lm.model(inputs_embeds=embedded).logits[0, -1, target].backward()
+            gradient: Any = embedded.grad
+            return [float(value) for value in (gradient * embedded)[0].sum(-1).detach()]
+
+        found.append(tuple(taken(work, lm.device)))
+    return found

@@ -1,0 +1,189 @@
+"""The table: every explainer's seconds, memory and passes, and how far its scores are from exact leave-one-out.
+
+Real models on real prompts: two documents about a capital, filled up with sentences about other things, in a chat whose answer
+is begun, or plain for a model without chat template. What is explained: the answer's first token against the runner-up. In a
+run all take turns, prompt by prompt; each counts its own clean pass.
+
+*seconds*: of the processor. *times*: exact fa's over its own. *passes*: counted, whole ones. *top*: the share of prompts whose
+highest token is exact fa's. *five*: the share of exact fa's five highest that are among its own. *bfloat16*: how many times
+faster it is in that, with Spearman's correlation of its scores in both types, and the lowest over prompts. *gap*: to the same
+method of ours, as a share of the largest score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.others import LXT, SAME_AS, SAMPLED, SLOW, THEIRS, here, run_lxt
+from benchmarks.timing import Taken, capitals, matrix_rate, parameters_of_layers, taken
+from heval_core import catalogue, installed
+from heval_core.generated import matrix_of
+from heval_core.lm.chat import has_template
+from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.fits import Fit
+from heval_core.lm.loading import load
+from heval_core.lm.model import LanguageModel
+from heval_core.lm.passes import counting
+from heval_core.prompts import BEGUN, TEMPLATE
+from heval_core.records import HEvalError, Target, TokenisedPrompt
+from heval_core.statistics.correlation import spearman
+
+SCREENS = ("sentences:3", "sentences:2", "cgim:16")
+BEST = 5
+# Others' code is timed on the first prompts only: some of it takes minutes for one.
+FEW = 2
+# Below this correlation with float32, *Your prompt* does not offer an explainer in bfloat16.
+LEAST = 0.95
+# Longer prompts have no exact fa, which would take hours, nor others that run the prompt once for each token.
+LONGEST_EXACT = 500
+EXACT = "fa(target=logprob)"
+Row = dict[str, Any]
+
+
+def rows(names: Sequence[str], lengths: Sequence[int], count: int, say: Callable[[str], None]) -> Iterator[Row]:
+    """All rows, each said as it is known. names: of installed models, folders, GGUF files; without any, models of packages."""
+    found = installed.places()
+    for name in names or [key for key, place in found.items() if place.source.startswith("package ")]:
+        path = str(found[name].path) if name in found else name
+        models = {dtype: load(path, "cpu", dtype) for dtype in ("float32", "bfloat16")}
+        for lm in models.values():
+            lm.template = BEGUN if has_template(lm.tokenizer) else TEMPLATE
+        for tokens in lengths:
+            for row in measured(path, models, capitals(models["float32"], tokens, count), tokens):
+                say(as_text(row))
+                yield row
+
+
+def as_text(row: Row) -> str:
+    return "  ".join(f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items())
+
+
+def measured(path: str, models: dict[str, LanguageModel], prompts: list[TokenisedPrompt], tokens: int) -> Iterator[Row]:
+    """The rows of a model at one length. path: from which LXT loads it again."""
+    lm, long = models["float32"], tokens > LONGEST_EXACT
+    pairs = [CleanPass(lm, [prompt]).logits[0].topk(2).indices.tolist() for prompt in prompts]
+    keys = [key for key in catalogue.explainers() if key != "fa"] + [f"fa(screen={screen})" for screen in SCREENS]
+    ours = keys if long else [EXACT, *keys]
+    theirs = [name for name in here() if not (long and name in SLOW)]
+    _prepare(list(models.values()), prompts[0], pairs[0])
+    run = Run(models, {}, {}, {}, {})
+    for prompt, pair in zip(prompts, pairs, strict=True):
+        for key in ours:
+            run.ours(key, prompt, pair)
+        for name in theirs if prompt in prompts[:FEW] else []:
+            run.theirs(name, prompt, pair[0])
+    lxt = run_lxt(path, prompts[:FEW], [target for target, _ in pairs[:FEW]])
+    run.found.update({LXT: lxt} if lxt else {})
+    about: Row = {"model": lm.key, "tokens": tokens}
+    for key in [*ours, *theirs, LXT]:
+        able = key not in run.refused and key in run.found
+        yield about | {"what": key} | (run.row(key, prompts) if able else {"refused": run.refused.get(key, "not installed")})
+    if not long:
+        passed = np.mean([len(prompt.ranked) * (len(prompt.ids) + 1) / 2 for prompt in prompts])
+        bound = float(passed) * 2 * parameters_of_layers(lm.model) / matrix_rate(lm.device, lm.model.dtype, width=lm.width)
+        yield about | {"what": "matrix-product bound / exact fa", "ratio": bound / mean_seconds(run.found[EXACT])}
+
+
+def mean_seconds(found: Sequence[Taken]) -> float:
+    return float(np.mean([one.seconds for one in found]))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was measured so far. found: by row, a step for each prompt; coarse: the same in bfloat16."""
+
+    models: dict[str, LanguageModel]
+    found: dict[str, list[Taken]]
+    coarse: dict[str, list[Taken]]
+    passes: dict[str, float]
+    refused: dict[str, str]
+
+    def ours(self, key: str, prompt: TokenisedPrompt, pair: Sequence[int]) -> None:
+        """In float32, then in bfloat16."""
+        try:
+            for dtype, kept in (("float32", self.found), ("bfloat16", self.coarse)):
+                lm = self.models[dtype]
+                with counting(lm) as counted:
+                    kept.setdefault(key, []).append(taken(partial(scores_of, lm, key, prompt, pair), lm.device))
+                self.passes[key] = counted.passes(1, len(prompt.ids))
+        except HEvalError as error:
+            self.refused[key] = str(error)
+
+    def theirs(self, name: str, prompt: TokenisedPrompt, target: int) -> None:
+        lm = self.models["float32"]
+        try:
+            self.found.setdefault(name, []).append(taken(partial(THEIRS[name], lm, prompt, target), lm.device))
+        except Exception as error:  # another project's: whatever it says is the row
+            self.refused[name] = f"{type(error).__name__}: {error}".splitlines()[0]
+
+    def row(self, key: str, prompts: Sequence[TokenisedPrompt]) -> Row:
+        own, n = self.found[key], len(self.found[key])
+        prompts, exact = prompts[:n], self.found.get(EXACT, [])[:n]
+        rows = np.mean([len(prompt.ranked) for prompt in prompts]) / (SAMPLED + 1) if key == "captum FeatureAblation" else 1.0
+        row: Row = {"n": n, "seconds": mean_seconds(own) * float(rows), "gigabytes": max(one.gigabytes for one in own)}
+        row |= {"passes": self.passes[key]} if key in self.passes else {}
+        if exact:
+            row["times"] = mean_seconds(exact) / row["seconds"]
+            both = list(zip(own, exact, prompts, strict=True))
+            if all(len(one.result) >= prompt.ranked.stop for one, _, prompt in both):
+                row |= agreement([(_ranked(one, prompt), _ranked(other, prompt)) for one, other, prompt in both])
+        same = self.found.get(SAME_AS.get(key, ""), [])[:n]
+        if same:
+            row["gap"] = max(
+                gap(one.result, other.result, prompt) for one, other, prompt in zip(own, same, prompts, strict=True)
+            )
+        if key in self.coarse:
+            alike = [spearman(_ranked(a, p), _ranked(b, p)) for a, b, p in zip(own, self.coarse[key], prompts, strict=True)]
+            row["bfloat16"] = row["seconds"] / mean_seconds(self.coarse[key])
+            row |= {"spearman": float(np.nanmean(alike)), "lowest": float(np.nanmin(alike))}
+        return row
+
+
+def _prepare(models: Sequence[LanguageModel], prompt: TokenisedPrompt, pair: Sequence[int]) -> None:
+    """Parameters for explainers that have some, from the prompt itself: they cost what others do. A first pass is slower."""
+    for lm in models:
+        clean, target = CleanPass(lm, [prompt]), Target.next_token(pair[0], pair[1])
+        for explainer in catalogue.explainers().values():
+            if catalogue.needs_fit(explainer):
+                array = explainer.fitted(explainer.observed(clean, [target]))
+                parameters = tuple(float(value) for value in array.ravel())
+                lm.fits.give(
+                    [Fit(explainer.key, repr(explainer), lm.key, lm.revision, "", (), tuple(array.shape), parameters)]
+                )
+        scores_of(lm, "attn", prompt, pair)
+
+
+def _ranked(one: Taken, prompt: TokenisedPrompt) -> np.ndarray:
+    return np.asarray(one.result)[prompt.ranked.start : prompt.ranked.stop]
+
+
+def agreement(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
+    """Of (scores, exact ones): top and five. A token that was not resolved is -inf, and never among the highest."""
+    orders = [tuple(np.argsort(-scores, kind="stable")[:BEST] for scores in pair) for pair in pairs]
+    five = [len(set(own.tolist()) & set(exact.tolist())) / len(exact) for own, exact in orders]
+    return {"top": float(np.mean([own[0] == exact[0] for own, exact in orders])), "five": float(np.mean(five))}
+
+
+def gap(theirs: np.ndarray, ours: np.ndarray, prompt: TokenisedPrompt) -> float:
+    """The largest difference, as a share of the largest score. theirs: of all tokens, or of the first ranked ones."""
+    start = 0 if len(theirs) == len(ours) else prompt.ranked.start
+    own = ours[start : start + len(theirs)]
+    return float(np.abs(theirs[: len(own)] - own).max() / np.abs(ours).max())
+
+
+def scores_of(lm: LanguageModel, key: str, prompt: TokenisedPrompt, pair: Sequence[int]) -> np.ndarray:
+    """(n,) scores of an explainer, its clean pass included; -inf for tokens that a screen leaves unresolved."""
+    explainer, clean = catalogue.method(key), CleanPass(lm, [prompt])
+    target = Target.next_token(pair[0], pair[1])
+    if "screen" not in key:
+        return np.asarray(explainer.explain(clean, [target])[0].scores)
+    found, scores = matrix_of(explainer, clean, target, [range(1)]), np.full(len(prompt.ids), -np.inf)
+    for unit, value in zip(found.units, found.values[:, 0], strict=True):
+        if len(unit.indices) == 1:
+            scores[unit.start] = value
+    return scores
