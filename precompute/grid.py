@@ -113,7 +113,7 @@ class Grid(Options):
         for key in self.explainers:
             if getattr(catalogue.method(key), "answers_only", False):
                 raise HEvalError(
-                    f"{key} does not score every token, and a batch job ranks them all. Use it in explain --generate, or name fa."
+                    f"{key} does not score every token, and a batch job ranks them all. Name fa; explain --generate takes this."
                 )
         for key in self.techniques:
             catalogue.find("technique", key)

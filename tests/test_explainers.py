@@ -37,6 +37,11 @@ def test_every_target_of_fa_equals_running_the_ablated_prompt(clean, target, pla
         assert scores[place] == pytest.approx(float((value(clean.ids) - value(ablated)).detach()), abs=1e-4)
 
 
+def test_results_of_fa_are_found_by_settings_that_name_a_screen_only_where_there_is_one():
+    assert repr(FeatureAblation()) == "FeatureAblation(target='logit', baseline='and')"  # as the bundled results have it
+    assert repr(FeatureAblation(screen="cgim:3")).endswith(", screen='cgim:3')")
+
+
 def test_igs_completeness_gap_shrinks_with_the_number_of_steps(clean, target):
     gaps = [dict(IntegratedGradients(steps=n).explain(clean, (target,))[0].details)["completeness_gap"] for n in (10, 320)]
     assert gaps[1] < gaps[0]

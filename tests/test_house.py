@@ -18,13 +18,13 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is
 # raised while it is above its budget.
 CEILINGS = {
-    "lines of the product": 49_164,
-    "files of the product": 390,
-    "lines of demo and benchmarks": 3_971,
-    "lines of tests": 33_968,
-    "files of tests": 248,
-    "lines of JS and CSS": 2_991,
-    "words of docs": 13_988,
+    "lines of the product": 46_490,
+    "files of the product": 336,
+    "lines of demo and benchmarks": 3_802,
+    "lines of tests": 32_745,
+    "files of tests": 246,
+    "lines of JS and CSS": 2_668,
+    "words of docs": 13_794,
 }
 SLACK = 0.02
 

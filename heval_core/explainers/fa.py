@@ -49,6 +49,11 @@ class FeatureAblation:
     order = 2
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"
 
+    def __repr__(self) -> str:
+        """Its settings, which results are found by: those of before there were screens are found too."""
+        screen = f", screen={self.screen!r}" if self.screen else ""
+        return f"{type(self).__name__}(target={self.target!r}, baseline={self.baseline!r}{screen})"
+
     @property
     def answers_only(self) -> bool:
         """Whether it leaves tokens without a score of their own, so that no batch job can rank them."""
