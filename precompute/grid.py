@@ -112,9 +112,7 @@ class Grid(Options):
             read_key(regime)
         for key in self.explainers:
             if getattr(catalogue.method(key), "answers_only", False):
-                raise HEvalError(
-                    f"{key} does not score every token, and a batch job ranks them all. Name fa; explain --generate takes this."
-                )
+                raise HEvalError(f"{key} does not score every token, and a batch job ranks them all. Name fa instead.")
         for key in self.techniques:
             catalogue.find("technique", key)
         for name in self.datasets:
