@@ -2,10 +2,11 @@
 
 Formula: spaCy's rule-based sentencizer reads the text with its markers blanked out, because its tokenizer would cut `[2]` in
 two, and not cut `so.[2] It`. Markers between two sentences belong to the first of them: `It is so. [2] It was.` is
-`It is so. [2]` and `It was.` Where a comma, semicolon or colon follows such a marker, the sentence goes on.
+`It is so. [2]` and `It was.` Where a comma, semicolon or colon follows such a marker, the sentence goes on. In a text that
+begins with a marker, as a list of passages does, one at the beginning of a line belongs to what follows on it.
 Reference: Xing, Baldwin and Lau (arXiv 2406.12645), who join a "sentence" that starts with a marker to the one before.
 Departure: only its markers go to the one before; the words behind them remain a sentence, so that no two become one. An
-opening bracket or quote goes to the sentence that it opens, which spaCy leaves to the one before.
+opening bracket or quote goes to the sentence that it opens, which spaCy leaves to the one before. Lists.
 Cost: some microseconds a word, and some seconds once, for importing spaCy, which imports torch where that is installed.
 """
 
@@ -32,11 +33,11 @@ def split(text: str) -> list[str]:
     """The sentences with the white space behind them: joined, they give the text back. [] for a text of white space."""
     if not text.strip():
         return []
-    blanked = _blanked(text)
+    blanked, listed = _blanked(text), next((not text[: one.start()].strip() for one in markers(text)), False)
     first = next(place for place, letter in enumerate(blanked + "x") if letter.isalnum())
     places, read = [0], first
     for start in _starts(blanked):
-        begun = _begun(text, blanked, start) if start > read else None
+        begun = _begun(text, blanked, start, listed) if start > read else None
         if begun is not None and read < begun < len(text):
             places.append(begun)
             read = begun
@@ -59,9 +60,12 @@ def _starts(blanked: str) -> list[int]:
     return [sentence.start_char for sentence in _sentencizer()(readable).sents]
 
 
-def _begun(text: str, blanked: str, start: int) -> int | None:
-    """Where the sentence that spaCy has start at `start` begins; None if the one before goes on."""
+def _begun(text: str, blanked: str, start: int, listed: bool) -> int | None:
+    """Where the sentence that spaCy has start at `start` begins; None if the one before goes on. listed: it is a list."""
     place = _after_space(blanked, start)
+    line = text.rfind("\n", start, place) + 1
+    if listed and line and text[line:place].strip():
+        return line + len(text[line:place]) - len(text[line:place].lstrip())
     if not text[start:place].strip():
         # An opening bracket or quote is punctuation to spaCy, and stays behind.
         opened = place > 1 and blanked[place - 1] in _OPENING and blanked[place - 2].isspace()

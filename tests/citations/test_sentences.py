@@ -67,3 +67,11 @@ def test_importing_the_study_loads_neither_spacy_nor_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_in_a_list_a_marker_belongs_to_the_line_that_it_begins():
+    text = "[1] Ships leave Zantovia.\n[2] It lies in Africa. [3]\n [4] It pays."
+    assert split(text) == ["[1] Ships leave Zantovia.\n", "[2] It lies in Africa. [3]\n ", "[4] It pays."]
+    # Without a marker at its beginning a text is no list, and a line of markers alone belongs to what is above it.
+    assert split("Ships leave Zantovia.\n[2] It lies in Africa.") == ["Ships leave Zantovia.\n[2] ", "It lies in Africa."]
+    assert split("[1] Ships leave Zantovia.\n[2]\nIt lies in Africa.")[0] == "[1] Ships leave Zantovia.\n[2]\n"
