@@ -147,6 +147,10 @@ def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[st
             guess.append(writer)
         else:
             told = f"{_SHORT.get(measure, 'share')} {value}" + (f" ({guessing})" if guessing else "")
+        for control in [key for key in one.controls if names.control(key)][:1]:
+            other = rows.loc[(writer, control)]
+            how = "better" if other["low"] > row["high"] else "as well"
+            told += f"; {plain(names.annotator(control))} does {how} ({number(other['value'])})"
         said.append(f"**{plain(writer)}** writing: {told}" + ("" if shared else f", by {best[writer]}"))
     if shared and len(guess) < len(ranked):
         said.insert(0, f"best: {next(iter(best.values()))}")
