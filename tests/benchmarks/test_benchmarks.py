@@ -98,21 +98,15 @@ def test_the_best_of_rounds_in_which_steps_take_turns(monkeypatch):
 @pytest.fixture(scope="module")
 def rows():
     """The table's on a demo model, three prompts of 60 tokens."""
-    found = table.rows([str(timing.TOKENIZER)], [60], 3, lambda line: None)
-    return {row["what"]: row for row in found}
+    return {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], [60], 3, lambda line: None)}
 
 
-def test_every_explainer_has_a_row_and_exact_fa_agrees_with_itself(rows):
+def test_every_explainer_has_a_row_and_captum_computes_the_same(rows):
     assert {*catalogue.explainers()} - {"fa"} < set(rows)
     assert all(row["seconds"] > 0 and row["passes"] > 0 for row in rows.values() if "passes" in row)
     exact = rows[table.EXACT]
     assert (exact["n"], exact["times"], exact["top"], exact["five"]) == (3, 1, 1, 1)
-    assert {"captum FeatureAblation", "captum IntegratedGradients"} < set(rows)
-
-
-def test_captum_computes_the_same_as_ours(rows):
-    assert rows["captum FeatureAblation"]["gap"] < 1e-4
-    assert rows["captum IntegratedGradients"]["gap"] < 1e-4
+    assert max(rows[name]["gap"] for name in ("captum FeatureAblation", "captum IntegratedGradients")) < 1e-4
 
 
 def test_a_screen_of_everything_is_exact_and_one_of_a_token_has_a_fifth(rows, monkeypatch):
