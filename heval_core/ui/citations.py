@@ -32,7 +32,7 @@ from heval_core.ui.component import component
 from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import Selection, draw_figures
 from heval_core.ui.published_results import names_of, query
-from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS, titles
+from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS, REAL_NOTE, titles
 
 # Measures that the figure on top can show.
 CHOSEN = ("f1", "f1_of_claims", "precision", "recall", "correct_rejection", "transparent")
@@ -118,6 +118,7 @@ _DEMO = (
     "Rules wrote these explanations in three hands, careful, sloppy and padding, and two tiny models read them. They say "
     "nothing about real models."
 )
+_SMALL = "A small model wrote these explanations of made-up claims. They say nothing about large models."
 # How a measure is called in the answer.
 _SHORT = {"f1": "F1", "f1_of_claims": "F1", "precision": "precision", "recall": "recall"}
 
@@ -162,7 +163,7 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     with st.container(key="answer"):
         st.markdown(answer(shown.cells, measure, masking, shown.writers, shown.names))
     if results.bundled:
-        st.caption(_DEMO)
+        st.caption(_SMALL if results.note == REAL_NOTE else _DEMO)
     _selection(results, shown, measure, masking)
     own = recovery_figure(shown.cells, measure, shown.writers, shown.names, masking)
     draw_figures("citation_marks", own, on_pick=MARK.pick, picked=MARK.drawn)
