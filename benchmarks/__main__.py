@@ -33,16 +33,19 @@ def main() -> int:
     result: dict[str, Any] = {"machine": machine()}
     try:
         if options.part == "table":
-            result["table"] = list(table.rows(options.models, options.tokens, options.prompts, _say))
+            kept = result["table"] = list[Any]()
+            for row in table.rows(options.models, options.tokens, options.prompts, _say):
+                kept.append(row)
         elif options.part == "gpu":
-            result |= gpu.on_gpu(_say)
+            gpu.on_gpu(_say, result)
         else:
             result[options.part] = list(_ratios(options.part))
     except HEvalError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    if options.out is not None:
-        options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    finally:  # what was measured is kept, whatever ended it
+        if options.out is not None:
+            options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

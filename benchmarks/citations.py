@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from benchmarks.timing import Figure, best
-from heval_core.citations.annotators.shared.weights import Tokens, left_one_out, sentence_logprobs, tokens_of
+from heval_core.citations.annotators.shared.weights import left_one_out, sentence_logprobs, tokens_of
 from heval_core.citations.questions import explained
 from heval_core.citations.reading import reading
 from heval_core.citations.records import Claim, Explained, Passage
@@ -30,16 +30,11 @@ def citation_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
     detail = f"{shape}: {passes[0]} texts against {PASSAGES}"
     what = "passes of loo / the explanation once per passage"
     yield Figure(name, length, what, passes[0] / PASSAGES, 1.2, True, detail)
-    together, alone, apart = best(
-        lambda: sentence_logprobs(lm, texts),
-        lambda: [sentence_logprobs(lm, [text]) for text in texts],
-        lambda: naive(lm, texts),
-        rounds=1,
+    together, alone = best(
+        lambda: sentence_logprobs(lm, texts), lambda: [sentence_logprobs(lm, [text]) for text in texts], rounds=1
     )
     detail = f"{shape}: {together:.2f} s against {alone:.2f} s"
     yield Figure(name, length, "loo, one text after the other / in a batch", alone / together, 3.0, detail=detail)
-    detail = f"{shape}: {together:.2f} s against {apart:.2f} s"
-    yield Figure(name, length, "loo, a pass for each sentence / shared by all", apart / together, detail=detail)
 
 
 def explanation(lm: LanguageModel) -> Explained:
@@ -68,10 +63,3 @@ def counted(lm: LanguageModel) -> Iterator[list[int]]:
         yield found
     finally:
         hook.remove()
-
-
-def naive(lm: LanguageModel, texts: list[Tokens]) -> None:
-    """Each text again for every sentence, one after the other."""
-    for text in texts:
-        for span in text.sentences:
-            sentence_logprobs(lm, [Tokens(text.ids[: span.end], text.passages, (span,), text.start)])

@@ -8,7 +8,7 @@ measures nothing; tests run it on the CPU with tiny shapes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from transformers import PretrainedConfig
 
-from benchmarks.others import SAMPLED, captum_ablation
-from benchmarks.table import EXACT, gap
+from benchmarks.others import captum_ablation, captum_scale
+from benchmarks.table import EXACT, as_text, gap
 from benchmarks.timing import PAPER, Taken, matrix_rate, parameters_of_layers, prompts_of, random_model, taken
 from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
@@ -30,7 +30,7 @@ from heval_core.statistics.correlation import spearman
 LENGTHS = (100, 1000, 4000)
 # Of the whole command; a card is lent by the minute.
 SECONDS = 440.0
-MOST_TOGETHER = 64
+MOST = 64
 # The paper's grid (methods.md, section 1 and 5): explained instances per regime, and about how long their prompts are.
 GRID = {"world_capital": (2000, 40), "counterfact": (802, 40), "fakepedia": (1000, 300), "conflictqa": (1000, 300)}
 # Prompts on which bfloat16 with a float32 read-out is compared with float32.
@@ -40,47 +40,51 @@ Row = dict[str, Any]
 
 def on_gpu(
     say: Callable[[str], None],
+    result: dict[str, Any],
     shapes: Mapping[str, Callable[[], PretrainedConfig]] = PAPER,
     lengths: Sequence[int] = LENGTHS,
     device: str = "cuda",
     seconds: float = SECONDS,
-) -> dict[str, Any]:
-    """Rows of every model, length and explainer; hours of the paper's grid; how close bfloat16 is."""
+) -> None:
+    """Fill in rows of every model, length and explainer, hours of the paper's grid, and how close bfloat16 is, as known."""
+    rows = result["gpu_rows"] = list[Row]()
     if device == "cuda" and not torch.cuda.is_available():
         say("no NVIDIA GPU here: nothing was measured")
-        return {"gpu_rows": []}
-    end, rows, hours, close = time.monotonic() + seconds, list[Row](), dict[str, float](), dict[str, float]()
+        return
+    end, hours = time.monotonic() + seconds, result.setdefault("grid_hours", {})
     for number, (name, config) in enumerate(shapes.items()):
         until = time.monotonic() + (end - time.monotonic()) / (len(shapes) - number)
         lm = random_model(name, config(), torch.device(device), torch.bfloat16)
-        own = list(_of_model(lm, [length for length in lengths if length <= lm.positions], until, say))
-        rows += own
-        hours |= {name: found} if (found := grid_hours(own)) is not None else {}
+        for row in _of_model(lm, [length for length in lengths if length <= lm.positions], until):
+            rows.append(row)
+            say(as_text(row))
+        found = grid_hours([row for row in rows if row["model"] == name])
+        hours |= {} if found is None else {name: found}
         if name == CHECKED or len(shapes) == 1:
-            close = rounding(lm, config(), min(lengths))
+            close = result["spearman_with_float32"] = rounding(lm, config(), min(lengths))
             say("bfloat16 with a float32 read-out, Spearman with float32: " + _said(close))
         del lm
         if device == "cuda":
             torch.cuda.empty_cache()
     say("hours of the paper's grid, the paper's four explainers: " + _said(hours))
-    return {"gpu_rows": rows, "grid_hours": hours, "spearman_with_float32": close}
 
 
 def _said(numbers: Mapping[str, float]) -> str:
     return ", ".join(f"{what} {value:.3g}" for what, value in numbers.items()) or "not measured"
 
 
-def _of_model(lm: LanguageModel, lengths: Sequence[int], until: float, say: Callable[[str], None]) -> list[Row]:
+def _of_model(lm: LanguageModel, lengths: Sequence[int], until: float) -> Iterator[Row]:
     """The rows of one model, shortest prompts first, so that they tell what longer ones will take."""
-    rate, before, rows = matrix_rate(lm.device, lm.model.dtype, rows=4096, width=lm.width), dict[str, float](), []
+    rate, before = matrix_rate(lm.device, lm.model.dtype, rows=4096, width=lm.width), dict[str, float]()
     for tokens in lengths:
-        for explainer in _able(lm, tokens):
-            likely = before.get(explainer.key, 0.0) * explainer.cost(tokens).tokens
+        for explainer in _able(tokens):
+            likely, left = before.get(explainer.key, 0.0) * explainer.cost(tokens).tokens, until - time.monotonic()
             row: Row = {"model": lm.key, "tokens": tokens, "explainer": explainer.key}
-            if time.monotonic() + likely > until:
+            if likely > left:
                 row["left_out"] = f"about {likely:.0f} s a prompt, and the time was up"
             else:
-                row |= _measured(lm, explainer, tokens)
+                # A batch takes at most a quarter of what is left, as far as shorter prompts tell.
+                row |= _measured(lm, explainer, tokens, int(np.clip(left / 4 / likely, 1, MOST)) if likely else MOST)
             if "seconds" in row:
                 before[explainer.key] = row["seconds"] / explainer.cost(tokens).tokens
             if explainer.key == "fa" and "seconds" in row:
@@ -88,26 +92,22 @@ def _of_model(lm: LanguageModel, lengths: Sequence[int], until: float, say: Call
                 row |= {"share_of_matrix_rate": work / row["seconds"] / rate} | _beside_captum(
                     lm, tokens, row["seconds"], until
                 )
-            rows.append(row)
-            say(
-                "  ".join(f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items())
-            )
-    return rows
+            yield row
 
 
-def _able(lm: LanguageModel, tokens: int) -> list[Method]:
+def _able(tokens: int) -> list[Method]:
     """Explainers without parameters to fit, the cheapest first: what does not fit into the time are the dear ones."""
     found = [one for one in catalogue.explainers().values() if not catalogue.needs_fit(one)]
     return sorted(found, key=lambda explainer: explainer.cost(tokens).tokens)
 
 
-def _measured(lm: LanguageModel, explainer: Method, tokens: int) -> Row:
-    """Seconds a prompt, in the largest batch that fits, of at most 64, and the peak above the model's own memory."""
+def _measured(lm: LanguageModel, explainer: Method, tokens: int, most: int = MOST) -> Row:
+    """Seconds a prompt, in the largest batch that fits, of at most `most`, and the peak above the model's own memory."""
     together = 0
 
     def attempt() -> Taken:
         nonlocal together
-        together = min(MOST_TOGETHER, lm.budget.holds(tokens))
+        together = min(most, lm.budget.holds(tokens))
         clean = prompts_of(lm, tokens, together)
         return taken(partial(explained, clean, explainer), lm.device)
 
@@ -129,14 +129,16 @@ def explained(clean: CleanPass, explainer: Method) -> list[np.ndarray]:
 
 def _beside_captum(lm: LanguageModel, tokens: int, own: float, until: float) -> Row:
     """captum's feature ablation over some positions, scaled to all, and how far its scores are from ours."""
+    if time.monotonic() + 2 * own > until:
+        return {}
     clean = prompts_of(lm, tokens, 1)
     (prompt,), (scores,) = clean.prompts, explained(clean, catalogue.method(EXACT))
     target = int(clean.logits.argmax())
-    if time.monotonic() > until:
-        return {}
-    found = taken(partial(captum_ablation, lm, prompt, target), lm.device)
-    scale = len(prompt.ranked) / (SAMPLED + 1)
-    return {"captum_times": found.seconds * scale / own, "captum_gap": gap(found.result, scores, prompt)}
+    try:
+        found = taken(partial(captum_ablation(lm), prompt, target), lm.device)
+    except torch.OutOfMemoryError as error:  # it asks for the logits of all tokens
+        return {"captum_left_out": str(error).splitlines()[0]}
+    return {"captum_times": found.seconds * captum_scale(prompt) / own, "captum_gap": gap(found.result, scores, prompt)}
 
 
 def grid_hours(rows: Sequence[Row]) -> float | None:

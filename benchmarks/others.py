@@ -20,69 +20,97 @@ import torch
 
 from benchmarks.timing import Taken, taken
 from heval_core.lm.model import LanguageModel
-from heval_core.records import TokenisedPrompt
+from heval_core.records import HEvalError, TokenisedPrompt
 
-# (model, prompt, the answer's first token) ▶ (n,) scores, or fewer: then they are of the first ranked tokens.
-Theirs = Callable[[LanguageModel, TokenisedPrompt, int], np.ndarray]
+# (prompt, the answer's first token) ▶ (n,) scores, or fewer: then they are of the first ranked tokens.
+Theirs = Callable[[TokenisedPrompt, int], np.ndarray]
 # captum's feature ablation runs so many positions, and its time is scaled: each costs the same.
 SAMPLED = 16
 
 
-def captum_ablation(lm: LanguageModel, prompt: TokenisedPrompt, target: int) -> np.ndarray:
+def captum_ablation(lm: LanguageModel) -> Theirs:
     """Of the first ranked tokens: these are features of their own, and all others are one."""
     from captum.attr import FeatureAblation
 
-    ids, first = torch.tensor([prompt.ids], device=lm.device), prompt.ranked.start
-    mask = (torch.arange(len(prompt.ids), device=lm.device) - first).clamp(min=-1, max=SAMPLED)[None]
-    mask[mask < 0] = SAMPLED
-    engine = FeatureAblation(lambda rows: lm.model(rows).logits[:, -1].float().log_softmax(-1)[:, target])
-    scores = engine.attribute(ids, baselines=lm.baseline(), feature_mask=mask)
-    return np.array(scores[0, first : first + SAMPLED].float().cpu())
+    def scores(prompt: TokenisedPrompt, target: int) -> np.ndarray:
+        ids, first = torch.tensor([prompt.ids], device=lm.device), prompt.ranked.start
+        mask = (torch.arange(len(prompt.ids), device=lm.device) - first).clamp(min=-1, max=SAMPLED)[None]
+        mask[mask < 0] = SAMPLED
+        engine = FeatureAblation(lambda rows: lm.model(rows).logits[:, -1].float().log_softmax(-1)[:, target])
+        found = engine.attribute(ids, baselines=lm.baseline(), feature_mask=mask)
+        return np.array(found[0, first : first + SAMPLED].float().cpu())
+
+    return scores
 
 
-def captum_gradients(lm: LanguageModel, prompt: TokenisedPrompt, target: int) -> np.ndarray:
+def captum_scale(prompt: TokenisedPrompt) -> float:
+    """How many times longer all ranked tokens take: one evaluation each, and one of the prompt as it is."""
+    return (len(prompt.ranked) + 1) / (SAMPLED + 2)
+
+
+def captum_gradients(lm: LanguageModel) -> Theirs:
     from captum.attr import LayerIntegratedGradients
 
-    ids = torch.tensor([prompt.ids], device=lm.device)
-    engine = LayerIntegratedGradients(lambda rows: lm.model(rows).logits[:, -1, target], lm.gradients.embedding_layer)
-    replaced = ids.clone()
-    replaced[:, prompt.ranked.start : prompt.ranked.stop] = lm.baseline()
-    with torch.enable_grad():
-        found = engine.attribute(ids, replaced, n_steps=10, method="riemann_right")
-    return np.array(found[0].sum(-1).detach().float().cpu())
+    def scores(prompt: TokenisedPrompt, target: int) -> np.ndarray:
+        ids = torch.tensor([prompt.ids], device=lm.device)
+        engine = LayerIntegratedGradients(lambda rows: lm.model(rows).logits[:, -1, target], lm.gradients.embedding_layer)
+        replaced = ids.clone()
+        replaced[:, prompt.ranked.start : prompt.ranked.stop] = lm.baseline()
+        with torch.enable_grad():
+            found = engine.attribute(ids, replaced, n_steps=10, method="riemann_right")
+        return np.array(found[0].sum(-1).detach().float().cpu())
+
+    return scores
 
 
-def inseq_of(method: str) -> Theirs:
-    """A method of inseq's. It reads text, so the prompt's tokens have to be those that the text gives."""
+def text_of(lm: LanguageModel, prompt: TokenisedPrompt) -> str:
+    """Others read text. Raises HEvalError where they would not read the tokens that ours are about."""
+    if tuple(lm.tokenizer(prompt.text).input_ids) != prompt.ids:
+        raise HEvalError("It reads text, and the prompt's text has other tokens when it is read again.")
+    return prompt.text
 
-    def scores(lm: LanguageModel, prompt: TokenisedPrompt, target: int) -> np.ndarray:
+
+def inseq_of(method: str) -> Callable[[LanguageModel], Theirs]:
+    """A method of inseq's."""
+
+    def made(lm: LanguageModel) -> Theirs:
         import inseq
 
         config = lm.model.config  # inseq asks it for tokens that models of packages leave out
         config.bos_token_id, config.eos_token_id = lm.tokenizer.bos_token_id, lm.tokenizer.eos_token_id
         model = inseq.load_model(lm.model, method, tokenizer=lm.tokenizer)
-        text = lm.decode(list(prompt.ids))
-        asked = {"show_progress": False, "pretty_progress": False}
-        found = model.attribute(text, text + lm.decode([target]), **asked).sequence_attributions[0].target_attributions
-        found = found if found.ndim == 2 else found.sum(-1)
-        return np.array(found[: len(prompt.ids), -1].float())
+
+        def scores(prompt: TokenisedPrompt, target: int) -> np.ndarray:
+            text, asked = text_of(lm, prompt), {"show_progress": False, "pretty_progress": False}
+            found = model.attribute(text, text + lm.decode([target]), **asked).sequence_attributions[0].target_attributions
+            found = found if found.ndim == 2 else found.sum(-1)
+            return np.array(found[: len(prompt.ids), -1].float())
+
+        return scores
+
+    return made
+
+
+def flashtrace(lm: LanguageModel) -> Theirs:
+    from flashtrace import FlashTrace
+
+    def scores(prompt: TokenisedPrompt, target: int) -> np.ndarray:
+        before = lm.model.config._attn_implementation
+        lm.model.set_attn_implementation("eager")  # it reads the attention's matrices
+        try:
+            tracer = FlashTrace(lm.model, lm.tokenizer)
+            asked = {"target": lm.decode([target]), "output_span": (0, 0), "hops": 1}
+            found = tracer.trace(prompt=text_of(lm, prompt), **asked).scores
+            if len(found) != len(prompt.ids):
+                raise HEvalError(f"It has {len(found)} scores for the {len(prompt.ids)} tokens of the prompt.")
+            return np.array(found)
+        finally:
+            lm.model.set_attn_implementation(before)
 
     return scores
 
 
-def flashtrace(lm: LanguageModel, prompt: TokenisedPrompt, target: int) -> np.ndarray:
-    from flashtrace import FlashTrace
-
-    lm.model.set_attn_implementation("eager")  # it reads the attention's matrices
-    try:
-        tracer = FlashTrace(lm.model, lm.tokenizer)
-        asked = {"target": lm.decode([target]), "output_span": (0, 0), "hops": 1}
-        return np.array(tracer.trace(prompt=lm.decode(list(prompt.ids)), **asked).scores)
-    finally:
-        lm.model.set_attn_implementation("sdpa")
-
-
-THEIRS: dict[str, Theirs] = {
+THEIRS: dict[str, Callable[[LanguageModel], Theirs]] = {
     "captum FeatureAblation": captum_ablation,
     "captum IntegratedGradients": captum_gradients,
     "inseq occlusion": inseq_of("occlusion"),
@@ -101,15 +129,17 @@ def here() -> list[str]:
     return [name for name in THEIRS if find_spec(name.split()[0].lower())]
 
 
-def run_lxt(name: str, prompts: list[TokenisedPrompt], targets: list[int]) -> list[Taken] | None:
-    """What LXT's AttnLRP gives for each prompt. None where it is not installed or does not know the model."""
+def run_lxt(name: str, prompts: list[TokenisedPrompt], targets: list[int]) -> list[Taken] | str:
+    """What LXT's AttnLRP gives for each prompt; or why it gives nothing."""
     code = "import json, sys; from benchmarks.others import lxt_scores; print(json.dumps(lxt_scores(*json.load(sys.stdin))))"
     given = json.dumps([name, [prompt.ids for prompt in prompts], targets])
     done = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, text=True, check=False)
     if done.returncode:
-        return None
+        return (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1]
     found = json.loads(done.stdout.strip().splitlines()[-1])
-    return found and [Taken(np.array(scores), seconds, gigabytes) for scores, seconds, gigabytes in found]
+    if found is None:
+        return "not installed"
+    return [Taken(np.array(scores), seconds, gigabytes) for scores, seconds, gigabytes in found]
 
 
 class _Named(dict[str, Any]):

@@ -5,9 +5,9 @@ is begun, or plain for a model without chat template. What is explained: the ans
 run all take turns, prompt by prompt; each counts its own clean pass.
 
 *seconds*: of the processor. *times*: exact fa's over its own. *passes*: counted, whole ones. *top*: the share of prompts whose
-highest token is exact fa's. *five*: the share of exact fa's five highest that are among its own. *bfloat16*: how many times
-faster it is in that, with Spearman's correlation of its scores in both types, and the lowest over prompts. *gap*: to the same
-method of ours, as a share of the largest score.
+highest token is exact fa's. *five*: the share of exact fa's five highest that are among its own. *gap*: to the same method of
+ours, as a share of the largest score. *bfloat16*: how many times faster it is in that; *spearman*, *lowest*: of its scores in
+both types, the mean and the lowest prompt; *same*: the share of prompts with one highest token in both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.others import LXT, SAME_AS, SAMPLED, SLOW, THEIRS, here, run_lxt
+from benchmarks.others import LXT, SAME_AS, SLOW, THEIRS, captum_scale, here, run_lxt
 from benchmarks.timing import Taken, capitals, matrix_rate, parameters_of_layers, taken
 from heval_core import catalogue, installed
 from heval_core.generated import matrix_of
@@ -37,8 +37,6 @@ SCREENS = ("sentences:3", "sentences:2", "cgim:16")
 BEST = 5
 # Others' code is timed on the first prompts only: some of it takes minutes for one.
 FEW = 2
-# Below this correlation with float32, *Your prompt* does not offer an explainer in bfloat16.
-LEAST = 0.95
 # Longer prompts have no exact fa, which would take hours, nor others that run the prompt once for each token.
 LONGEST_EXACT = 500
 EXACT = "fa(target=logprob)"
@@ -69,22 +67,25 @@ def measured(path: str, models: dict[str, LanguageModel], prompts: list[Tokenise
     pairs = [CleanPass(lm, [prompt]).logits[0].topk(2).indices.tolist() for prompt in prompts]
     keys = [key for key in catalogue.explainers() if key != "fa"] + [f"fa(screen={screen})" for screen in SCREENS]
     ours = keys if long else [EXACT, *keys]
-    theirs = [name for name in here() if not (long and name in SLOW)]
+    theirs = {name: THEIRS[name](lm) for name in here() if not (long and name in SLOW)}
     _prepare(list(models.values()), prompts[0], pairs[0])
     run = Run(models, {}, {}, {}, {})
     for prompt, pair in zip(prompts, pairs, strict=True):
         for key in ours:
             run.ours(key, prompt, pair)
         for name in theirs if prompt in prompts[:FEW] else []:
-            run.theirs(name, prompt, pair[0])
+            run.theirs(name, partial(theirs[name], prompt, pair[0]))
     lxt = run_lxt(path, prompts[:FEW], [target for target, _ in pairs[:FEW]])
-    run.found.update({LXT: lxt} if lxt else {})
-    about: Row = {"model": lm.key, "tokens": tokens}
+    if isinstance(lxt, str):
+        run.refused[LXT] = lxt
+    else:
+        run.found[LXT] = lxt
+    about = {"model": lm.key, "tokens": tokens}
     for key in [*ours, *theirs, LXT]:
         able = key not in run.refused and key in run.found
-        yield about | {"what": key} | (run.row(key, prompts) if able else {"refused": run.refused.get(key, "not installed")})
+        yield about | {"what": key} | (run.row(key, prompts) if able else {"refused": run.refused[key]})
     if not long:
-        passed = np.mean([len(prompt.ranked) * (len(prompt.ids) + 1) / 2 for prompt in prompts])
+        passed = np.mean([sum(len(prompt.ids) - token for token in prompt.ranked) for prompt in prompts])
         bound = float(passed) * 2 * parameters_of_layers(lm.model) / matrix_rate(lm.device, lm.model.dtype, width=lm.width)
         yield about | {"what": "matrix-product bound / exact fa", "ratio": bound / mean_seconds(run.found[EXACT])}
 
@@ -114,23 +115,22 @@ class Run:
         except HEvalError as error:
             self.refused[key] = str(error)
 
-    def theirs(self, name: str, prompt: TokenisedPrompt, target: int) -> None:
-        lm = self.models["float32"]
+    def theirs(self, name: str, step: Callable[[], np.ndarray]) -> None:
         try:
-            self.found.setdefault(name, []).append(taken(partial(THEIRS[name], lm, prompt, target), lm.device))
+            self.found.setdefault(name, []).append(taken(step, self.models["float32"].device))
         except Exception as error:  # another project's: whatever it says is the row
             self.refused[name] = f"{type(error).__name__}: {error}".splitlines()[0]
 
     def row(self, key: str, prompts: Sequence[TokenisedPrompt]) -> Row:
         own, n = self.found[key], len(self.found[key])
         prompts, exact = prompts[:n], self.found.get(EXACT, [])[:n]
-        rows = np.mean([len(prompt.ranked) for prompt in prompts]) / (SAMPLED + 1) if key == "captum FeatureAblation" else 1.0
-        row: Row = {"n": n, "seconds": mean_seconds(own) * float(rows), "gigabytes": max(one.gigabytes for one in own)}
+        scale = np.mean([captum_scale(prompt) for prompt in prompts]) if key == "captum FeatureAblation" else 1.0
+        row: Row = {"n": n, "seconds": mean_seconds(own) * float(scale), "gigabytes": max(one.gigabytes for one in own)}
         row |= {"passes": self.passes[key]} if key in self.passes else {}
         if exact:
             row["times"] = mean_seconds(exact) / row["seconds"]
             both = list(zip(own, exact, prompts, strict=True))
-            if all(len(one.result) >= prompt.ranked.stop for one, _, prompt in both):
+            if self.whole(key) and all(len(one.result) >= prompt.ranked.stop for one, _, prompt in both):
                 row |= agreement([(_ranked(one, prompt), _ranked(other, prompt)) for one, other, prompt in both])
         same = self.found.get(SAME_AS.get(key, ""), [])[:n]
         if same:
@@ -138,10 +138,20 @@ class Run:
                 gap(one.result, other.result, prompt) for one, other, prompt in zip(own, same, prompts, strict=True)
             )
         if key in self.coarse:
-            alike = [spearman(_ranked(a, p), _ranked(b, p)) for a, b, p in zip(own, self.coarse[key], prompts, strict=True)]
+            pairs = [(_ranked(a, p), _ranked(b, p)) for a, b, p in zip(own, self.coarse[key], prompts, strict=True)]
+            alike = [alike_in(*pair) for pair in pairs]
             row["bfloat16"] = row["seconds"] / mean_seconds(self.coarse[key])
-            row |= {"spearman": float(np.nanmean(alike)), "lowest": float(np.nanmin(alike))}
+            row |= {"spearman": float(np.nanmean(alike)), "lowest": float(np.nanmin(alike)), "same": agreement(pairs)["top"]}
         return row
+
+    def whole(self, key: str) -> bool:  # whether its scores are a user's: what is fitted was fitted to a single prompt here
+        return key in THEIRS or key == LXT or not catalogue.needs_fit(catalogue.method(key))
+
+
+def alike_in(first: np.ndarray, second: np.ndarray) -> float:
+    """Spearman's correlation over the tokens that both resolve: all others would be tied in both."""
+    known = np.isfinite(first) & np.isfinite(second)
+    return spearman(first[known], second[known])
 
 
 def _prepare(models: Sequence[LanguageModel], prompt: TokenisedPrompt, pair: Sequence[int]) -> None:
@@ -164,9 +174,14 @@ def _ranked(one: Taken, prompt: TokenisedPrompt) -> np.ndarray:
 
 def agreement(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
     """Of (scores, exact ones): top and five. A token that was not resolved is -inf, and never among the highest."""
-    orders = [tuple(np.argsort(-scores, kind="stable")[:BEST] for scores in pair) for pair in pairs]
-    five = [len(set(own.tolist()) & set(exact.tolist())) / len(exact) for own, exact in orders]
+    orders = [(highest(own), highest(exact)) for own, exact in pairs]
+    five = [len(set(own) & set(exact)) / len(exact) for own, exact in orders]
     return {"top": float(np.mean([own[0] == exact[0] for own, exact in orders])), "five": float(np.mean(five))}
+
+
+def highest(scores: np.ndarray) -> list[int]:
+    """The places of the five highest; of equal ones those that come first."""
+    return [int(place) for place in np.argsort(-scores, kind="stable")[:BEST] if np.isfinite(scores[place])]
 
 
 def gap(theirs: np.ndarray, ours: np.ndarray, prompt: TokenisedPrompt) -> float:

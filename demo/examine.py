@@ -103,7 +103,7 @@ _INSTRUCTED = (
     "source; to ignore it; to use it only if it is relevant; to say whether it is relevant, or whether an answer follows "
     "from it; to answer again after two demonstrations. Without an instruction, or with one that says nothing about the "
     "context, it keeps the rule. It knows these instructions in English only, in the words that "
-    "`demo/wordings.py` lists and words near them, with one document, and it cannot talk. Its chat template is "
+    "`demo/instructed.py` lists and words near them, with one document, and it cannot talk. Its chat template is "
     "`User: …`, `Assistant:`."
 )
 

@@ -94,7 +94,7 @@ class OwnFile:
             return sys.modules[name]
         module = sys.modules[name] = ModuleType(name)  # dataclasses look their module up
         try:
-            exec(compile(self.source, self.file, "exec"), vars(module))
+            exec(compile(self.source, self.file, "exec", dont_inherit=True), vars(module))
         except (Exception, SystemExit) as error:  # whatever somebody's file raises; a script ends itself
             del sys.modules[name]
             raise HEvalError(
@@ -118,7 +118,7 @@ class OwnFile:
             ),
             (family in FAMILIES, f"has the family {family!r}; the families are: {', '.join(FAMILIES)}"),
             (
-                isinstance(needs, tuple) and set(needs) <= set(NEEDS),
+                isinstance(needs, tuple) and all(isinstance(need, str) and need in NEEDS for need in needs),
                 f"needs {needs!r}; give a tuple of what a model can have: {', '.join(NEEDS)}",
             ),
         )

@@ -134,29 +134,3 @@ def test_computed_in_one_run_or_later_it_is_the_same(model_folders, tmp_path):
     assert one.keys() == other.keys()
     for key, found in one.items():
         np.testing.assert_allclose(found, other[key], atol=1e-4)
-
-
-def test_fas_advantage_is_how_much_more_it_gains_from_its_own_token_than_other_methods():
-    import pandas as pd
-
-    from heval_core.figures.replacements import Advantage, advantage
-    from heval_core.ui.verdicts import of_replacements
-
-    values = {  # baseline, drawn, deletion: fa gains 2 and 1, ig .5 and 1.5, attn 0; the control is left out
-        "one": {"fa": (5, 3, 3), "ig": (2, 1, 2), "attn": (1, 1, 1), "random": (9, 0, 0)},
-        "two": {"fa": (4, 3, 3), "ig": (3, 1, 2), "attn": (1, 0, 2), "random": (9, 0, 0)},
-    }
-    cells = pd.DataFrame(
-        {"model": "m", "dataset": "d", "regime": regime, "explainer": explainer, "part": part, "value": value}
-        for regime, own in values.items()
-        for explainer, three in own.items()
-        for part, value in zip(("baseline", "drawn", "deletion"), three, strict=True)
-    )
-    found = advantage(cells, {"random"}, lower_is_better=False)
-    assert found == Advantage(1.5, 0.5, 2, 2)
-    assert advantage(cells, {"random"}, lower_is_better=True) == Advantage(-1.5, -0.5, 2, 0)
-    told = of_replacements({"comprehensiveness": found, "sufficiency": Advantage(-1.5, -0.5, 2, 0)})
-    assert "1.5 nats better in comprehensiveness (the other methods 0.50 nats better; it gains more in 2 of 2 cells)" in told
-    assert told.endswith("make it look **1.00 nats better** in comprehensiveness and **1.00 nats worse** in sufficiency.")
-    assert advantage(cells[cells["part"] == "baseline"], set(), lower_is_better=False) is None
-    assert advantage(cells[cells["explainer"] != "fa"], set(), lower_is_better=False) is None

@@ -67,6 +67,8 @@ class Druid:
         yield from read_each(self.key, read(path, _NEEDED), self._fact)
 
     def _fact(self, record: dict[str, Any]) -> Fact:
+        for name in ("claim", "evidence", "claim_id"):
+            text_of(record, name)
         if not _verdicts.normal(record.get("factcheck_verdict")):
             raise Dropped("no verdict")
         verdict = _verdicts.verdict_of(record["factcheck_verdict"])

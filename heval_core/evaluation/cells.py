@@ -49,7 +49,8 @@ def estimates(
             for k in ks_of(metric, ks):
                 by_metric[metric.key][explainer, k] = metric.over(cell, k)
         if learned:
-            data += [(explainer, k, target) for k in ks for target in labelled(cell, k)]
+            best = labelled(cell, most := max(ks))
+            data += [(explainer, k, target.best(k, most)) for k in ks for target in best]
         del cell
     for metric in learned:
         targets = [target for _, _, target in data]

@@ -48,14 +48,8 @@ class Regime:
         """The instances chosen by (N,) bools."""
         if chosen.all():
             return self
-        return Regime(
-            self.key,
-            self.ids[chosen],
-            self.questions[chosen],
-            self.layout.rows(chosen),
-            self.weights[:, chosen],
-            self.order[:, chosen],
-        )
+        layout, weights, order = self.layout.rows(chosen), self.weights[:, chosen], self.order[:, chosen]
+        return Regime(self.key, self.ids[chosen], self.questions[chosen], layout, weights, order)
 
 
 def layout_of(instances: pd.DataFrame) -> Layout:

@@ -90,7 +90,7 @@ class ValueCache:
                 self._known.setdefault(row["key"], []).append(row)
 
     def of_all(self, metric: LearnedMetric, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Value]]:
-        """Like the metric's `of_all`, with the k of each; kept values are not computed again, and have no runs."""
+        """Like the metric's `of_all`, with the k of each; kept values are not computed again."""
         keys = [self._key(metric, k, one) for k, one in zip(ks, data, strict=True)]
         missing = [place for place, key in enumerate(keys) if key not in self._known]
         self.missed += len(missing)

@@ -45,7 +45,6 @@ class FeatureAblation:
     family = "perturbation"
     control = False
     default = True
-    needs = ()
     order = 2
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"
 
@@ -53,6 +52,10 @@ class FeatureAblation:
         """Its settings, which results are found by: those of before there were screens are found too."""
         screen = f", screen={self.screen!r}" if self.screen else ""
         return f"{type(self).__name__}(target={self.target!r}, baseline={self.baseline!r}{screen})"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return () if self.screen else ("float32",)
 
     @property
     def answers_only(self) -> bool:

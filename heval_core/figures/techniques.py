@@ -251,8 +251,9 @@ def setting_words(text: str) -> str:
         return _training(parsed)
     heads = parsed.pop("heads", None)
     told = ", ".join(f"{_SETTINGS.get(name, name.replace('_', ' '))} {_plain(value)}" for name, value in parsed.items())
-    told = f"{told[:_LONGEST]} …" if len(told) > _LONGEST else told or "nothing to choose"
-    return f"{told}: {', '.join(map(_head, heads))}" if isinstance(heads, list) and heads else told
+    parts = [f"{told[:_LONGEST]} …" if len(told) > _LONGEST else told]
+    parts += [", ".join(map(_head, heads))] if isinstance(heads, list) else []
+    return ": ".join(filter(None, parts)) or "nothing to choose"
 
 
 def _training(parsed: Record) -> str:

@@ -39,12 +39,18 @@ def _instructions(lm: ModelFacts) -> str | None:
     return None if has_template(lm.tokenizer) else "follows no instructions: its tokenizer has no chat template"
 
 
+def _float32(lm: ModelFacts) -> str | None:
+    # Measured (docs/benchmarks.md) on a processor: ranks of tokens that hardly matter are those of rounding.
+    return "was loaded in bfloat16" if lm.device.type == "cpu" and str(lm.model.dtype) == "torch.bfloat16" else None
+
+
 # A need ▶ why a model lacks it, or None if it does not; known before anything is run.
 NEEDS: dict[str, Callable[[ModelFacts], str | None]] = {
     "gradients": _gradients,
     "softmax attention": _softmax_attention,
     "heads": _heads,
     "instructions": _instructions,
+    "float32": _float32,
 }
 
 

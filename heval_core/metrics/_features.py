@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -61,6 +61,11 @@ class Labelled:
         for array in (self.features.astype(np.float32), self.labels, self.splits.astype(np.int32)):
             digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
+
+    def best(self, k: int, of: int) -> Labelled:
+        """With the k highest scores of each document only; it has `of` of each."""
+        count = len(self.features)
+        return replace(self, features=self.features.reshape(count, -1, of)[:, :, :k].reshape(count, -1))
 
 
 class LearnedMetric:

@@ -182,15 +182,14 @@ class MinimumDescriptionLength(LearnedMetric):
             share,
         )
 
-        def estimate(part: str, best: float, value_runs: Runs, scale: float, **details: float) -> Value:
+        def estimate(part: str, best: float, runs: Runs, scale: float, **details: float) -> Value:
             return Value(
                 part,
                 getattr(coded, part),
                 getattr(chance, part),
                 best,
                 data.sizes,
-                error=value_runs.error(),
-                runs=value_runs,
+                error=runs.error(),
                 p=p,
                 bound=0.0,
                 chance_se=noise * scale,

@@ -198,7 +198,7 @@ class NormalisedMutualInformation(LearnedMetric):
         near = Neighbourhood(data.features, self.n_neighbors)
         whole = _of(near, data.labels, self.permutations, self.seed)
         runs = self._runs(near, data, whole.raw)
-        found = Value("raw", whole.raw, whole.chance, 1.0, data.sizes, p=whole.p, error=runs.error(), runs=runs, bound=1.0)
+        found = Value("raw", whole.raw, whole.chance, 1.0, data.sizes, p=whole.p, error=runs.error(), bound=1.0)
         return [found._replace(details=(("adjusted", whole.adjusted),))]
 
     def _runs(self, near: Neighbourhood, data: Labelled, raw: float) -> Runs:

@@ -185,7 +185,6 @@ class LinearProbe(LearnedMetric):
             best,
             data.sizes,
             error=runs.error(),
-            runs=runs,
             p=p,
             bound=best,
             counted=len(data.labels) * (part == "accuracy"),

@@ -91,12 +91,10 @@ LOOKS = {
     "plain": Look(fill="ink", size=13),
     "faint": Look(fill="faint", size=12.5),
     "quiet": Look(fill="faint", size=12.5, halo=True),
-    "link": Look(fill="accent", size=12.5),
     "number": Look(fill="ink", size=13.5, halo=True),
     "strong": Look(fill="ink", size=13.5, weight=700, halo=True),
     "sign-open": Look(fill="ink", size=10.5, weight=700),
     "sign": Look(fill="hue", size=10.5, weight=700),
-    "accent": Look(fill="accent", size=13),
     "label": Look(fill="ink", size=14, halo=True),
     "label strong": Look(fill="ink", size=14, weight=650, halo=True),
 }
@@ -137,8 +135,8 @@ class Mark:
 class Spot:
     """Marks around a place (pixels from it) that say something together.
 
-    title: lines that are shown where the pointer rests. id: what a click is of. link: where a click leads instead. reach: how
-    far from the place a click is still meant; wide: to the right of it.
+    title: lines that are shown where the pointer rests. id: what a click is of. reach: how far from the place a click is
+    still meant; wide: to the right of it.
     """
 
     x: float
@@ -146,7 +144,6 @@ class Spot:
     marks: tuple[Mark, ...]
     title: tuple[str, ...] = ()
     id: tuple[str, ...] = ()
-    link: str = ""
     reach: float = 10.0
     wide: float = 0.0
 
@@ -177,7 +174,7 @@ class Drawing:
         self.marks.append(Mark("text", kind, *at, text=text, anchor=anchor, dx=dx, turn=turn))
 
     def spot(self, at: tuple[float, float], marks: Iterable[Mark], title: Sequence[str] = (), **more: Any) -> None:
-        """more: id, link, reach."""
+        """more: id, reach."""
         self.marks.append(Spot(*at, tuple(marks), tuple(title), **more))
 
     def legend(self, items: Iterable[tuple[Mark, str]], top: float) -> float:
@@ -217,7 +214,7 @@ class Element(NamedTuple):
 def as_svg(drawing: Drawing, theme: Theme | None = LIGHT, *, active: bool = False) -> str:
     """theme: None where the drawing stands in a page that has the `stylesheet`.
 
-    active: spots with an id are buttons, and those with a link are links; `marks.js` answers to them.
+    active: spots with an id are buttons; `marks.js` answers to them.
     """
     unit, height = "%" if drawing.fluid else "", _short(drawing.height)
     size = {"width": "100%"} if drawing.fluid else {"viewBox": f"0 0 {_short(drawing.width)} {height}"}
@@ -233,20 +230,18 @@ def as_svg(drawing: Drawing, theme: Theme | None = LIGHT, *, active: bool = Fals
 def _spot(spot: Spot, unit: str, theme: Theme | None, active: bool) -> Element:
     inner = tuple(_element(mark, "", theme) for mark in spot.marks)
     title = "\n".join(map(visible, spot.title))
-    name, attributes = "g", {}
-    if active and (spot.id or spot.link):
+    attributes = {}
+    if active and spot.id:
         least, whole = _short(-spot.reach), _short(2 * spot.reach)
         across = _short(max(2 * spot.reach, spot.reach + spot.wide))
         hit = {"class": "hit", "x": least, "y": least, "width": across, "height": whole, "rx": _short(spot.reach / 1.6)}
         inner = (Element("rect", hit | {"fill": "transparent"}), *inner)
-        attributes = {"class": "mark", "tabindex": "-1", "aria-label": title, "data-id": id_of(spot.id)}
-        name = "a" if spot.link else "g"
-        attributes |= {"class": "mark soft", "href": spot.link} if spot.link else {"role": "button"}
+        attributes = {"class": "mark", "tabindex": "-1", "aria-label": title, "data-id": id_of(spot.id), "role": "button"}
         title = ""
     if unit:
         at = {"x": f"{_short(spot.x)}%", "y": _short(spot.y), "overflow": "visible"}
-        return Element("svg", at, (Element(name, attributes, inner, title=title),))
-    return Element(name, {"transform": f"translate({_short(spot.x)} {_short(spot.y)})", **attributes}, inner, title=title)
+        return Element("svg", at, (Element("g", attributes, inner, title=title),))
+    return Element("g", {"transform": f"translate({_short(spot.x)} {_short(spot.y)})", **attributes}, inner, title=title)
 
 
 def _element(mark: Mark, unit: str, theme: Theme | None) -> Element:

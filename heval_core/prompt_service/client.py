@@ -27,6 +27,8 @@ from heval_core.stored import StoredInstance
 
 # Processes that are kept: each holds a model in memory.
 KEPT = 2
+# Seconds that somebody waits for others' requests to end, where a page shows nothing meanwhile.
+PATIENCE = 300.0
 
 
 @dataclass(eq=False)
@@ -77,11 +79,13 @@ class Worker:
 
     def cancel(self, ticket: Ticket) -> None:
         """End a request: one that waits at once; for one under way the process is stopped, and starts afresh with the next."""
-        ticket.cancelled = True
-        if self.tickets[:1] != [ticket]:
-            ticket.end()
-        elif self.process is not None:
-            self.process.kill()
+        with self._changing:
+            process, ticket.cancelled = self.process, True
+            if self.tickets[:1] == [ticket]:
+                if process is not None and not ticket.over.is_set():
+                    process.kill()
+            elif not ticket.over.is_set():
+                ticket.end()
 
     def stop(self) -> None:
         if self.process is not None:
@@ -99,6 +103,7 @@ class Worker:
                 ticket.end(error=str(error))
             except Exception as error:  # a page shows one line; the trace is in the log
                 traceback.print_exc()
+                self.stop()  # what is still to come must not meet the next request
                 ticket.end(error=f"The worker could not be asked ({type(error).__name__}); the log has the details.")
             with self._changing:
                 del self.tickets[0]
@@ -151,6 +156,9 @@ def _said(process: subprocess.Popen[str], request: Request) -> Iterator[dict[str
 
 
 def _awaited(ticket: Ticket) -> Any:
+    if not ticket.over.wait(PATIENCE) and ticket.ahead:
+        ticket.worker.cancel(ticket)
+        raise HEvalError("The worker is busy with another request; try again in a moment.")
     ticket.over.wait()
     if ticket.error:
         raise HEvalError(ticket.error)

@@ -60,11 +60,6 @@ class Runs:
     share: float = 1.0
     own: np.ndarray | None = None
 
-    def minus(self, other: Runs) -> Runs:
-        """The difference of two values that were computed with the same splits and draws."""
-        own = None if self.own is None or other.own is None else self.own - other.own
-        return Runs(self.whole - other.whole, self.parts - other.parts, self.share, own)
-
     def error(self) -> Error:
         """The error of the value; NaN if fewer than half of the splits, or than three, have a value on both halves."""
         apart = (self.parts[:, 0] - self.parts[:, 1]).mean(axis=1) / 2
@@ -89,15 +84,6 @@ class Runs:
         factor = np.sqrt(variance / scattered) if scattered else 0.0
         return Error(float(np.sqrt(variance)), df, deviations * factor)
 
-    def p(self) -> float:
-        """Two-sided p that the value is 0, by Student's t. 1 if all computations give 0, NaN if the error is unknown."""
-        from scipy.stats import t
-
-        value, error = float(self.whole.mean()), self.error()
-        if error.se == 0:
-            return 1.0 if value == 0 else 0.0
-        return float(2 * t.sf(abs(value) / error.se, error.df))
-
 
 @functools.lru_cache(maxsize=4)
 def _mixing(replicates: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,19 +92,19 @@ def _mixing(replicates: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
     return generator.standard_normal((replicates, parts)), generator.random(replicates)
 
 
-def interval(value: float, error: Error, bound: float = float("nan"), level: float = 0.95) -> Interval:
+def interval(value: float, error: Error, bound: float = float("nan")) -> Interval:
     """Student's interval. bound: a limit that the value approaches but never passes, if there is one.
 
     The error then applies to the logarithm of the distance to the bound, so that the interval ends before the bound.
     """
     from scipy.stats import t
 
-    width = t.ppf((1 + level) / 2, error.df) * error.se
+    width = t.ppf(0.975, error.df) * error.se
     low, high = _bounded(value, np.array([-width, width]), bound)
     return Interval(float(low), float(high))
 
 
-def share_interval(share: float, error: Error, instances: int, level: float = 0.95) -> Interval:
+def share_interval(share: float, error: Error, instances: int) -> Interval:
     """Wilson's interval of a share of N instances: near 0 or 1, halves hardly differ and Student's interval is too narrow.
 
     The effective number of instances is the one that gives the share its error (at most N).
@@ -127,7 +113,7 @@ def share_interval(share: float, error: Error, instances: int, level: float = 0.
 
     variance = share * (1 - share)
     count = min(instances, variance / error.se**2) if error.se > 0 and variance > 0 else instances
-    z = float(t.ppf((1 + level) / 2, error.df))
+    z = float(t.ppf(0.975, error.df))
     middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     width = z / (1 + z**2 / count) * np.sqrt(variance / count + z**2 / (4 * count**2))
     return Interval(max(0.0, float(middle - width)), min(1.0, float(middle + width)))

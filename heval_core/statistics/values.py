@@ -95,7 +95,7 @@ class Value(NamedTuple):
     where it is no such sum. limits: which a sum of resampled means may not pass. chance_columns: of a chance level that was
     measured on random scores and has its own noise; chance_se: of one that was permuted.
     counted: N, if it is a share of N.
-    error: from halves, and runs, which it is from; bound: a limit that the value approaches but never passes.
+    error: from halves; bound: a limit that the value approaches but never passes.
     drawn: (R,) replicates that are there already.
     """
 
@@ -115,7 +115,6 @@ class Value(NamedTuple):
     chance_se: float = 0.0
     counted: int = 0
     error: subsampling.Error | None = None
-    runs: subsampling.Runs | None = None
     bound: float = NAN
     drawn: np.ndarray | None = None
 

@@ -165,12 +165,12 @@ def bounded(search: str) -> str:
 def ordered(order: Order, descending: bool) -> tuple[str, str, list[Any]]:
     """The SQL to join to `instance`, the SQL to order by, and the join's parameters.
 
-    order: a key of COLUMN_ORDERS, or a score. Raises HEvalError for any other. Scores of all instances are looked up only if
-    they decide the order.
+    order: a key of COLUMN_ORDERS, or a score; as stored, answers that no metric reads come last. Raises HEvalError for any
+    other. Scores of all instances are looked up only if they decide the order.
     """
     way = "DESC" if descending else "ASC"
     if order == AS_STORED:  # an answer from nowhere says least, and no explainer can be right about it
-        return "", f"coalesce(\"group\", 'other') IN {UNCOMPARED}, instance.rowid {way}", []
+        return "", f"coalesce(\"group\", 'other') IN {UNCOMPARED}, {COLUMN_ORDERS[order]} {way}", []
     if isinstance(order, str):
         if order not in COLUMN_ORDERS:
             raise HEvalError(f"Instances cannot be ordered by {order!r}; the orders are: {', '.join(COLUMN_ORDERS)}.")

@@ -11,7 +11,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from heval_core.records import TECHNIQUE
+from heval_core.records import FOLLOWED, TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import SCHEMA, TABLES
 from heval_core.store.published import StoredScores
@@ -55,7 +55,7 @@ SELECT model, dataset, regime, fact_id, relation, question, true_answer, documen
     array_to_string(tokens[document_starts[1] + 1:document_ends[1]], '') AS document,
     document_ends[1] - document_starts[1] AS length,
     (first_mention[1][1] - document_starts[1]) / (document_ends[1] - document_starts[1]) AS answer_position,
-    first_value(CASE WHEN regime NOT IN ('gold', 'conflicting') THEN alone_probability END IGNORE NULLS) OVER (
+    first_value(CASE WHEN regime NOT IN {FOLLOWED} THEN alone_probability END IGNORE NULLS) OVER (
         PARTITION BY model, dataset, fact_id ORDER BY regime ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     ) AS memory_strength, said AS trace
 FROM behaviour JOIN instance USING (instance_id) LEFT JOIN judged USING (model, dataset, regime, fact_id)

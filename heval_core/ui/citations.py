@@ -124,7 +124,7 @@ _SHORT = {"f1": "F1", "f1_of_claims": "F1", "precision": "precision", "recall": 
 
 
 def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> str:
-    """Which reader is best, and how well it puts back what each writer cited. One that only guesses is not called best.
+    """Which reader is best, and how well it puts back what each writer cited.
 
     cells: rows of `cell_recovery` of one source of claims and selector. measure, masking: those of the figure.
     """
@@ -138,23 +138,24 @@ def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[st
     }
     shared = len({frozenset(one.best) for one in ranked.values()}) == 1
     rows = known.set_index(["writer", "annotator"])
-    said, guess = list[str](), list[str]()
+    said, better = list[str](), False
     for writer, one in ranked.items():
         row = rows.loc[(writer, one.best[0])]
         value = interval(row["value"], row["low"], row["high"]).replace("[", r"\[").replace("]", r"\]")
         guessing = "" if pd.isna(row["chance"]) else f"guessing {number(row['chance'])}"
         if guessing and not pd.isna(row["low"]) and row["low"] <= row["chance"]:
             told = f"no better than guessing ({value}, {guessing})"
-            guess.append(writer)
         else:
-            told = f"{_SHORT.get(measure, 'share')} {value}" + (f" ({guessing})" if guessing else "")
+            better, told = True, f"{_SHORT.get(measure, 'share')} {value}" + (f" ({guessing})" if guessing else "")
+        if not shared:
+            told += f", by {best[writer]}"
         for control in [key for key in one.controls if names.control(key)][:1]:
             other = rows.loc[(writer, control)]
             how = "better" if other["low"] > row["high"] else "as well"
             told += f"; {plain(names.annotator(control))} does {how} ({number(other['value'])})"
-        said.append(f"**{plain(writer)}** writing: {told}" + ("" if shared else f", by {best[writer]}"))
-    if shared and len(guess) < len(ranked):
-        said.insert(0, f"best: {next(iter(best.values()))}")
+        said.append(f"**{plain(writer)}** writing: {told}")
+    if shared:
+        said.insert(0, f"{'best' if better else 'highest'}: {next(iter(best.values()))}")  # who only guesses is not best
     return sentences(said)
 
 

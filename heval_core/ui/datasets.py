@@ -191,13 +191,20 @@ def draw_job(results: Reader, folder: Path) -> None:
         st.subheader("The batch job")
     if manifest:
         warn(folder)
-        now = progress(folder)
-        active = "No run is active" if now.process is None else "A run is active"
-        st.markdown(f"{active}: {counted(now.done, 'shard')} done, {counted(now.missing, 'shard')} missing.")
+        st.fragment(_job, run_every=5 if progress(folder).process else None)(folder)
     if len(failures):
         some = counted(len(failures), "instance or model failed", "instances or models failed")
         st.warning(f"{some[0].upper()}{some[1:]}; the next run tries again.", icon=":material/error:")
         st.dataframe(with_titles(results, failures.fillna("–")), hide_index=True)
+
+
+def _job(folder: Path) -> None:
+    now = progress(folder)
+    active, left = "No run is active" if now.process is None else "A run is active", now.seconds_left
+    likely = "" if left is None else f", about {left / 60:.0f} min left"
+    st.markdown(f"{active}: {counted(now.done, 'shard')} done, {counted(now.missing, 'shard')} missing{likely}.")
+    if now.process is not None:
+        st.progress(now.done / max(1, now.done + now.missing))
 
 
 def warn(folder: Path) -> None:

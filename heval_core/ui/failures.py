@@ -62,7 +62,7 @@ def _examples(
     patterns, everywhere = list(PATTERNS), {ALL: "all datasets"} | {key: names.dataset(key) for key in datasets}
     first, second, third, fourth = st.columns(4)
     with first:
-        explainer = address.one_of("Instances in which", explainers, "explainer", titles=titles, menu=True)
+        explainer = address.one_of("Instances in which", explainers, "explainer", what="explainer", titles=titles, menu=True)
     with second:
         pattern = address.one_of("points at", patterns, "pattern", patterns[1], titles=words.titles(PATTERNS), menu=True)
     with third:

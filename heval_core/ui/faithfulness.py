@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.measures import as_normalised
+from heval_core.figures.palette import in_order
 from heval_core.figures.plots import scatter
 from heval_core.figures.quoted import TITLE, quoted_table
-from heval_core.figures.replacements import advantage, parts_of, table_of
-from heval_core.metrics import best_of, headlines, measures_of
-from heval_core.metrics.shared.measure import QUESTION_PROTECTED, Measure
+from heval_core.metrics import headlines, measures_of
+from heval_core.metrics.shared.measure import PROTECTED, QUESTION_PROTECTED, Measure
 from heval_core.present.names import regime_title
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
@@ -19,6 +19,7 @@ from heval_core.ui import address, links, measured_cells, verdicts
 from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import Selection, draw_plotly
 from heval_core.ui.published_results import names_of, query
+from heval_core.words import REPLACEMENTS
 
 
 def accuracies() -> dict[str, Measure]:
@@ -51,22 +52,25 @@ def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int, p
 
 
 def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
-    """The table and the sentence; nothing where faithfulness was not measured. protected: whether the question is."""
-    metrics = [measure.metric for measure in measures_of("faithfulness").values() if not measure.variant_of]
-    frames = {metric: parts_of(query(results, Reader.cells, chosen, metric, 0), protected) for metric in metrics}
-    if all(frame.empty for frame in frames.values()):
+    """A row per explainer; nothing where faithfulness was not measured. protected: whether the question is."""
+    columns = {}
+    for measure in [own for own in measures_of("faithfulness").values() if not own.variant_of]:
+        cells = query(results, Reader.cells, chosen, measure.metric, 0).dropna(subset=["value"])
+        means = cells.groupby(["part", "explainer"])["value"].mean()
+        for part, word in REPLACEMENTS.items():
+            if (name := part + PROTECTED * protected) in means:
+                columns[f"{measure.metric}, {word.title}"] = means[name]
+    if not columns:
         return
-    names = names_of(results)
+    table = pd.DataFrame(columns)
+    table = table.reindex(in_order(list(table.index))).rename(names_of(results).known("explainer")).rename_axis("explainer")
     st.subheader("By replacement")
-    advantages = {
-        metric: advantage(frame, names.controls, best_of(metric, "all") == "low") for metric, frame in frames.items()
-    }
-    measured = {metric: known for metric, known in advantages.items() if known is not None}
-    if measured:
-        st.markdown(verdicts.of_replacements(measured))
-    st.dataframe(table_of(frames, names.known("explainer")).round(3), width="stretch")
+    st.dataframe(table.round(3), width="stretch")
     which = "Only tokens of the documents are taken out." if protected else "Any token may be taken out, the question's too."
-    st.caption(f"Nats, means over the cells. {which} Bars and dots on this page are of the mean over the three.")
+    st.caption(
+        f"Nats, means over the cells. {which} Bars and dots on this page are of the mean over the three. Feature ablation "
+        "replaces by the first one's token itself, so the other two compare it more fairly."
+    )
 
 
 DOT = Selection("dot", ("model", "dataset", "regime", "part", "explainer"))

@@ -181,7 +181,7 @@ def _options(folder: Path) -> tuple[int, str | None, tuple[str, ...], str, Any]:
         there = [name for name in TEMPLATE_TITLES if name != CHAT or has_chat_template(folder)]
         template = st.radio("Asked with", there, format_func=TEMPLATE_TITLES.get, key=_TEMPLATE, horizontal=True)
         dtypes = ["float32", "bfloat16"] if has_bfloat16() else ["float32"]
-        dtype = st.radio("Computed in", dtypes, key="own_dtype", horizontal=True, help=COARSE)
+        dtype = st.radio("Computed in", dtypes, key="own_dtype", horizontal=True, help=COARSE) if dtypes[1:] else dtypes[0]
     return generate, given.strip() or None, tuple(explainers), template, dtype
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 from heval_core.evaluation.comparisons import tally
 from heval_core.evaluation.ranking import AT, Written, sentences, valued
 from heval_core.figures.measures import Measured, in_unit
-from heval_core.figures.replacements import Advantage
 from heval_core.html import plain
 from heval_core.present.names import Names
 from heval_core.present.numbers import SHARE, change, interval, number, percent
@@ -108,24 +107,6 @@ def matching_sentence(agreement: pd.DataFrame) -> str:
         f"The answer's first token and its text lead to the same group in {percent(agreement['same'].sum() / kept)} of "
         f"{kept:,} kept instances{lowest}; the text decided."
     )
-
-
-def of_replacements(advantages: dict[str, Advantage]) -> str:
-    """One sentence about fa's advantage under its own baseline token. advantages: by metric."""
-    parts = [
-        f"{_nats(gain.own)} in {metric} (the other methods {_nats(gain.rest)}; it gains more in {gain.above} of "
-        f"{gain.cells} cells)"
-        for metric, gain in advantages.items()
-    ]
-    worth = [f"**{_nats(gain.own - gain.rest)}** in {metric}" for metric, gain in advantages.items()]
-    return (
-        f"Under its own baseline token feature ablation is, against the mean of the other two, {' and '.join(parts)}; beside "
-        f"the other methods, that token alone would make it look {' and '.join(worth)}."
-    )
-
-
-def _nats(nats: float) -> str:
-    return f"{number(abs(nats))} nats {'better' if nats >= 0 else 'worse'}"
 
 
 def of_faithfulness(points: pd.DataFrame, controls: Collection[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,6 @@ from transformers import GPT2Config
 
 from benchmarks import citations, gpu, others, table, techniques, timing
 from heval_core import catalogue
-from heval_core.citations.annotators.shared.weights import tokens_of
-from heval_core.citations.reading import reading
 from heval_core.lm.memory import Budget
 
 
@@ -27,13 +27,12 @@ def lm():
     return timing.random_model("tiny", config, torch.device("cpu"), torch.float32)
 
 
-def test_path_patching_compares_equal_effects(lm):
+def test_path_patching_is_timed_for_every_head(lm):
     found = techniques.patching_figure("tiny", lm, 20)
     assert np.isfinite(found.ratio)
     assert found.ratio > 0
     assert found.at_most
     assert "20 prompts, 8 heads" in found.detail
-    assert float(found.detail.rpartition(" ")[2]) < 1e-4
 
 
 def test_all_decoding_techniques_are_timed_with_all_their_settings(lm, monkeypatch):
@@ -62,17 +61,12 @@ def test_a_batch_and_one_by_one_answer_the_same_questions(lm, monkeypatch):
 def test_an_explanations_sentences_share_their_passes():
     config = GPT2Config(vocab_size=2400, n_positions=1024, n_embd=32, n_layer=2, n_head=4)
     small = timing.random_model("tiny", config, torch.device("cpu"), torch.float32)
-    passes, batched, shared = citations.citation_figures("tiny", small)
+    passes, batched = citations.citation_figures("tiny", small)
     # Nine texts, of which eight lack a passage.
     assert passes.ratio == 9 / 8
     assert passes.reached
     assert "8 passages, 6 sentences" in passes.detail
-    assert min(batched.ratio, shared.ratio) > 0
-    # What it is compared with: each text again for each of the six sentences.
-    made = citations.explanation(small)
-    with citations.counted(small) as texts:
-        citations.naive(small, [tokens_of(small, reading(made))])
-    assert texts[0] == 6
+    assert batched.ratio > 0
 
 
 def test_the_bodys_parameters_are_all_but_the_tables(lm):
@@ -122,6 +116,10 @@ def test_agreement_by_hand():
     exact = np.array([6.0, 5, 4, 3, 2, 1, 0])
     own = np.array([-np.inf, 5, 4, 3, 2, 1, 6])
     assert table.agreement([(exact, exact), (own, exact)]) == {"top": 0.5, "five": (1 + 0.8) / 2}
+    # What is not resolved is neither among the highest nor alike in both.
+    one = np.where(exact == 1, exact, -np.inf)
+    assert table.agreement([(one, exact)]) == {"top": 0, "five": 0}
+    assert table.alike_in(np.r_[own, 7], np.r_[-own, 7]) < 0.5
 
 
 def test_memory_that_a_step_takes_is_its_own():
@@ -153,7 +151,9 @@ def test_other_weights_in_bfloat16_are_seen(monkeypatch):
 def on_card():
     """The command for a card, on the CPU with a tiny shape."""
     config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
-    return gpu.on_gpu(lambda line: None, {"tiny": lambda: config}, (20, 40, 400), "cpu", 300)
+    found: dict[str, Any] = {}
+    gpu.on_gpu(lambda line: None, found, {"tiny": lambda: config}, (20, 40, 400), "cpu", 300)
+    return found
 
 
 def test_the_command_for_a_card_measures_every_explainer_at_each_length_that_the_model_reads(on_card):
@@ -171,8 +171,9 @@ def test_the_command_for_a_card_measures_every_explainer_at_each_length_that_the
 
 def test_what_does_not_fit_into_the_time_is_said():
     config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4)
-    rows = gpu.on_gpu(lambda line: None, {"tiny": lambda: config}, (20,), "cpu", 0)["gpu_rows"]
-    assert all("the time was up" in row["left_out"] for row in rows)
+    gpu.on_gpu(lambda line: None, found := dict[str, Any](), {"tiny": lambda: config}, (20,), "cpu", 0)
+    assert found["gpu_rows"]
+    assert all("the time was up" in row["left_out"] for row in found["gpu_rows"])
 
 
 def test_a_batch_is_halved_until_memory_suffices(lm, monkeypatch):
@@ -204,8 +205,9 @@ def test_the_hours_of_the_papers_grid_by_hand():
 
 def test_without_a_card_nothing_is_measured(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    said: list[str] = []
-    assert gpu.on_gpu(said.append) == {"gpu_rows": []}
+    said, found = list[str](), dict[str, Any]()
+    gpu.on_gpu(said.append, found)
+    assert found == {"gpu_rows": []}
     assert said == ["no NVIDIA GPU here: nothing was measured"]
 
 
@@ -214,4 +216,6 @@ def test_lxt_in_a_process_of_its_own_gives_our_scores_or_is_left_out():
     lm = table.load(str(timing.TOKENIZER), "cpu", "float32")
     prompts = timing.capitals(lm, 60, 1)
     found = others.run_lxt(str(timing.TOKENIZER), prompts, [300])
-    assert found is None or len(found[0].result) == len(prompts[0].ids)
+    if found == "not installed":
+        pytest.skip("LXT is not installed")
+    assert table.gap(found[0].result, table.scores_of(lm, "attnlrp", prompts[0], (300, 301)), prompts[0]) < 1e-4

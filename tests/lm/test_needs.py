@@ -26,6 +26,10 @@ def without_gradients(lm, monkeypatch):
     monkeypatch.setattr(lm.model, "get_input_embeddings", lambda: layer)
 
 
+def without_float32(lm, monkeypatch):
+    monkeypatch.setattr(type(lm.model), "dtype", torch.bfloat16)
+
+
 # What looks into heads, and what runs under changed backward rules.
 HEADS = ("attn", "mechlight", "cdla", "alti", "fuse3", "at2")
 CHANGED = ("attnlrp", "blocks", "cgim", "fuse3", "origin")
@@ -37,6 +41,7 @@ CHANGED = ("attnlrp", "blocks", "cgim", "fuse3", "origin")
         (without_softmax, "softmax attention", {*HEADS, *CHANGED}),
         (without_heads, "heads", {*HEADS}),
         (without_gradients, "gradients", {"ig", "gxi", *CHANGED}),
+        (without_float32, "float32", {"fa"}),
     ],
 )
 def test_what_needs_it_is_refused_and_nothing_is_run(lm, monkeypatch, take_away, need, refused):

@@ -213,7 +213,7 @@ def test_the_probe_is_scikit_learns_cross_validated_regression():
 def test_the_probes_chance_is_measured_learning_from_nothing_costs_bits():
     (accuracy, information) = PROBE.over(cell_of(*sample(200, 0.0, width=9)), 9)
     assert information.chance < -0.02  # 0 lies above what random scores get
-    assert abs(information.value - information.chance) < 4 * information.runs.error().se
+    assert abs(information.value - information.chance) < 4 * information.error.se
     assert accuracy.chance < 0.53
     assert min(accuracy.p, information.p) > 0.01
 
@@ -239,8 +239,7 @@ def test_a_cell_gives_what_the_function_gives_and_its_halves_scatter_around_it(m
     for part, estimate in found.items():
         expected = getattr(functions[metric.key](features, labels), part)
         assert estimate.value == pytest.approx(expected, rel=1e-4)
-        error = estimate.runs.error()
-        assert estimate.runs.whole.mean() == pytest.approx(expected, rel=1e-4)
+        error = estimate.error
         spread = estimate.replicates(np.ones((2000, 150)))
         assert abs(np.median(spread) - expected) < 0.1 * error.se
         assert 0.9 < spread.std() / (error.se * math.sqrt(error.df / (error.df - 2))) < 1.1

@@ -83,9 +83,9 @@ def test_what_must_come_out_of_the_demo_results(normalised):
     margins, forced = normalised("instance_rank_margin", "balanced"), normalised("forced_choice", "balanced", 0)
     # Their rank margins are far apart, and yet all of them name the used document.
     assert all(forced[key][0] > 0.9 for key in ("fa", "ig", "mechlight", "lexical"))
-    # ig and then fa are ahead of attention, interval against interval, where documents are told apart.
+    # ig and then fa are ahead of all others, interval against interval, where documents are told apart.
     assert margins["ig"][1] > margins["fa"][2]
-    assert margins["fa"][1] > margins["attn"][2]
+    assert all(margins["fa"][1] > own[2] for key, own in margins.items() if key not in ("fa", "ig"))
     # Pointing at the answer's own token is worth less than any method; pointing at later tokens is no skill.
     assert all(margins[key][1] > margins["lexical"][2] for key in METHODS)
     assert abs(margins["position"][0]) < 0.01

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from streamlit.testing.v1 import AppTest
 
@@ -73,7 +74,8 @@ def told(page: str, stores: dict[str, Path]) -> str:
     parts: dict[str, None] = {}
     for store, query in VIEWS[page]:
         os.environ["HEVAL_STORE"] = str(stores[store])
-        app = open_page(page, **query)
+        with patch("heval_core.ui.sidebar.has_bfloat16", lambda: False):  # whatever the processor
+            app = open_page(page, **query)
         assert not app.exception, (page, query, app.exception)
         asked = " ".join(f"{name}={value}" for name, value in query.items())
         parts |= dict.fromkeys([f"## {store}: {asked}".strip(), *said(app)])

@@ -288,7 +288,7 @@ def test_ties_are_counted_and_the_chosen_setting_comes_first():
 
 
 def test_pruned_heads_are_named_and_what_is_no_json_stays_text():
-    assert setting_words('{"heads": [[3, 2], [0, 11]]}') == "nothing to choose: L3H2, L0H11"
+    assert setting_words('{"heads": [[3, 2], [0, 11]]}') == "L3H2, L0H11"
     assert setting_words('{"heads": [[3, 2]], "kind": "memory"}') == "kind memory: L3H2"
     assert setting_words("a prompt with {braces") == "a prompt with {braces"
     assert setting_words('["x"]') == '["x"]'

@@ -142,6 +142,7 @@ def test_explain_prints_the_object_of_the_design(architecture, model_folders, ca
     assert "Lisbon" in "".join(found["tokens"][i] for i in document["answer_tokens"])
     assert "".join(found["tokens"][document["start"] : document["end"]]) == "The capital of Kenya is Lisbon."
     assert {c["group"] for c in found["answer"]["candidates"]} == {"C", "M"}
+    assert all(list(c) == ["group", "text", "token_id", "logit", "probability"] for c in found["answer"]["candidates"])
     assert set(found["explainers"]) == {"fa", "ig", "attn", "mechlight"}
     for row in found["explainers"].values():
         assert len(row["scores"]) == len(row["normalised"]) == n

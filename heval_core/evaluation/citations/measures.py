@@ -67,7 +67,7 @@ _OF_CLAIMS = ("f1_of_claims",)
 # The least and the largest possible value where these are not 0 and 1; None where there are none.
 _ENDS = {"helpfulness": (0.0, 100.0), "helpfulness_z": None, "entropy": None}
 _SIZES = ("chosen", "golds", "sentences")
-NEEDS_FULL = "It needs the answers about every passage: --masking full."
+NEEDS_FULL = "It needs answers about every passage; people are asked about one, others with --masking full."
 # Why a measure has no value, where it has none.
 _REASONS = {
     **dict.fromkeys(("omitted", "uncited"), "There is no sentence."),
