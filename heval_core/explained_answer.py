@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +13,14 @@ import pandas as pd
 from heval_core import catalogue, protocols
 from heval_core.citations.sentences import split
 from heval_core.figures.answer import answer_page
-from heval_core.generated import Generated, Wanted, explain_answer, tokenised
+from heval_core.generated import COMPARES, Generated, Wanted, explain_answer, tokenised
 from heval_core.html import render
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Request
 from heval_core.records import HEvalError
 from heval_core.sources import Citation, changed_words
-from heval_core.units import Matrix
+from heval_core.units import Unit, places_in
 from heval_core.writing import write
 
 
@@ -144,9 +143,9 @@ class ExplainedAnswer:
         return pd.DataFrame(scores, pd.Index(units, name="unit"), [own.text for own in each]).reset_index()
 
     def to_json(self) -> dict[str, Any]:
-        """The prompt, and as `generated` all that is known of the answer: see `Generated.to_json`."""
+        """The prompt, and as `generated` all that is known of the answer: see `answer_json`."""
         prompt = self.generated.written.prompt
-        return {"model": self.generated.clean.lm.key, **prompt.to_json(), "generated": self.generated.to_json()}
+        return {"model": self.generated.clean.lm.key, **prompt.to_json(), "generated": answer_json(self.generated)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +164,7 @@ class Selection:
         found = self.generated.scores(explainer, self.columns)
         return self.generated.asked_now(explainer, self.columns) if found is None else found
 
-    def against(self, other: str, explainer: str = "cgim") -> np.ndarray:
+    def against(self, other: str, explainer: str = COMPARES) -> np.ndarray:
         """(U,) an explainer's scores for the first of these words' tokens, and against the first one of another text.
 
         Raises HEvalError where both begin alike, and for an explainer that does not compare.
@@ -178,9 +177,7 @@ class Selection:
             raise HEvalError(
                 f"{self.text.strip()!r} and {other.strip()!r} begin with the same token: there is nothing to compare."
             )
-        target = dataclasses.replace(written.target.part(range(own, own + 1)), foils=(ids[0],), foil_kind="another text")
-        (scored,) = catalogue.method(explainer).explain(found.clean, [target])
-        return Matrix.of_tokens(found.clean.prompts[0], scored.scores[:, None]).values[:, 0]
+        return found.against(own, ids[0], explainer)
 
     def sources(self) -> pd.DataFrame:
         """One row: where these words came from, and the nats that they lose without each document."""
@@ -198,7 +195,9 @@ class Selection:
         """What `precompute explain --select` prints."""
         cited = [own._asdict() for own in self.citations()]
         own = {"start": self.columns.start, "end": self.columns.stop, **_source_row(self), "citations": cited}
-        return own | {"said_before": self.generated.said_before(self.columns), "verdict": self.verdict()}
+        rival = self.generated.rivals.get(self.columns.start)
+        own |= {"said_before": self.generated.said_before(self.columns), "rival": rival and rival.text}
+        return own | {"verdict": self.verdict()}
 
 
 def _source_row(selection: Selection) -> dict[str, Any]:
@@ -207,3 +206,101 @@ def _source_row(selection: Selection) -> dict[str, Any]:
     assert source is not None
     nats = {f"document {number}": float(own) for number, own in enumerate(generated.by_document(columns), start=1)}
     return {"text": selection.text, "source": source.source, "nats": source.nats, **nats}
+
+
+def answer_json(found: Generated) -> dict[str, Any]:
+    """What is known so far: `generated` of `precompute explain --format json`. What is not known yet is None."""
+    written = found.written
+    words = [_word(found, unit) for unit in written.words]
+    return {
+        "text": written.text,
+        "token_ids": list(written.ids),
+        "tokens": list(written.tokens),
+        "probabilities": [_short(value) for value in written.probabilities],
+        "given": written.given,
+        "stopped": written.stopped,
+        "notes": [*written.notes, *_rounding(found)],
+        "words": words,
+        "sentences": [_sentence(found, unit, words) for unit in written.sentences],
+        "bounds": asdict(found.wanted.bounds),
+        "matrix": {key: _matrix(found, key) for key in found.matrices},
+        "verdicts": {
+            "words": [found.verdict(own.indices) for own in written.words],
+            "sentences": [found.verdict(own.indices) for own in written.sentences],
+        },
+        "contrasts": [_contrast(found, unit) for unit in written.words if unit.start in found.contrasts],
+        "refused": found.refused,
+    }
+
+
+def _rounding(found: Generated) -> list[str]:
+    dtype = str(found.clean.lm.model.dtype).removeprefix("torch.")
+    return [] if dtype == "float32" else [f"Computed in {dtype}, which is coarser than float32: small scores may differ."]
+
+
+def _text(found: Generated, unit: Unit) -> dict[str, Any]:
+    return {"start": unit.start, "end": unit.end, "text": "".join(found.written.tokens[unit.start : unit.end])}
+
+
+def _word(found: Generated, unit: Unit) -> dict[str, Any]:
+    columns = unit.indices
+    source = found.source(columns)
+    return _text(found, unit) | {
+        "source": source and source.source,
+        "nats": source and _short(source.nats),
+        "by_document": None if source is None else [_short(nats) for nats in found.by_document(columns)],
+        "together": None if found.together is None else _short(found.together[unit.start : unit.end].sum()),
+        "said_before": found.said_before(columns),
+        "rival": (own := found.rivals.get(unit.start)) and own.text,
+    }
+
+
+def _sentence(found: Generated, unit: Unit, words: list[dict[str, Any]]) -> dict[str, Any]:
+    cited = found.citations(unit.indices)
+    sources = Counter(word["source"] for word in words if unit.start <= word["start"] < unit.end)
+    return _text(found, unit) | {
+        "citations": None if cited is None else [own._asdict() for own in cited],
+        "by_document": [_short(nats) for nats in found.by_document(unit.indices)],
+        "said_before": found.said_before(unit.indices),
+        "shares": {source: count / sources.total() for source, count in sources.items() if source},
+    }
+
+
+def _contrast(found: Generated, unit: Unit) -> dict[str, Any]:
+    """values: of each ranked token."""
+    values, seconds = found.contrasts[unit.start]
+    about = {"explainer": COMPARES, "against": found.rivals[unit.start].text, "seconds": seconds}
+    return _text(found, unit) | about | {"values": [_short(value) for value in values]}
+
+
+def _matrix(found: Generated, key: str) -> dict[str, Any]:
+    matrix, tokens = found.matrices[key], found.written.prompt.tokens
+    documents, spans = places_in(matrix.units, found.documents) + 1, [(own.start, own.end) for own in matrix.units]
+    seconds, passes = found.costs[key]
+    sizes = np.abs(matrix.values).sum(0)
+    before = None if matrix.said_before is None else np.abs(matrix.said_before)
+    return {
+        "unit": matrix.level,
+        "units": [
+            {"start": start, "end": end, "document": int(number) or None, "text": "".join(tokens[start:end])}
+            for (start, end), number in zip(spans, documents, strict=True)
+        ],
+        "columns": matrix.columns,
+        "values": [[_short(value) for value in row] for row in matrix.values],
+        "changed": None if matrix.changed is None else matrix.changed.astype(int).tolist(),
+        "said_before": None
+        if before is None
+        else [_short(own / (own + size or 1)) for own, size in zip(before, sizes, strict=True)],
+        "parts": [
+            {"start": start, "end": end, "values": [_short(value) for value in part]}
+            for (start, end), part in found.parts.get(key, {}).items()
+        ],
+        "title": catalogue.method(key).title,
+        "seconds": seconds,
+        "passes": passes,
+    }
+
+
+def _short(value: float) -> float:
+    """A number of four digits."""
+    return float(f"{value:.4g}")

@@ -6,17 +6,18 @@ left at any time. What an explainer says of a selection of words is the sum of i
 *What it had already said*: S(w) = log p(w | x, answer before w) - log p(w | x), the nats that a word loses where it follows
 the prompt directly; its share is S / (S + nats lost without any document), of what is above 0. An explainer that scores the
 answer's earlier tokens too has a share of its own: the size of these scores among all of its sizes.
+*Rival*: of the model's first five choices for a word, the likeliest other one that begins a word of a document. What speaks
+for the word and against its rival, Contrastive GIM says when it is asked.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +39,8 @@ from heval_core.sources import (
     verdict,
 )
 from heval_core.statistics.scores import check
-from heval_core.units import Matrix, Unit, places_in
+from heval_core.units import Matrix, places_in
+from heval_core.words import FUNCTION_WORDS
 from heval_core.writing import Written, given, write
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
 COLUMNS = ("token", "sentence")
 WRITTEN = 60  # tokens of an answer, unless another number is asked for
+# Of the model's first choices for a word so many may be its rival, and this explainer compares the two.
+CHOICES, COMPARES = 5, "cgim"
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,13 @@ class Wanted:
     bounds: Bounds = Bounds()
 
 
+class Rival(NamedTuple):
+    """A word of the documents that the model might have said. token: its first one."""
+
+    text: str
+    token: int
+
+
 @dataclass(frozen=True, eq=False)
 class Generated:
     """All that is known so far of an answer of m tokens; (m,) arrays are in nats and float64, None until they are known.
@@ -74,7 +85,8 @@ class Generated:
     document, and without the answer's words before. drawn: (draws, m), what other texts give in place of documents.
     matrices: of explainers, by key. costs: the seconds that each would take alone, and the passes that were run for it beyond
     what others had run. refused: why others have none. parts: by explainer of sentences, what it says of other tokens [start,
-    end) that it was asked about since.
+    end) that it was asked about since. rivals: by a word's first token. contrasts: by that token, what speaks for it and not
+    for its rival, and the seconds that this took.
     """
 
     written: Written
@@ -88,6 +100,8 @@ class Generated:
     costs: dict[str, tuple[float, float]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     parts: dict[str, dict[tuple[int, int], np.ndarray]] = field(default_factory=dict)
+    rivals: dict[int, Rival] = field(default_factory=dict)
+    contrasts: dict[int, tuple[np.ndarray, float]] = field(default_factory=dict)
 
     @property
     def documents(self) -> tuple[Span, ...]:
@@ -105,9 +119,24 @@ class Generated:
 
     def asked_now(self, key: str, columns: range) -> np.ndarray:
         """(U,) the scores of an explainer that explains sentences, for any other tokens: a pass of their own."""
-        target = with_foils(self.clean, self.written.target).part(columns)
+        return self._scored(key, with_foils(self.clean, self.written.target).part(columns))
+
+    def against(self, place: int, token: int, key: str = COMPARES) -> np.ndarray:
+        """(U,) what an explainer says of one token of the answer, against another one in its place."""
+        own = self.written.target.part(range(place, place + 1))
+        return self._scored(key, replace(own, foils=(token,), foil_kind="another text"))
+
+    def _scored(self, key: str, target: Target) -> np.ndarray:
         (found,) = catalogue.method(key).explain(self.clean, [target])
         return Matrix.of_tokens(self.clean.prompts[0], found.scores[:, None]).values[:, 0]
+
+    def with_contrast(self, place: int) -> Generated:
+        """The same, with what speaks for the word that begins at a token. Raises HEvalError for one without a rival."""
+        if place not in self.rivals:
+            raise HEvalError(f"Token {place} begins no word that another word of the documents might have stood for.")
+        clock = self.clean.clock()
+        values = self.against(place, self.rivals[place].token)
+        return replace(self, contrasts=self.contrasts | {place: (values, clock.stop())})
 
     def with_part(self, key: str, columns: range) -> Generated:
         """The same, with what an explainer says of some tokens. Raises HEvalError for tokens that the answer does not have."""
@@ -176,88 +205,29 @@ class Generated:
                 found[key] = matrix.within(self.matrices[SENTENCE].units, "sentence")
         return replace(self, matrices=found)
 
-    def to_json(self) -> dict[str, Any]:
-        """What is known so far: `generated` of `precompute explain --format json`. What is not known yet is None."""
-        written = self.written
-        words = [self._word(unit) for unit in written.words]
-        return {
-            "text": written.text,
-            "token_ids": list(written.ids),
-            "tokens": list(written.tokens),
-            "probabilities": [_short(value) for value in written.probabilities],
-            "given": written.given,
-            "stopped": written.stopped,
-            "notes": [*written.notes, *self._rounding()],
-            "words": words,
-            "sentences": [self._sentence(unit, words) for unit in written.sentences],
-            "bounds": asdict(self.wanted.bounds),
-            "matrix": {key: self._matrix(key) for key in self.matrices},
-            "verdicts": {
-                "words": [self.verdict(own.indices) for own in written.words],
-                "sentences": [self.verdict(own.indices) for own in written.sentences],
-            },
-            "refused": self.refused,
-        }
 
-    def _rounding(self) -> list[str]:
-        dtype = str(self.clean.lm.model.dtype).removeprefix("torch.")
-        return [] if dtype == "float32" else [f"Computed in {dtype}, which is coarser than float32: small scores may differ."]
-
-    def _text(self, unit: Unit) -> dict[str, Any]:
-        return {"start": unit.start, "end": unit.end, "text": "".join(self.written.tokens[unit.start : unit.end])}
-
-    def _word(self, unit: Unit) -> dict[str, Any]:
-        columns = unit.indices
-        source = self.source(columns)
-        return self._text(unit) | {
-            "source": source and source.source,
-            "nats": source and _short(source.nats),
-            "by_document": None if source is None else [_short(nats) for nats in self.by_document(columns)],
-            "together": None if self.together is None else _short(self.together[unit.start : unit.end].sum()),
-            "said_before": self.said_before(columns),
-        }
-
-    def _sentence(self, unit: Unit, words: list[dict[str, Any]]) -> dict[str, Any]:
-        cited = self.citations(unit.indices)
-        sources = Counter(word["source"] for word in words if unit.start <= word["start"] < unit.end)
-        return self._text(unit) | {
-            "citations": None if cited is None else [own._asdict() for own in cited],
-            "by_document": [_short(nats) for nats in self.by_document(unit.indices)],
-            "said_before": self.said_before(unit.indices),
-            "shares": {source: count / sources.total() for source, count in sources.items() if source},
-        }
-
-    def _matrix(self, key: str) -> dict[str, Any]:
-        matrix, tokens = self.matrices[key], self.written.prompt.tokens
-        documents, spans = places_in(matrix.units, self.documents) + 1, [(own.start, own.end) for own in matrix.units]
-        seconds, passes = self.costs[key]
-        sizes = np.abs(matrix.values).sum(0)
-        before = None if matrix.said_before is None else np.abs(matrix.said_before)
-        return {
-            "unit": matrix.level,
-            "units": [
-                {"start": start, "end": end, "document": int(number) or None, "text": "".join(tokens[start:end])}
-                for (start, end), number in zip(spans, documents, strict=True)
-            ],
-            "columns": matrix.columns,
-            "values": [[_short(value) for value in row] for row in matrix.values],
-            "changed": None if matrix.changed is None else matrix.changed.astype(int).tolist(),
-            "said_before": None
-            if before is None
-            else [_short(own / (own + size or 1)) for own, size in zip(before, sizes, strict=True)],
-            "parts": [
-                {"start": start, "end": end, "values": [_short(value) for value in part]}
-                for (start, end), part in self.parts.get(key, {}).items()
-            ],
-            "title": catalogue.method(key).title,
-            "seconds": seconds,
-            "passes": passes,
-        }
+def with_foils(clean: CleanPass, target: Target) -> Target:
+    """The target against the likeliest other token at each of its positions."""
+    best = clean.logits_at(target.positions)[0].topk(2).indices.tolist()
+    foils = tuple(next(own for own in pair if own != token_id) for pair, token_id in zip(best, target.ids, strict=True))
+    return Target(target.positions, target.ids, foils, "runner-up token")
 
 
-def _short(value: float) -> float:
-    """A number of four digits."""
-    return float(f"{value:.4g}")
+def rivals_of(values: Any, written: Written) -> dict[int, Rival]:
+    """values: (m, V) log-probabilities."""
+    prompt, begins = written.prompt, dict[int, Rival]()
+    for unit in units(prompt, "word") if prompt.documents else ():
+        text = "".join(prompt.tokens[unit.start : unit.end]).strip()
+        if text[:1].isalnum() and text.lower() not in FUNCTION_WORDS:
+            begins.setdefault(prompt.ids[unit.start], Rival(text, prompt.ids[unit.start]))
+    found = dict[int, Rival]()
+    for word in written.words:
+        said, own = "".join(written.tokens[word.start : word.end]).strip().lower(), written.ids[word.start]
+        likely = [begins[other] for other in values[word.start].topk(CHOICES).indices.tolist() if other in begins]
+        rival = next((one for one in likely if one.token != own and one.text.lower() != said), None)
+        if rival and said[:1].isalnum() and said not in FUNCTION_WORDS:
+            found[word.start] = rival
+    return found
 
 
 def columns_of(explainer: Method) -> str:
@@ -307,7 +277,7 @@ def explain_answer(
     logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
     before = logprobs - without_earlier(clean, target, written.words)
     before[: written.words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
-    found = replace(found, logprobs=logprobs, clean=clean, before=before)
+    found = replace(found, logprobs=logprobs, clean=clean, before=before, rivals=rivals_of(values, written))
     for step in _left_out(found, target):
         found = step[1]
         yield step
@@ -331,13 +301,6 @@ def explained_by(found: Generated, explainers: Iterable[Method]) -> Iterator[tup
     for explainer in explainers:
         found = _explained(found, explainer, target)
         yield explainer.key, found
-
-
-def with_foils(clean: CleanPass, target: Target) -> Target:
-    """The target against the likeliest other token at each of its positions."""
-    best = clean.logits_at(target.positions)[0].topk(2).indices.tolist()
-    foils = tuple(next(own for own in pair if own != token_id) for pair, token_id in zip(best, target.ids, strict=True))
-    return Target(target.positions, target.ids, foils, "runner-up token")
 
 
 def _explained(found: Generated, explainer: Method, target: Target) -> Generated:

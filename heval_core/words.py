@@ -255,3 +255,13 @@ def counted(count: int, one: str, several: str = "") -> str:
 def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+# Words of closed classes; a token is compared without spaces and in lower case.
+_CLOSED = """
+a an and are as at be been being but by can could did do does for from had has have he her his how i if in
+into is it its may might must no nor not of off on onto or our over shall she should since so than that the
+their them then there these they this those though to under until up upon was we were what when where which
+while who whom whose will with within without would you your according
+"""
+FUNCTION_WORDS = frozenset(_CLOSED.split())

@@ -15,6 +15,7 @@ import numpy as np
 
 from heval_core import catalogue, pipeline
 from heval_core.behaviour import check_labels
+from heval_core.explained_answer import answer_json
 from heval_core.faithfulness import Faithful
 from heval_core.generated import Wanted, explain_answer
 from heval_core.lm.heads import HeadReading
@@ -354,7 +355,7 @@ def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Metho
         raise
     except HEvalError as error:
         return {"unavailable": str(error)}
-    generated = found.by_sentence().to_json()
+    generated = answer_json(found.by_sentence())
     costs = {key: {name: matrix.pop(name) for name in ("seconds", "passes")} for key, matrix in generated["matrix"].items()}
     return {"generated": json.dumps(generated, ensure_ascii=False), "seconds": json.dumps(costs)}
 

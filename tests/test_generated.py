@@ -7,10 +7,12 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from heval_core import catalogue, explain
-from heval_core.explained_answer import explained_answer
-from heval_core.generated import DOCUMENT, SENTENCE, Wanted, explain_answer, matrix_of, tokenised, with_foils
+from heval_core.explained_answer import answer_json, explained_answer
+from heval_core.figures.answer import drawn
+from heval_core.generated import DOCUMENT, SENTENCE, Rival, Wanted, explain_answer, matrix_of, rivals_of, tokenised, with_foils
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.pipeline import Request
@@ -161,10 +163,10 @@ def test_an_explainer_of_sentences_is_asked_about_a_word_and_what_it_says_is_kep
     found = generated.with_part("attnlrp", word)
     assert generated.scores("attnlrp", word) is None
     np.testing.assert_array_equal(found.scores("attnlrp", word), generated.asked_now("attnlrp", word))
-    (part,) = found.to_json()["matrix"]["attnlrp"]["parts"]
+    (part,) = answer_json(found)["matrix"]["attnlrp"]["parts"]
     assert (part["start"], part["end"]) == (word.start, word.stop)
     np.testing.assert_allclose(part["values"], found.scores("attnlrp", word), rtol=1e-3)
-    assert not found.with_part("attn", word).to_json()["matrix"]["attn"]["parts"]  # a sum of its columns
+    assert not answer_json(found.with_part("attn", word))["matrix"]["attn"]["parts"]  # a sum of its columns
     with pytest.raises(HEvalError, match="The answer has no tokens 3 to 99"):
         generated.with_part("attnlrp", range(3, 99))
 
@@ -215,6 +217,24 @@ def test_a_word_is_compared_with_another_that_might_stand_there(explained):
         assert np.abs(found - selection.against("Lima", key)).max() > 1e-3
     with pytest.raises(HEvalError, match="'Lisbon' and 'Lisbon' begin with the same token"):
         selection.against("Lisbon")
+    # A rival is a word of a document that the model nearly said: the answer's own word and function words are none.
+    likely = [
+        written.ids[place],
+        *(clean.lm.tokenizer(word, add_special_tokens=False).input_ids[0] for word in (" the", " Peru", " capital")),
+    ]
+    values = torch.full((len(written.ids), clean.lm.model.config.vocab_size), -9.0)
+    values[place, likely] = torch.tensor([0.0, -1, -2, -3])
+    assert rivals_of(values, written) == {place: Rival("Peru", likely[2])}
+    generated = dataclasses.replace(explained.generated, rivals={place: Rival("Nairobi", foil)}).with_contrast(place)
+    told = {**explained.to_json(), "generated": answer_json(generated)}
+    assert next(own["rival"] for own in told["generated"]["words"] if own["start"] == place) == "Nairobi"
+    compared = drawn(told)["methods"][-1]
+    assert (compared["key"], compared["title"]) == (f"against({place})", "Contrastive GIM, not Nairobi")
+    assert compared["parts"][0][:2] == [place, selection.columns.stop]
+    np.testing.assert_allclose(compared["parts"][0][2], selection.against("Nairobi"), rtol=1e-3)
+    assert len(compared["units"]) == len(compared["parts"][0][2])
+    with pytest.raises(HEvalError, match="Token 0 begins no word that another word of the documents might have stood for"):
+        generated.with_contrast(0)
 
 
 def test_the_json_object_has_what_was_agreed_and_is_json(explained):
@@ -328,7 +348,7 @@ def test_parts_come_in_order_and_nothing_is_computed_ahead(language_models, monk
     seen = []
     for step, found in steps:
         seen.append(step)
-        json.dumps(found.to_json())
+        json.dumps(answer_json(found))
         if step == "sentence":
             break
     assert seen == ["token", "token", "token", "token", "document", "sentence"] or seen[-2:] == ["document", "sentence"]

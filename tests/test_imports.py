@@ -122,7 +122,7 @@ MAY_IMPORT = {
     },
     "generated": {
         *("catalogue", "explainers", "lm", "pipeline", "prompts", "protocols", "records", "sources", "statistics", "units"),
-        "writing",
+        *("words", "writing"),
     },
     "writing": {"citations", "lm", "prompts", "records", "units"},
     "quoted": {

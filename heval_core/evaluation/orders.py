@@ -10,12 +10,8 @@ from heval_core.store.filters import COLUMN_ORDERS, Order, ScoreOrder
 
 def scores_of(measure: Measure) -> dict[str, ScoreOrder]:
     """A measure's order for every method, by its name for people; empty if the measure declares none."""
-    if not measure.sort:
-        return {}
-    return {
-        measure.sort.format(explainer=key): ScoreOrder(measure.metric, measure.at(DEFAULT_K), key)
-        for key in catalogue.explainers()
-    }
+    keys = catalogue.explainers() if measure.sort else ()
+    return {measure.sort.format(explainer=key): ScoreOrder(measure.metric, measure.at(DEFAULT_K), key) for key in keys}
 
 
 # The name of an order, on pages and in links ▶ the order.

@@ -13,6 +13,7 @@ Reference: arXiv 2510.02629. Cost: some 10 microseconds per instance and explain
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from heval_core.statistics.bootstrap import Resamples, percentile_interval, resa
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import TABLES
 from heval_core.store.reader import Reader
-from heval_core.words import PATTERN_KINDS, PATTERNS
+from heval_core.words import FUNCTION_WORDS, PATTERN_KINDS, PATTERNS
 
 NEAR = 3
 SENTENCE_ENDS = ".!?…。！？"
@@ -34,14 +35,6 @@ ASKED = (
     *("instance_id", "regime", "group", "subject", "tokens", "first_ranked", "ranked_end", "question_start"),
     *("document_starts", "document_ends", "answer_tokens"),
 )
-# Words of closed classes; a token is compared without spaces and in lower case.
-_WORDS = """
-a an and are as at be been being but by can could did do does for from had has have he her his how i if in
-into is it its may might must no nor not of off on onto or our over shall she should since so than that the
-their them then there these they this those though to under until up upon was we were what when where which
-while who whom whose will with within without would you your according
-"""
-FUNCTION_WORDS = frozenset(_WORDS.split())
 
 
 def pattern_of(kinds: Sequence[str], scores: np.ndarray, first_ranked: int, ranked_end: int | None = None) -> tuple[str, int]:
@@ -178,6 +171,6 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
 
 def patterns_under(reader: Reader, chosen: Filter) -> pd.DataFrame:
     """`pattern_shares` under a filter; as published if the filter takes all instances."""
-    if chosen.is_all:
+    if replace(chosen, technique=(), explained=False) == Filter():
         return reader.rows("pattern_share", chosen, "place").drop(columns="place")
     return pattern_shares(reader.pattern_counts(chosen), reader.resamples)

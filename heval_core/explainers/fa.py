@@ -55,7 +55,7 @@ class FeatureAblation:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return () if self.screen else ("float32",)
+        return () if self.screen.startswith("sentences") else ("float32",)
 
     @property
     def answers_only(self) -> bool:

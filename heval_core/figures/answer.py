@@ -52,6 +52,7 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
             "source": word["source"],
             "nats": word["nats"],
             "before": word["said_before"],
+            "rival": word.get("rival"),
             "probability": min(probabilities[word["start"] : word["end"]], default=1),
             "checks": checks,
         }
@@ -76,7 +77,10 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
         "words": words,
         "sentences": sentences,
         "notes": [str(note) for note in said["notes"]],
-        "methods": [_method(key, said, len(tokens)) for key in keys if key != _DOCUMENT],
+        "methods": [
+            *(_method(key, said, len(tokens)) for key in keys if key != _DOCUMENT),
+            *(_contrast(own, int(result["first_ranked"])) for own in said.get("contrasts", ())),
+        ],
     }
 
 
@@ -112,6 +116,17 @@ def _method(key: str, said: Mapping[str, Any], tokens: int) -> dict[str, Any]:
         "seconds": float(found["seconds"]),
         "passes": round(float(found["passes"]), 1),
     }
+
+
+def _contrast(own: Mapping[str, Any], first: int) -> dict[str, Any]:
+    """What speaks for a word and not for another, as an explainer that knows this word alone. first: a ranked token."""
+    start, against, values = int(own["start"]), str(own["against"]), [float(value) for value in own["values"]]
+    title, about = catalogue.method(own["explainer"]).title, f"What speaks for the word, and not for {against}."
+    named = {"key": f"against({start})", "title": f"{title}, not {against}", "about": about, "against": against}
+    scores = {"columns": "sentence", "values": [], "parts": [[start, int(own["end"]), values]], "unit": "token"}
+    units = [[first + place, first + place + 1] for place in range(len(values))]
+    costs = {"passes": 2, "seconds": float(own["seconds"])}
+    return {"refused": None, "nats": False, "units": units, **named, **scores, **costs}
 
 
 @dataclass(frozen=True)

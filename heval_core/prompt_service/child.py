@@ -54,10 +54,10 @@ def _write(lm: Any, request: dict[str, Any], loaded: dict[Any, Any], progress: A
     from heval_core.generated import Wanted, explain_answer, explained_by, tokenised
     from heval_core.pipeline import Request
 
-    asked = {name: value for name, value in request.items() if name not in ("op", "explainers", "more", "part")}
+    asked = {name: request[name] for name in request if name not in ("op", "explainers", "more", "part", "against")}
     before, more = loaded.get("answer"), request.get("more", [])
     with lm.asked_in(request["template"]):
-        if more and before and before[0] == asked:
+        if "more" in request and before and before[0] == asked:
             found = before[1]
             steps = explained_by(found, [catalogue.method(key) for key in more if key not in found.matrices])
         else:
@@ -68,13 +68,14 @@ def _write(lm: Any, request: dict[str, Any], loaded: dict[Any, Any], progress: A
         for step, found in steps:
             progress(f"{step} done")
             progress(ExplainedAnswer(found, lm.template).to_json())
-            if not request.get("only_written"):
-                loaded["answer"] = asked, found
-            elif found.written.stopped:
+            if request.get("only_written") and found.written.stopped:
                 break
-        if "part" in request:
+        if request.get("part"):
             for key in more:
                 found = found.with_part(key, range(*request["part"]))
+        if request.get("against") is not None:
+            found = found.with_contrast(request["against"])
+        if not request.get("only_written"):
             loaded["answer"] = asked, found
     return ExplainedAnswer(found, lm.template).to_json()
 

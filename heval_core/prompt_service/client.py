@@ -204,7 +204,8 @@ class Answer(TypedDict):
 
     model: a folder, here and below. dtype: float32, unless it says bfloat16. answer: given word for word, else the model
     writes at most `generate` tokens. more: of the answer before, explain it by these explainers as well, and do nothing
-    again. part: explain by `more` its tokens [start, end) alone. only_written: explain nothing.
+    again. part: explain by `more` its tokens [start, end) alone. against: explain the word that begins at this token against
+    its rival. only_written: explain nothing.
     """
 
     op: Literal["answer"]
@@ -217,7 +218,8 @@ class Answer(TypedDict):
     answer: str | None
     dtype: NotRequired[str]
     more: NotRequired[list[str]]
-    part: NotRequired[list[int]]
+    part: NotRequired[list[int] | None]
+    against: NotRequired[int | None]
     only_written: NotRequired[bool]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from heval_core.records import CELL, TECHNIQUE, UNCOMPARED, HEvalError
@@ -54,11 +54,6 @@ class Filter:
     changed: str = ""
     explained: bool = False
     explained_by: str = ""
-
-    @property
-    def is_all(self) -> bool:
-        """Whether the filter takes everything that explainers ran on, of some or all techniques."""
-        return replace(self, technique=(), explained=False) == Filter()
 
     @property
     def cuts_cells(self) -> bool:

@@ -156,14 +156,13 @@ def matching(results: Reader, chosen: Filter) -> None:
     if not box.open:
         return
     with box:
-        st.markdown(verdicts.matching_sentence(agreement))
         ends = zip(100 * agreement["share"], 100 * agreement["low"], 100 * agreement["high"], strict=True)
         shown = agreement.assign(agree=[f"{share:.1f} % [{low:.1f}, {high:.1f}]" for share, low, high in ends])
         columns = {"n": "kept instances", "same": "same group", "agree": "share [95 %]"}
         table = with_titles(results, shown[["model", "dataset", *columns]]).rename(columns=columns)
         st.dataframe(table, hide_index=True)
         st.caption(
-            "The text is the greedy answer of at most ten tokens; it is a candidate's if it begins with the candidate's "
+            "The text decided: the greedy answer of at most ten tokens. It is a candidate's if it begins with the candidate's "
             "answer, whatever its case, punctuation, spaces and leading article. 95 % intervals over questions."
         )
 

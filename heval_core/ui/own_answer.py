@@ -75,7 +75,7 @@ def draw(
     """The answer with all that is known of it. name: its id. status: of one that is being computed. small: without the
     choice of explainers, the matrix and what can be tried."""
     data = {**_EMPTY, "model": asked.model, "small": small, **(drawn(result, asked.explainers) if result else {})}
-    for method in [own for own in data["methods"] if not own["values"] and not own["refused"]][:1]:
+    for method in [own for own in data["methods"] if own["values"] is None and not own["refused"]][:1]:
         method["running"] = status is not None
     form: Asked | None = st.session_state.get(sidebar.FORM)
     data |= {"id": name, "status": status, "view": _view(), "without": None, "old": None}
@@ -136,12 +136,9 @@ def _answer(said: Mapping[str, Any], asked: Asked, result: Mapping[str, Any]) ->
     elif asked.model not in models:
         st.session_state[sidebar.REFUSED] = f"{asked.model} is not installed here: nothing of it can be computed again."
     elif said["what"] == "method":
-        explainers = tuple(dict.fromkeys((*asked.explainers, said["about"])))
-        st.session_state[sidebar.ASKED] = replace(asked, explainers=explainers)
-        request = sidebar.request_of(asked, models)
-        request["more"] = [said["about"]]
-        if "part" in said:
-            request["part"] = said["part"]
+        more, request = [key for key in (said["about"],) if key], sidebar.request_of(asked, models)
+        st.session_state[sidebar.ASKED] = replace(asked, explainers=tuple(dict.fromkeys((*asked.explainers, *more))))
+        request["more"], request["part"], request["against"] = more, said.get("part"), said.get("against")
         st.session_state[sidebar.TICKET] = begin(request)
     else:
         change = Change(**said["about"])

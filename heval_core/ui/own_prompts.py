@@ -124,9 +124,7 @@ def find(name: str) -> Kept | None:
 
     Raises HEvalError for a file that is broken, too large, or of a newer version; it is anybody's, and nothing of it is run.
     """
-    if not _NAME.fullmatch(name):
-        return None
-    if not _file(name).is_file():
+    if not (_NAME.fullmatch(name) and _file(name).is_file()):
         return None
     try:
         with gzip.open(_file(name)) as packed_file:

@@ -98,17 +98,6 @@ def of_outcomes(outcomes: pd.DataFrame) -> str:
     return f"{usable} {percent(from_memory)} of their answers came from memory."
 
 
-def matching_sentence(agreement: pd.DataFrame) -> str:
-    """One sentence from the rows of `text_agreement`, at least one."""
-    least, kept = agreement.loc[agreement["share"].idxmin()], int(agreement["n"].sum())
-    where = f"{plain(least['model'])} on {plain(least['dataset'])}"
-    lowest = f", for {where} in {percent(least['share'])}" if len(agreement) > 1 else ""
-    return (
-        f"The answer's first token and its text lead to the same group in {percent(agreement['same'].sum() / kept)} of "
-        f"{kept:,} kept instances{lowest}; the text decided."
-    )
-
-
 def of_faithfulness(points: pd.DataFrame, controls: Collection[str]) -> str:
     """The rank correlation of faithfulness and accuracy. points: what `faithful_and_right` gives."""
     methods = points[~points["explainer"].isin(controls)]

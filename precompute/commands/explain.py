@@ -7,7 +7,7 @@ import json
 from dataclasses import fields
 from typing import Any
 
-from heval_core.explained_answer import explained_answer
+from heval_core.explained_answer import answer_json, explained_answer
 from heval_core.explanation import Explanation, methods_of
 from heval_core.generated import WRITTEN, Wanted
 from heval_core.lm.loading import load
@@ -50,7 +50,7 @@ def _explain(options: argparse.Namespace) -> int:
         if whole:
             most = WRITTEN if options.generate is None else options.generate
             answer = explained_answer(lm, request, explainers, Wanted(most, options.answer_text))
-            result["generated"] = answer.generated.to_json()
+            result["generated"] = answer_json(answer.generated)
         if options.select:
             words = int(options.select) if options.select.isdecimal() else options.select
             result["selection"] = selected = answer.select(words).to_json()

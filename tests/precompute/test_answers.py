@@ -9,6 +9,7 @@ import pytest
 
 from heval_core import explain
 from heval_core.evaluation.publishing import publish
+from heval_core.explained_answer import answer_json
 from heval_core.figures.answer import drawn
 from heval_core.generated import SENTENCE
 from heval_core.records import HEvalError
@@ -47,7 +48,7 @@ def test_a_stored_answer_is_what_explaining_its_prompt_gives(results, language_m
     texts = ["".join(instance.tokens[own.start : own.end]).strip() for own in instance.documents]
     now = explain(language_models["gpt2"], question=instance.question, context=texts, generate=60, explainers="attn,cgim")
     assert now.generated.written.prompt.tokens == instance.tokens
-    expected = now.generated.to_json()
+    expected = answer_json(now.generated)
     assert why == ""
     assert [stored[name] for name in ("text", "words", "sentences", "verdicts")] == [
         expected[name] for name in ("text", "words", "sentences", "verdicts")

@@ -2,7 +2,7 @@
 
 Formula: length, tokens of the document. flesch = 206.835 - 1.015 words/sentences - 84.6 syllables/words; a sentence ends at
 `.`, `!` or `?`; the syllables of a word are its runs of vowels (a, e, i, o, u, y), less a last `e` behind a consonant other
-than `l`, and at least one. overlap: share of the question's different content words (all but `patterns.FUNCTION_WORDS`) that
+than `l`, and at least one. overlap: share of the question's different content words (all but `words.FUNCTION_WORDS`) that
 stand in the document. answer_position: the answer's first token in the document, 0 at its beginning, 1 at its end.
 distractors: share of the relation's other answers in the data that the document mentions, word for word. memory_strength:
 probability of Regular's own next token without documents. judged_relevance: 1 where the model, asked as an agent, called the
@@ -32,11 +32,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.patterns import FUNCTION_WORDS
 from heval_core.records import CONTEXT_KINDS
 from heval_core.statistics.correlation import holm, spearman
 from heval_core.statistics.scores import average_ranks
 from heval_core.statistics.values import defined
+from heval_core.words import FUNCTION_WORDS
 
 OF_MODELS = ("parameters", "instruct")
 OF_INPUTS = ("memory_strength", "length", "flesch", "overlap", "answer_position", "distractors", "judged_relevance")

@@ -76,16 +76,18 @@ function readOut(data, method, chosen, act) {
     if (method?.values?.length && !data.static && !data.status) text.append(button("ask", words.length > 1 ? "Explain these words" : "Explain this word", null, () => act.part(method.key, chosen)));
   }
   else if (!first) text.append("nothing in the documents speaks for it.");
-  else if (word?.source === "memory" || word?.source === "unclear") {
+  else if (!method.against && (word?.source === "memory" || word?.source === "unclear")) {
     text.append(word.source === "memory" ? "is from memory: it would be said without any document too." : "is unclear: no document alone gives it.", ` ${method.title} points at ${nameOf(first)} with ${nats(first.value)}.`);
   }
   else {
-    text.append("comes from ", element("b", "", inWords(first)), first.place === null ? "" : ` (${nameOf(first)})`, `: ${nats(first.value)} ${of}.`);
+    text.append(method.against ? `rather than “${method.against}” ` : "", "comes from ", element("b", "", inWords(first)), first.place === null ? "" : ` (${nameOf(first)})`, `: ${nats(first.value)} ${of}.`);
     if (second) text.append(` Next is ${nameOf(second)} with ${nats(second.value)}.`);
   }
   const before = word ? word.before : sentence?.before;
   if (before !== null && before !== undefined && before > 0.005) text.append(` ${Math.round(before * 100)} % rests on what the answer had already said.`);
   if (word?.probability < 1e-12) text.append(" The model would never have written it.");
+  const rival = word?.rival && `against(${word.start})`;
+  if (rival && !data.methods.some((one) => one.key === rival)) text.append(` Of the documents’ words “${word.rival}” was next. `, ...(data.static || data.status ? [] : [button("ask", `Why not ${word.rival}?`, null, () => act.against(word.start, rival))]));
   made.append(button("free", "Esc", null, () => act.choose(null)));
   return made;
 }

@@ -4,7 +4,7 @@ function drawMethods(data, view, chosen, act) {
   const made = having(element("div", "methods"), { role: "group", "aria-label": "Explainers" });
   const first = (method) => (chosen ? choices(data, method, chosen)[0] : null);
   const counts = {};
-  for (const method of data.methods) { const one = first(method); if (one && one.place !== null) counts[nameOf(one)] = (counts[nameOf(one)] ?? 0) + 1; }
+  for (const method of data.methods) { const one = first(method); if (one && one.place !== null && !method.against) counts[nameOf(one)] = (counts[nameOf(one)] ?? 0) + 1; }
   const most = Object.keys(counts).sort((a, b) => counts[b] - counts[a])[0];
   data.methods.forEach((method, place) => {
     const cell = button("", "", method.key === view.method, () => act.method(method.key));
@@ -37,7 +37,7 @@ function checks(data, method, chosen) {
     list.push([holds, changed > 0 ? "answer changes when it is deleted" : "answer stays when it is deleted", `Without the sentence that most methods choose the words here lose ${nats(lost)} nats, and ${share(changed)} of the model’s tokens change; without other sentences of its length (${others}) ${share(others_changed ?? 0)}.`]);
   }
   const base = (one) => one.key.split("(")[0], first = (one) => data.methods.find((own) => own.values && base(own) === base(one)); // variants of one explainer count once
-  const others = data.methods.filter((other) => base(other) !== base(method) && first(other) === other).map((other) => choices(data, other, chosen)[0]).filter((one) => one && one.place !== null);
+  const others = data.methods.filter((other) => !other.against && base(other) !== base(method) && first(other) === other).map((other) => choices(data, other, chosen)[0]).filter((one) => one && one.place !== null);
   const agree = others.filter((one) => nameOf(one) === nameOf(mine)).length;
   if (others.length && mine.place !== null) list.push([agree * 2 > others.length, `agrees with ${agree} of ${others.length} others`, "Explainers above with the same first choice for what is selected."]);
   if (found?.beats && found.beats.next !== null) list.push([found.beats.holds, found.beats.holds ? "beats the rest of its document" : "no better than its document", `Its loss is ${nats(found.beats.nats)} nats; of the other sentences of that document the largest is ${nats(found.beats.next)}.`]);

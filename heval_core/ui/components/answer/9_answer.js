@@ -13,6 +13,7 @@ class Answer {
       source: (document, place) => { this.source = this.source?.[0] === document && this.source[1] === place ? null : [document, place]; this.mark(); },
       change: (change) => this.ask("change", change),
       part: (key, part) => this.ask("method", key, { part }),
+      against: (start, key) => { this.tell({ method: key }); this.ask("method", null, { against: start }); },
     };
     this.root.addEventListener("mousedown", (event) => this.grip(event));
     this.root.addEventListener("mouseover", (event) => this.over(event));
@@ -37,19 +38,14 @@ class Answer {
   get shown() { return this.view.chosen ?? this.preview; }
   get painter() { return this.data.methods.find((method) => method.key === this.view.method); }
 
-  choose(span) {
-    this.view = { ...this.view, chosen: span };
-    Object.assign(this, { preview: null, source: null });
-    this.setState?.("view", { ...this.view, at: Date.now() });
-    this.mark();
-  }
+  choose(span) { Object.assign(this, { preview: null, source: null }); this.tell({ chosen: span }); this.mark(); }
+  tell(view) { this.view = { ...this.view, ...view }; this.setState?.("view", { ...this.view, at: Date.now() }); }
 
   method(key) {
     const chosen = this.data.methods.find((method) => method.key === key);
     if (!chosen || chosen.refused) return;
     if (!chosen.values) { if (!chosen.running) this.ask("method", key); return; }
-    this.view = { ...this.view, method: key };
-    this.setState?.("view", { ...this.view, at: Date.now() });
+    this.tell({ method: key });
     this.mark();
   }
 
@@ -117,6 +113,8 @@ class Answer {
     markWords(this.words, data, chosen, this.source, painter?.columns === "token" ? painter : data.methods[0]);
     parts.read.replaceChildren(readOut(data, painter, chosen, act));
     parts.methods.replaceChildren(drawMethods(data, this.view, chosen, act));
+    const row = parts.methods.firstChild, on = row.querySelector("[aria-pressed=true]"); // more than fit: the chosen one is seen
+    if (on) row.scrollLeft = on.offsetLeft + on.offsetWidth - row.offsetLeft - row.clientWidth;
     parts.checks.replaceChildren(drawChecks(data, painter, chosen));
     parts.documents.replaceChildren(drawDocuments(data, painter, chosen, act));
     parts.matrix.replaceChildren(drawMatrix(data, chosen, act));
