@@ -48,7 +48,7 @@ def runs(models: Sequence[str], store: Path, claims: Path, entailment: Path) -> 
         asked = ["--regimes", *CONTEXT_KINDS, "--techniques", TECHNIQUES[model], "--limit", str(FIRST)]
         yield ["run", "--models", model, *capitals, *asked, *how]
     most = str(QUESTIONS["world_capital"])
-    yield ["fit", "--models", *models, *capitals, "--limit", most, "--questions", str(FITTED), *how[2:]]
+    yield ["fit", "--models", *models, *capitals, "--limit", most, "--questions", str(FITTED), *how[4:]]
     yield ["run", "--models", *models, *capitals, *plain, "--explainers", ",".join(fitted), "--limit", str(FIRST), *how]
     yield [*every, str(FIRST), *capitals, *plain, "--faithfulness-protected", str(PROTECTED)]
     yield [*every, str(OF_LONG), "--datasets", LONG, *plain]

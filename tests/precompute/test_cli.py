@@ -9,11 +9,12 @@ import shutil
 import numpy as np
 import pytest
 
+from demo import real
 from heval_core.store.progress import only_writer
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from precompute.cli import main
+from precompute.cli import main, parser_of
 from tests.conftest import ARCHITECTURES
 from tests.datasets import samples
 from tests.pages.opening import open_page
@@ -235,3 +236,7 @@ def test_an_unwritable_store_and_an_empty_one_are_refused(model_folders, tmp_pat
     ShardStore(tmp_path / "empty").create()
     assert main(["publish", "--store", str(tmp_path / "empty")]) == 2
     assert "no finished shards" in one_line(capsys)
+
+
+def test_every_run_of_the_real_results_is_a_command_that_there_is():
+    assert all(parser_of(own).parse_args(own).command for own in real.runs(real.MODELS, *[real.STORE] * 3))
