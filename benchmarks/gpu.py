@@ -54,7 +54,8 @@ def on_gpu(
     end, hours = time.monotonic() + seconds, result.setdefault("grid_hours", {})
     for number, (name, config) in enumerate(shapes.items()):
         until = time.monotonic() + (end - time.monotonic()) / (len(shapes) - number)
-        lm = random_model(name, config(), torch.device(device), torch.bfloat16)
+        dtype = torch.bfloat16 if device == "cuda" else torch.float32  # in which a processor explains by all of them
+        lm = random_model(name, config(), torch.device(device), dtype)
         for row in _of_model(lm, [length for length in lengths if length <= lm.positions], until):
             rows.append(row)
             say(as_text(row))

@@ -29,8 +29,7 @@ from heval_core.prompt_styles import style_of
 from heval_core.records import Span, TokenisedPrompt
 from heval_core.sources import neutral_sentences
 from precompute.questions import load_questions
-
-ROUNDS = 3
+from precompute.timing import ROUNDS, in_turns
 
 
 @dataclass(frozen=True)
@@ -59,18 +58,11 @@ def as_line(figure: Figure) -> str:
 
 
 def best(*steps: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
-    """Seconds of each step, the best of some rounds in which they take turns; after one round to warm up."""
-    seconds = [[] for _ in steps]  # type: list[list[float]]
-    for number in range(rounds + 1):
-        for index, step in enumerate(steps):
-            gc.collect()
-            started = time.perf_counter()
-            step()
-            if torch.cuda.is_available():
-                torch.cuda.synchronize()
-            if number or rounds == 0:
-                seconds[index].append(time.perf_counter() - started)
-    return [min(rounds_of) for rounds_of in seconds]
+    """Seconds of each step, the least of some rounds in which they take turns."""
+    least, failed = in_turns({str(number): step for number, step in enumerate(steps)}, rounds=rounds)
+    for error in failed.values():
+        raise error
+    return list(least.values())
 
 
 class Taken(NamedTuple):

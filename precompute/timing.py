@@ -144,15 +144,15 @@ def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[dict[str, A
 
 
 def in_turns(
-    steps: Mapping[str, Callable[[], Any]], now: Callable[[], float] = time.perf_counter
+    steps: Mapping[str, Callable[[], Any]], now: Callable[[], float] = time.perf_counter, rounds: int = ROUNDS
 ) -> tuple[dict[str, float], dict[str, Exception]]:
-    """The least seconds of each step over ROUNDS, after one to warm up; and the errors of those that fail, which end there.
+    """The least seconds of each step over rounds, after one to warm up; and the errors of those that fail, which end there.
 
     now: the time in seconds.
     """
     least: dict[str, float] = {}
     failed: dict[str, Exception] = {}
-    for number in range(ROUNDS + 1):
+    for number in range(rounds + 1):
         gc.collect()
         for key, step in steps.items():
             if key in failed:
@@ -164,7 +164,7 @@ def in_turns(
                 failed[key] = error
             else:
                 taken = now() - started
-                least |= {key: min(taken, least.get(key, taken))} if number else {}
+                least |= {key: min(taken, least.get(key, taken))} if number or not rounds else {}
     return {key: own for key, own in least.items() if key not in failed}, failed
 
 

@@ -61,7 +61,7 @@ def status_of(ticket: Ticket) -> dict[str, Any]:
     steps = [text.removesuffix(" done") for text in ticket.progress if text.endswith(" done")]
     known = [step for step in steps if step != "token"]
     request: Any = ticket.request
-    of = len(request["more"]) if "more" in request else 3 + len(request["explainers"])
+    of = max(len(known), len(request["more"]) if "more" in request else 3 + len(request["explainers"]))
     if not steps:
         return {"text": f"{(ticket.progress or ['starting'])[-1].capitalize()} …", "done": 0}
     if not known:
@@ -139,7 +139,8 @@ def _answer(said: Mapping[str, Any], asked: Asked, result: Mapping[str, Any]) ->
         more, request = [key for key in (said["about"],) if key], sidebar.request_of(asked, models)
         st.session_state[sidebar.ASKED] = replace(asked, explainers=tuple(dict.fromkeys((*asked.explainers, *more))))
         request["more"], request["part"], request["against"] = more, said.get("part"), said.get("against")
-        st.session_state[sidebar.TICKET] = begin(request)
+        ticket = st.session_state[sidebar.TICKET] = begin(request)
+        ticket.partial = ticket.partial or result  # the answer stays on the page meanwhile
     else:
         change = Change(**said["about"])
         st.session_state[_CHANGED] = asked.id, change

@@ -29,9 +29,7 @@ def lm():
 
 def test_path_patching_is_timed_for_every_head(lm):
     found = techniques.patching_figure("tiny", lm, 20)
-    assert np.isfinite(found.ratio)
-    assert found.ratio > 0
-    assert found.at_most
+    assert 0 < found.ratio < np.inf
     assert "20 prompts, 8 heads" in found.detail
 
 
@@ -44,7 +42,6 @@ def test_all_decoding_techniques_are_timed_with_all_their_settings(lm, monkeypat
     found = techniques.decoding_figure("tiny", lm)
     assert dict(asked) == {"coiecd": 25, "acd": 1, "cad": 1, "adacad": 1}
     assert found.ratio > 0
-    assert found.at_most
     assert "100 prompts, 28 settings" in found.detail
 
 
@@ -76,17 +73,9 @@ def test_the_bodys_parameters_are_all_but_the_tables(lm):
 
 
 def test_what_is_reached_depends_on_the_direction():
-    assert timing.Figure("m", 1, "x", 3.1, 3.0).reached
-    assert not timing.Figure("m", 1, "x", 1.4, 1.3, at_most=True).reached
-    assert timing.Figure("m", 1, "x", 1.4).reached is None
+    asked = [("x", 3.1, 3.0), ("x", 1.4, 1.3, True), ("x", 1.4)]
+    assert [timing.Figure("m", 1, *own).reached for own in asked] == [True, False, None]
     assert "MISSED" in timing.as_line(timing.Figure("m", 1, "x", 2.0, 3.0))
-
-
-def test_the_best_of_rounds_in_which_steps_take_turns(monkeypatch):
-    order: list[str] = []
-    monkeypatch.setattr(timing.gc, "collect", lambda: order.append("-"))
-    timing.best(lambda: order.append("a"), lambda: order.append("b"), rounds=2)
-    assert order == ["-", "a", "-", "b"] * 3
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +153,7 @@ def test_the_command_for_a_card_measures_every_explainer_at_each_length_that_the
     (fa,) = (row for row in rows if (row["explainer"], row["tokens"]) == ("fa", 40))
     assert fa["share_of_matrix_rate"] > 0
     assert fa["captum_times"] > 0
-    assert fa["captum_gap"] < 0.2  # in bfloat16
+    assert fa["captum_gap"] < 1e-3
     assert min(on_card["spearman_with_float32"].values()) > 0.5
     assert on_card["grid_hours"]["tiny"] > 0
 

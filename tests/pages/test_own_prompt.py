@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from heval_core.figures.answer import Change, answer_card, answer_page, compared, drawn
 from heval_core.installed import installed_models
 from heval_core.records import HEvalError
-from heval_core.ui import own_prompts, sidebar
+from heval_core.ui import own_answer, own_prompts, sidebar
 from tests.pages.opening import open_page
 from tests.pages.whole_answers import ASKED, made_up, word
 
@@ -31,13 +31,25 @@ def gallery(tmp_path, monkeypatch):
     return tmp_path / "answers"
 
 
+def over(**more):
+    """A request that is over."""
+    nothing = {"error": "", "cancelled": False, "result": None, "partial": None, "progress": [], "over": threading.Event()}
+    nothing["over"].set()
+    return SimpleNamespace(**nothing | more)
+
+
+def finished(ticket, asked):
+    app = open_page("your_prompt")
+    app.session_state[sidebar.TICKET], app.session_state[sidebar.ASKED] = ticket, asked
+    assert not app.run().exception
+    return app
+
+
 @pytest.fixture
 def sent(monkeypatch):
     """The requests that the form's button sends, none of which is carried out."""
     requests: list[dict] = []
-    ticket = SimpleNamespace(over=threading.Event(), error="", cancelled=False, result=None, partial=None, progress=[])
-    ticket.over.set()
-    monkeypatch.setattr("heval_core.ui.sidebar.begin", lambda request: requests.append(request) or ticket)
+    monkeypatch.setattr("heval_core.ui.sidebar.begin", lambda request: requests.append(request) or over())
     monkeypatch.setattr("heval_core.ui.links.component", lambda name: lambda key, data: None)
     return requests
 
@@ -127,26 +139,26 @@ def test_what_is_wrong_in_the_form_is_said_at_its_field_and_nothing_is_sent(sent
 
 def test_a_finished_answer_opens_by_its_own_address(gallery):
     kept = made_up()
-    ticket = SimpleNamespace(over=threading.Event(), error="", cancelled=False, result=kept.result, partial=None)
-    ticket.over.set()
-    app = open_page("your_prompt")
-    app.session_state[sidebar.TICKET], app.session_state[sidebar.ASKED] = ticket, kept.asked
-    app.run()
-    assert not app.exception
+    app = finished(over(result=kept.result), kept.asked)
     assert app.query_params["result"] == kept.asked.id
     assert own_prompts.find(kept.asked.id) == kept
 
 
 def test_a_refusal_is_said_and_opens_nothing():
-    ticket = SimpleNamespace(
-        over=threading.Event(), error="The model is too small.", cancelled=False, result=None, partial=None
-    )
-    ticket.over.set()
-    app = open_page("your_prompt")
-    app.session_state[sidebar.TICKET], app.session_state[sidebar.ASKED] = ticket, ASKED
-    app.run()
+    app = finished(over(error="The model is too small."), ASKED)
     assert "result" not in app.query_params
     assert [error.value for error in app.error] == ["The model is too small\\."]
+
+
+def test_an_answer_stays_while_more_is_asked_of_it(sent, monkeypatch):
+    ticket, result = over(ahead=0, progress=["token done", "document done"]), made_up().result
+    monkeypatch.setattr(own_answer, "begin", lambda request: sent.append(request) or ticket)
+    monkeypatch.setattr(sidebar, "models_here", lambda: {ASKED.model: None})
+    monkeypatch.setattr(sidebar, "request_of", lambda *_: {})
+    own_answer._answer({"what": "method", "about": None, "against": 3}, ASKED, result)
+    assert (sent, ticket.partial) == ([{"more": [], "part": None, "against": 3}], result)
+    ticket.request = sent[0]  # of a worker that had to begin anew: it takes more steps than were asked for
+    assert own_answer.status_of(ticket)["text"].startswith("1 of 1 steps.")
 
 
 @pytest.mark.parametrize(
