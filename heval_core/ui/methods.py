@@ -9,6 +9,7 @@ import streamlit as st
 
 from heval_core.figures.definitions import Definition, as_html, definition
 from heval_core.figures.palette import colour, in_order
+from heval_core.installed import ROOT
 from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.store.reader import Reader
 from heval_core.ui.published_results import query
@@ -32,6 +33,9 @@ def draw(results: Reader) -> None:
         "get and its 95 % interval."
     )
     st.html(as_html(definitions(results)))
+    with st.expander("Seconds, memory, and how far from exact leave-one-out"):
+        told = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+        st.markdown(told.partition("## Explainers on real models\n")[2].partition("\n## ")[0])
     _terms()
 
 
