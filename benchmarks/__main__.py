@@ -44,7 +44,7 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     finally:  # what was measured is kept, whatever ended it
-        if options.out is not None:
+        if options.out is not None and any(list(result.values())[1:]):
             options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0
 

@@ -13,13 +13,14 @@ both types, the mean and the lowest prompt; *same*: the share of prompts with on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.others import LXT, SAME_AS, SLOW, THEIRS, captum_scale, here, run_lxt
+from benchmarks.others import LXT, SAME_AS, SLOW, THEIRS, Theirs, captum_scale, here, run_lxt
 from benchmarks.timing import Taken, capitals, matrix_rate, parameters_of_layers, taken
 from heval_core import catalogue, installed
 from heval_core.generated import matrix_of
@@ -67,21 +68,25 @@ def measured(path: str, models: dict[str, LanguageModel], prompts: list[Tokenise
     pairs = [CleanPass(lm, [prompt]).logits[0].topk(2).indices.tolist() for prompt in prompts]
     keys = [key for key in catalogue.explainers() if key != "fa"] + [f"fa(screen={screen})" for screen in SCREENS]
     ours = keys if long else [EXACT, *keys]
-    theirs = {name: THEIRS[name](lm) for name in here() if not (long and name in SLOW)}
+    theirs, others = dict[str, Theirs](), [name for name in here() if not (long and name in SLOW)]
     _prepare(list(models.values()), prompts[0], pairs[0])
     run = Run(models, {}, {}, {}, {})
+    for name in others:
+        with run.refusing(name):
+            theirs[name] = THEIRS[name](lm)
     for prompt, pair in zip(prompts, pairs, strict=True):
         for key in ours:
             run.ours(key, prompt, pair)
         for name in theirs if prompt in prompts[:FEW] else []:
-            run.theirs(name, partial(theirs[name], prompt, pair[0]))
+            with run.refusing(name):
+                run.found.setdefault(name, []).append(taken(partial(theirs[name], prompt, pair[0]), lm.device))
     lxt = run_lxt(path, prompts[:FEW], [target for target, _ in pairs[:FEW]])
     if isinstance(lxt, str):
         run.refused[LXT] = lxt
     else:
         run.found[LXT] = lxt
     about = {"model": lm.key, "tokens": tokens}
-    for key in [*ours, *theirs, LXT]:
+    for key in [*ours, *others, LXT]:
         able = key not in run.refused and key in run.found
         yield about | {"what": key} | (run.row(key, prompts) if able else {"refused": run.refused[key]})
     if not long:
@@ -115,9 +120,10 @@ class Run:
         except HEvalError as error:
             self.refused[key] = str(error)
 
-    def theirs(self, name: str, step: Callable[[], np.ndarray]) -> None:
+    @contextmanager
+    def refusing(self, name: str) -> Iterator[None]:
         try:
-            self.found.setdefault(name, []).append(taken(step, self.models["float32"].device))
+            yield
         except Exception as error:  # another project's: whatever it says is the row
             self.refused[name] = f"{type(error).__name__}: {error}".splitlines()[0]
 

@@ -24,6 +24,7 @@ import numpy as np
 from heval_core import catalogue
 from heval_core.explainers.shared.left_out import said, said_in, units, without_earlier
 from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.needs import require
 from heval_core.pipeline import Request, able_of
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
@@ -310,6 +311,7 @@ def _explained(found: Generated, explainer: Method, target: Target) -> Generated
     clean, clock = found.clean, found.clean.clock()
     sentences = [own.indices for own in found.written.sentences]
     try:
+        require(clean.lm, explainer.needs)
         with counting(clean.lm) as counted:
             work = partial(matrix_of, explainer, clean, target, sentences)
             matrix = clean.lm.budget.within(clean.length, work)

@@ -36,8 +36,7 @@ def estimates(
     """Estimates by metric, and by (explainer, k), with k = 0 if the metric has none.
 
     cells: with their explainers, of one layout. Each is let go before the next is asked for, so that only one is in memory.
-    cache: stored values of the metrics whose errors take long. They have no runs, so they are no use for differences.
-    visit: is called with every cell too.
+    cache: stored values of the metrics whose errors take long. visit: is called with every cell too.
     """
     ks = tuple(ks)
     by_metric: dict[str, dict[tuple[str, int], list[Value]]] = {metric.key: {} for metric in metrics}

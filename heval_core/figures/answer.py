@@ -22,7 +22,7 @@ from heval_core.units import units_of
 HUES = ("#2E6FC4", "#C47A00", "#15866A", "#7A5CC0", "#B5533C", "#5B7F2B")
 GREY, DASHED = "#8B8F94", "#8F897D"
 # Left out by themselves: documents, which the matrix draws, and their sentences, with which the explainers begin.
-_DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
+DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
 # Feature ablation of the sentences that matter, for long prompts.
 SCREENED = "fa(screen=sentences:3)"
 _TITLES = {SENTENCE: "Leaving out", SCREENED: "Feature ablation, in part"}
@@ -78,7 +78,7 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
         "sentences": sentences,
         "notes": [str(note) for note in said["notes"]],
         "methods": [
-            *(_method(key, said, len(tokens)) for key in keys if key != _DOCUMENT),
+            *(_method(key, said, len(tokens)) for key in keys if key != DOCUMENT),
             *(_contrast(own, int(result["first_ranked"])) for own in said.get("contrasts", ())),
         ],
     }

@@ -34,12 +34,13 @@ PATIENCE = 300.0
 @dataclass(eq=False)
 class Ticket:
     """One request under way. progress: what has been said so far. partial: the result, as far as it is known. result, error:
-    one of them, when it is over."""
+    one of them, when it is over. before: the answer that more is asked of."""
 
     request: Request
     worker: Worker
     progress: list[str] = field(default_factory=list)
     partial: Any = None
+    before: Any = None
     result: Any = None
     error: str = ""
     cancelled: bool = False
@@ -80,7 +81,8 @@ class Worker:
     def cancel(self, ticket: Ticket) -> None:
         """End a request: one that waits at once; for one under way the process is stopped, and starts afresh with the next."""
         with self._changing:
-            process, ticket.cancelled = self.process, True
+            ticket.cancelled = True
+            process = self.process  # read after that, as `_converse` writes it before it looks
             if self.tickets[:1] == [ticket]:
                 if process is not None and not ticket.over.is_set():
                     process.kill()

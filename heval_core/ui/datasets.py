@@ -21,7 +21,7 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from heval_core.ui import links, verdicts
 from heval_core.ui.marks import Selection, draw_plotly
-from heval_core.ui.published_results import names_of, query, results_folder
+from heval_core.ui.published_results import in_words, names_of, query, results_folder
 from heval_core.words import DROP_REASONS, GROUPS, counted, group_title, titles
 
 
@@ -200,7 +200,7 @@ def draw_job(results: Reader, folder: Path) -> None:
 def _job(folder: Path) -> None:
     now = progress(folder)
     active, left = "No run is active" if now.process is None else "A run is active", now.seconds_left
-    likely = "" if left is None else f", about {left / 60:.0f} min left"
+    likely = "" if left is None else f", {in_words(left)}"
     st.markdown(f"{active}: {counted(now.done, 'shard')} done, {counted(now.missing, 'shard')} missing{likely}.")
     if now.process is not None:
         st.progress(now.done / max(1, now.done + now.missing))

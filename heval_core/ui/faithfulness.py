@@ -69,7 +69,7 @@ def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
     which = "Only tokens of the documents are taken out." if protected else "Any token may be taken out, the question's too."
     st.caption(
         f"Nats, means over the cells. {which} Bars and dots on this page are of the mean over the three. Feature ablation "
-        "replaces by the first one's token itself, so the other two compare it more fairly."
+        "itself uses its baseline token, so the other replacements compare it more fairly."
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core.figures.answer import Change, compared, drawn
+from heval_core.figures.answer import DOCUMENT, SENTENCE, Change, compared, drawn
 from heval_core.html import plain
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.store.reader import Reader
@@ -44,13 +44,15 @@ def _watch() -> None:
         return
     asked: Asked = st.session_state[sidebar.ASKED]
     if not ticket.over.is_set():
-        draw("growing", asked, ticket.partial, status_of(ticket))
+        draw("growing", asked, ticket.before or ticket.partial, status_of(ticket))
         return
     del st.session_state[sidebar.TICKET]
     st.session_state[sidebar.REFUSED] = "" if ticket.cancelled else ticket.error
-    # Of one that was stopped, what is known stays.
-    if (found := ticket.result or ticket.partial) is not None:
-        address.put(result=own_prompts.keep(asked, found), asked=None)
+    # Of one that was stopped, what is known stays; where more was asked of an answer, that answer.
+    if (found := ticket.result or (None if ticket.before else ticket.partial)) is not None:
+        against: Any = ticket.request.get("against")
+        by = {} if against is None else {"by": f"against({against})"}
+        address.put(result=own_prompts.keep(asked, found), asked=None, **by)
     st.rerun(scope="app")
 
 
@@ -61,7 +63,9 @@ def status_of(ticket: Ticket) -> dict[str, Any]:
     steps = [text.removesuffix(" done") for text in ticket.progress if text.endswith(" done")]
     known = [step for step in steps if step != "token"]
     request: Any = ticket.request
-    of = max(len(known), len(request["more"]) if "more" in request else 3 + len(request["explainers"]))
+    # A worker that has forgotten the answer makes it again.
+    anew = 3 + len(request["explainers"]) if "more" not in request or "document" in known else 0
+    of = max(len(known), anew + len(request.get("more", ())))
     if not steps:
         return {"text": f"{(ticket.progress or ['starting'])[-1].capitalize()} …", "done": 0}
     if not known:
@@ -138,9 +142,10 @@ def _answer(said: Mapping[str, Any], asked: Asked, result: Mapping[str, Any]) ->
     elif said["what"] == "method":
         more, request = [key for key in (said["about"],) if key], sidebar.request_of(asked, models)
         st.session_state[sidebar.ASKED] = replace(asked, explainers=tuple(dict.fromkeys((*asked.explainers, *more))))
+        request["explainers"] = [key for key in result["generated"]["matrix"] if key not in (DOCUMENT, SENTENCE)]
         request["more"], request["part"], request["against"] = more, said.get("part"), said.get("against")
-        ticket = st.session_state[sidebar.TICKET] = begin(request)
-        ticket.partial = ticket.partial or result  # the answer stays on the page meanwhile
+        st.session_state[sidebar.TICKET] = begin(request)
+        st.session_state[sidebar.TICKET].before = result
     else:
         change = Change(**said["about"])
         st.session_state[_CHANGED] = asked.id, change

@@ -39,7 +39,7 @@ _FILLED, _COUNT, _TEMPLATE = "own_filled_from", "own_count", "own_template"
 TEMPLATE_TITLES = {CHAT: "chat", AUTO: "its own", "plain": "plain"}
 MOST_DOCUMENTS = 12
 DEFAULT = ("fa", "origin", "attnlrp", "cgim", "contextcite", "attn", "mechlight")
-COARSE = "bfloat16 is faster on this processor, and coarser: small scores may differ. Results are float32."
+COARSE = "bfloat16 is faster on this processor, and coarser; feature ablation needs float32. Results are float32."
 # An explainer of more passes waits for a click.
 AT_ONCE = 30
 # Of a prompt of more tokens, feature ablation first looks only at those of the sentences that matter.

@@ -72,7 +72,7 @@ function readOut(data, method, chosen, act) {
   const [first, second] = choices(data, method, chosen);
   const of = method?.nats ? "nats lost without it" : "is its score", word = words.length === 1 ? words[0] : null;
   if (!knows(data, method, chosen)) {
-    text.append(method?.values?.length ? `${method.title} scored whole sentences: a double click takes one. ` : "not computed yet.");
+    text.append(method?.against ? `${method.title}, compares one word alone. Choose another explainer above.` : method?.values?.length ? `${method.title} scored whole sentences: a double click takes one. ` : "not computed yet.");
     if (method?.values?.length && !data.static && !data.status) text.append(button("ask", words.length > 1 ? "Explain these words" : "Explain this word", null, () => act.part(method.key, chosen)));
   }
   else if (!first) text.append("nothing in the documents speaks for it.");
@@ -87,7 +87,7 @@ function readOut(data, method, chosen, act) {
   if (before !== null && before !== undefined && before > 0.005) text.append(` ${Math.round(before * 100)} % rests on what the answer had already said.`);
   if (word?.probability < 1e-12) text.append(" The model would never have written it.");
   const rival = word?.rival && `against(${word.start})`;
-  if (rival && !data.methods.some((one) => one.key === rival)) text.append(` Of the documents’ words “${word.rival}” was next. `, ...(data.static || data.status ? [] : [button("ask", `Why not ${word.rival}?`, null, () => act.against(word.start, rival))]));
+  if (rival && !data.methods.some((one) => one.key === rival)) text.append(` Of the documents’ words “${word.rival}” was next. `, ...(data.static || data.status ? [] : [button("ask", `Why not ${word.rival}?`, null, () => act.against(word.start))]));
   made.append(button("free", "Esc", null, () => act.choose(null)));
   return made;
 }

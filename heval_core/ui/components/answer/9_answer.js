@@ -13,7 +13,7 @@ class Answer {
       source: (document, place) => { this.source = this.source?.[0] === document && this.source[1] === place ? null : [document, place]; this.mark(); },
       change: (change) => this.ask("change", change),
       part: (key, part) => this.ask("method", key, { part }),
-      against: (start, key) => { this.tell({ method: key }); this.ask("method", null, { against: start }); },
+      against: (start) => this.ask("method", null, { against: start }),
     };
     this.root.addEventListener("mousedown", (event) => this.grip(event));
     this.root.addEventListener("mouseover", (event) => this.over(event));
