@@ -31,7 +31,7 @@ from tests.lm.test_direct_effects import literal
 from tests.lm.test_roll_back import rolled
 from tests.test_every_architecture import close, compare_heads
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.real]
 KENYA = ("The capital of Kenya is Lisbon.",), ("Lisbon",), "What is the capital of Kenya?"
 
 

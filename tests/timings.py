@@ -1,7 +1,7 @@
 """How long each file of tests takes: the thirty slowest tests are listed, and a file above a minute fails the run.
 
 Processor seconds count, of the process and of all that it started and waited for: seconds on a clock would say how busy the
-machine is. What a session shares is no test's, nor what ends with the session; tests marked `demo` have no limit.
+machine is. What a session shares is no test's, nor what ends with the session; tests marked `demo` or `real` have no limit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Timings:
         now = _spent()
         of_session = self.ends and call.when == "teardown"
         own = now - self.before - self.shared
-        report.processor_seconds = 0.0 if of_session or item.get_closest_marker("demo") else own
+        report.processor_seconds = 0.0 if of_session or any(map(item.get_closest_marker, ("demo", "real"))) else own
         self.before, self.shared = now, 0.0
         return report
 
