@@ -267,10 +267,9 @@ def _sentence(found: Generated, unit: Unit, words: list[dict[str, Any]]) -> dict
 
 
 def _contrast(found: Generated, unit: Unit) -> dict[str, Any]:
-    """values: of each ranked token."""
     values, seconds = found.contrasts[unit.start]
     about = {"explainer": COMPARES, "against": found.rivals[unit.start].text, "seconds": seconds}
-    return _text(found, unit) | about | {"values": [_short(value) for value in values]}
+    return _text(found, unit) | about | {"values": [_short(value) for value in values]}  # of the ranked tokens
 
 
 def _matrix(found: Generated, key: str) -> dict[str, Any]:

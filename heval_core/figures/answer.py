@@ -125,8 +125,7 @@ def _contrast(own: Mapping[str, Any], first: int) -> dict[str, Any]:
     named = {"key": f"against({start})", "title": f"{title}, not {against}", "about": about, "against": against}
     scores = {"columns": "sentence", "values": [], "parts": [[start, int(own["end"]), values]], "unit": "token"}
     units = [[first + place, first + place + 1] for place in range(len(values))]
-    costs = {"passes": 2, "seconds": float(own["seconds"])}
-    return {"refused": None, "nats": False, "units": units, **named, **scores, **costs}
+    return {**named, **scores, "refused": None, "nats": False, "units": units, "passes": 2, "seconds": float(own["seconds"])}
 
 
 @dataclass(frozen=True)

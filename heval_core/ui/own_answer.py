@@ -43,15 +43,15 @@ def _watch() -> None:
     if ticket is None:
         return
     asked: Asked = st.session_state[sidebar.ASKED]
+    about: Any = ticket.request
     if not ticket.over.is_set():
-        draw("growing", asked, ticket.before or ticket.partial, status_of(ticket))
+        draw("growing", asked, ticket.before or ticket.partial, status_of(ticket) | {"more": about.get("more")})
         return
     del st.session_state[sidebar.TICKET]
     st.session_state[sidebar.REFUSED] = "" if ticket.cancelled else ticket.error
     # Of one that was stopped, what is known stays; where more was asked of an answer, that answer.
     if (found := ticket.result or (None if ticket.before else ticket.partial)) is not None:
-        against: Any = ticket.request.get("against")
-        by = {} if against is None else {"by": f"against({against})"}
+        by = {"by": f"against({about['against']})"} if about.get("against") is not None else {}
         address.put(result=own_prompts.keep(asked, found), asked=None, **by)
     st.rerun(scope="app")
 
@@ -79,8 +79,10 @@ def draw(
     """The answer with all that is known of it. name: its id. status: of one that is being computed. small: without the
     choice of explainers, the matrix and what can be tried."""
     data = {**_EMPTY, "model": asked.model, "small": small, **(drawn(result, asked.explainers) if result else {})}
-    for method in [own for own in data["methods"] if own["values"] is None and not own["refused"]][:1]:
-        method["running"] = status is not None
+    more = (status or {}).get("more")
+    waits = [own for own in data["methods"] if own["values"] is None and not own["refused"]]
+    for method in [own for own in waits if more is None or own["key"] in more][: status is not None]:
+        method["running"] = True
     form: Asked | None = st.session_state.get(sidebar.FORM)
     data |= {"id": name, "status": status, "view": _view(), "without": None, "old": None}
     if status is None and result:
