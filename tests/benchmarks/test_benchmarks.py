@@ -41,7 +41,6 @@ def test_all_decoding_techniques_are_timed_with_all_their_settings(lm, monkeypat
     )
     found = techniques.decoding_figure("tiny", lm)
     assert dict(asked) == {"coiecd": 25, "acd": 1, "cad": 1, "adacad": 1}
-    assert found.ratio > 0
     assert "100 prompts, 28 settings" in found.detail
 
 
