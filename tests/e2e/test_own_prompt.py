@@ -239,6 +239,6 @@ def test_a_request_can_be_stopped(address, page):
         for process in workers_of(address):
             os.kill(process, signal.SIGKILL)
         page.get_by_role("button", name="Explain", exact=True).click()
-        page.get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_test_id("stSidebar").get_by_role("button", name="Stop", exact=True).click()
         page.get_by_role("button", name="Explain", exact=True).wait_for(timeout=30_000)
         assert page.get_by_role("button", name="Explain", exact=True).is_enabled()
