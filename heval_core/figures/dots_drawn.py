@@ -19,8 +19,8 @@ from heval_core.present.numbers import number
 WIDTH, WIDEST, BETWEEN, PER_LINE = 1216.0, 232.0, 30.0, 6
 # Chances this close to each other, as a share of the axis, are one dashed line through a panel.
 _SAME = 0.005
-# Pixels that a number needs right of its dot; where the panel's axis has less, it stands left of it.
-_ROOM = 52.0
+# Pixels of a digit.
+_DIGIT = 6.8
 _GREY = "#808080"
 
 
@@ -222,20 +222,21 @@ def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scal
             anchor, moved = ("end", -10) if place > (at.left + at.right) / 2 else ("start", 10)
             drawing.words(kind, (place, y - 1.5), f"{dot.sign}: {number(dot.value)}", anchor, dx=moved)
     elif slot.text:
-        _beside(drawing, kind, slot, at, y, chance, (_ROOM - figure.gap) / figure.least)
+        _beside(drawing, kind, slot, at, y, chance, figure)
 
 
-def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance: float, room: float) -> None:
-    """The number right of the dots and their intervals, and of the line of chance; left of them where the axis ends.
-
-    room: what it needs of the axis, as a share of it.
-    """
+def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance: float, figure: DotFigure) -> None:
+    """The number right of the dots and their intervals; left of them where the axis ends. Never on the line of chance."""
     ends = [at.cut(end) for dot in slot.dots for end in (dot.value, dot.low, dot.high) if math.isfinite(end)]
-    span = at.right - at.left
-    if math.isfinite(chance) and 0 < at.at(chance) - max(ends) < 2 * room * span:
-        ends.append(at.at(chance))
-    gap, left = 12 if kind == "quiet" else 14, max(ends) - at.left > (1 - room) * span
-    place, anchor, moved = (min(ends), "end", -gap) if left else (max(ends), "start", gap)
+    gap = 12 if kind == "quiet" else 14
+    pixel = (at.right - at.left) / figure.least
+    needs = (gap + _DIGIT * len(slot.text)) * pixel
+    right = max(ends) + needs < at.right + (figure.gap - 2) * pixel
+    if math.isfinite(chance):
+        line = at.at(chance)
+        if 0 < line - max(ends) < needs if right else 0 < min(ends) - line < needs:
+            ends.append(line)
+    place, anchor, moved = (max(ends), "start", gap) if right else (min(ends), "end", -gap)
     drawing.words(kind, (place, y + 4.5), slot.text, anchor, dx=moved)
 
 

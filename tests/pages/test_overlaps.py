@@ -10,12 +10,13 @@ import pytest
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.board import by_prompts, by_question, front_figure, pair_figure
+from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Row, Slot
 from heval_core.figures.dots_drawn import fluid_panels
 from heval_core.figures.front import as_drawing
 from heval_core.figures.measures import figure_of
 from heval_core.figures.pattern_panels import pattern_figure
 from heval_core.metrics import measures
-from heval_core.present.drawing import LOOKS, Drawing, Mark
+from heval_core.present.drawing import LOOKS, Drawing, Mark, Scale
 from heval_core.present.names import names_of
 from heval_core.store.filters import Filter
 from heval_core.ui.measured_cells import measured
@@ -105,6 +106,15 @@ def test_no_number_of_a_panel_lies_on_anything(figures, name, wider):
         assert overlaps(drawing, wider * figure.least) == [], drawing.title
         room = wider * figure.least + figure.gap
         assert [box.what for text, box in boxes(drawing, wider * figure.least) if text and box.right > room] == []
+
+
+@pytest.mark.parametrize("value", [0.36, 0.4, 0.44, 0.57, 0.64, 0.82])
+def test_a_number_stands_beside_the_line_of_chance_never_on_it(value):
+    dot, axis = Dot(value, low=value - 0.17, high=value + 0.19, chance=0.0), Axis(Scale(-0.35, 1.0), "high")
+    panel = Panel("", [Slot((dot,), text=f"{value:.2f}")], chance=0.0)
+    figure = DotFigure("", [Row("fa", "Feature ablation")], [panel] * 3, axis, compact=True)
+    for drawing in fluid_panels(figure):
+        assert overlaps(drawing, figure.least) == []
 
 
 @pytest.mark.parametrize("width", [360.0, 400.0, 590.0])
