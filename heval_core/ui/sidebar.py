@@ -146,10 +146,9 @@ def draw_form(models: dict[str, Path]) -> tuple[Asked, dict[str, DeltaGenerator]
 
     These are `text 0` … of the documents that are asked for, and `question`.
     """
-    if _COUNT not in st.session_state:
-        documents, question = FIRST
+    if "own_generate" not in st.session_state:  # Streamlit forgets the fields where a page leads on before it draws them
         first = next(iter(models))
-        fill(Asked(first, documents, question, DEFAULT, _usual(models[first])), models)
+        fill(st.session_state.get(FORM) or Asked(first, *FIRST, DEFAULT, _usual(models[first])), models)
     places: dict[str, DeltaGenerator] = {}
     taught = {key for key, place in places_of_models().items() if place.source == "bundled"}
     named = {key: f"{key} · {'taught rule' if key in taught else 'real model'}" for key in models}

@@ -102,6 +102,19 @@ def test_documents_are_added_pasted_moved_and_removed(sent):
     assert texts(app) == [one, "First.", "Second\nline."]
 
 
+def test_what_the_form_holds_outlives_a_page_that_leads_on_before_it_is_drawn(sent):
+    app = AppTest.from_string(
+        "import streamlit as st\nif 'on' not in st.query_params:\n    " + SIDEBAR.format(False).strip().replace("\n", "\n    ")
+    )
+    app = app.run(timeout=60)
+    app.sidebar.text_area(key="own_question").set_value("Who dug the canal?").run()
+    app.query_params["on"] = "1"
+    app.run()
+    del app.query_params["on"]
+    assert not app.run().exception
+    assert app.sidebar.text_area(key="own_question").value == "Who dug the canal?"
+
+
 def error_below(app):
     """The key of the field right below which the only error of the form stands."""
     key, found = "", []
