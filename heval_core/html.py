@@ -56,7 +56,8 @@ def scripts_of(name: str) -> list[Path]:
 def joined(name: str, kind: str) -> str:
     """The script (`js`) or the style (`css`) of the component `NAME.js` and `.css`, or of a folder `NAME` of such files."""
     folder = COMPONENTS / name
-    files = scripts_of(name) if kind == "js" else [(folder if folder.is_dir() else COMPONENTS) / f"{name}.css"]
+    style = [COMPONENTS / "element.css", (folder if folder.is_dir() else COMPONENTS) / f"{name}.css"]
+    files = scripts_of(name) if kind == "js" else style
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 

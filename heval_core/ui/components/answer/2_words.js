@@ -15,17 +15,31 @@ function said(data, word) {
   return `${text}, ${nats(word.nats)} nats without ${word.source}`;
 }
 
+// A word with the bar of its source.
+function barred(made, word) {
+  const document = word.source?.startsWith("document") ? Number(word.source.slice(9)) - 1 : null;
+  made.className = `word ${document === null ? (word.source ?? "waits") : hueOf(document)}`;
+  made.style.setProperty("--bar", word.nats === null ? 0 : Math.min(1, (Math.max(0, word.nats) / 8) ** 0.6).toFixed(3));
+  return [/^\s/.test(word.text) ? " " : "", made];
+}
+
+// Answers that open at once, each with its first words.
+function drawCards(groups) {
+  return groups.flatMap(([title, cards]) => [element("h2", "", title), element("div", "cards", ...cards.map((card) => {
+    const words = card.words.flatMap((word) => barred(element("span", "", word.text.trim()), word)), foot = element("span", "foot", element("span", "", card.about), element("span", "", card.found));
+    return having(element("a", "soft card", element("b", "", `${card.title}\u00a0→`), element("span", "question", card.question), element("span", "said", ...words, card.cut ? " …" : ""), foot), { href: `?result=${card.id}` });
+  }))]);
+}
+
 function drawWords(data, act) {
   const made = having(element("div", "said"), { role: "group", "aria-label": "The answer" });
   const spans = data.sentences.length ? data.sentences : [{ start: 0, end: Infinity, citations: null }];
   spans.forEach((sentence, number) => {
     const line = having(element("span", "sentence"), { "data-start": sentence.start, "data-end": sentence.end });
     for (const word of data.words.filter((one) => one.start >= sentence.start && one.start < sentence.end)) {
-      const document = word.source?.startsWith("document") ? Number(word.source.slice(9)) - 1 : null;
-      const one = button(`word ${document === null ? (word.source ?? "waits") : hueOf(document)}`, word.text.trim(), false, null);
+      const one = button("", word.text.trim(), false, null);
       having(one, { "data-start": word.start, "data-end": word.end, tabindex: -1, "aria-label": said(data, word), title: said(data, word) });
-      one.style.setProperty("--bar", word.nats === null ? 0 : Math.min(1, (Math.max(0, word.nats) / 8) ** 0.6).toFixed(3));
-      line.append(/^\s/.test(word.text) ? " " : "", one);
+      line.append(...barred(one, word));
     }
     if (sentence.citations && data.documents.length) line.append(...drawCitations(data, sentence, number, act));
     made.append(line, " ");

@@ -27,6 +27,7 @@ class Answer {
     const text = JSON.stringify(data), another = this.data?.id !== data.id;
     if (text === this.told) return;
     this.told = text;
+    if (data.groups) { this.root.replaceChildren(legend(data), ...drawCards(data.groups)); return; }
     this.data = data;
     if (another) Object.assign(this, { view: { unit: "word", chosen: null, method: null, ...data.view }, source: null, preview: null });
     if (!data.methods.some((method) => method.key === this.view.method)) this.view.method = data.methods.find((method) => method.values)?.key ?? data.methods[0]?.key ?? null;

@@ -12,9 +12,8 @@ function drawSources(data) {
   return section(["Where could the answer come from?"], null, element("div", "sources", ...rows));
 }
 
-function position(data, rank) {
-  return `${(100 * Math.log(Math.max(1, rank))) / Math.log(Math.max(2, data.ranked))}%`;
-}
+const share = (data, rank) => (100 * Math.log(Math.max(1, rank))) / Math.log(Math.max(2, data.ranked));
+const position = (data, rank) => `${share(data, rank)}%`;
 
 function rankLine(data, view, row) {
   const line = element("span", "ranks");
@@ -48,8 +47,8 @@ function rankOrder(data, view, all) {
 }
 
 function rankAxis(data, view) {
-  const marks = [[1, "1"], [view.k, String(view.k)], ...(data.chance === null ? [] : [[data.chance, `chance ${brief(data.chance)}`]])];
-  const labels = marks.map(([rank, text]) => having(element("span", "", text), { style: `left: ${position(data, rank)}` }));
+  const chance = data.chance === null ? [] : [[data.chance, `chance ${brief(data.chance)}`]], apart = (rank) => chance.every(([other]) => Math.abs(share(data, rank) - share(data, other)) > 25);
+  const labels = [[1, "1"], [view.k, String(view.k)]].filter(([rank]) => apart(rank)).concat(chance).map(([rank, text]) => having(element("span", "", text), { style: `left: ${position(data, rank)}` }));
   return element("div", "axis", element("span"), element("span"), element("span", "scale", ...labels));
 }
 
