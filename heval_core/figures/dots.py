@@ -138,12 +138,12 @@ class DotFigure:
         """Pixels that a panel needs."""
         count = len(self.panels)
         wide = 112.0 if count > 6 else 136.0 if count > 4 or self.names_at else 176.0
-        return 80.0 if self.bars else 96.0 if self.compact else wide
+        return 80.0 if self.bars else 106.0 if self.compact else wide
 
     @property
     def gap(self) -> float:
         """Pixels between two panels."""
-        return 16.0 if self.bars or self.compact else 24.0
+        return 16.0 if self.bars else 18.0 if self.compact else 24.0
 
     @property
     def letters(self) -> int:
@@ -172,8 +172,8 @@ class DotFigure:
     @property
     def side(self) -> float:
         """The width of the rows' names, and of what stands beside them."""
-        longest = max((len(row.title) for row in self.rows), default=0) * 6.8 + 10 + self.icon
-        return self.names_at + self.mean + min(max(96.0, longest), 180.0 if len(self.panels) > 1 else 400.0)
+        longest = max((len(row.title) for row in self.rows), default=0) * 6.3 + 10 + self.icon
+        return self.names_at + self.mean + min(max(96.0, longest), 180.0 if len(self.panels) > 3 or self.compact else 320.0)
 
 
 def axis_over(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any, NamedTuple
 
 from heval_core.figures.dots import FOOT, GAP, RANK, Dot, DotFigure, Panel, Row, Slot
@@ -101,7 +101,7 @@ def _ground(drawing: Drawing, figure: DotFigure, left: float, right: float) -> N
 
 def _names(drawing: Drawing, figure: DotFigure) -> None:
     left = figure.names_at + figure.icon
-    cut = int((figure.side - left - figure.mean) / 6.9)
+    cut = int((figure.side - left - figure.mean) / 6.3)
     for row, top in zip(figure.rows, figure.tops, strict=False):
         kind = "faint" if row.control else "plain" if row.shape and not row.strong else "name"
         title = row.title if len(row.title) <= cut else row.title[: cut - 1] + "…"
@@ -226,18 +226,27 @@ def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scal
 
 
 def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance: float, figure: DotFigure) -> None:
-    """The number right of the dots and their intervals; left of them where the axis ends. Never on the line of chance."""
+    """The number right of the dots and their intervals, left of them where the axis ends; close to them or beyond the line of
+    chance where it would else stand on that."""
     ends = [at.cut(end) for dot in slot.dots for end in (dot.value, dot.low, dot.high) if math.isfinite(end)]
-    gap = 12 if kind == "quiet" else 14
-    pixel = (at.right - at.left) / figure.least
-    needs = (gap + _DIGIT * len(slot.text)) * pixel
-    right = max(ends) + needs < at.right + (figure.gap - 2) * pixel
-    if math.isfinite(chance):
-        line = at.at(chance)
-        if 0 < line - max(ends) < needs if right else 0 < min(ends) - line < needs:
-            ends.append(line)
-    place, anchor, moved = (max(ends), "start", gap) if right else (min(ends), "end", -gap)
-    drawing.words(kind, (place, y + 4.5), slot.text, anchor, dx=moved)
+    line = at.at(chance) if math.isfinite(chance) else math.inf
+    pixel, wide = (at.right - at.left) / figure.least, _DIGIT * (len(slot.text) - 0.5 * slot.text.count("."))
+
+    def inside(right: bool, gap: float) -> bool:
+        reach = (gap + wide + 2) * pixel
+        return max(ends) + reach < at.right + (figure.gap - 4) * pixel if right else min(ends) - reach > at.left
+
+    def free(right: bool, gap: float) -> bool:
+        far_off = line - max(ends) if right else min(ends) - line
+        return inside(right, gap) and not 0 < far_off < (gap + wide + 2) * pixel
+
+    far = 12 if kind == "quiet" else 14
+    places = [place for place in product((True, False), (far, 10)) if free(*place)]
+    if not places:
+        ends.append(line)
+    right, gap = places[0] if places else (inside(True, far), far)
+    where = (max(ends), "start", gap) if right else (min(ends), "end", -gap)
+    drawing.words(kind, (where[0], y + 4.5), slot.text, where[1], dx=where[2])
 
 
 def _whisker(drawing: Drawing, dot: Dot, at: Scale, y: float) -> None:

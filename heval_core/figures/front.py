@@ -103,7 +103,7 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
     labels = [Label(x.at(one.x), y.at(one.y), one.title, one.on_front or one.look == "regular") for one in front.points]
     levels = [Label(x.right, y.at(value), text, False) for value, text in front.levels] if front.column else []
     if front.column:
-        places = _in_column(drawing, [*labels, *levels], x.right + _COLUMN, y)
+        places = _in_column(drawing, [*labels, *levels], x.right, y)
     else:
         room = Box(x.left + 2, _TOP - 4, x.right + 8, y.left - 1)
         places = dict(zip(labels, place_labels(drawing, labels, room, taken), strict=True))
@@ -120,19 +120,30 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
     return drawing
 
 
-def _in_column(drawing: Drawing, labels: Sequence[Label], left: float, y: Scale) -> dict[Label, tuple[float, float]]:
-    """Names one below the other, each as near to its point's height as the others let it, with a line to its point."""
-    ordered = sorted(labels, key=lambda label: (label.y, -label.x))
-    tops = [label.y for label in ordered]
-    for place in range(1, len(tops)):
-        tops[place] = max(tops[place], tops[place - 1] + _LINE)
-    # From the bottom up, so that all stay inside.
-    for place in range(len(tops) - 1, -1, -1):
-        below = tops[place + 1] - _LINE if place + 1 < len(tops) else y.left - 4
-        tops[place] = min(tops[place], below)
-    for label, top in zip(ordered, tops, strict=True):
+def _in_column(drawing: Drawing, labels: Sequence[Label], right: float, y: Scale) -> dict[Label, tuple[float, float]]:
+    """Names one below the other, each as near to its point's height as the others let it, with a line to its point.
+
+    right: where the axes end. Names stand in the order in which their lines pass the points furthest right: they do not cross.
+    """
+    left, furthest = right + _COLUMN, max((label.x for label in labels), default=right)
+    tops = {label: label.y for label in labels}
+
+    def passing(label: Label) -> tuple[float, float]:
+        return label.y + (tops[label] - label.y) * (furthest - label.x) / (left - label.x), -label.x
+
+    for _ in range(3):
+        ordered = sorted(labels, key=passing)
+        tops = {label: label.y for label in ordered}
+        for above, below in pairwise(ordered):
+            tops[below] = max(tops[below], tops[above] + _LINE)
+        # From the bottom up, so that all stay inside.
+        lowest = y.left - 4
+        for label in reversed(ordered):
+            tops[label] = min(tops[label], lowest)
+            lowest = tops[label] - _LINE
+    for label, top in tops.items():
         drawing.line("leader", (label.x, label.y), (left - 3, top))
-    return {label: (left, top + 4.5) for label, top in zip(ordered, tops, strict=True)}
+    return {label: (left, top + 4.5) for label, top in tops.items()}
 
 
 def _sign(look: str, strong: bool, size: float) -> Mark:

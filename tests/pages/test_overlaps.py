@@ -41,7 +41,7 @@ class Box(NamedTuple):
 def box_of(mark: Mark, x: float, y: float) -> Box:
     if mark.shape == "text":
         size = LOOKS[mark.kind].size
-        wide = 0.5 * size * len(mark.text)  # the mean of Source Sans' digits and small letters
+        wide = 0.5 * size * (len(mark.text) - 0.5 * mark.text.count("."))  # Source Sans' digits and small letters
         left = x + mark.dx - (wide if mark.anchor == "end" else wide / 2 if mark.anchor == "middle" else 0)
         return Box(left, y - 0.62 * size, left + wide, y + 0.08 * size, mark.text)
     if mark.shape == "line":
