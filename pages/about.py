@@ -15,6 +15,7 @@ from heval_core.ui import address, datasets, filters, methods
 from heval_core.ui.exports import download, table_exports
 from heval_core.ui.frame import results_page
 from heval_core.ui.published_results import bundled, query
+from heval_core.words import short_model
 
 TABS = {"findings": "The paper's findings", "data": "Data", "methods": "Methods"}
 ONLY_TAUGHT = (
@@ -31,8 +32,7 @@ def draw_findings(results: Reader) -> None:
     else:
         taught = bundled("demo")
         others = query(taught, studies_of) if taught else ()
-        # `SmolLM2-135M, gemma-3-270m`: without what follows the size.
-        named = ", ".join(model.partition("-Instruct")[0].partition("-q4")[0] for model in models["model"])
+        named = ", ".join(map(short_model, models["model"]))
         for place, study in enumerate(query(results, studies_of)):
             if study.answer:
                 if study.heading:

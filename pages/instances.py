@@ -9,11 +9,14 @@ from heval_core.ui import address, filters, heads, listing, own_answer, reading
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
 from heval_core.ui.instance_tables import draw_answers, html_export, more, scores_table
-from heval_core.ui.published_results import names_of
+from heval_core.ui.published_results import ASKED, names_of, query
 
 
 def page(results: Reader) -> None:
-    """The chips, the list in its drawer, and the instance."""
+    """The chips, the list in its drawer, and the instance. At first sight the instances are those that other pages count."""
+    ran = query(results, Reader.choices)["explained"]
+    if set(st.query_params) <= {ASKED, "k"} and ran.any() and not ran.all():
+        address.put(explained=True)
     bar = st.container(horizontal=True, key="filters", gap="xsmall", vertical_alignment="center")
     with bar:
         steps = st.container(horizontal=True, gap="xsmall", vertical_alignment="center", width="content")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from heval_core.figures.answer import answer_card, answer_page
 from heval_core.html import plain
-from heval_core.ui import address, frame, own_answer, own_prompts, sidebar
+from heval_core.ui import address, frame, links, own_answer, own_prompts, sidebar
 from heval_core.ui.component import component
 from heval_core.ui.exports import download
 from heval_core.ui.own_prompts import Kept
@@ -68,9 +68,9 @@ def empty(name: str) -> None:
         st.warning("The link's answer is no longer here. Ask again with the form at the left.")
     else:
         st.markdown("Paste documents, ask a question, press **Explain**. Then click any word of the answer.")
-    if own_prompts.examples():
-        st.subheader("Answers that open at once")
-        gallery()
+    if groups := own_prompts.cards():
+        component("answer")(key="cards", data={"documents": [None] * 3, "groups": groups})
+        links.follow()
 
 
 frame.through_app()

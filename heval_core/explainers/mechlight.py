@@ -1,4 +1,4 @@
-"""MechLight: attention of the head that most promotes the given answer over its competitor, anywhere in the model.
+"""MechLight: where the one head that most pushed this answer over the other one was looking.
 
 Formula (Sun et al. 2025, eq. 11-17): logit^{l,h}(t) = <W_U[t], z_gen^{l,h} W_O^{l,h}>; S^{l,h} = logit^{l,h}(a) -
 logit^{l,h}(b), where a is the answer the model gave and b the competing candidate; (l*, h*) = argmax S; scores = row

@@ -122,7 +122,7 @@ def _contrast(own: Mapping[str, Any], first: int) -> dict[str, Any]:
     """What speaks for a word and not for another, as an explainer that knows this word alone. first: a ranked token."""
     start, against, values = int(own["start"]), str(own["against"]), [float(value) for value in own["values"]]
     title, about = catalogue.method(own["explainer"]).title, f"What speaks for the word, and not for {against}."
-    named = {"key": f"against({start})", "title": f"{title}, not {against}", "about": about, "against": against}
+    named = {"key": f"against({start})", "title": f"{title}, not “{against}”", "about": about, "against": against}
     scores = {"columns": "sentence", "values": [], "parts": [[start, int(own["end"]), values]], "unit": "token"}
     units = [[first + place, first + place + 1] for place in range(len(values))]
     return {**named, **scores, "refused": None, "nats": False, "units": units, "passes": 2, "seconds": float(own["seconds"])}
@@ -227,9 +227,29 @@ def _bar(word: Mapping[str, Any]) -> dict[str, Any]:
 
 def verdict(data: Mapping[str, Any]) -> str:
     """What was found of a whole answer, in a sentence: how many of its words come from where."""
-    sources = [word["source"] for word in data["words"]]
-    if None in sources or not sources:
+    counts = _counts(data)
+    if not counts:
         return f"{data['model']}: not computed to the end."
-    counts = [(name, sources.count(name)) for name in sorted(set(sources), key=lambda own: (-sources.count(own), own))]
-    listed = ", ".join(f"{count} from {name}" if name != "unclear" else f"{count} unclear" for name, count in counts)
-    return f"{data['model']} wrote {len(sources)} words: {listed}."
+    return f"{data['model']} wrote {len(data['words'])} words: {', '.join(f'{own} {name}' for name, own in counts.items())}."
+
+
+def _counts(data: Mapping[str, Any]) -> dict[str, int]:
+    """`from document 1` or `unclear` ▶ how many words, the most first; none where not all is known."""
+    sources = [word["source"] for word in data["words"]]
+    if None in sources:
+        return {}
+    ordered = sorted(set(sources), key=lambda own: (-sources.count(own), own))
+    return {name if name == "unclear" else f"from {name}": sources.count(name) for name in ordered}
+
+
+# Words of an answer on its card.
+_FIRST = 14
+
+
+def on_card(data: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer's first words with their sources, how many documents were read, and where most words come from."""
+    shown = [{name: word[name] for name in ("text", "source", "nats")} for word in data["words"][:_FIRST]]
+    of, read = len(data["words"]), len(data["documents"])
+    name, most = next(iter(_counts(data).items()), ("", 0))
+    about = f"{read} document{'' if read == 1 else 's'}"
+    return {"words": shown, "cut": of > _FIRST, "about": about, "found": f"{most} of {of} {name}" if name else ""}

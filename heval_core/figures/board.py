@@ -23,7 +23,7 @@ from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import COST, change, interval, number, of_cells, p_value, passes
 from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, number_cell
-from heval_core.words import DECOYS
+from heval_core.words import DECOYS, short_model
 from heval_core.words import counted as so_many
 
 Record = Mapping[Any, Any]
@@ -87,7 +87,11 @@ def _figure(
         rows.append(replace(row, rank=ranks.get(own.key, ""), mean=mean, best=best) if ranked else row)
     panels = [_panel(board, *of_panel, ticks=not compact) for of_panel in asked]
     legend = [("dot", "mean, 95 % interval"), *([("cell", "one model")] if len(board.models) > 1 else [])]
-    legend += [("rank", "intervals of the mean overlap: same rank")] if any("–" in row.rank for row in rows) else []
+    legend += (
+        [("rank", "same rank: the interval of the mean reaches the first one's")]
+        if any("–" in row.rank for row in rows)
+        else []
+    )
     axis = axis_over(rows, panels, "high", ((0.0, "guessing"), (1.0, "best")), scaled=True)
     return DotFigure(title, rows, panels, axis, () if compact else legend, compact=compact)
 
@@ -99,7 +103,9 @@ def _panel(board: Board, column: Column, title: str, hint: str, *, ticks: bool) 
     single = single if ticks and single["model"].nunique() > 1 else single.iloc[:0]
     best, here = board.ranking(column).bold, {str(row["explainer"]): row for row in own.to_dict("records")}
     slots = [_slot(row.key, row.title, column, here.get(row.key), single, row.key in best) for row in board.rows]
-    return Panel(title, slots, f"n = {int(own['n'].max()) if len(own) else 0:,}", hint, chance=0.0)
+    models = board.models_at(column)
+    alone = f", {short_model(models[0])}" if len(models) == 1 < len(board.models) else ""
+    return Panel(title, slots, f"n = {int(own['n'].max()) if len(own) else 0:,}{alone}", hint, chance=0.0)
 
 
 def _slot(key: str, title: str, column: Column, found: Record | None, single: pd.DataFrame, best: bool) -> Slot:

@@ -126,6 +126,13 @@ def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
     return [column for column in kinds if (column.regime, column.measure) in there]
 
 
+def _best(rows: Mapping[str, Mapping[Any, Any]], of: tuple[str, str, str]) -> tuple[str, ...]:
+    """Those in bold; Regular is none of them where the best one's paired difference to it is above 0."""
+    bold = ranking(pd.DataFrame(rows.values()), of=of, key="technique", chance="").bold
+    ahead = bool(bold) and bold[0] != TECHNIQUE and rows[bold[0]]["delta_low"] > 0
+    return tuple(key for key in bold if not (ahead and key == TECHNIQUE))
+
+
 def technique_table(
     cells: pd.DataFrame,
     measure: str,
@@ -142,10 +149,7 @@ def technique_table(
     by_place = crossed(cells, ["regime", "measure"], "technique")
     own = [by_place[column.regime, column.measure] for column in columns]
     unit = value_unit if of == VALUES else change_unit
-    best = [
-        ranking(pd.DataFrame(rows.values()), of=of, key="technique", chance="").bold if column.best else ()
-        for column, rows in zip(columns, own, strict=True)
-    ]
+    best = [_best(rows, of) if column.best else () for column, rows in zip(columns, own, strict=True)]
     rows = []
     for key in sorted(ranked(cells[cells["measure"] == measure], names), key=lambda key: key != TECHNIQUE):
         numbers = [

@@ -20,7 +20,7 @@ import pandas as pd
 from heval_core.evaluation.findings.claims import CONTRADICTED, SUPPORTED
 from heval_core.present.drawing import Drawing, Mark, Scale
 from heval_core.present.names import names_of
-from heval_core.present.numbers import EXACT, number, short
+from heval_core.present.numbers import EXACT, interval, number, short
 from heval_core.present.table import Cell, Head, Row, Table, number_cell
 from heval_core.store.reader import Reader
 
@@ -215,9 +215,9 @@ def _row(finding: Record, effect: Record | None, paper: float | None, scale: Sca
     drawing.spot((scale.at(toward(effect, effect["value"])), 13), [Mark("circle", style, size=4)])
     if paper is not None:
         drawing.spot((scale.at(toward(effect, paper)), 13), [Mark("diamond", "ring", size=6)])
-    number = f"{signed(effect['value'])} [{signed(effect['low'])}, {signed(effect['high'])}]"
+    found = interval(effect["value"], effect["low"], effect["high"], EXACT)
     name = spelled(effect["label"], titles) + claimed(effect)
-    return ForestRow(said, style, sign, name, number, "–" if paper is None else signed(paper), drawing, tables)
+    return ForestRow(said, style, sign, name, found, number(paper, EXACT), drawing, tables)
 
 
 def claimed(effect: Record) -> str:
@@ -225,11 +225,6 @@ def claimed(effect: Record) -> str:
     if effect["most"] is None:
         return "" if effect["least"] == 0 else f", claimed above {effect['least']:g}"
     return f", claimed below {effect['most']:g}"
-
-
-def signed(value: float) -> str:
-    """Two decimals, three for what is smaller than .1."""
-    return f"{value:.{2 if round(abs(value), 9) >= 0.1 else 3}f}".replace("-", "−")
 
 
 def effects_of(row: Record) -> Table:

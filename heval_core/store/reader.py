@@ -115,8 +115,8 @@ class Reader(InstanceQueries, CitationQueries):
             values,
         )
 
-    def quoted(self) -> pd.DataFrame:
-        return self.rows("cell_quoted", order="model, dataset, measure, copied, value DESC, explainer")
+    def quoted(self, chosen: Filter = Filter()) -> pd.DataFrame:  # noqa: B008
+        return self.rows("cell_quoted", chosen, order="model, dataset, measure, copied, value DESC, explainer")
 
     def findings(self, study: str = "explainers") -> pd.DataFrame:
         """The statements of a study's paper with their verdicts, in order: see `heval_core.evaluation.findings`."""

@@ -152,10 +152,12 @@ def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[st
         for control in [key for key in one.controls if names.control(key)][:1]:
             other = rows.loc[(writer, control)]
             how = "better" if other["low"] > row["high"] else "as well"
-            told += f"; {plain(names.annotator(control))} does {how} ({number(other['value'])})"
-        said.append(f"**{plain(writer)}** writing: {told}")
+            told += f"; but the control {plain(names.annotator(control))} does {how} ({number(other['value'])})"
+        said.append(f"on explanations by **{plain(writer)}**: {told}")
     if shared:
-        said.insert(0, f"{'best' if better else 'highest'}: {next(iter(best.values()))}")  # who only guesses is not best
+        said.insert(
+            0, f"{'best' if better else 'highest'} reader: {next(iter(best.values()))}"
+        )  # who only guesses is not best
     return sentences(said)
 
 

@@ -109,10 +109,9 @@ def named(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
     reasons = [reason for reason in DROP_REASONS if reason in table.columns and table[reason].any()]
     titled = names_of(results)
     shown = table.assign(**{kind: [titled.title(kind, key) for key in table[kind]] for kind in ("dataset", "regime")})
-    for name in ("characters", "tokens"):
-        shown[name] = [
-            interval(row[f"{name}_mean"], row[f"{name}_low"], row[f"{name}_high"]) for row in table.to_dict("records")
-        ]
+    shown["tokens"] = [
+        interval(*own) for own in zip(*(table[f"tokens_{end}"] for end in ("mean", "low", "high")), strict=True)
+    ]
     agreement = query(results, Reader.agreement)
     if len(agreement):
         share = agreement.set_index(list(CELL))["agreement"]
@@ -125,7 +124,7 @@ def named(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
     origins = ["substituted"] if table["substituted"].any() else []
     rule = [_RULE] if _RULE in shown else []
     names = ["dataset", "regime", *apart(table[["technique"]]), "model", "asked", "kept"]
-    return shown[[*names, *groups, *rule, "characters", "tokens", *origins, *(["dropped", "why"] if reasons else [])]]
+    return shown[[*names, *groups, *rule, "tokens", *origins, *(["dropped", "why"] if reasons else [])]]
 
 
 def _help(shown: pd.DataFrame) -> dict[str, Any]:
@@ -137,8 +136,7 @@ def _help(shown: pd.DataFrame) -> dict[str, Any]:
     about |= titles(GROUPS)
     texts = {
         _RULE: "How often the answer comes from where the rule that a demo model was taught says",
-        "characters": "Of the context, all documents together: mean [5 %, 95 %]",
-        "tokens": "The same in the model's own tokens",
+        "tokens": "Of the context, all documents together: mean [5 %, 95 %]",
         "why": "Why instances were dropped; below the figure is what each reason means",
     }
     return {

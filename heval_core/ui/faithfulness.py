@@ -100,9 +100,9 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
         links.link_to(f"Open the instances of {names.place(model, dataset, regime, part)}", cell)
 
 
-def people(results: Reader) -> None:
-    """Answers that people wrote, where a model has read them."""
-    if len(cells := query(results, Reader.quoted)):
+def people(results: Reader, chosen: Filter) -> None:
+    """Answers that people wrote, where a chosen model has read them."""
+    if len(cells := query(results, Reader.quoted, Filter(model=chosen.model))):
         st.subheader(TITLE)
         draw_table(results, quoted_table(cells, names_of(results)), cells, "quoted")
 
@@ -114,4 +114,4 @@ def draw(results: Reader, chosen: Filter) -> None:
     if len(query(results, Reader.cells, chosen, measure.metric, measure.at(k))):
         replacements(results, chosen, protected)
         faithful_or_right(results, chosen, k, protected)
-    people(results)
+    people(results, chosen)

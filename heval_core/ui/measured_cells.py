@@ -30,6 +30,7 @@ from heval_core.figures.measures import (
 from heval_core.html import plain
 from heval_core.metrics import measures_of
 from heval_core.metrics._features import LearnedMetric
+from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.names import ALL, Names, regime_title
 from heval_core.present.numbers import interval, number
@@ -57,7 +58,7 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
         asked = question or choose_question()
         menu = st.popover("Other measures", icon=":material/tune:")
     with menu:
-        measure = choose_measure(asked)
+        measure = choose_measure(results, chosen, asked)
         without_first = measure.ranked and address.switch(*WITHOUT_FIRST[:2], help=WITHOUT_FIRST[2])
         metric = f"{measure.metric}(drop_first=1)" if without_first else measure.metric
         k = measure.at(choose_k()) if measure.uses_k else 0
@@ -81,8 +82,8 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
     return measure, k
 
 
-def choose_measure(question: str) -> Measure:
-    """The measure of a question that is asked for, kept in the link."""
+def choose_measure(results: Reader, chosen: Filter, question: str) -> Measure:
+    """The measure of a question that is asked for, kept in the link; in the way in which it was measured, if in one only."""
     by_title = measures_of(question)
     names = [name for name, measure in by_title.items() if not measure.variant_of]
     link = QUESTIONS[question].link
@@ -93,6 +94,9 @@ def choose_measure(question: str) -> Measure:
     variant = next((other for other in by_title.values() if other.variant_of == measure.title), None)
     if variant is None or variant.switch is None:
         return measure
+    there = set(query(results, Reader.cells, chosen, measure.metric, measure.at(DEFAULT_K))["part"])
+    if not there.intersection(measure.parts) and there.intersection(variant.parts):
+        return variant
     return variant if address.switch(variant.switch.title, variant.switch.link, help=variant.switch.about) else measure
 
 

@@ -34,11 +34,15 @@ def draw_head(results: Reader) -> Filter:
             st.title(TITLE)
             st.html(render("lead.html"))
         with st.container(key="overview_tools"):
-            _which_results()
+            with st.container(
+                key="overview_results", horizontal=True, vertical_alignment="center", horizontal_alignment="right"
+            ):
+                counted = st.container(key="counts", width="content")
+                _which_results()
             with filters.row():
                 chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True)
                 link_button(results)
-            with st.container(key="counts", width="content"), st.popover(filters.counts(results, chosen).rpartition(" · ")[2]):
+            with counted, st.popover(filters.counts(results, chosen).rpartition(" · ")[2]):
                 st.markdown(results.note or "Results of your own.")
     return chosen
 

@@ -70,7 +70,10 @@ def status_of(ticket: Ticket) -> dict[str, Any]:
         return {"text": f"{(ticket.progress or ['starting'])[-1].capitalize()} …", "done": 0}
     if not known:
         return {"text": f"Word by word: {len(steps)} tokens so far.", "done": 0.02}
-    return {"text": f"{len(known)} of {of} steps. Words with a bar are done: click them now.", "done": len(known) / of}
+    return {
+        "text": f"{len(known)} of {of} steps. Words with a bar can be clicked; their sources may still change.",
+        "done": len(known) / of,
+    }
 
 
 def draw(

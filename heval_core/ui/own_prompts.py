@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from heval_core.figures.answer import drawn
+from heval_core.figures.answer import drawn, on_card
 from heval_core.installed import ROOT
 from heval_core.records import HEvalError
 
@@ -31,6 +31,8 @@ GALLERY, EXAMPLES = ROOT / "cache" / "answers", ROOT / "cache" / "examples"
 # Of a file. One of a newer version is refused, not guessed at.
 VERSION = 1
 MOST_KEPT = 64
+# Of one's own, with a card.
+NEWEST = 3
 # A link's request and a kept file are not read beyond this many characters.
 LONGEST, LARGEST = 400_000, 30_000_000
 _SUFFIX = ".json.gz"
@@ -144,12 +146,13 @@ def find(name: str) -> Kept | None:
 
 
 class Summary(NamedTuple):
-    """Of a kept answer: what a list and a price need. seconds: of all explainers."""
+    """Of a kept answer: what a list and a price need. seconds: of all explainers. card: its first words and what was found."""
 
     title: str
     model: str
     tokens: int
     seconds: float
+    card: dict[str, Any]
 
 
 @functools.lru_cache(maxsize=256)
@@ -158,7 +161,14 @@ def _summary(name: str, modified: int) -> Summary | None:
     with suppress(HEvalError):
         if kept := find(name):
             asked, seconds = kept.asked, sum(own["seconds"] for own in kept.result["generated"]["matrix"].values())
-            return Summary(kept.title or f"{asked.model}: {asked.question}", asked.model, len(kept.result["tokens"]), seconds)
+            title = kept.title or f"{asked.model}: {asked.question}"
+            card = {
+                "id": name,
+                "title": title,
+                "question": asked.question if kept.title else "",
+                **on_card(drawn(kept.result)),
+            }
+            return Summary(title, asked.model, len(kept.result["tokens"]), seconds, card)
     return None
 
 
@@ -171,6 +181,13 @@ def _summaries(names: Iterable[str]) -> Iterator[tuple[str, Summary]]:
 def titles() -> dict[str, str]:
     """Id ▶ title of the examples and of one's own answers; what cannot be opened is left out."""
     return {name: own.title for name, own in _summaries((*examples(), *mine()))}
+
+
+def cards() -> list[tuple[str, list[dict[str, Any]]]]:
+    """(title, cards) of one's own newest answers, and of the examples; what cannot be opened is left out."""
+    both = [("Kept on this machine", mine()[:NEWEST]), ("Answers that open at once", examples())]
+    groups = [(title, [own.card for _, own in _summaries(names)]) for title, names in both]
+    return [(title, cards) for title, cards in groups if cards]
 
 
 def seconds_of(model: str, tokens: int) -> float | None:

@@ -77,7 +77,6 @@ def row_data(row: Row, places: range) -> dict[str, Any]:
     return {
         "key": "head" if row.picked else row.explainer,
         "title": row.title,
-        "short": row.explainer,
         "about": row.about,
         "control": row.control,
         "picked": row.picked,

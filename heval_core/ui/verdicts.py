@@ -62,8 +62,8 @@ def of_two(pairs: pd.DataFrame, first: str, second: str) -> str:
     """Two explainers compared. pairs: rows of `Board.pairs`, first minus second."""
     own = tally(pairs)
     won = f"**{plain(first)}** wins {own['wins']} of {len(pairs)} comparisons against {plain(second)}"
-    mean = f"the mean difference is {change(own['mean difference'])} of 1"
-    return f"{won}, ties {own['ties']} and loses {own['losses']}; {mean}."
+    mean = f"the mean difference of these is {change(own['mean difference'])} of 1"
+    return f"{won}, ties {own['ties']} and loses {own['losses']}; {mean}. *Overall* counts each question once."
 
 
 def of_patterns(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:

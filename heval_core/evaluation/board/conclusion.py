@@ -58,7 +58,9 @@ def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
     if len(board.methods) == 1:
         parts = ["It is the only method here"]
     elif level:
-        parts = [f"It is level with {counted(level, 'other')} on the mean" + (", and the cheapest of them" if cost else "")]
+        others = [names[key] for key in board.overall.best if key != best]
+        named = listed(others) if level < 3 else counted(level, "other")
+        parts = [f"It is level with {named} on the mean" + (", and the cheapest of them" if cost else "")]
     else:
         parts = [f"It {listed(_by_question(best, plain, names))}"]
     costs = f"{'costs ' if not level else ''}about {_about(cost)}" if cost else ""

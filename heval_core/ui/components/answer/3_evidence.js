@@ -53,10 +53,14 @@ function drawChecks(data, method, chosen) {
   return element("div", "checks", ...found);
 }
 
+const WEAK = 0.3; // nats, as for a word without a source
+
 function drawDocuments(data, method, chosen, act) {
   const made = element("div", "documents"), known = chosen && knows(data, method, chosen);
   const sentences = known ? bySentence(data, method, chosen) : [];
-  const largest = Math.max(...sentences.map((one) => one.value), 1e-9), [mine] = known ? choices(data, method, chosen) : [];
+  // Next to nothing is neither dark nor framed.
+  const [best] = known ? choices(data, method, chosen) : [], mine = method?.nats && best?.value < WEAK ? null : best;
+  const largest = Math.max(...sentences.map((one) => one.value), method?.nats ? 1 : 1e-9);
   const sums = known && method.unit !== "document" && method.unit !== "sentence" ? summedOver(data, method, chosen) : null;
   const tokens = sums ? tokenScores(data, method, sums) : null, strongest = tokens ? Math.max(...tokens, 1e-9) : 1;
   data.documents.forEach((document, number) => {

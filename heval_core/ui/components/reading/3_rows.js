@@ -1,6 +1,6 @@
 // Rows mode: the prompt wraps, and a row per explainer wraps with it, token under token. Lines that hold nothing fold to text.
 
-const NAMES = 78, GAP = 3;
+const NAMES = 146, GAP = 3;
 
 function ruler(host) {
   const context = document.createElement("canvas").getContext("2d");
@@ -46,7 +46,7 @@ function rowToken(data, rows, view, index, width) {
 }
 
 function openLine(data, rows, view, line) {
-  const names = element("div", "names", element("div", "word"), ...rows.map((row) => element("div", "name", row.short)));
+  const names = element("div", "names", element("div", "word"), ...rows.map((row) => element("div", "name", row.title)));
   return element("div", "line", names, ...line.map(([index, width]) => rowToken(data, rows, view, index, width)));
 }
 

@@ -17,7 +17,7 @@ class Surface {
     };
     this.root.addEventListener("mouseover", (event) => this.point(event));
     this.root.addEventListener("focusin", (event) => this.point(event));
-    this.root.addEventListener("click", (event) => this.pin(event));
+    this.root.addEventListener("click", (event) => { this.fold(event.target); this.pin(event); });
     this.root.addEventListener("mousemove", (event) => { if (event.movementX || event.movementY) this.byKeyboard = false; });
   }
 
@@ -51,6 +51,7 @@ class Surface {
   }
 
   split() {
+    this.moreOpen = false;
     if (this.view.painted.length > 1) { this.change({ painted: this.view.painted.slice(0, 1), mode: "text" }); return; }
     const first = painted(this.data, this.view)[0], second = byRank(listed(this.data, this.view)).find((row) => row !== first);
     if (second) this.change({ painted: [first.key, second.key], mode: "text" });
@@ -104,6 +105,14 @@ class Surface {
     readOut(this.out, this.data, this.view, index, () => this.change({ pin: null }));
   }
 
+  // The menu, unless it holds this. Returns whether it was open.
+  fold(target) {
+    const open = this.root.querySelector(".more[open]");
+    if (!open || open.contains(target)) return false;
+    open.open = false;
+    return true;
+  }
+
   pin(event) {
     const found = event.target.closest?.(".t");
     if (!found) return;
@@ -113,7 +122,7 @@ class Surface {
   }
 
   press(event) {
-    if (typing()) return;
+    if (typing() || (event.key === "Escape" && this.fold(null))) return;
     const token = this.host.getRootNode().activeElement?.closest?.(".t");
     const { data, view } = this, next = (list, held) => list[(list.indexOf(held) + 1) % list.length];
     const number = "123456789".indexOf(event.key), order = rankOrder(data, view, this.all);
