@@ -38,8 +38,8 @@ LEVEL = level(0.9, 0.9, 0.9)
      "the token."),
     # Of equals the cheapest.
     ({"a": LEVEL, "b": LEVEL, "c": WORST}, {"passes": {"a": 22.0, "b": 1.0, "c": 1.0}},
-     "Use B. It is level with one other on the mean, and the cheapest of them: about 1 pass."),
-    ({"a": LEVEL, "b": LEVEL, "c": LEVEL}, {}, "Use A. It is level with two others on the mean."),
+     "Use B. It is level with A on the mean, and the cheapest of them: about 1 pass."),
+    ({"a": LEVEL, "b": LEVEL, "c": LEVEL}, {}, "Use A. It is level with B and C on the mean."),
     ({"a": BEST, "random": level(0, 0, 0)}, {"controls": ("random",)}, "Use A. It is the only method here."),
     # Controls that no method beats: those at the most questions.
     ({"a": BEST, "b": WORST, "lexical": level(0.9, 0.9, 0.9), "document": level(0.89, 0.1, 0.1)},

@@ -74,24 +74,24 @@ def test_every_view_runs(view):
 
 def test_the_answer_says_the_tables_numbers(cells):
     said = text_of(open_page("citations")).replace("\\", "")
-    assert "Best: **Language model: large**" in said
+    assert "Best reader: **Language model: large**" in said
     for writer in ("careful", "padding"):
         row = one(cells, annotator="llm(model=large)", masking="full", writer=writer, measure="f1")
         value = f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}] (guessing {number(row['chance'])})"
-        assert f"**{writer}** writing: F1 {value}" in said
+        assert f"n explanations by **{writer}**: F1 {value}" in said
 
 
 def test_an_answer_no_better_than_chance_is_called_so(cells):
     low = cells["chance"] - 0.01
     none = answer(cells.assign(low=low), "f1", "full", tuple(WRITERS), NAMES)
-    assert (none.count("no better than guessing ("), none.startswith("Highest: **")) == (len(WRITERS), True)
+    assert (none.count("no better than guessing ("), none.startswith("Highest reader: **")) == (len(WRITERS), True)
     # Where writers have readers of their own, each number stands beside whose it is.
     other = cells["annotator"].eq("nli") & cells["writer"].eq("padding")
     apart = cells.assign(**{name: cells[name].mask(other, 1.0) for name in ("value", "low", "high")})
     assert "by **Entailment model**" in answer(apart, "f1", "full", tuple(WRITERS), NAMES)
     guessed = cells["annotator"] == "random"
     over = cells.assign(**{name: cells[name].mask(guessed, 1.0) for name in ("value", "low", "high")})
-    assert answer(over, "f1", "full", ("careful",), NAMES).endswith("; Random does better (1.00).")
+    assert answer(over, "f1", "full", ("careful",), NAMES).endswith("; but the control Random does better (1.00).")
     one_low = cells.assign(low=cells["low"].where(cells["writer"] != "padding", low))
     assert answer(one_low, "f1", "full", tuple(WRITERS), NAMES).count("no better than guessing") == 1
     assert "no better" not in answer(cells, "f1", "full", tuple(WRITERS), NAMES)
