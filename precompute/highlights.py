@@ -218,8 +218,6 @@ class Highlights:
 
     def note_end(self) -> None:
         """Which settings stand, now that all searches are done: of a technique with two, publishing takes the newest."""
-        for chosen in self._standing():
-            journal.note_state(self.store, self.pair, chosen)
-
-    def _standing(self) -> list[Chosen]:
-        return [one for part in arrangements(self.pair.grid.techniques, self._settings()) for one in part.all]
+        for arrangement in arrangements(self.pair.grid.techniques, self._settings()):
+            for chosen in arrangement.all:
+                journal.note_state(self.store, self.pair, chosen)

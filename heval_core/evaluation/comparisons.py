@@ -28,12 +28,6 @@ ROUNDING = 1e-9
 _OF_BOARD = ["first", "second", "model", "dataset", "difference", "low", "high", "p", "p_holm", "better", "cells"]
 
 
-def _better(first: str, second: str, difference: float, p: float) -> str:
-    if not p < LEVEL:
-        return ""
-    return first if difference > 0 else second
-
-
 def tally(own: pd.DataFrame) -> dict[str, float]:
     """How often the first of a pair wins, ties and loses. own: rows of one pair, the same way round."""
     count = own["better"].value_counts()
@@ -76,8 +70,8 @@ def pairs_of(counted: pd.DataFrame, explainers: Sequence[str]) -> pd.DataFrame:
     found: list[dict[str, Any]] = []
     for (first, second), compared in by_pair.items():
         for row, p in zip(compared, holm(np.array([row["p"] for row in compared])), strict=True):
-            better = _better(first, second, row["difference"], p)
-            found.append(row | {"first": first, "second": second, "p_holm": float(p), "better": better})
+            ahead = first if row["difference"] > 0 else second
+            found.append(row | {"first": first, "second": second, "p_holm": float(p), "better": ahead if p < LEVEL else ""})
     return pd.DataFrame(found, columns=_OF_BOARD)
 
 

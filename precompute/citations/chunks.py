@@ -278,14 +278,12 @@ class Citations:
         is_missing, entries, found = missing_from(self.store), self.store.entries(), list[Task]()
         for key, chunk in self.chunks.items():
             if key not in tried and is_missing(chunk.shard):
-                found.append(self.explain_task(chunk))
+                writing = self.writing
+                found.append(ExplainTask(writing.reader, (chunk.shard,), writing.writer, chunk.claims, self.study.seed))
             elif key in entries and key not in self._explained:
                 self._explained.add(key)
                 found += self.about(chunk, entries)
         return found
-
-    def explain_task(self, chunk: Chunk) -> ExplainTask:
-        return ExplainTask(self.writing.reader, (chunk.shard,), self.writing.writer, chunk.claims, self.study.seed)
 
     def equipped(self, task: Any) -> Any:
         """Explanations with those of the same claims that there are."""

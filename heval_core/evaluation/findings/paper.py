@@ -51,14 +51,6 @@ class Place(NamedTuple):
     k: int
     measured: dict[str, Measured]
 
-    @property
-    def model(self) -> str:
-        return self.key.model
-
-    @property
-    def dataset(self) -> str:
-        return self.key.dataset
-
 
 @dataclass(frozen=True)
 class Series:
