@@ -153,7 +153,6 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
 
 
 def _read(grid: Grid, dataset: str, model: loading.Identity, problems: Problems) -> Questions | None:
-    """The questions that may be put to a model; None if the dataset cannot be read."""
     style = style_of(model)
     try:
         return load_questions(dataset, grid.limit, grid.seed, style)

@@ -123,7 +123,6 @@ def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line
 
 
 def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
-    """The cost of explaining an instance that is chosen later."""
     grid = pair.grid
     for _ in range(2 if grid.target == "context" else 1):
         yield together(grid.explainers, tokens)

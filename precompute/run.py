@@ -172,7 +172,6 @@ class _Driver:
         return journal.note_start(self.store, self.asked.noted(), device, dtype, self.asked.seed)
 
     def _plan(self) -> None:
-        """Make all schedules, and write down for `status` what each plans."""
         noted: set[str] = set()
         for part in parts_of(self.asked, self.store, self):
             self.outcome.failed += part.note(noted)

@@ -167,7 +167,6 @@ class Worker:
         return choose_device(self.loading.device).type
 
     def _load(self, task: Task) -> Any:
-        """The task's model, which stays loaded for the next task."""
         model: Any = task.model
         if not model.stays:
             return model.load(self.loading)

@@ -223,7 +223,6 @@ def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:
 
 
 def _questions(store: ShardStore, entries: list[Entry]) -> dict[str, set[str]]:
-    """By dataset, all questions that were asked."""
     questions: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
         if entry.kind == kinds.INSTANCE.name:

@@ -154,7 +154,6 @@ class Scored:
 
 
 def _read(stored: StoredScores, regime: Regime, explainers: Sequence[str]) -> dict[str, ScoreRows]:
-    """The scores of some explainers for a regime's instances, by explainer, in the order of the instances."""
     rows = stored.rows[stored.rows["explainer"].isin(explainers)]
     rows = rows.assign(place=pd.Index(regime.ids).get_indexer(rows["instance_id"]))
     rows = rows[rows["place"] >= 0].sort_values(["explainer", "place"], ignore_index=True)

@@ -62,7 +62,6 @@ def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names)
 
 
 def _asked(cells: pd.DataFrame, measure: str, writers: Sequence[str]) -> pd.DataFrame:
-    """The rows of annotators."""
     return cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
 
 

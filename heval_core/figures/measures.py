@@ -270,7 +270,6 @@ def _columns(found: Measured, names: Names, parts: bool) -> list[_Column]:
 
 
 def _note(found: Measured, columns: Sequence[_Column], names: Names) -> str:
-    """What the numbers are, chance, and what is bold."""
     measure = found.measure
     own = {
         column.head.title: column.means[[key not in names.controls for key in column.means.index]].dropna(subset=["at"])

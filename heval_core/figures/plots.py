@@ -74,7 +74,6 @@ def scatter(points: pd.DataFrame, names: Names, x_title: str, y_title: str) -> g
 
 
 def _whiskers(points: pd.DataFrame, axis: str) -> dict[str, Any]:
-    """From `x_low` to `x_high` round `x`, for either axis."""
     ends = {"array": points[f"{axis}_high"] - points[axis], "arrayminus": points[axis] - points[f"{axis}_low"]}
     return {"type": "data", **ends, "thickness": 1, "width": 0}
 

@@ -96,6 +96,5 @@ def _said(tokenizer: Any, before: Sequence[Message], words: str) -> str:
 
 
 def _name_of(tokenizer: Any) -> str:
-    """The model's key: a folder's name, or the model's id on the hub."""
     name = str(getattr(tokenizer, "name_or_path", "") or "The model")
     return Path(name).name if Path(name).is_dir() else name

@@ -130,7 +130,6 @@ def _with_adapter(facts: ModelFacts, recipe: Recipe) -> torch.nn.Module:
 
 
 def _adapter(facts: ModelFacts, model: torch.nn.Module, recipe: Recipe) -> Adapter:
-    """A copy of the adapter as it is now."""
     pairs: dict[str, Pair] = {}
     for name in linear_layers(facts):
         layer: Any = model.get_submodule(name)

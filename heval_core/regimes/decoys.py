@@ -67,7 +67,6 @@ def _repeated(document: Document, words: Sequence[str]) -> list[str]:
 
 
 def _neutral(documents: Sequence[Document], fact: Fact) -> list[str]:
-    """The neutral words that stand nowhere in the prompt."""
     taken = " ".join((fact.question, fact.answer, *fact.accepted, *(text for d in documents for text in (d.answer, d.text))))
     return [word for word in NEUTRAL if word not in taken.casefold()]
 

@@ -165,7 +165,6 @@ def _spread(lengths: list[int]) -> dict[str, float] | None:
 
 
 def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
-    """The store's results, per model, regime and technique."""
     answers = defaultdict[RegimeKey, dict[str, tuple[str | None, str | None]]](dict)
     for entry in store.entries().values():
         if entry.kind == INSTANCE.name and entry.dataset == dataset:
@@ -186,7 +185,6 @@ def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
 
 
 def _as_lines(section: dict[str, Any]) -> Iterator[str]:
-    """What `_summary` gives, for a terminal."""
     left_out, usable = section["left_out"], section["questions"]
     yield f"{section['dataset']} · {section['title']} ({section['reference']})"
     yield (
@@ -215,7 +213,6 @@ def _as_lines(section: dict[str, Any]) -> Iterator[str]:
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:
-    """One regime, in a table."""
     lengths = {"characters": _range(row["context_characters"])}
     lengths |= {"tokens": _range(row["context_tokens"])} if row["model"] else {}
     counts = {name: row[name] for name in ("questions", "left", "shipped", "substituted")}

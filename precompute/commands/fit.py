@@ -114,7 +114,6 @@ def _fit_model(lm: LanguageModel, explainers: Sequence[Fitted], options: argpars
 def _observed(
     lm: LanguageModel, explainers: Sequence[Fitted], options: argparse.Namespace
 ) -> tuple[list[str], dict[str, list[Any]]]:
-    """The questions of the prompts that were answered, and what each explainer learns from them."""
     used: list[str] = []
     observed: dict[str, list[Any]] = {explainer.key: [] for explainer in explainers}
 

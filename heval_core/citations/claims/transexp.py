@@ -99,7 +99,6 @@ def _claim(record: dict[str, Any]) -> Claim:
 
 
 def _selected(chain: Any, passages: tuple[Passage, ...]) -> tuple[int, ...]:
-    """The passages that a writer was given."""
     if not isinstance(chain, list) or len(chain) != 2:
         raise Malformed("'chain' should be a list of a number and a list of passages")
     return known(numbers(chain[1], "chain"), passages, "chain")

@@ -136,7 +136,6 @@ def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
 
 
 def _open(board: Board, written: Written) -> tuple[str, ...]:
-    """What these results cannot tell."""
     found = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
     for column in board.questions:
         if len(models := board.models_at(column)) < len(board.models):

@@ -147,7 +147,6 @@ def rows_of(answers: pd.DataFrame, inputs: pd.DataFrame, sizes: pd.DataFrame) ->
 
 
 def _family(key: dict[str, str], answers: pd.DataFrame) -> list[dict[str, Any]]:
-    """The features of one dataset, regime and technique."""
     rows = [key | _row(name, answers) for name in (*OF_MODELS, *OF_INPUTS)]
     for name in ("p", "p_stratified"):
         adjusted = holm(np.array([row[name] for row in rows], dtype=float))

@@ -54,7 +54,6 @@ def choices(key: str, questions: Sequence[Question], weigh: Callable[[Explained]
 
 
 def _chosen(key: str, explained: Explained, weigh: Callable[[Explained], Weights]) -> dict[int, Choice]:
-    """A choice for each selected passage."""
     written = [place for place, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
     if not written:
         return dict.fromkeys(explained.selected, Choice(frozenset(), (0.0,) * len(explained.sentences)))
