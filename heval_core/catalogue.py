@@ -4,8 +4,6 @@ A new file with a `PLUGIN` is all it takes to add one. Importing plug-ins never 
 A plug-in from outside the package can be added to this process (`add`); other processes do not know it.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import importlib

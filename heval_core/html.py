@@ -1,8 +1,6 @@
 """Text from data is never markup: all HTML comes from the templates in `templates/`, which escape every text that they do not
 mark as `safe`; and `plain` takes the meaning out of every Markdown sign."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

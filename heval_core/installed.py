@@ -6,8 +6,6 @@ the whole. A GGUF file's key is its name, which says how it is quantised; weight
 these are the weights that are studied.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import importlib.util

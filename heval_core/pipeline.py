@@ -5,8 +5,6 @@ that pass is explained (`attributions_of`). The batch job takes the same two ste
 (`prepare`, `answer`, `explain`), so that a prompt gets the same scores in the batch, on the command line and in the sidebar.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

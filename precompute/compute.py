@@ -3,8 +3,6 @@
 Rows of shards are as `store/schema.sql` describes their columns.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ in a regime with more questions than its cap the explainers come after that, on 
 answers. When nothing else is left, explainers are timed by themselves.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Collection, Iterator, Sequence

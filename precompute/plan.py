@@ -1,7 +1,5 @@
 """`plan`: the shards that a run needs, how many are done; and of a grid what the others cost in forward passes and in time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A dataset read as a stream: the questions that are asked, what was left out and why, and the data's fingerprint."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections import Counter

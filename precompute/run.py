@@ -4,8 +4,6 @@ Only the driver writes: it hands tasks to an executor, and writes and lists thei
 killed run or a full disk costs the tasks that were running, and nothing that was finished.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import sys

@@ -3,8 +3,6 @@
 A search sees development questions only. Each technique chooses by its own rule.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -24,8 +24,6 @@ Departure: the prompts are this program's, without CUB's two examples. As in `co
 contains the true answer is left out. HTML tags in nq's contexts stay, as in CUB.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

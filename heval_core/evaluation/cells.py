@@ -1,7 +1,5 @@
 """Computes scores and metrics of cells, for publishing and for live filters. No SQL, no model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

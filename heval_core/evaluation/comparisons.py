@@ -9,8 +9,6 @@ better than the second? A win is a corrected p below LEVEL.
 Cost: no scores are read, only replicates; a second for 18 rows, three models and two datasets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from math import erfc, sqrt

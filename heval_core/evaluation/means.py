@@ -10,8 +10,6 @@ of them, since cells share questions. Of published cells the instances' stored v
 or a value from pairs of mirrored prompts, no replicates are stored, and the ends are averaged.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Sequence
 from typing import Any

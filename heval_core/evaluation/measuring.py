@@ -4,8 +4,6 @@ Rows go from shards to tables a few instances at a time, with the scores of all 
 explainer after another. What headline and findings need of a regime stays in memory (`OverRegimes`).
 """
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Every model, dataset, regime and technique is evaluated by itself; averages over them (headline, findings) come last.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

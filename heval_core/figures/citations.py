@@ -1,7 +1,5 @@
 """Citations as figures and tables: annotators by writer, each beside its own chance; what explanations cite; who agrees."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 Strengths of colour are classes, so that a page's content-security policy needs no inline styles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """A measure: its means by regime with intervals, each model and dataset, in either unit, as a figure and as tables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Figures that can be zoomed: faithfulness beside accuracy, and how often each head was chosen; and what all such share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Techniques as figures and tables: differences to Regular by kind of context, the numbers, features, and chosen settings."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence

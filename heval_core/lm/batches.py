@@ -1,7 +1,5 @@
 """Many prompts of different lengths, read at their last position; those of equal length run together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -3,8 +3,6 @@
 The template writes the special tokens itself, a BOS too: its text is tokenised without adding any (`heval_core.lm.spans`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How likely a model finds a text that is already written, token by token, after other prompts than its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """Models that say whether a hypothesis follows from a premise: sequence classifiers with an entailment label, and TRUE's
 seq2seq models, which answer 1. Safetensors only, no remote code, one-line messages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Shapes, in all of `heval_core.lm`: n tokens of a prompt, b sequences, V vocabula
 d_h width of a head.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager

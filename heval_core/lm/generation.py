@@ -1,7 +1,5 @@
 """Greedy continuations of prompts, by the unmodified model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

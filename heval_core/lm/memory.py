@@ -4,8 +4,6 @@ Try. If the device runs out of memory, halve the budget of tokens and try again 
 fits, give up with one HEvalError. Passes, generation, explainers and faithfulness all follow this policy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 

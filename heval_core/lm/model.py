@@ -1,7 +1,5 @@
 """A causal language model as the rest of the program sees it: its facts, and one attribute for each kind of computation."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from heval_core.lm.ablation import Ablation

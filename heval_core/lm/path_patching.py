@@ -8,8 +8,6 @@ rows of different prompts, layers and heads share a batch, and a head costs abou
 Cost: one clean pass over each prompt and its twin, then one token for each head and prompt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

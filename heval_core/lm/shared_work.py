@@ -5,8 +5,6 @@ charged with it. Formula: seconds = what passed on the clock, less the shared wo
 work that was used meanwhile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar

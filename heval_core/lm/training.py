@@ -6,8 +6,6 @@ stops once it has not fallen for some epochs, and the best epoch's adapter is ke
 Departure from usual training: dropout of the adapter only; the model's own stays off.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator, Sequence

@@ -7,8 +7,6 @@ from; both in `heval_core.statistics.values`). Each value comes with its chance 
 is NaN with a reason, never 0. This module gathers what all metrics declare.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 from heval_core import catalogue, protocols

@@ -12,8 +12,6 @@ Source: methods of this project. Departure: there the used document alone is cha
 The sentences hold a place, a person, a currency or a date alike, because they speak of the words and not of the thing.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

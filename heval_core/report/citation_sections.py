@@ -3,8 +3,6 @@
 Their numbers come from the same queries as those of the page Citations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The sections of a report: each a table or figure of the papers as the store's own, by the functions that pages draw with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

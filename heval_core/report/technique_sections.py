@@ -3,8 +3,6 @@
 Their numbers come from the same queries as those of the page Techniques.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -3,8 +3,6 @@
 The same published results give the same bytes: nothing of the machine or the hour that the report was made at is in it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence

@@ -6,8 +6,6 @@ writer with its model's revision and its prompt's text. Answers depend on the sh
 its options, and its model's revision. So nothing stale is used, and nothing valid is made again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Options of commands: those that follow from the fields of `Options` and their docstrings, and how values are read."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import re

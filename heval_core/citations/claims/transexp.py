@@ -11,8 +11,6 @@ Records: 486. The file's sentences are kept. Where masking `masked_cit` here doe
 among its problems, and is used all the same.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Recommended is the cheapest of those that share the first rank of the mean. Who 
 method beats there, is `Board.ranking`'s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

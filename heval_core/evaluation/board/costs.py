@@ -13,8 +13,6 @@ the cells of the yardstick's newest. Where all were measured together, that is t
 no two measurements are set against each other but by their yardstick.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan

@@ -1,7 +1,5 @@
 """Fills the tables of the study: claim, explanation, recovery, cell_recovery, agreement."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

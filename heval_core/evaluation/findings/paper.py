@@ -1,7 +1,5 @@
 """The sentences of Sun et al. 2025 about explainers, the effects that each implies, and the values that these are made of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

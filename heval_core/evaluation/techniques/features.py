@@ -21,8 +21,6 @@ Chance: 0.
 Cost: one pass over the texts, and a sort per feature.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Set as AbstractSet

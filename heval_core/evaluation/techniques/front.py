@@ -13,8 +13,6 @@ faithfulness is the other kind's BCU. Techniques without an answer of a kind tha
 Cost: techniques² x resamples comparisons for each model and dataset.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -11,8 +11,6 @@ kinds and under both techniques belong together.
 Cost: one matrix product of resamples x questions for each technique.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

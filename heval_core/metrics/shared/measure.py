@@ -5,8 +5,6 @@ A metric also says of which stored values of instances its cells' values are mad
 of each cell's value: from the scores of all tokens these take seconds, from the table `score` a tenth of one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 

@@ -14,8 +14,6 @@ The level is not kept to exactly. On a model made by hand, which finds sentences
 Of the sentences that it copied, loo and contextcite find 90 to 100 of 100, attention 40 to 100, more with more passages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
