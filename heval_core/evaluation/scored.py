@@ -230,7 +230,7 @@ def cell_of(
     table = np.zeros(regime.layout.ranked.shape)
     _fill(table, regime, explainer, usual)
     fixed = None if towards is None else _fixed(regime, explainer, table, towards)
-    return Cell.of(regime.layout, table, measured, regime.order, fixed)
+    return Cell(regime.layout, table, measured or {}, regime.order, fixed)
 
 
 def _fill(table: np.ndarray, regime: Regime, explainer: str, rows: ScoreRows) -> None:
