@@ -41,11 +41,6 @@ def render(template: str, **values: Any) -> str:
     return _environment.get_template(template).render(values)
 
 
-def asset(name: str) -> str:
-    """The text of a script in the folder of templates."""
-    return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
 def scripts_of(name: str) -> list[Path]:
     """The scripts that make one component's module, in their order."""
     return [COMPONENTS / "element.js", *(sorted((COMPONENTS / name).glob("*.js")) or [COMPONENTS / f"{name}.js"])]
