@@ -164,7 +164,8 @@ class Cub:
                     rows.setdefault(row.question, []).append(row)
         for group in rows.values():
             yield self._fact(group)
-            yield from (_reading.Unusable(self.key, row.place, "duplicate") for row in _surplus(group))
+            surplus = _of_kind(group, "gold")[1:] + _of_kind(group, "irrelevant")[1:]  # a fact has one of each
+            yield from (_reading.Unusable(self.key, row.place, "duplicate") for row in surplus)
 
     def _fact(self, rows: list[_Row]) -> Fact:
         first, gold = rows[0], _of_kind(rows, "gold")
@@ -194,11 +195,6 @@ class Cub:
 
 def _of_kind(rows: list[_Row], kind: str) -> list[_Row]:
     return [row for row in rows if row.kind == kind]
-
-
-def _surplus(rows: list[_Row]) -> list[_Row]:
-    """Further gold and irrelevant contexts of a question, of which a fact has one each."""
-    return _of_kind(rows, "gold")[1:] + _of_kind(rows, "irrelevant")[1:]
 
 
 PLUGIN = Cub()

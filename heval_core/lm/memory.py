@@ -25,7 +25,8 @@ def out_of_memory(error: BaseException) -> bool:
     )
 
 
-def _raised(item: Any, error: Exception) -> None:
+def raised(item: Any, error: Exception) -> None:
+    """What happens to an item that fails, where nobody says so."""
     raise error
 
 
@@ -92,11 +93,7 @@ class Budget:
         return [found[place] for place in range(len(lengths))]
 
     def in_batches(
-        self,
-        items: Sequence[T],
-        length: int,
-        work: Callable[[list[T]], None],
-        failed: Callable[[T, Exception], None] = _raised,
+        self, items: Sequence[T], length: int, work: Callable[[list[T]], None], failed: Callable[[T, Exception], None] = raised
     ) -> None:
         """Do `work` on items of `length` tokens each, as many together as the budget holds.
 

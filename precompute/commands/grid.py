@@ -66,7 +66,10 @@ def _plan(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     # Slurm and others end a job with SIGTERM; it stops the run as cleanly as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    outcome = run(options.asked_of(options), options.store, _executor_of(options))
+    executor: Any = Local
+    if options.executor != "local":
+        executor = on_ray(options.ray_address, options.workers, options.cpus_per_worker)
+    outcome = run(options.asked_of(options), options.store, executor)
     store = ShardStore(options.store)
     for line in failure_lines(store.failures()) if outcome.failed else ():
         print(line, file=sys.stderr)
@@ -94,9 +97,3 @@ def _grid_of(options: argparse.Namespace) -> Grid:
     default = GRIDS[options.grid].regimes if options.grid else FOLLOWED if asked.get("answers") else Grid.regimes
     asked["regimes"] = regimes_of(options, CONTEXT_KINDS if asked.get("techniques") else default)
     return replace(GRIDS[options.grid], **asked) if options.grid else Grid(**asked)
-
-
-def _executor_of(options: argparse.Namespace) -> Any:
-    if options.executor == "local":
-        return Local
-    return on_ray(options.ray_address, options.workers, options.cpus_per_worker)
