@@ -25,6 +25,8 @@ almost nothing for them, so a label costs about 20/25 = .8 bits.
 (True, True)
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

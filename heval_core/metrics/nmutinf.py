@@ -20,6 +20,8 @@ Worked by hand: two distant groups of six, each with one label: all neighbours a
 1.0
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

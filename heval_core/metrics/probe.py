@@ -19,6 +19,8 @@ Worked by hand: two distant groups are separated without a mistake.
 1.0
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

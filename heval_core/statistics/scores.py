@@ -6,6 +6,8 @@ ranking ties by position would turn underflowed attention into a position bias. 
 ranks that its tie covers (`average_ranks`); an expectation over several tokens needs `Ties`.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
