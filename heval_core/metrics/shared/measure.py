@@ -156,17 +156,11 @@ class Mean(NamedTuple):
 
 @runtime_checkable
 class SumOfMeans(Protocol):
-    """A metric whose values of cells are sums of such means."""
+    """A metric whose values of cells are sums of such means. It may have `limits`, the least and the most possible value,
+    which sums of resampled means could pass."""
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         """Of a part, in prompts with so many documents; empty if the part is not made of stored values."""
-
-
-@runtime_checkable
-class Limited(Protocol):
-    """A metric with a least and a most possible value, which sums of resampled means could pass."""
-
-    limits: tuple[float, float]
 
 
 def means_of_used(metric: str, part: str, documents: int) -> tuple[Mean, ...]:
