@@ -24,7 +24,7 @@ CEILINGS = {
     "lines of tests": 32_735,
     "files of tests": 246,
     "lines of JS and CSS": 2_668,
-    "words of docs": 13_787,
+    "words of docs": 13_792,
 }
 SLACK = 0.02
 

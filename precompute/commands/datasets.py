@@ -5,8 +5,6 @@ documents that give the memory answer away, as if every model remembered the tru
 the groups of its answers, are known once it has been run: `--store` adds them.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -31,14 +29,14 @@ from heval_core.regime_keys import ordered_regimes
 from heval_core.regimes.padding import fitted
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import add_fields, add_regimes, all_words, existing, regimes_of
+from precompute.commands.options import Commands, add_fields, add_regimes, all_words, existing, regimes_of
 from precompute.grid import Grid
 from precompute.questions import Questions, load_questions, open_dataset
 
 RELATIONS_SHOWN = 8
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("datasets", help="the contents of each dataset, and what the filters leave")
     parser.set_defaults(command=_datasets)
     add_fields(

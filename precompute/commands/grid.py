@@ -1,7 +1,5 @@
 """`plan` and `run`: say what is needed, and make what is missing; the same for a grid and for the study of citations."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys
@@ -13,7 +11,7 @@ from typing import Any
 from heval_core.evaluation.usable import notes
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import STORE, add_fields, add_regimes, given, regimes_of
+from precompute.commands.options import STORE, Commands, add_fields, add_regimes, given, regimes_of
 from precompute.commands.store import failure_lines
 from precompute.grid import GRIDS, Grid
 from precompute.plan import as_lines, plan
@@ -24,7 +22,7 @@ REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques
 AskedOf = Callable[[argparse.Namespace], Any]
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     plan, run = add_plan_and_run(
         commands, _grid_of, "what a grid needs, and how much of it is done", "compute what is missing"
     )
@@ -40,7 +38,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def add_plan_and_run(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], asked_of: AskedOf, plan_help: str, run_help: str
+    commands: Commands, asked_of: AskedOf, plan_help: str, run_help: str
 ) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """Both commands. asked_of: their options ▶ a `Grid` or a `Study`."""
     plan, run = commands.add_parser("plan", help=plan_help), commands.add_parser("run", help=run_help)
