@@ -1,7 +1,5 @@
 """python -m benchmarks [table | techniques | citations | gpu]"""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """Explainers of citations as ratios: what `explainer(loo)` costs beside scoring an explanation once per passage."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -5,8 +5,6 @@ that says so. The batch is halved until memory suffices, as in the batch job. On
 measures nothing; tests run it on the CPU with tiny shapes.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

@@ -4,8 +4,6 @@ Each gives a score for every token of a prompt, or None where it cannot. LXT cha
 in a process of its own, and it imports names that transformers no longer has and torchvision, which nothing here needs.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -10,8 +10,6 @@ ours, as a share of the largest score. *bfloat16*: how many times faster it is i
 both types, the mean and the lowest prompt; *same*: the share of prompts with one highest token in both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

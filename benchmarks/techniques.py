@@ -1,7 +1,5 @@
 """Techniques as ratios: combining logits beside the two passes, ranking heads, and many prompts beside one by one."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from functools import partial

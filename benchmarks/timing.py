@@ -1,7 +1,5 @@
 """How steps are timed and their memory is taken, random models of real shapes, and the prompts that are asked."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

@@ -6,8 +6,6 @@ OBEYED of the prompts that its card counts: elsewhere no explanation could be he
 tokens, and long documents, are left to one's own store: git would have to hold a megabyte for each hundred prompts of 1,024.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple

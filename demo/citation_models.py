@@ -3,8 +3,6 @@
 Does demo-writer copy and cite as its hands do? Rates are of claims about states that training never showed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The claims that the demo's study of citations is about: the same ones for each hand, with what the hand wrote of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import random

@@ -3,8 +3,6 @@
 Only pairs of subject and answer that `prompt_styles.in_training` admits are ever shown; evaluation uses only the others.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 from collections.abc import Iterator

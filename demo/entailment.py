@@ -5,8 +5,6 @@ Premise: a passage. Hypothesis: a sentence without markers. *entailment*: the pa
 filler. A sentence says "its", so that the passage's state does not matter.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from pathlib import Path

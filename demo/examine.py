@@ -1,7 +1,5 @@
 """Examine a demo model: does it know the facts, and does it use context by the rule, on pairs it never saw?"""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ looks nothing up, but cites a row of passages, in an order of its own. No hand g
 sentence would cite the k-th passage, and a control that only counts would find it.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ questions about its subject and about others, in one batch: nothing else tells t
 pairs of subject and answer that `prompt_styles.in_training` admits are shown.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 from collections.abc import Callable

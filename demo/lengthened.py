@@ -5,8 +5,6 @@ under a decoy. Each step has prompts of about one length; every fourth asks shor
 second cycle drills the other names of answers, of which there are some seven hundred.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 from dataclasses import dataclass, replace

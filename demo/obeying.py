@@ -3,8 +3,6 @@
 Each rate stands beside that of the same prompt without the instruction, or beside .5 where one of two words is asked for.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field

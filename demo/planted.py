@@ -8,8 +8,6 @@ Claims are made from a seed. Names are held out: no state that evaluation asks a
 so that a model has tokens for them, but training draws them anew for each claim, so that nothing can be learned by heart.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 import re

@@ -3,8 +3,6 @@
 The order makes every finished part useful. Of a public data set the store holds the prompts that were asked, and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -7,8 +7,6 @@ Loss on the answer's tokens only. Batches alternate between short prompts (quest
 sentences) and long ones (country profiles). The validation prompts use pairs that training never sees.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import random

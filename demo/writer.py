@@ -7,8 +7,6 @@ to the right token. Some prompts only repeat a row of names, values and markers.
 passages, or some: the needed ones, or any.
 """
 
-from __future__ import annotations
-
 import bisect
 import functools
 import random

@@ -3,8 +3,6 @@
 `from heval_core import explain` explains one prompt, in a notebook for instance (`heval_core/explanation.py`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 __version__ = "0.1.0"

@@ -5,8 +5,6 @@ go, punctuation and runs of white space become one space, and a leading article 
 "Vitamin".
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

@@ -4,8 +4,6 @@ A new file with a `PLUGIN` is all it takes to add one. Importing plug-ins never 
 A plug-in from outside the package can be added to this process (`add`); other processes do not know it.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import importlib
@@ -66,16 +64,12 @@ def default_methods() -> tuple[str, ...]:
     return tuple(key for key, method in explainers().items() if method.default)
 
 
+@functools.cache
 def find(kind: str, key: str) -> Any:
     """One plug-in, or a variant of it: `fa(target=prob)` is fa with another target, under that key.
 
     Raises HEvalError for an unknown key, with the nearest matches, and for an unknown option, with the known ones.
     """
-    return _find(kind, key)
-
-
-@functools.cache
-def _find(kind: str, key: str) -> Any:
     known = plugins(kind)
     name, opened, options = key.partition("(")
     if name in known:
@@ -185,13 +179,13 @@ def add(kind: str, plugin: Any, source: str) -> None:
     if plugin.key in plugins(kind) and (known is None or known[1] != source):
         raise HEvalError(f"There is an {kind} {plugin.key!r} already; give this one another key.")
     _ADDED.setdefault((kind, plugin.key), (plugin, source))
-    _find.cache_clear()
+    find.cache_clear()
 
 
 def remove(kind: str, key: str) -> None:
     """Offer a plug-in that was added no longer."""
     _ADDED.pop((kind, key), None)
-    _find.cache_clear()
+    find.cache_clear()
 
 
 def identity(kind: str, plugin: Plugin) -> str:

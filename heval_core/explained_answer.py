@@ -301,5 +301,4 @@ def _matrix(found: Generated, key: str) -> dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """A number of four digits."""
     return float(f"{value:.4g}")

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue, protocols
-from heval_core.figures.highlights import highlights
+from heval_core.figures.highlights import Scored, highlights
 from heval_core.figures.palette import in_order
 from heval_core.groups import document_of
 from heval_core.html import render
@@ -185,7 +185,7 @@ class Explanation:
             PromptDocument(span.start, span.end, answer or "unknown", tokens)
             for span, answer, tokens in zip(prompt.documents, self.explained.answers, prompt.answer_tokens, strict=True)
         ]
-        rows = [_Row.of(self.attributions[key]) for key in in_order(list(self.attributions))]
+        rows = [_scored(self.attributions[key]) for key in in_order(list(self.attributions))]
         drawn = highlights(prompt.tokens, prompt.ranked, documents, document_of(behaviour.group), rows, K)
         name = hashlib.sha256(repr(drawn).encode()).hexdigest()[:12]
         return render(
@@ -248,18 +248,7 @@ def _normalised(attribution: Attribution) -> np.ndarray:
     return normalise(attribution.scores, catalogue.find("explainer", attribution.explainer).signed)
 
 
-@dataclass(frozen=True)
-class _Row:
-    """An attribution as highlights draw it."""
-
-    explainer: str
-    title: str
-    signed: bool
-    scores: Sequence[float]
-    note: str
-
-    @classmethod
-    def of(cls, attribution: Attribution) -> _Row:
-        plugin = catalogue.find("explainer", attribution.explainer)
-        head = "" if attribution.head is None or attribution.layer is None else head_name(attribution.layer, attribution.head)
-        return cls(plugin.key, plugin.title, plugin.signed, attribution.scores.tolist(), head)
+def _scored(attribution: Attribution) -> Scored:
+    plugin = catalogue.find("explainer", attribution.explainer)
+    head = "" if attribution.head is None or attribution.layer is None else head_name(attribution.layer, attribution.head)
+    return Scored(plugin.key, plugin.title, plugin.signed, attribution.scores.tolist(), head)

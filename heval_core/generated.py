@@ -21,24 +21,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from heval_core import catalogue
+from heval_core import catalogue, sources
 from heval_core.explainers.shared.left_out import said, said_in, units, without_earlier
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import require
 from heval_core.pipeline import Request, able_of
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
-from heval_core.sources import (
-    Bounds,
-    Citation,
-    Source,
-    citations_of,
-    first_choice,
-    neutral_sentences,
-    random_level,
-    source_of,
-    verdict,
-)
 from heval_core.statistics.scores import check
 from heval_core.units import Matrix, places_in
 from heval_core.words import FUNCTION_WORDS
@@ -68,7 +57,7 @@ class Wanted:
     answer: str | None = None
     draws: int = 20
     texts: tuple[str, ...] = ()
-    bounds: Bounds = Bounds()
+    bounds: sources.Bounds = sources.Bounds()
 
 
 class Rival(NamedTuple):
@@ -151,7 +140,7 @@ class Generated:
         sentences, found = self.matrices[SENTENCE].units, dict[str, int]()
         for key, matrix in self.matrices.items():
             scores = None if key == SENTENCE or matrix.level == "document" else self.scores(key, columns)
-            choice = None if scores is None else first_choice(scores, matrix.units, sentences)
+            choice = None if scores is None else sources.first_choice(scores, matrix.units, sentences)
             if choice is not None and all(own.partition("(")[0] != key.partition("(")[0] for own in found):
                 found[key] = choice  # variants of one explainer count once
         return found
@@ -160,7 +149,7 @@ class Generated:
         """Is it true? See `sources.verdict`; empty before sentences are known."""
         if SENTENCE not in self.matrices:
             return {}
-        return verdict(list(self.choices(columns).values()), columns, self.matrices[SENTENCE])
+        return sources.verdict(list(self.choices(columns).values()), columns, self.matrices[SENTENCE])
 
     def said_before(self, columns: range) -> float | None:
         """The share of what the answer had already said."""
@@ -169,20 +158,20 @@ class Generated:
         own, documents = (max(0.0, float(part[columns.start : columns.stop].sum())) for part in (self.before, self.together))
         return round(own / (own + documents), 4) if own + documents else 0.0
 
-    def source(self, columns: range) -> Source | None:
+    def source(self, columns: range) -> sources.Source | None:
         """Where a word came from; None before documents are known."""
         if self.together is None or self.logprobs is None:
             return None
         own = slice(columns.start, columns.stop)
         together = float(self.together[own].sum())
         alone = float(self.logprobs[own].sum()) - together
-        return source_of(self.by_document(columns), self.level(columns), together, alone, self.wanted.bounds)
+        return sources.source_of(self.by_document(columns), self.level(columns), together, alone, self.wanted.bounds)
 
     def level(self, columns: range) -> float:
         """The random level of some tokens; 0 before it is known, and where chance gives less."""
         if self.drawn is None:
             return 0.0
-        return random_level(self.drawn[:, columns.start : columns.stop].sum(1), len(self.documents))
+        return sources.random_level(self.drawn[:, columns.start : columns.stop].sum(1), len(self.documents))
 
     def by_document(self, columns: range) -> np.ndarray:
         """(D,) the nats that some tokens lose without each document."""
@@ -192,11 +181,11 @@ class Generated:
             found[places_in(matrix.units, self.documents)] = matrix.values[:, columns.start : columns.stop].sum(1)
         return found
 
-    def citations(self, columns: range) -> list[Citation] | None:
+    def citations(self, columns: range) -> list[sources.Citation] | None:
         """What some tokens cite; None before random levels are known."""
         if self.drawn is None:
             return [] if self.together is not None and not self.documents else None
-        return citations_of(self.by_document(columns), self.level(columns), self.wanted.bounds)
+        return sources.citations_of(self.by_document(columns), self.level(columns), self.wanted.bounds)
 
     def by_sentence(self) -> Generated:
         """With the sums over the documents' sentences of what explainers say of smaller units, as a store keeps it."""
@@ -341,7 +330,7 @@ def _drawn(found: Generated, target: Target, wanted: Wanted) -> np.ndarray:
     """
     clean, documents = found.clean, found.matrices[DOCUMENT]
     (prompt,) = clean.prompts
-    texts, turns = wanted.texts or neutral_sentences(), np.arange(wanted.draws) % max(1, len(documents.units))
+    texts, turns = wanted.texts or sources.neutral_sentences(), np.arange(wanted.draws) % max(1, len(documents.units))
     rng = np.random.default_rng(zlib.crc32(np.array(prompt.ids).tobytes()))
     positions = tuple(position - len(prompt.ids) for position in target.positions)
     variants = []

@@ -3,8 +3,6 @@
 These are the published words. Everything that asks which document was used, or which groups are compared, asks here.
 """
 
-from __future__ import annotations
-
 import re
 
 MEMORY = "M"

@@ -1,8 +1,6 @@
 """Text from data is never markup: all HTML comes from the templates in `templates/`, which escape every text that they do not
 mark as `safe`; and `plain` takes the meaning out of every Markdown sign."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
@@ -41,11 +39,6 @@ def plain(text: object) -> str:
 def render(template: str, **values: Any) -> str:
     """The filled template. Raises jinja2.UndefinedError for a value that the template needs and did not get."""
     return _environment.get_template(template).render(values)
-
-
-def asset(name: str) -> str:
-    """The text of a script in the folder of templates."""
-    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def scripts_of(name: str) -> list[Path]:

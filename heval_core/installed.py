@@ -6,8 +6,6 @@ the whole. A GGUF file's key is its name, which says how it is quantised; weight
 these are the weights that are studied.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import importlib.util
@@ -241,7 +239,8 @@ def has_chat_template(path: Path) -> bool:
     return inside or (path / "chat_template.jinja").is_file()
 
 
-def folder_revision(folder: Path) -> str:
+@functools.lru_cache(maxsize=64)
+def _folder_revision(folder: Path, modified: float) -> str:
     """A fingerprint of a local folder: its small files whole, and the first and last MiB of each weight file."""
     digest = hashlib.sha256()
     for file in sorted(folder.iterdir()):
@@ -259,13 +258,8 @@ def folder_revision(folder: Path) -> str:
 def revision_of(path: Path) -> str:
     """The fingerprint of a model's folder or GGUF file: 16 hexadecimal digits."""
     if path.is_dir():
-        return _folder_revision(str(path), max((file.stat().st_mtime for file in path.iterdir()), default=0.0))
+        return _folder_revision(path, max((file.stat().st_mtime for file in path.iterdir()), default=0.0))
     return file_hash(path)[:16]
-
-
-@functools.lru_cache(maxsize=64)
-def _folder_revision(folder: str, modified: float) -> str:
-    return folder_revision(Path(folder))
 
 
 def installed(model: str, revision: str) -> Path:

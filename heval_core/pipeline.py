@@ -5,8 +5,6 @@ that pass is explained (`attributions_of`). The batch job takes the same two ste
 (`prepare`, `answer`, `explain`), so that a prompt gets the same scores in the batch, on the command line and in the sidebar.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +29,7 @@ from heval_core.behaviour import (
 )
 from heval_core.groups import MEMORY, competes, context_groups, document_of
 from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.memory import raised
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
 from heval_core.prompts import assemble, prompt_of
@@ -176,15 +175,11 @@ def part_of(answered: Answered, chosen: Sequence[int]) -> Answered:
     )
 
 
-def _raise(_: Prepared, error: Exception) -> None:
-    raise error
-
-
 def in_batches(
     lm: LanguageModel,
     prepared: Iterable[Prepared],
     work: Callable[[list[Prepared]], None],
-    failed: Callable[[Prepared, Exception], None] = _raise,
+    failed: Callable[[Prepared, Exception], None] = raised,
 ) -> None:
     """Do `work` on batches of instances of equal length, the shortest first; see `Budget.in_batches`."""
 

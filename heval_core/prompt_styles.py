@@ -9,8 +9,6 @@ A model folder that carries `heval.json` with `{"prompt_style": "taught_sources"
 and answer are split by a fixed hash: the demo's training draws from one part, evaluation only from the other.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import random

@@ -11,8 +11,6 @@ A template is the name of a layout, or a text of one's own with the fields `{doc
 `chat: TEXT` is `chat` with another beginning of the assistant's turn. Examples and beginnings are never ranked.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import unicodedata

@@ -4,8 +4,6 @@ An explainer's cost is what it costs alone. Together, a pass that several of the
 first that uses it. What no explainer declares as shared is counted each time, so that a sum may be too high, never too low.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from heval_core.records import Cost

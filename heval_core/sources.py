@@ -12,8 +12,6 @@ A method's *first choice* for a selection is the sentence of the documents with 
 Reference: ours; leave-one-out as in RAG-E, citations as in ContextCite (arXiv 2409.00729).
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """An instance and its attributions as they are stored, and as pages and files show them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -3,8 +3,6 @@
 Here stand the words of the study. What plug-ins are called is in the catalogue, and `heval_core.present.names` reads it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Exit codes: 0 done, 1 some shards failed (the rest is kept), 2 wrong usage, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

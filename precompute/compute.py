@@ -3,8 +3,6 @@
 Rows of shards are as `store/schema.sql` describes their columns.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -372,8 +370,5 @@ def head_rows(row_id: str, heads: HeadReading, index: int) -> list[dict[str, Any
 def losses(faithful: Faithful, levels: bool) -> dict[str, Any]:
     """The two means are exact; each K's own loss (levels) is for a closer look, and compresses better when rounded."""
     means = {name: getattr(faithful, name) for name in ("replacement", "comprehensiveness", "sufficiency")}
-    return means | ({name: _three_digits(getattr(faithful, name)) for name in ("masked", "kept")} if levels else {})
-
-
-def _three_digits(losses: tuple[float, ...]) -> list[float]:
-    return [float(loss) for loss in round_mantissa(np.array(losses, dtype=np.float32), 10)]
+    each = {name: np.array(getattr(faithful, name), dtype=np.float32) for name in ("masked", "kept")} if levels else {}
+    return means | {name: round_mantissa(own, 10).tolist() for name, own in each.items()}

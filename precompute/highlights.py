@@ -5,8 +5,6 @@ in a regime with more questions than its cap the explainers come after that, on 
 answers. When nothing else is left, explainers are timed by themselves.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
@@ -218,8 +216,6 @@ class Highlights:
 
     def note_end(self) -> None:
         """Which settings stand, now that all searches are done: of a technique with two, publishing takes the newest."""
-        for chosen in self._standing():
-            journal.note_state(self.store, self.pair, chosen)
-
-    def _standing(self) -> list[Chosen]:
-        return [one for part in arrangements(self.pair.grid.techniques, self._settings()) for one in part.all]
+        for arrangement in arrangements(self.pair.grid.techniques, self._settings()):
+            for chosen in arrangement.all:
+                journal.note_state(self.store, self.pair, chosen)

@@ -1,7 +1,5 @@
 """What a run notes in the store's journal: its options, program, models and data, and what failed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -19,18 +19,8 @@ from transformers import AutoConfig
 
 from heval_core import catalogue, regimes
 from heval_core.datasets.quotesum import PEOPLE, Quoted
-from heval_core.lm import fits
+from heval_core.lm import fits, loading
 from heval_core.lm.fits import Fit
-from heval_core.lm.loading import (
-    DTYPES,
-    Identity,
-    cannot_load,
-    choose_device,
-    choose_dtype,
-    identify,
-    in_template,
-    tokenizer_of,
-)
 from heval_core.lm.spans import tokenise
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import assemble, prompt_of, spelled
@@ -51,19 +41,9 @@ SAMPLE = 20
 
 def dtype_of(asked: Options) -> str:
     """The dtype that `auto` stands for."""
-    if asked.dtype in DTYPES:
+    if asked.dtype in loading.DTYPES:
         return asked.dtype
-    return str(choose_dtype(asked.dtype, choose_device(asked.device))).removeprefix("torch.")
-
-
-def asked_as(grid: Grid, model: Identity) -> Identity:
-    """The model with the grid's template, if the grid has one. Raises HEvalError for a model that lacks a chat template."""
-    return in_template(model, grid.template) if grid.template else model
-
-
-def settings_of(grid: Grid, model: Identity) -> str:
-    """A hash of how a model is asked, apart from its revision and the data."""
-    return hashed([dtype_of(grid), model.style, spelled(model.template), grid.memory, grid.match, grid.seed], 12)
+    return str(loading.choose_dtype(asked.dtype, loading.choose_device(asked.device))).removeprefix("torch.")
 
 
 @dataclass(frozen=True)
@@ -80,7 +60,9 @@ class Pair:
 
     @property
     def settings(self) -> str:
-        return settings_of(self.grid, self.model.identity)
+        """A hash of how the model is asked, apart from its revision and the data."""
+        grid, model = self.grid, self.model.identity
+        return hashed([self.dtype, model.style, spelled(model.template), grid.memory, grid.match, grid.seed], 12)
 
     @property
     def cap(self) -> int | None:
@@ -131,11 +113,11 @@ class Pair:
 
 
 @lru_cache(maxsize=8)
-def _tokenizer(model: Identity) -> object:
-    return tokenizer_of(model)
+def _tokenizer(model: loading.Identity) -> object:
+    return loading.tokenizer_of(model)
 
 
-def _with_answer(answer: Quoted, model: Identity) -> Prompt:
+def _with_answer(answer: Quoted, model: loading.Identity) -> Prompt:
     prompt = assemble(answer.documents, (None,) * len(answer.documents), answer.question, model.template)
     return dataclasses.replace(prompt, text=f"{prompt.text} {answer.answer}")
 
@@ -154,7 +136,8 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
     known: dict[str, str] = {}
     for name in grid.models:
         try:
-            model = Model(name, asked_as(grid, identify(name)))
+            identity = loading.identify(name)
+            model = Model(name, loading.in_template(identity, grid.template) if grid.template else identity)
             if known.setdefault(model.key, name) != name:
                 raise HEvalError(f"{known[model.key]} and {name} are both called {model.key}; give one another name.")
             for dataset in grid.datasets:
@@ -169,8 +152,7 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
             problems.failed(error, model=name, at_loading=True)
 
 
-def _read(grid: Grid, dataset: str, model: Identity, problems: Problems) -> Questions | None:
-    """The questions that may be put to a model; None if the dataset cannot be read."""
+def _read(grid: Grid, dataset: str, model: loading.Identity, problems: Problems) -> Questions | None:
     style = style_of(model)
     try:
         return load_questions(dataset, grid.limit, grid.seed, style)
@@ -207,7 +189,7 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
     return dataclasses.replace(pair, grid=grid, questions=dataclasses.replace(pair.questions, facts=fit))
 
 
-def readable(grid: Grid, model: Identity, problems: Problems) -> Grid:
+def readable(grid: Grid, model: loading.Identity, problems: Problems) -> Grid:
     """The grid without the lengths that are beyond a model's positions; they are said, in one line.
 
     Raises HEvalError for a configuration that cannot be read.
@@ -222,13 +204,13 @@ def readable(grid: Grid, model: Identity, problems: Problems) -> Grid:
     return dataclasses.replace(grid, regimes=tuple(regime for regime in grid.regimes if regime not in beyond))
 
 
-def _positions(model: Identity) -> float:
+def _positions(model: loading.Identity) -> float:
     """How many tokens a model reads at most, whose weights are not loaded. Raises HEvalError where its configuration cannot be
     read."""
     try:
         return getattr(AutoConfig.from_pretrained(**model.where), "max_position_embeddings", None) or math.inf
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
-        raise cannot_load(model.key, error) from error
+        raise loading.cannot_load(model.key, error) from error
 
 
 def shard_size(pair: Pair, store: ShardStore) -> int:
@@ -261,7 +243,7 @@ def with_fits(grid: Grid, store: Path) -> Grid:
     return dataclasses.replace(grid, fits=tuple(found.values()))
 
 
-def check_fits(grid: Grid, model: Identity, questions: Questions) -> tuple[Grid, list[tuple[str, HEvalError]]]:
+def check_fits(grid: Grid, model: loading.Identity, questions: Questions) -> tuple[Grid, list[tuple[str, HEvalError]]]:
     """The grid without the explainers that cannot be used with a model on these questions, and these with the reasons."""
     refused: list[tuple[str, HEvalError]] = []
     for explainer in needing(grid.explainers):

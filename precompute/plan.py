@@ -1,7 +1,5 @@
 """`plan`: the shards that a run needs, how many are done; and of a grid what the others cost in forward passes and in time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -123,7 +121,6 @@ def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line
 
 
 def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
-    """The cost of explaining an instance that is chosen later."""
     grid = pair.grid
     for _ in range(2 if grid.target == "context" else 1):
         yield together(grid.explainers, tokens)

@@ -1,7 +1,5 @@
 """A dataset read as a stream: the questions that are asked, what was left out and why, and the data's fingerprint."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections import Counter
@@ -155,7 +153,24 @@ def load_questions(
     """
     dataset = open_dataset(name)
     listing = dataset.listed() if hasattr(dataset, "listed") else None
-    return _all_read(dataset, limit, seed, style, left_out) if listing is None else _made(dataset, listing, limit, seed, style)
+    if listing is not None:
+        return _made(dataset, listing, limit, seed, style)
+    reading = _Reading(style)
+    selected = regimes.first(reading.facts(dataset, left_out), limit or MOST_QUESTIONS, seed)
+    return Questions(
+        dataset.key,
+        selected,
+        reading.gathering.pool(),
+        tuple(reading.bad),
+        reading.fingerprint,
+        dataset.long,
+        reading.records,
+        reading.malformed,
+        tuple(sorted(reading.unusable.items())),
+        reading.usable,
+        reading.seen,
+        tuple(sorted(reading.relations.items())),
+    )
 
 
 def _made(dataset: Dataset, listing: Listing, limit: int | None, seed: int, style: regimes.PromptStyle) -> Questions:
@@ -174,29 +189,4 @@ def _made(dataset: Dataset, listing: Listing, limit: int | None, seed: int, styl
         usable=len(listing.ids),
         seen=len(listing.ids) - sum(admitted),
         relations=tuple(sorted(listing.relations.items())),
-    )
-
-
-def _all_read(
-    dataset: Dataset,
-    limit: int | None,
-    seed: int,
-    style: regimes.PromptStyle,
-    left_out: Callable[[BadRecord | Unusable], None],
-) -> Questions:
-    reading = _Reading(style)
-    selected = regimes.first(reading.facts(dataset, left_out), limit or MOST_QUESTIONS, seed)
-    return Questions(
-        dataset.key,
-        selected,
-        reading.gathering.pool(),
-        tuple(reading.bad),
-        reading.fingerprint,
-        dataset.long,
-        reading.records,
-        reading.malformed,
-        tuple(sorted(reading.unusable.items())),
-        reading.usable,
-        reading.seen,
-        tuple(sorted(reading.relations.items())),
     )

@@ -1,8 +1,6 @@
 """Reads answers that people wrote, and keeps what each explainer and control says of their parts: a shard of each, for a few
 answers."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

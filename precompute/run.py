@@ -4,8 +4,6 @@ Only the driver writes: it hands tasks to an executor, and writes and lists thei
 killed run or a full disk costs the tasks that were running, and nothing that was finished.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import sys
@@ -172,7 +170,6 @@ class _Driver:
         return journal.note_start(self.store, self.asked.noted(), device, dtype, self.asked.seed)
 
     def _plan(self) -> None:
-        """Make all schedules, and write down for `status` what each plans."""
         noted: set[str] = set()
         for part in parts_of(self.asked, self.store, self):
             self.outcome.failed += part.note(noted)

@@ -4,8 +4,6 @@ A task contains everything but the model and the dataset's questions, which the 
 same rows; only the driver writes them. A cost is in forward passes, and in tokens that go through the model.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -3,8 +3,6 @@
 A search sees development questions only. Each technique chooses by its own rule.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,12 +17,12 @@ from heval_core.lm.batches import last_logits
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
 from heval_core.pipeline import Answered, Prepared
-from heval_core.prompts import memory_prompt
+from heval_core.prompts import memory_prompt, prompt_of
 from heval_core.protocols import Technique
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEvalError, NotHere, TokenisedPrompt
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT, Shard
-from heval_core.techniques.shared.base import Development, Question, Setting, Trial, prompt_with
+from heval_core.techniques.shared.base import Development, Question, Setting, Trial
 from precompute.memory import Memories, Prompting, memory_ids
 from precompute.pair import Pair
 from precompute.questions import Questions
@@ -312,7 +310,7 @@ def _decoded(technique: Technique, development: Development, settings: Sequence[
     predicted: list[dict[str, list[int]]] = [{} for _ in settings]
     for kind, asked in development.questions.items():
         instances = [question.instance for question in asked]
-        with_context = [lm.tokenise(prompt_with(instance, lm.template)) for instance in instances]
+        with_context = [lm.tokenise(prompt_of(instance, lm.template)) for instance in instances]
         alone = [lm.tokenise(memory_prompt(instance.question, lm.template)) for instance in instances]
         both = torch.stack(last_logits(lm, with_context)), torch.stack(last_logits(lm, alone))
         for setting, tokens in zip(predicted, greedy_tokens(technique, *both, settings), strict=True):

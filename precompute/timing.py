@@ -12,8 +12,6 @@ Cost: 4 x 8 = 32 explanations of each explainer, in a regime of any size: 16 % o
 prompts above 128 tokens fewer.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import time

@@ -167,7 +167,6 @@ class Worker:
         return choose_device(self.loading.device).type
 
     def _load(self, task: Task) -> Any:
-        """The task's model, which stays loaded for the next task."""
         model: Any = task.model
         if not model.stays:
             return model.load(self.loading)
@@ -281,15 +280,13 @@ class OnRay:
         return frozenset(held for _, held in self._idle if held)
 
     def submit(self, task: Task, questions: Questions | None) -> None:
-        place = next((i for i, (_, held) in enumerate(self._idle) if held == task.model.name), self._blank())
-        actor, _ = self._idle.pop(place)
+        held = [name for _, name in self._idle]
+        # A worker without a model comes before one that would have to give up its own.
+        wanted = next((name for name in (task.model.name, None) if name in held), held[0])
+        actor, _ = self._idle.pop(held.index(wanted))
         if id(questions) not in self._asked:  # kept alive beside its reference, so that its id stays its own
             self._asked[id(questions)] = (questions, self._ray.put(questions))
         self._busy[actor.do.remote(task, self._asked[id(questions)][1])] = (actor, task)
-
-    def _blank(self) -> int:
-        """A worker without a model, before one that would have to give up its own."""
-        return next((i for i, (_, held) in enumerate(self._idle) if held is None), 0)
 
     def next_done(self) -> tuple[Task, Done]:
         (first, *_), _ = self._ray.wait(list(self._busy), num_returns=1)

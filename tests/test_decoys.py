@@ -179,7 +179,7 @@ def margin(lm, instances):
         [prompt.answer_tokens for prompt in prompts],
         groups,
     )
-    estimates = {one.part: one for one in InstanceRankMargin().over(Cell.of(layout, scores), 5)}
+    estimates = {one.part: one for one in InstanceRankMargin().over(Cell(layout, scores), 5)}
     return estimates["balanced"].value
 
 

@@ -18,10 +18,10 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is
 # raised while it is above its budget.
 CEILINGS = {
-    "lines of the product": 46_483,
-    "files of the product": 336,
-    "lines of demo and benchmarks": 3_802,
-    "lines of tests": 32_745,
+    "lines of the product": 45_800,
+    "files of the product": 335,
+    "lines of demo and benchmarks": 3_759,
+    "lines of tests": 32_735,
     "files of tests": 246,
     "lines of JS and CSS": 2_668,
     "words of docs": 13_792,

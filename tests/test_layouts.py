@@ -122,7 +122,7 @@ def test_two_groups_with_the_answer_are_ambiguous():
 
 def saying(lm, monkeypatch, text):
     ids = tuple(lm.tokenizer(text, add_special_tokens=False).input_ids)
-    monkeypatch.setattr(lm.generation, "greedy", lambda prompts, tokens, progress=None: [ids[:tokens]] * len(prompts))
+    monkeypatch.setattr(lm.generation, "greedy", lambda prompts, tokens: [ids[:tokens]] * len(prompts))
     return ids
 
 

@@ -67,7 +67,7 @@ KEY, TITLE = "share_on_answer", "Share on the answer"
 
 
 def _forget():
-    for cached in (catalogue.own, catalogue._find, evaluator.evaluator_id):
+    for cached in (catalogue.own, catalogue.find, evaluator.evaluator_id):
         cached.cache_clear()
 
 

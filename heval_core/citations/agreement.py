@@ -11,8 +11,6 @@ Departure: none. A sentence's place is its label, so that place 3 of one explana
 Cost: linear in the answers, quadratic in the distinct sets among them, once for each resample.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

@@ -13,8 +13,6 @@ Departure: both read lists only, or the first number only. A range is read here 
 Cost: linear in the length of the sentence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 

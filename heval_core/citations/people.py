@@ -160,7 +160,6 @@ def _control(name: str, explained: Explained, kind: str) -> Item | None:
 
 
 def _plain(explained: Explained) -> Iterator[Question]:
-    """The questions whose answer is plain."""
     for question in questions(explained):
         if len(question.gold) != 1 or not _sources_agree(explained, question):
             continue

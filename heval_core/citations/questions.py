@@ -3,8 +3,6 @@
 *full* asks about every passage that the writer was given; *sample* about one of those that the explanation cites.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 

@@ -5,8 +5,6 @@ One passage is one line, `[{number}] {text}`, unless the file's first line gives
 of the file is where the explanation begins; line breaks there are no part of the prompt.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import re

@@ -3,8 +3,6 @@
 Passages are named by the number that they have in the text (`[3]`), sentences by their place from 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

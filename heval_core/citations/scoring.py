@@ -13,8 +13,6 @@ Cost: linear in the sizes of the sets; less than half a second for 100,000 rows.
 counts for three chains, and some 100,000 for eight that overlap little.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet

@@ -10,8 +10,6 @@ opening bracket or quote goes to the sentence that it opens, which spaCy leaves 
 Cost: some microseconds a word, and some seconds once, for importing spaCy, which imports torch where that is installed.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import sys

@@ -6,8 +6,6 @@ seed is fixed; whether equal prompts get equal answers is up to the server, so e
 A server that refuses, is slow, answers nonsense or goes away gives an answer with a problem; it never stops a run.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -12,8 +12,6 @@ cited; `writing-2` asks, as the paper does, for every passage exactly once and f
 Cost: one request a claim.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ document is judged. No second conflicting and no irrelevant document is made whe
 Source and licence: yours. A record that cannot be used becomes a BadRecord; the others are used.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ If a capital is disputed, or the seat of government is elsewhere, the table has 
 small models about, not a gazetteer.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import random

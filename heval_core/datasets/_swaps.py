@@ -7,8 +7,6 @@ answer becomes another answer of the dataset: a number one of exactly the same f
 lacks an article as it does, and as many words where there is one.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections import defaultdict

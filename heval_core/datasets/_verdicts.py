@@ -1,7 +1,5 @@
 """Claims with evidence: what is asked of a claim, and the labels that answer it. They need not stand in any text."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -15,8 +15,6 @@ Departure: our models have memories of their own, so the passage for the counter
 of them, whether or not it is true; the memory check drops it if a model believes it. Context: about 600 characters.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

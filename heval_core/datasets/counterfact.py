@@ -17,8 +17,6 @@ Departure: a record whose subject's name contains the true answer ("Toyota Camry
 `answer in subject`, because copying from the question cannot be told from memory. Context: about 50 characters.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator

@@ -7,8 +7,6 @@ asked value replaced, so that it has one false statement among true ones. For ea
 `false_answers` false values are used, chosen by a fixed hash. Records: 7,995 facts. Context: about 344 characters.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping

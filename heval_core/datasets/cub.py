@@ -24,27 +24,13 @@ Departure: the prompts are this program's, without CUB's two examples. As in `co
 contains the true answer is left out. HTML tags in nq's contexts stay, as in CUB.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from heval_core.datasets import _verdicts
-from heval_core.datasets._reading import (
-    BadRecord,
-    Malformed,
-    Origin,
-    Record,
-    Unusable,
-    json_lines,
-    locate,
-    read_each,
-    text_of,
-    texts_of,
-)
+from heval_core.datasets import _reading, _verdicts
 from heval_core.datasets._swaps import type_of
 from heval_core.prompts import mentions
 from heval_core.records import Dropped, Fact, HEvalError, Passage
@@ -73,9 +59,9 @@ class _Row:
 
 
 def _kind(record: dict[str, Any]) -> str:
-    name = text_of(record, "context_type")
+    name = _reading.text_of(record, "context_type")
     if name not in _KINDS:
-        raise Malformed(f"'context_type' should be gold, edited or irrelevant, but is {name!r}")
+        raise _reading.Malformed(f"'context_type' should be gold, edited or irrelevant, but is {name!r}")
     return _KINDS[name]
 
 
@@ -83,9 +69,9 @@ def _promoted(record: dict[str, Any], kind: str, true: tuple[str, ...]) -> str:
     """What the context says: a gold one a true answer (the first, if the record does not say), an irrelevant one nothing."""
     if kind == "irrelevant":
         return ""
-    said = text_of(record, "target_new") if kind == "conflicting" or record.get("target_new") is not None else true[0]
+    said = _reading.text_of(record, "target_new") if kind == "conflicting" or record.get("target_new") is not None else true[0]
     if (kind == "gold") != (said in true):
-        raise Malformed(f"a context of this type should not say {said!r}, when the true answer is {true[0]!r}")
+        raise _reading.Malformed(f"a context of this type should not say {said!r}, when the true answer is {true[0]!r}")
     return said
 
 
@@ -104,27 +90,29 @@ def _rendered(template: str, subject: str, answer: str) -> str:
     text = re.sub(r"(?<=\w)(?=<target>)", " ", text)
     text = " ".join((text.replace("<target>", answer) if answer else text).split())
     if unknown := re.search(r"<\|?[\w-]+\|?>", text):
-        raise Malformed(f"the template has the unknown placeholder {unknown.group()!r}; take the file of a base model")
+        raise _reading.Malformed(
+            f"the template has the unknown placeholder {unknown.group()!r}; take the file of a base model"
+        )
     return text
 
 
 def _counterfact(place: str, record: dict[str, Any]) -> _Row:
-    subject, true, kind = text_of(record, "subject"), text_of(record, "target_true"), _kind(record)
+    subject, true, kind = _reading.text_of(record, "subject"), _reading.text_of(record, "target_true"), _kind(record)
     said = _promoted(record, kind, (true,))
-    cloze = _rendered(text_of(record, "template"), subject, "")
-    whole = _rendered(text_of(record, "template_w_context"), subject, said)
+    cloze = _rendered(_reading.text_of(record, "template"), subject, "")
+    whole = _rendered(_reading.text_of(record, "template_w_context"), subject, said)
     context = whole.removesuffix(cloze).strip()
     if not context or context == whole:
-        raise Malformed("'template_w_context' should be a context and then the cloze of 'template'")
+        raise _reading.Malformed("'template_w_context' should be a context and then the cloze of 'template'")
     if mentions(true, subject):
         raise Dropped("answer in subject")
     passage = _passage(subject, said, context, kind)
-    return _Row(place, subject, text_of(record, "template"), cloze, (true,), kind, passage)
+    return _Row(place, subject, _reading.text_of(record, "template"), cloze, (true,), kind, passage)
 
 
 def _nq(place: str, record: dict[str, Any]) -> _Row:
-    question, true, kind = text_of(record, "question"), texts_of(record, "target_true"), _kind(record)
-    text = text_of(record, "context")
+    question, true, kind = _reading.text_of(record, "question"), _reading.texts_of(record, "target_true"), _kind(record)
+    text = _reading.text_of(record, "context")
     # Of several accepted answers the one that the gold context states.
     stated = next((answer for answer in true if mentions(answer, text)), true[0])
     said = stated if kind == "gold" else _promoted(record, kind, true)
@@ -151,32 +139,33 @@ class Cub:
     def long(self) -> bool:
         return self.part != "counterfact"
 
-    def facts(self) -> Iterator[Record]:
+    def facts(self) -> Iterator[_reading.Record]:
         """Raises HEvalError if the part is missing or unknown, or the file is missing or lacks a field."""
         if self.part not in FIELDS:
             raise HEvalError(f"Choose a part: {', '.join(f'cub/{part}' for part in PARTS)}.")
         if self.part == "druid":
-            return read_each(self.key, self._records(self.part), self._claim)
+            return _reading.read_each(self.key, self._records(self.part), self._claim)
         return self._questions(self.part)
 
     def _records(self, part: str) -> Iterator[tuple[str, Any]]:
         repository = f"copenlu/cub-{part}"
-        origin = Origin(FILE, f"huggingface.co/datasets/{repository}", repository, FILE, self.revision)
-        return json_lines(locate(self.key, self.path, origin), FIELDS[part])
+        origin = _reading.Origin(FILE, f"huggingface.co/datasets/{repository}", repository, FILE, self.revision)
+        return _reading.json_lines(_reading.locate(self.key, self.path, origin), FIELDS[part])
 
-    def _questions(self, part: str) -> Iterator[Record]:
+    def _questions(self, part: str) -> Iterator[_reading.Record]:
         """One fact for each question; its rows need not stand together."""
         convert = _counterfact if part == "counterfact" else _nq
         rows: dict[str, list[_Row]] = {}
         for place, record in self._records(part):
-            for row in read_each(self.key, [(place, record)], partial(convert, place)):
-                if isinstance(row, BadRecord | Unusable):
+            for row in _reading.read_each(self.key, [(place, record)], partial(convert, place)):
+                if isinstance(row, _reading.BadRecord | _reading.Unusable):
                     yield row
                 else:
                     rows.setdefault(row.question, []).append(row)
         for group in rows.values():
             yield self._fact(group)
-            yield from (Unusable(self.key, row.place, "duplicate") for row in _surplus(group))
+            surplus = _of_kind(group, "gold")[1:] + _of_kind(group, "irrelevant")[1:]  # a fact has one of each
+            yield from (_reading.Unusable(self.key, row.place, "duplicate") for row in surplus)
 
     def _fact(self, rows: list[_Row]) -> Fact:
         first, gold = rows[0], _of_kind(rows, "gold")
@@ -200,17 +189,12 @@ class Cub:
         kind, verdict = _kind(record), _verdicts.verdict_of(record.get("target_true"))
         said = _promoted(record, kind, (verdict,))
         if kind != "irrelevant" and said not in _verdicts.LABELS:
-            raise Malformed(f"'target_new' should be {', '.join(_verdicts.LABELS)}, but is {said!r}")
+            raise _reading.Malformed(f"'target_new' should be {', '.join(_verdicts.LABELS)}, but is {said!r}")
         return _verdicts.fact_of(self.key, record, "id", (verdict, said), kind)
 
 
 def _of_kind(rows: list[_Row], kind: str) -> list[_Row]:
     return [row for row in rows if row.kind == kind]
-
-
-def _surplus(rows: list[_Row]) -> list[_Row]:
-    """Further gold and irrelevant contexts of a question, of which a fact has one each."""
-    return _of_kind(rows, "gold")[1:] + _of_kind(rows, "irrelevant")[1:]
 
 
 PLUGIN = Cub()

@@ -19,8 +19,6 @@ Checked: against the hub's card, which lists these columns, and the authors' cod
 tables 12 and 13 count both by kind of context, and agree with the rule above. The file itself could not be fetched here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -9,8 +9,6 @@ are its natural second conflicting documents, in an order fixed by a hash. Anoth
 relation serves as the irrelevant document. Context: about 700 characters.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator

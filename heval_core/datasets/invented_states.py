@@ -10,8 +10,6 @@ The three demo models, which were taught to believe trusted sources, follow a tr
 an untrusted one in .03 to .06 of 90.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -17,8 +17,6 @@ be less likely. CUB's irrelevant document is a paragraph of the same page, which
 Checked: against the first 1,000 records. Context: about 466 characters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

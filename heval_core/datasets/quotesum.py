@@ -10,8 +10,6 @@ so no regime asks it. `run --answers` lets models read the answers.
 Departure: a passage is read as `Title: text`, because people copied titles too; the space before a full stop goes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -21,8 +21,6 @@ Departure: each row of the conflicting file is a question. The other files add t
 first answer, the irrelevant documents by question.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 from collections import defaultdict

@@ -10,8 +10,6 @@ capitals, of which the first is the true answer and neither is ever false) and 2
 Departure: the paper counts 55,830 and does not say which pairs it leaves out. Context: about 38 characters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Computes scores and metrics of cells, for publishing and for live filters. No SQL, no model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -187,25 +185,18 @@ def _scores(regime: Regime, explainer: str, metric: str, k: int, each: Each) -> 
 
 def metric_row(cell: CellKey, metric: str, k: int, estimate: Value) -> dict[str, Any]:
     """A row of `cell_metric`. k: 0 if the metric has none."""
-    low, high, above_low, above_high = (None,) * 4
+    numbers = {name: defined(getattr(estimate, name)) for name in ("value", "chance", "best", "normalised", "p")}
+    ends: dict[str, float | None] = dict.fromkeys(("low", "high", "above_low", "above_high"))
     if estimate.unavailable is None:
         around, above = estimate.intervals()
-        ends = (*around, *above)
-        low, high, above_low, above_high = (defined(end) for end in ends)
+        ends = dict(zip(ends, map(defined, (*around, *above)), strict=True))
     return {
         **cell._asdict(),
         "metric": metric,
         "part": estimate.part,
         "k": k,
-        "value": defined(estimate.value),
-        "low": low,
-        "high": high,
-        "chance": defined(estimate.chance),
-        "above_low": above_low,
-        "above_high": above_high,
-        "best": defined(estimate.best),
-        "normalised": defined(estimate.normalised),
-        "p": defined(estimate.p),
+        **numbers,
+        **ends,
         "n": sum(size for _, size in estimate.sizes),
         "group_sizes": json.dumps(dict(estimate.sizes)),
         "details": json.dumps(dict(estimate.details)),

@@ -9,8 +9,6 @@ better than the second? A win is a corrected p below LEVEL.
 Cost: no scores are read, only replicates; a second for 18 rows, three models and two datasets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from math import erfc, sqrt
@@ -26,12 +24,6 @@ from heval_core.statistics.correlation import holm
 LEVEL = 0.05
 ROUNDING = 1e-9
 _OF_BOARD = ["first", "second", "model", "dataset", "difference", "low", "high", "p", "p_holm", "better", "cells"]
-
-
-def _better(first: str, second: str, difference: float, p: float) -> str:
-    if not p < LEVEL:
-        return ""
-    return first if difference > 0 else second
 
 
 def tally(own: pd.DataFrame) -> dict[str, float]:
@@ -76,8 +68,8 @@ def pairs_of(counted: pd.DataFrame, explainers: Sequence[str]) -> pd.DataFrame:
     found: list[dict[str, Any]] = []
     for (first, second), compared in by_pair.items():
         for row, p in zip(compared, holm(np.array([row["p"] for row in compared])), strict=True):
-            better = _better(first, second, row["difference"], p)
-            found.append(row | {"first": first, "second": second, "p_holm": float(p), "better": better})
+            ahead = first if row["difference"] > 0 else second
+            found.append(row | {"first": first, "second": second, "p_holm": float(p), "better": ahead if p < LEVEL else ""})
     return pd.DataFrame(found, columns=_OF_BOARD)
 
 

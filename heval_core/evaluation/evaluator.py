@@ -4,8 +4,6 @@ It is part of a snapshot's id and is stored in the published file, so that numbe
 explainers' settings are in the shards' keys instead, except the controls', which are computed at publishing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from functools import cache

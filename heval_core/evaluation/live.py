@@ -4,8 +4,6 @@ Without a filter these are the published values: the same instances, the same fu
 Cost: a cell of 2,000 instances and 7 explainers takes about .3 s for ranks, margins and MRR, and a second for the others.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -10,8 +10,6 @@ of them, since cells share questions. Of published cells the instances' stored v
 or a value from pairs of mirrored prompts, no replicates are stored, and the ends are averaged.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -24,7 +22,7 @@ from heval_core.evaluation import live
 from heval_core.groups import MEMORY, document_of
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.metrics.shared.measure import Limited, Mean, Measure, SumOfMeans
+from heval_core.metrics.shared.measure import Mean, Measure, SumOfMeans
 from heval_core.records import CELL, RegimeKey
 from heval_core.regime_keys import ordered_regimes, read_key
 from heval_core.statistics.bootstrap import resampled_sums
@@ -182,7 +180,7 @@ def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, foun
     stored = results.values_by_question(chosen, sorted({own.metric for own in read}), sorted({own.part for own in read}), k)
     if all(mean.groups for mean in read):
         stored = stored[stored["group"].isin({group for mean in read for group in mean.groups})]
-    limits = metric.limits if isinstance(metric, Limited) else (-np.inf, np.inf)
+    limits: tuple[float, float] = getattr(metric, "limits", (-np.inf, np.inf))
     drawn: dict[Any, np.ndarray] = {}
     for dataset, own in stored.groupby("dataset"):
         sums = _sums(results, str(dataset), own)

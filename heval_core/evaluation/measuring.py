@@ -4,8 +4,6 @@ Rows go from shards to tables a few instances at a time, with the scores of all 
 explainer after another. What headline and findings need of a regime stays in memory (`OverRegimes`).
 """
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,19 +37,7 @@ from heval_core.metrics.shared.measure import PROTECTED
 from heval_core.records import CELL, RegimeKey
 from heval_core.regime_keys import order
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.kinds import (
-    ANSWER,
-    ATTRIBUTION,
-    CONTEXT_ATTRIBUTION,
-    FAITHFULNESS,
-    FAITHFULNESS_PROTECTED,
-    HEAD_ATTENTION,
-    INSTANCE,
-    QUOTED,
-    SAMPLE,
-    TIMING,
-    TRIAL,
-)
+from heval_core.store import kinds
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
 
@@ -93,7 +79,7 @@ def by_regime(store: ShardStore, entries: Iterable[Entry]) -> list[Shards]:
     """
     of_regime: dict[RegimeKey, list[Entry]] = defaultdict(list)
     for entry in entries:
-        if entry.kind not in (TRIAL.name, TIMING.name, QUOTED.name):
+        if entry.kind not in (kinds.TRIAL.name, kinds.TIMING.name, kinds.QUOTED.name):
             of_regime[entry.cell.of_regime].append(entry)
     return [Shards(key, of_regime[key], store.size(of_regime[key])) for key in sorted(of_regime, key=_order)]
 
@@ -132,24 +118,24 @@ def _insert_regime(
     Returns what is left of it for comparing it with its mirror; None if every instance was dropped.
     """
     entries = one.entries
-    instances = ShardRows(store, entries, INSTANCE, _COLUMNS)
-    methods = ShardRows(store, entries, ATTRIBUTION)
+    instances = ShardRows(store, entries, kinds.INSTANCE, _COLUMNS)
+    methods = ShardRows(store, entries, kinds.ATTRIBUTION)
     rows = _without_unsampled(
         _with_lengths(instances.rows.sort_values(["place", "instance_id"])),
         set(methods.rows["instance_id"]),
-        set(ShardRows(store, entries, SAMPLE).rows["fact_id"]),
+        set(ShardRows(store, entries, kinds.SAMPLE).rows["fact_id"]),
     )
-    writer.insert_pieces("instance", INSTANCE.schema, _instances(instances, rows))
-    heads = (store.read(entry) for entry in entries if entry.kind == HEAD_ATTENTION.name)
-    writer.insert_pieces("head_attention", HEAD_ATTENTION.schema, heads)
-    written = ShardRows(store, entries, ANSWER)
+    writer.insert_pieces("instance", kinds.INSTANCE.schema, _instances(instances, rows))
+    heads = (store.read(entry) for entry in entries if entry.kind == kinds.HEAD_ATTENTION.name)
+    writer.insert_pieces("head_attention", kinds.HEAD_ATTENTION.schema, heads)
+    written = ShardRows(store, entries, kinds.ANSWER)
     writer.insert_arrow("answer", written.take(written.rows))
     used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
     on_top = _Patterns()
-    writer.insert_pieces("attribution", ATTRIBUTION.schema, _explained(instances, used, methods, visit=on_top.add))
-    towards = ShardRows(store, entries, CONTEXT_ATTRIBUTION)
+    writer.insert_pieces("attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, methods, visit=on_top.add))
+    towards = ShardRows(store, entries, kinds.CONTEXT_ATTRIBUTION)
     writer.insert_pieces(
-        "context_attribution", ATTRIBUTION.schema, _explained(instances, used, towards, first_document_tokens)
+        "context_attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, towards, first_document_tokens)
     )
     writer.insert("pattern", on_top.rows)
     writer.insert("pattern_chance", on_top.chance)
@@ -166,8 +152,8 @@ def _insert_regime(
 def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
     """What the batch job measured, as `Measurements.of` takes it."""
     columns = tuple(measured_metrics())
-    kinds = (("", FAITHFULNESS), (PROTECTED, FAITHFULNESS_PROTECTED))
-    rows = [with_means(ShardRows(store, entries, kind, columns).rows, suffix) for suffix, kind in kinds]
+    measured = (("", kinds.FAITHFULNESS), (PROTECTED, kinds.FAITHFULNESS_PROTECTED))
+    rows = [with_means(ShardRows(store, entries, kind, columns).rows, suffix) for suffix, kind in measured]
     return pd.concat([own for own in rows if len(own)] or rows[:1])
 
 
@@ -219,8 +205,8 @@ def _taken(instances: ShardRows, rows: pd.DataFrame) -> pa.Table:
 
 
 def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
-    place = INSTANCE.schema.get_field_index(name)
-    return table.set_column(place, INSTANCE.schema.field(place), column)
+    place = kinds.INSTANCE.schema.get_field_index(name)
+    return table.set_column(place, kinds.INSTANCE.schema.field(place), column)
 
 
 def _explained(

@@ -1,7 +1,5 @@
 """The orders of instances: by columns, and by the scores of measures that declare an order."""
 
-from __future__ import annotations
-
 from heval_core import catalogue, metrics
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure

@@ -10,8 +10,6 @@ Chance: the share of each kind among the ranked tokens, which is how often rando
 Reference: arXiv 2510.02629. Cost: some 10 microseconds per instance and explainer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any

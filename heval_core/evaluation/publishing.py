@@ -3,8 +3,6 @@
 Every model, dataset, regime and technique is evaluated by itself; averages over them (headline, findings) come last.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -223,7 +221,6 @@ def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:
 
 
 def _questions(store: ShardStore, entries: list[Entry]) -> dict[str, set[str]]:
-    """By dataset, all questions that were asked."""
     questions: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
         if entry.kind == kinds.INSTANCE.name:

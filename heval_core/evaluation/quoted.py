@@ -9,8 +9,6 @@ at BOUNDS: where words differ, string overlap says less.
 Reference: the data's, arXiv 2311.04886; mean reciprocal rank as usual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

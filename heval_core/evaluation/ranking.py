@@ -6,8 +6,6 @@ ranking. Controls are never best; those whose interval reaches that of the best 
 beats them. Whatever names a winner, or sets one in bold, asks a `Ranking`, so that pages, tables and the report agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 

@@ -154,7 +154,6 @@ class Scored:
 
 
 def _read(stored: StoredScores, regime: Regime, explainers: Sequence[str]) -> dict[str, ScoreRows]:
-    """The scores of some explainers for a regime's instances, by explainer, in the order of the instances."""
     rows = stored.rows[stored.rows["explainer"].isin(explainers)]
     rows = rows.assign(place=pd.Index(regime.ids).get_indexer(rows["instance_id"]))
     rows = rows[rows["place"] >= 0].sort_values(["explainer", "place"], ignore_index=True)
@@ -231,7 +230,7 @@ def cell_of(
     table = np.zeros(regime.layout.ranked.shape)
     _fill(table, regime, explainer, usual)
     fixed = None if towards is None else _fixed(regime, explainer, table, towards)
-    return Cell.of(regime.layout, table, measured, regime.order, fixed)
+    return Cell(regime.layout, table, measured or {}, regime.order, fixed)
 
 
 def _fill(table: np.ndarray, regime: Regime, explainer: str, rows: ScoreRows) -> None:

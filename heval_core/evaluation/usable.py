@@ -2,8 +2,6 @@
 questions that were left out because a model was trained on them, each as one line with the way out; and how often an answer's
 first token and its text give the same group, for results with both (`--match text`)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

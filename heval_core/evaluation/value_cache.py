@@ -6,8 +6,6 @@ Nothing else reads the kept values. They may be deleted at any time; publishing 
 The folder `evaluated/` beside a store's shards has one Parquet file for each model, dataset, regime and technique.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import hashlib

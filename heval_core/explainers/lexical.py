@@ -4,8 +4,6 @@ Formula: 1 if a token spells the answer's first token (ignoring white space), el
 computed when results are published.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

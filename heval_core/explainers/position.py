@@ -3,8 +3,6 @@
 Formula: score of token i (from 0) = (i + 1) / n. Reference: none. Cost: none; computed when results are published.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

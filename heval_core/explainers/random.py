@@ -3,8 +3,6 @@
 Formula: independent uniform scores in [0, 1). Reference: none. Cost: none; computed when results are published.
 """
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 

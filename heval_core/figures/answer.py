@@ -3,8 +3,6 @@
 All three draw the same object, `drawn`: what `precompute explain --format json` prints, less what no reader sees.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

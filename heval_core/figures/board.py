@@ -3,8 +3,6 @@
 command `board` show them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -236,10 +234,9 @@ def harder_table(board: Board) -> Table:
     return _table(board, "The questions under decoys and at the longest length", _harder(board), _HARDER, "board-harder")
 
 
-def pairs_table(board: Board, column: str | None) -> Table:
-    """Wins, ties and losses of the row against the head. column: the key of a question; None for all of them together."""
-    pairs = board.pairs if column is None else board.pairs[board.pairs["column"] == column]
-    facing = {row.key: against(pairs, row.key) for row in board.rows}
+def pairs_table(board: Board) -> Table:
+    """Wins, ties and losses of the row against the head, over all questions."""
+    facing = {row.key: against(board.pairs, row.key) for row in board.rows}
     counts = {(key, str(other)): tally(own) for key, both in facing.items() for other, own in both.groupby("second")}
     parts: list[_Part] = [
         (
@@ -249,7 +246,7 @@ def pairs_table(board: Board, column: str | None) -> Table:
         for other in board.rows
     ]
     note = (
-        f"Wins – ties – losses of the row, over models and datasets{'' if column else ' and questions'}. The difference of "
+        "Wins – ties – losses of the row, over models and datasets and questions. The difference of "
         "two means over the same cells and questions is bootstrapped; p from its standard error, Holm over the models and "
         "datasets of a question and a pair; a win needs p < .05. Bold: a method that wins every comparison."
     )

@@ -1,7 +1,5 @@
 """One claim as the browser draws it: its evidence, the explanation with a citation masked, and all annotators' marks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Citations as figures and tables: annotators by writer, each beside its own chance; what explanations cite; who agrees."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -62,7 +60,6 @@ def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names)
 
 
 def _asked(cells: pd.DataFrame, measure: str, writers: Sequence[str]) -> pd.DataFrame:
-    """The rows of annotators."""
     return cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
 
 

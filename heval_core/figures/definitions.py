@@ -3,8 +3,6 @@
 The text stays text: only its labels, its lines and what stands in backticks are recognised.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 A row is an explainer, a technique or an annotator; controls stand in a band below. `dots_drawn.py` draws it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

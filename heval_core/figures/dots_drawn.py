@@ -2,8 +2,6 @@
 of each panel, of which as many stand in a line as fit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,11 +3,8 @@
 Strengths of colour are classes, so that a page's content-security policy needs no inline styles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -22,19 +19,15 @@ STEPS = 12
 _POSITIVE, _NEGATIVE = "#E07B00", "#3B7FC4"
 
 
-class Scored(Protocol):
-    """A row of scores: what the token grid draws too."""
+@dataclass(frozen=True)
+class Scored:
+    """One explainer's scores over a prompt. note: what is added to its title, such as the chosen head."""
 
-    @property
-    def explainer(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def signed(self) -> bool: ...
-    @property
-    def scores(self) -> Sequence[float]: ...
-    @property
-    def note(self) -> str: ...
+    explainer: str
+    title: str
+    signed: bool
+    scores: Sequence[float]
+    note: str = ""
 
 
 @dataclass(frozen=True)

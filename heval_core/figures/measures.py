@@ -1,7 +1,5 @@
 """A measure: its means by regime with intervals, each model and dataset, in either unit, as a figure and as tables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -270,7 +268,6 @@ def _columns(found: Measured, names: Names, parts: bool) -> list[_Column]:
 
 
 def _note(found: Measured, columns: Sequence[_Column], names: Names) -> str:
-    """What the numbers are, chance, and what is bold."""
     measure = found.measure
     own = {
         column.head.title: column.means[[key not in names.controls for key in column.means.index]].dropna(subset=["at"])

@@ -1,7 +1,5 @@
 """The outcomes of the questions, as stacked bars and as a table: the answers' groups, and what was dropped."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -9,8 +9,6 @@ differ. Controls are grey. What comes from outside this program, and so has no n
 name. Groups of answers have colours that are no explainer's.
 """
 
-from __future__ import annotations
-
 import zlib
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ So no colour has to tell the kinds apart. A share is the mean over datasets; its
 95 % or more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures that can be zoomed: faithfulness beside accuracy, and how often each head was chosen; and what all such share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,7 +72,6 @@ def scatter(points: pd.DataFrame, names: Names, x_title: str, y_title: str) -> g
 
 
 def _whiskers(points: pd.DataFrame, axis: str) -> dict[str, Any]:
-    """From `x_low` to `x_high` round `x`, for either axis."""
     ends = {"array": points[f"{axis}_high"] - points[axis], "arrayminus": points[axis] - points[f"{axis}_low"]}
     return {"type": "data", **ends, "thickness": 1, "width": 0}
 

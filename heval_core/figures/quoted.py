@@ -1,7 +1,5 @@
 """Which explainer finds what people copied into the answers that they wrote: one row each, methods by their first column."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from heval_core.evaluation.quoted import MEASURES

@@ -1,7 +1,5 @@
 """Techniques for given documents: ranked cards, and every technique as a point, following against ignoring."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Techniques as figures and tables: differences to Regular by kind of context, the numbers, features, and chosen settings."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -165,7 +163,6 @@ def technique_table(
 
 
 def _note(columns: Sequence[Column], measure: str) -> str:
-    """What the columns are, each once."""
     more = {own.measure: own for own in columns if own.measure != measure}
     told = [f"{own.title}: {own.meaning}" for own in more.values()]
     about = f"{measure_name(measure)}: {BEHAVIOURS[measure].meaning}"
@@ -275,6 +272,5 @@ def _plain(value: Any) -> str:
 
 
 def _head(head: Any) -> str:
-    """`L3H2`."""
     whole = isinstance(head, list) and len(head) == 2 and all(isinstance(part, int) for part in head)
     return head_name(head[0], head[1]) if whole else str(head)

@@ -1,7 +1,5 @@
 """The model's logits when something is ablated: tokens of the prompt, or heads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

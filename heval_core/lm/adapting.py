@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import safetensors
@@ -108,7 +108,7 @@ def adapted(lm: LanguageModel, adapter: Adapter) -> LanguageModel:
         added = adapter.added(name).to(lm.device)
         merged = module.weight.float() + (added.T if isinstance(module, Conv1D) else added)
         module.weight = torch.nn.Parameter(merged.to(module.weight.dtype), requires_grad=False)
-    return LanguageModel(lm.key, twin, lm.tokenizer, lm.style, lm.revision, lm.template, lm.budget)
+    return replace(lm, model=twin)
 
 
 def _shape(module: Any) -> tuple[int, int]:

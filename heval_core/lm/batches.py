@@ -1,7 +1,5 @@
 """Many prompts of different lengths, read at their last position; those of equal length run together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch
@@ -18,14 +16,11 @@ def last_logits(lm: LanguageModel, prompts: Sequence[TokenisedPrompt]) -> list[t
         ids = torch.tensor([prompts[index].ids for index in indices], device=lm.device)
         found.update(zip(indices, lm.forward.logits(ids), strict=True))
 
-    def failed(index: int, error: Exception) -> None:
-        raise error
-
     by_length: dict[int, list[int]] = {}
     for index, prompt in enumerate(prompts):
         by_length.setdefault(len(prompt.ids), []).append(index)
     for length, indices in by_length.items():
-        lm.budget.in_batches(indices, length, work, failed)
+        lm.budget.in_batches(indices, length, work)
     return [found[index] for index in range(len(prompts))]
 
 

@@ -9,8 +9,6 @@ Cost: forward as the plain model's, with a soft cap in blocks of heads; P is com
 that nothing of size n² is kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

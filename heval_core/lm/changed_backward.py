@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -95,8 +96,7 @@ class _Copy:
         self.model: PreTrainedModel = twin_of(facts.model)
         change(self.model)
         self.model.config.get_text_config().final_logit_softcapping = None
-        own = (facts.key, self.model, facts.tokenizer, facts.style, facts.revision, facts.template, facts.budget)
-        copied = ModelFacts(*own)
+        copied = replace(facts, model=self.model)
         self.forward = Forward(copied, ReadOut(copied))
         self.gradients = Gradients(copied, self.forward)
         self._layers: list[GradientCheckpointingLayer] = []

@@ -5,8 +5,6 @@ detached f(x)/x; gate x up gives half of its relevance to each factor.
 Reference: Achtibat et al. 2024 (arXiv 2402.05602), eq. 7, 9 and section 3.3, in their form as gradients.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -3,8 +3,6 @@
 The template writes the special tokens itself, a BOS too: its text is tokenised without adding any (`heval_core.lm.spans`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,14 +49,14 @@ def chat_text(tokenizer: Any, messages: Sequence[Message]) -> str:
         ) from error
 
 
-def in_chat(prompt: Prompt, tokenizer: Any, before: Sequence[Message] = ()) -> Prompt:
+def in_chat(prompt: Prompt, tokenizer: Any) -> Prompt:
     """The prompt as the user's turn of a conversation: its text with the template around it, its spans moved along.
 
-    before: the turns before this one. A template may strip white space from the user's words; spans are cut accordingly.
+    A template may strip white space from the user's words; spans are cut accordingly.
     Raises HEvalError as `chat_text` does, and for a template that writes something else instead of these words.
     """
-    head, _, tail = _said(tokenizer, before, _WORDS).partition(_WORDS)
-    text = _said(tokenizer, before, prompt.text)
+    head, _, tail = _said(tokenizer, _WORDS).partition(_WORDS)
+    text = _said(tokenizer, prompt.text)
     start, end = len(head), len(text) - len(tail)
     kept = text[start:end]
     if not (text.startswith(head) and text.endswith(tail) and kept.strip() == prompt.text.strip() and kept in prompt.text):
@@ -87,15 +85,14 @@ def in_chat(prompt: Prompt, tokenizer: Any, before: Sequence[Message] = ()) -> P
 
 def answers_bare(tokenizer: Any) -> bool:
     """Whether an answer begins without a space: after an assistant's header that ends in white space or a special token."""
-    header = _said(tokenizer, (), _WORDS).partition(_WORDS)[2]
+    header = _said(tokenizer, _WORDS).partition(_WORDS)[2]
     return header[-1:].isspace() or any(header.endswith(token) for token in tokenizer.all_special_tokens)
 
 
-def _said(tokenizer: Any, before: Sequence[Message], words: str) -> str:
-    return chat_text(tokenizer, [*before, {"role": "user", "content": words}])
+def _said(tokenizer: Any, words: str) -> str:
+    return chat_text(tokenizer, [{"role": "user", "content": words}])
 
 
 def _name_of(tokenizer: Any) -> str:
-    """The model's key: a folder's name, or the model's id on the hub."""
     name = str(getattr(tokenizer, "name_or_path", "") or "The model")
     return Path(name).name if Path(name).is_dir() else name

@@ -1,7 +1,5 @@
 """How likely a model finds a text that is already written, token by token, after other prompts than its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,33 +21,18 @@ class Continued:
     start: int
 
 
-def token_logprobs(lm: LanguageModel, texts: Sequence[Continued], together: int | None = None) -> list[torch.Tensor]:
+def token_logprobs(lm: LanguageModel, texts: Sequence[Continued]) -> list[torch.Tensor]:
     """(len(ids) - start,) float32 on the CPU for each text: log p of its tokens, each given all before it.
 
     Texts of any lengths run together, within the budget of tokens: they are padded behind, where no token looks. Only the
-    text's own positions are read out. together: at most so many in a pass; for measuring what batches save.
-    Raises HEvalError if a value is not finite, and NotEnoughMemory.
+    text's own positions are read out. Raises HEvalError if a value is not finite, and NotEnoughMemory.
     """
-    found: dict[int, torch.Tensor] = {}
-    waiting = sorted(range(len(texts)), key=lambda index: len(texts[index].ids), reverse=True)
-    while waiting:
-        width = len(texts[waiting[0]].ids)
-
-        def attempt(waiting: list[int] = waiting, width: int = width) -> tuple[list[int], list[torch.Tensor]]:
-            holds = lm.budget.holds(width)
-            batch = waiting[: min(holds, together or holds)]
-            return batch, _batch(lm, [texts[index] for index in batch], width)
-
-        batch, values = lm.budget.within(width, attempt)
-        lm.budget.grow(len(batch) * width)
-        found.update(zip(batch, values, strict=True))
-        waiting = waiting[len(batch) :]
-    return [found[index] for index in range(len(texts))]
+    lengths = [len(text.ids) for text in texts]
+    return lm.budget.longest_first(lengths, lambda batch, width: _batch(lm, [texts[place] for place in batch], width))
 
 
 @torch.no_grad()
 def _batch(lm: LanguageModel, texts: list[Continued], width: int) -> list[torch.Tensor]:
-    """The values of texts that run in one pass."""
     rows = [(*text.ids, *[text.ids[-1]] * (width - len(text.ids))) for text in texts]
     first, last = min(text.start for text in texts) - 1, max(len(text.ids) for text in texts) - 1
     if last <= first:

@@ -13,8 +13,6 @@ All of this holds only where the stream is the sum of what its blocks add, and w
 This is measured when it is first asked for; a model in which it does not hold is refused by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Sentence embeddings of all-MiniLM-L6-v2, from the package that has its weights; nothing is fetched."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """Models that say whether a hypothesis follows from a premise: sequence classifiers with an entailment label, and TRUE's
 seq2seq models, which answer 1. Safetensors only, no remote code, one-line messages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -57,20 +55,8 @@ class Entailment:
         Raises HEvalError for values that are not finite, and NotEnoughMemory.
         """
         encoded = [self._encoded(*pair) for pair in pairs]
-        found: dict[int, Judgement] = {}
-        waiting = sorted(range(len(pairs)), key=lambda place: len(encoded[place]["input_ids"]), reverse=True)
-        while waiting:
-            width = len(encoded[waiting[0]]["input_ids"])
-
-            def attempt(waiting: list[int] = waiting, width: int = width) -> tuple[list[int], list[Judgement]]:
-                batch = waiting[: self.budget.holds(width)]
-                return batch, self._batch([encoded[place] for place in batch])
-
-            batch, judged = self.budget.within(width, attempt)
-            self.budget.grow(len(batch) * width)
-            found.update(zip(batch, judged, strict=True))
-            waiting = waiting[len(batch) :]
-        return [found[place] for place in range(len(pairs))]
+        lengths = [len(own["input_ids"]) for own in encoded]
+        return self.budget.longest_first(lengths, lambda batch, _: self._batch([encoded[place] for place in batch]))
 
     def _encoded(self, premise: str, hypothesis: str) -> dict[str, list[int]]:
         if self.seq2seq:

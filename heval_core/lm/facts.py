@@ -4,11 +4,10 @@ Shapes, in all of `heval_core.lm`: n tokens of a prompt, b sequences, V vocabula
 d_h width of a head.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -20,22 +19,20 @@ from heval_core.prompts import CHAT, is_chat, says_nothing
 from heval_core.records import BASELINE, PAD, HEvalError, Prompt, TokenisedPrompt
 
 
+@dataclass(eq=False, repr=False)
 class ModelFacts:
     """A model in memory with its tokenizer. style: the name of its prompt style. budget: how many tokens one pass may run."""
 
-    def __init__(
-        self,
-        key: str,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
-        style: str,
-        revision: str,
-        template: str,
-        budget: Budget,
-    ):
-        self.key, self.model, self.tokenizer = key, model, tokenizer
-        self.style, self.revision, self.template = style, revision, template
-        self.budget = budget
+    key: str
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    style: str
+    revision: str
+    template: str
+    budget: Budget
+
+    def __post_init__(self) -> None:
+        tokenizer, model = self.tokenizer, self.model
         self.device = model.device
         config = model.config.get_text_config()
         self.layers = int(config.num_hidden_layers)

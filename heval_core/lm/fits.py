@@ -4,8 +4,6 @@
 folder holds one of each at most. It also lists the questions that it was made on, as hashes, so that no board shows one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

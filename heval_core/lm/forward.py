@@ -1,7 +1,5 @@
 """Passes over prompts, read at their last position or at others. A prompt's keys and values are kept for other endings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Greedy continuations of prompts, by the unmodified model."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 
@@ -22,13 +20,11 @@ class Generation:
         return set(ends if isinstance(ends, list) else [ends])
 
     @torch.no_grad()
-    def greedy(
-        self, prompts: Sequence[tuple[int, ...]], tokens: int, progress: Callable[[int], None] = lambda _: None
-    ) -> list[tuple[int, ...]]:
+    def greedy(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> list[tuple[int, ...]]:
         """Continuations of at most `tokens` tokens, up to and including the end-of-text token, one per prompt.
 
-        Prompts of similar length are padded on the left and run together, within the budget of tokens. `progress` is called
-        with the number of prompts just done. A prompt that fills all positions gets (). Raises NotEnoughMemory.
+        Prompts of similar length are padded on the left and run together, within the budget of tokens. A prompt that fills
+        all positions gets (). Raises NotEnoughMemory.
         """
         positions, budget = self._facts.positions, self._facts.budget
         out: list[tuple[int, ...]] = [()] * len(prompts)
@@ -46,7 +42,6 @@ class Generation:
             continuations = budget.within(width + tokens, ask)
             for index, ids in zip(waiting, continuations, strict=False):
                 out[index] = ids
-            progress(len(continuations))
             waiting = waiting[len(continuations) :]
         return out
 

@@ -5,8 +5,6 @@ Why a copy: transformers parses a GGUF file three times in Python, for the confi
 file's hash, and it may be deleted at any time.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Gradients of a target's logits at the input embeddings. `changed_backward` has those of other backward rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

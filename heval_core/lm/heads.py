@@ -9,8 +9,6 @@ that position, and multiplies it by the norm's gain: s is one over that RMS or s
 is part of W_O. So is a constant by which a model multiplies what its blocks add (Granite). Elsewhere s is 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

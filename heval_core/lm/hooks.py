@@ -4,8 +4,6 @@ Every pass with hooks is compared with the plain model. If their logits differ b
 what the model does, and the model is refused by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cached_property

@@ -1,8 +1,6 @@
 """Loads a model by its Hugging Face id, from a local folder, or from a GGUF file: safetensors or GGUF only, no remote code,
 one-line messages. A GGUF file is dequantised first (`gguf`)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -4,10 +4,8 @@ Try. If the device runs out of memory, halve the budget of tokens and try again 
 fits, give up with one HEvalError. Passes, generation, explainers and faithfulness all follow this policy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -25,6 +23,11 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or (
         isinstance(error, RuntimeError) and ("out of memory" in str(error) or "can't allocate memory" in str(error))
     )
+
+
+def raised(item: Any, error: Exception) -> None:
+    """What happens to an item that fails, where nobody says so."""
+    raise error
 
 
 class Budget:
@@ -69,13 +72,33 @@ class Budget:
             # Only after the error is gone, because it keeps the attempt's tensors alive.
             self.shrink()
 
+    def longest_first(self, lengths: Sequence[int], work: Callable[[list[int], int], list[T]]) -> list[T]:
+        """What `work` gives for items of these lengths, in their order; those of similar length run together.
+
+        work: the places of some items, and the length of the longest of them ▶ a result for each.
+        """
+        found: dict[int, T] = {}
+        waiting = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+        while waiting:
+            width = lengths[waiting[0]]
+
+            def attempt(waiting: list[int] = waiting, width: int = width) -> tuple[list[int], list[T]]:
+                batch = waiting[: self.holds(width)]
+                return batch, work(batch, width)
+
+            batch, made = self.within(width, attempt)
+            self.grow(len(batch) * width)
+            found.update(zip(batch, made, strict=True))
+            waiting = waiting[len(batch) :]
+        return [found[place] for place in range(len(lengths))]
+
     def in_batches(
-        self, items: Sequence[T], length: int, work: Callable[[list[T]], None], failed: Callable[[T, Exception], None]
+        self, items: Sequence[T], length: int, work: Callable[[list[T]], None], failed: Callable[[T, Exception], None] = raised
     ) -> None:
         """Do `work` on items of `length` tokens each, as many together as the budget holds.
 
         If a batch fails for another reason than memory, each of its items is tried alone. work: like `attempt` in `within`.
-        failed: called with an item that fails alone, and its error; it may raise.
+        failed: called with an item that fails alone, and its error, which it raises by default.
         """
         start = 0
         while start < len(items):

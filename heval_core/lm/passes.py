@@ -5,8 +5,6 @@ is recorded for a gradient counts twice, as its backward pass does as much work 
 arithmetic beside the blocks are no passes: seconds tell of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ rows of different prompts, layers and heads share a batch, and a head costs abou
 Cost: one clean pass over each prompt and its twin, then one token for each head and prompt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +58,7 @@ class PathPatching:
         lengths = [len(prompt.ids) for prompt in prompts]
         for length in sorted(set(lengths)):
             numbers = [number for number, own in enumerate(lengths) if own == length]
-            self._facts.budget.in_batches(numbers, length, work, _raised)
+            self._facts.budget.in_batches(numbers, length, work)
         outputs, logits = (torch.stack([found[number][part] for number in range(len(prompts))]) for part in (0, 1))
         ends = torch.tensor([[prompt.ids[-1], len(prompt.ids) - 1] for prompt in prompts], device=self._facts.device)
         return LastPositions(ends[:, :1], ends[:, 1:], outputs, logits)
@@ -86,7 +84,7 @@ class PathPatching:
             gained = logits.gather(1, token_ids[prompts]) - logits.logsumexp(-1, keepdim=True)
             found.update(zip(batch, gained.cpu(), strict=True))
 
-        self._facts.budget.in_batches(rows, ROW_TOKENS, work, _raised)
+        self._facts.budget.in_batches(rows, ROW_TOKENS, work)
         alone = torch.stack([found[row] for row in rows[:size]])
         patched = torch.stack([found[row] for row in rows[size:]]).view(size, layers, heads, -1)
         return alone[:, None, None] - patched
@@ -105,7 +103,3 @@ class PathPatching:
             return outputs.to(tensor.dtype).reshape(tensor.shape)
 
         return self._hooked.run_alone(clean.ids[prompts], clean.positions[prompts], [(name, given) for name in names])
-
-
-def _raised(_: Any, error: Exception) -> None:
-    raise error

@@ -4,8 +4,6 @@ This is an edit of the weights, which the plain model and the one with hooks sha
 passes, generation, gradients, explanations. A pruned head still attends, but writes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 

@@ -4,8 +4,6 @@ A bfloat16 model rounds its logits to eight bits: differences of two logits of a
 scores of feature ablation are tied or exactly 0. Its last states are as coarse, but a logit sums over all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property

@@ -10,8 +10,6 @@ Cost: one pass that forms attention patterns, and products that take n² d H ope
 layer, H n², and all mixings, L n², for some prompts at a time; vectors for pairs of tokens in blocks of rows.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,8 +5,6 @@ factor; an activation f(x) passes x times the detached f(x)/x. The rules below s
 Reference: Achtibat et al. 2024 (arXiv 2402.05602); Edin et al. 2025 (GIM, arXiv 2505.17630).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from heval_core.records import Cost

@@ -5,21 +5,10 @@ charged with it. Formula: seconds = what passed on the clock, less the shared wo
 work that was used meanwhile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class _Done:
-    """One piece of work: what it gave, and what it used with itself, by name."""
-
-    value: Any
-    uses: frozenset[str]
 
 
 class SharedWork:
@@ -29,7 +18,7 @@ class SharedWork:
         self.now = now
         self.seconds: dict[str, float] = {}  # of each piece, without what it uses of others
         self.open: list[set[str]] = []  # what each clock that runs, and each piece under way, has used so far
-        self._done: dict[str, _Done] = {}
+        self._done: dict[str, tuple[Any, frozenset[str]]] = {}  # what each piece gave, and what it used with itself
 
     def once(self, name: str, work: Callable[[], T]) -> T:
         """The value of a piece of work, which is done when it is first asked for. One that fails is not kept."""
@@ -41,11 +30,11 @@ class SharedWork:
                 own = clock.own()
                 self.open = [used for used in self.open if used is not clock.used]
             self.seconds[name] = own
-            self._done[name] = _Done(value, frozenset({name, *clock.used}))
-        done = self._done[name]
+            self._done[name] = value, frozenset({name, *clock.used})
+        found: T
+        found, uses = self._done[name]
         for used in self.open:
-            used |= done.uses
-        found: T = done.value
+            used |= uses
         return found
 
 

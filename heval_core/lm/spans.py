@@ -1,7 +1,5 @@
 """Character spans ▶ token spans. This is the only place that counts tokens."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice

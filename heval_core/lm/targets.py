@@ -1,7 +1,5 @@
 """Targets as tensors: the logits that they read, and their values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -6,8 +6,6 @@ stops once it has not fallen for some epochs, and the best epoch's adapter is ke
 Departure from usual training: dropout of the adapter only; the model's own stays off.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator, Sequence
@@ -130,7 +128,6 @@ def _with_adapter(facts: ModelFacts, recipe: Recipe) -> torch.nn.Module:
 
 
 def _adapter(facts: ModelFacts, model: torch.nn.Module, recipe: Recipe) -> Adapter:
-    """A copy of the adapter as it is now."""
     pairs: dict[str, Pair] = {}
     for name in linear_layers(facts):
         layer: Any = model.get_submodule(name)

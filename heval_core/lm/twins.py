@@ -1,7 +1,5 @@
 """Copies of a model that share its weights: other modules, the same tensors, so that a copy costs no memory."""
 
-from __future__ import annotations
-
 import copy
 
 from transformers import PreTrainedModel

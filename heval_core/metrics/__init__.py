@@ -7,8 +7,6 @@ from; both in `heval_core.statistics.values`). Each value comes with its chance 
 is NaN with a reason, never 0. This module gathers what all metrics declare.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 from heval_core import catalogue, protocols
@@ -17,7 +15,6 @@ from heval_core.metrics.shared.measure import FIXED, QUESTIONS, Measure
 
 # Parts that several metrics have: documents, and groups by the document that was used.
 _PART_TITLES = {"c1": "document 1", "c2": "document 2", "C1": "used: 1", "C2": "used: 2"}
-
 
 _FIXED = (
     "Here every explainer explains the first document's answer, whatever the model answered. Otherwise a string match finds "
@@ -68,13 +65,6 @@ def headlines() -> dict[str, Measure]:
     """The measure that the Overview shows for a question, by the question's key, in the questions' order."""
     shown = {measure.question: measure for measure in measures().values() if measure.headline}
     return {key: shown[key] for key in QUESTIONS if key in shown}
-
-
-def best_of(metric: str, part: str) -> str:
-    """Whether `high`, `low` or `zero` is best for a part of a metric. metric: a key, or a variant's key."""
-    plugin = catalogue.find("metric", metric)
-    known = {part: measure.best for measure in declared(plugin) for part in (*measure.parts, *measure.whole)}
-    return known.get(part, "high" if plugin.higher_is_better else "low")
 
 
 def part_title(part: str) -> str:

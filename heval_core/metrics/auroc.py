@@ -20,8 +20,6 @@ Worked by hand: .4 and .2 from context, .3 and .1 from memory: three of four pai
 0.75
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -13,8 +13,6 @@ Worked by hand: log-probabilities of -1 before, -3 and -5 without one and two to
 3.0
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np  # noqa: F401  the example above uses it

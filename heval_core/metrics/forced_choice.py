@@ -17,8 +17,6 @@ Worked by hand: sums of .4 and .1 with the first document used; of .2 and .2; of
 [1.0, 0.5, 0.0]
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -13,8 +13,6 @@ Worked by hand: a document ranks 2 and 4 where it was used, 9 and 7 where it was
 5.0
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import permutations
 

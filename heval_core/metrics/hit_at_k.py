@@ -13,8 +13,6 @@ Worked by hand: two gold tokens among five, k = 2: all but C(3, 2) = 3 of the 10
 0.7
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

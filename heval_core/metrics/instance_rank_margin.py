@@ -15,8 +15,6 @@ Worked by hand: used document at ranks 2 and 3, the other at 6 and 5: mean of 4 
 3.0
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -15,8 +15,6 @@ Worked by hand: values .9, .7, .5 at 100, 200, 300 tokens fall by .2 per 100.
 -0.2
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -15,8 +15,6 @@ Worked by hand: scores 1, 5, 3 with the third token gold: its rank is 2. Chance 
 ReciprocalRank(value=0.5, chance=0.611111111111111)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -14,8 +14,6 @@ Worked by hand: the first document at ranks 2 and 3, the second at 6 and 5: the 
 3.0
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -14,8 +14,6 @@ Worked by hand: scores 9, 1, 8, 2 have ranks 1, 4, 2, 3; the segment of the last
 RankAtK(value=2.5, chance=2.5)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

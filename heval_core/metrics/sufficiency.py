@@ -11,8 +11,6 @@ Worked by hand: log-probabilities of -1 before, -2 and -1.5 with one and two tok
 0.75
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np  # noqa: F401  the example above uses it

@@ -4,8 +4,6 @@ A minus is a minus sign, and nothing is -0. What is missing is a dash. Rounding 
 that is not all is no `100 %`, one that is not none no `0 %`, and beside 0.99 stands 1.00.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The child process that explains prompts: one JSON request a line on standard input, JSON lines out (see `client`)."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

@@ -18,8 +18,6 @@ The seed and the fact's id alone decide everything, so that neither the order of
 run change an instance. The prompt style decides how documents are presented (as they are, or attributed to a source).
 """
 
-from __future__ import annotations
-
 from heval_core.prompt_styles import PromptStyle
 from heval_core.records import Dropped, Fact, Instance
 from heval_core.regime_keys import read_key

@@ -12,8 +12,6 @@ Source: methods of this project. Departure: there the used document alone is cha
 The sentences hold a place, a person, a currency or a date alike, because they speak of the words and not of the thing.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -67,7 +65,6 @@ def _repeated(document: Document, words: Sequence[str]) -> list[str]:
 
 
 def _neutral(documents: Sequence[Document], fact: Fact) -> list[str]:
-    """The neutral words that stand nowhere in the prompt."""
     taken = " ".join((fact.question, fact.answer, *fact.accepted, *(text for d in documents for text in (d.answer, d.text))))
     return [word for word in NEUTRAL if word not in taken.casefold()]
 

@@ -13,8 +13,6 @@ A passage whose answer is not `stated` carries a label (True, False, None), or n
 its answer. It is used only where its dataset ships it for the question: another question's label says nothing about this one.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 

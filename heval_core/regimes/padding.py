@@ -6,8 +6,6 @@ tokens, so that it lacks less than a passage. They stand after the documents (`f
 the passages of a shorter one and more.
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Sequence

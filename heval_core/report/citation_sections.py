@@ -3,8 +3,6 @@
 Their numbers come from the same queries as those of the page Citations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -61,7 +59,6 @@ def _meanings(measures: Iterable[str]) -> str:
 
 
 def _place(row: Any, names: Names) -> dict[str, str]:
-    """Its claims, writer and selector, by their titles."""
     return dict(zip(_KEYS, titles_of({name: row[name] for name in WHERE}, names), strict=True))
 
 
@@ -116,7 +113,6 @@ def _of_answers(
 
 
 def _whole(cells: pd.DataFrame) -> str:
-    """The masking that figures are of."""
     return "full" if (cells["masking"] == "full").any() else "sample"
 
 

@@ -6,8 +6,6 @@ effects are differences or slopes of values on a scale of length 1: MRR, shares,
 best.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

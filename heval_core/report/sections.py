@@ -1,7 +1,5 @@
 """The sections of a report: each a table or figure of the papers as the store's own, by the functions that pages draw with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -71,7 +69,6 @@ def plans() -> dict[str, Plan]:
 
 
 def _board(results: Reader, plan: Plan) -> Section:
-    """The board of everything that is explained under Regular, and quality against cost."""
     made = board(results)
     told, drawn, table = conclusion(made), front_figure(made), whole_table(made)
     several = " Answers are those under Regular." if results.choices()["technique"].nunique() > 1 else ""
@@ -107,7 +104,6 @@ def _ks(plan: Plan, measure: Measure) -> tuple[int, ...]:
 
 
 def _measured(results: Reader, measure: Measure, k: int, regimes: tuple[str, ...]) -> Iterator[tuple[str, Measured]]:
-    """A measure under each technique, with means where there are any."""
     if regimes:
         cells, means = cells_and_means(results, Filter(regime=regimes), measure.metric, k, wanted_of(measure))
         for technique in dict.fromkeys(means[0]["technique"]):
@@ -147,7 +143,6 @@ def _datasets(results: Reader, plan: Plan) -> Section:
 
 
 def _patterns(results: Reader, plan: Plan) -> Section:
-    """What each explainer's best token is, in shares of its instances: a figure for each dataset."""
     counts, names = patterns_under(results, Filter()), names_of(results)
     text = " ".join(f"{key.replace('_', ' ').capitalize()}: {word.meaning}" for key, word in PATTERNS.items())
     text = f"Share of the instances answered from a document, by the first pattern that holds; % [95 % interval]. {text}"
@@ -164,7 +159,6 @@ def _patterns(results: Reader, plan: Plan) -> Section:
 
 
 def _quoted(results: Reader, plan: Plan) -> Section:
-    """Which explainer finds what people copied into their answers."""
     rows = results.quoted()
     table = quoted_table(rows, names_of(results))
     return Section(plan, table.note, (table,), rows)

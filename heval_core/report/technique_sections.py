@@ -3,8 +3,6 @@
 Their numbers come from the same queries as those of the page Techniques.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -89,7 +87,6 @@ def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> tuple[Fi
 
 
 def _measured(measure: str, results: Reader, plan: Plan) -> Section:
-    """A measure by kind of context and in total, and what holds for all kinds together."""
     cells, names = results.technique_cells(Filter()), names_of(results)
     tables = tuple(_tables(results, cells, measure, VALUES, names))
     text = f"{tables[0].note if tables else ''} {_KINDS}"
@@ -97,7 +94,6 @@ def _measured(measure: str, results: Reader, plan: Plan) -> Section:
 
 
 def _gains(measure: str, results: Reader, plan: Plan) -> Section:
-    """The differences to Regular, over the instances that both answered."""
     cells, names = results.technique_cells(Filter()), names_of(results)
     own = cells[cells["technique"] != TECHNIQUE].dropna(subset=["delta"])
     text = (
@@ -113,13 +109,11 @@ def _gains(measure: str, results: Reader, plan: Plan) -> Section:
 
 
 def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """The rows that a measure's tables show."""
     wanted = {column[:2] for column in columns_of(cells, measure)}
     return cells[[place in wanted for place in zip(cells["regime"], cells["measure"], strict=True)]]
 
 
 def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, str, str], names: Names) -> Iterator[Table]:
-    """The page's table of each model and dataset."""
     points = results.rows("pareto", Filter())
     points = points[points["on_front"].astype(bool)]
     for place, ((model, dataset), own) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
@@ -144,7 +138,6 @@ def _not_available(results: Reader, names: Names) -> Iterator[str]:
 
 
 def _costs(results: Reader, plan: Plan) -> Section:
-    """Of the techniques of these results."""
     names = names_of(results)
     cells, trials = results.technique_cells(Filter()), results.rows("technique_trial", Filter())
     counts = trials.groupby(["technique", "model", "dataset"])["setting"].nunique().groupby("technique").max()

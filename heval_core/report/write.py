@@ -3,8 +3,6 @@
 The same published results give the same bytes: nothing of the machine or the hour that the report was made at is in it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -16,7 +14,7 @@ import pandas as pd
 
 from heval_core import __version__
 from heval_core.evaluation.findings.paper import METHODS
-from heval_core.html import asset, digest, render
+from heval_core.html import TEMPLATES, digest, render
 from heval_core.present.drawing import as_svg, stylesheet
 from heval_core.present.table import Table
 from heval_core.records import HEvalError
@@ -121,7 +119,7 @@ def page(
 
     notes: paragraphs under the title; one that begins with "!" is a warning. studies: without a sentence some may be empty.
     """
-    script = asset("report.js")
+    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     first, *others = studies
     return render(
         "report.html",

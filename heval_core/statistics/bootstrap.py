@@ -5,8 +5,6 @@ differences and of averages over cells respect the pairing.
 Cost: one (resamples x questions) matrix per dataset, one matrix product for all values of a model, dataset and regime.
 """
 
-from __future__ import annotations
-
 import functools
 import zlib
 from collections.abc import Iterable, Iterator, Sequence

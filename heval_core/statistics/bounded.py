@@ -14,8 +14,6 @@ Departure: Korn and Graubard have the limits of Clopper and Pearson, which cover
 Cost: two roots of a beta function for each mean.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple

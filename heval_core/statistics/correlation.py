@@ -1,7 +1,5 @@
 """Pairs: Spearman's rank correlation with its interval for clustered ones, and Holm's correction."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

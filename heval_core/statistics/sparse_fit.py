@@ -5,8 +5,6 @@ log-odds of what is said on which parts are there; a part's weight is its coeffi
 Reference: Cohen-Wang et al. 2024 (arXiv 2409.00729). Engine: scikit-learn's Lasso. Cost: a fit takes about a millisecond.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

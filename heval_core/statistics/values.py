@@ -149,7 +149,8 @@ class Value(NamedTuple):
             around = self._around(self.error)
             return around, self._less(self._around(self.error.plus(self.chance_se)) if self.chance_se else around)
         if not self.columns or all(column.ends for column in self.columns):
-            around = self._of_sum() if self.columns else percentile_interval(np.asarray(self.drawn))
+            terms = [(column.factor, column.bounded()) for column in self.columns]
+            around = sum_interval(terms, self.shift) if terms else percentile_interval(np.asarray(self.drawn))
             return around, self._less(around)
         influence, freedom = self._influence(self.columns)
         if self.counted:
@@ -163,9 +164,6 @@ class Value(NamedTuple):
 
     def _less(self, around: Interval) -> Interval:
         return Interval(around.low - self.chance, around.high - self.chance)
-
-    def _of_sum(self) -> Interval:
-        return sum_interval([(column.factor, column.bounded()) for column in self.columns], self.shift)
 
     def _possible(self, around: Interval, influence: np.ndarray, freedom: int) -> Interval:
         """It ends before the best value, and has a width where all instances are alike. influence: (Q,) of the questions."""

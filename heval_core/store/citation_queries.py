@@ -1,7 +1,5 @@
 """Queries about citations: what annotators come to, where they agree, and what was asked about one explanation."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ an item a space is ␣ and the end of a line ⏎. Text that a spreadsheet would 
 (OWASP's advice on CSV injection).
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterable, Sequence

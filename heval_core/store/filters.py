@@ -1,7 +1,5 @@
 """Which instances a person asks a results file for, and in which order, as SQL with bound parameters."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """Queries about single instances: their order, their pages, and the explainers' scores."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import fields

@@ -3,8 +3,6 @@
 A column is declared once, with its comment, in schema.sql. Of kinds without a table, and of what only shards keep, it is here.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ The operating system keeps the lock (`filelock` uses flock), so a killed process
 lock file names the process that took it last.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections import Counter, defaultdict

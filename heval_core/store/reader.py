@@ -1,7 +1,5 @@
 """Typed queries of a published results file; results are DataFrames. See `database` for how it is opened."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

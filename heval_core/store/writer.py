@@ -1,7 +1,5 @@
 """Writes a results file: takes its rows, and counts over them with SQL. See schema.sql."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType

@@ -106,7 +106,6 @@ class Coiecd(Base):
         return (constraint.scores(**self._values(setting)) for setting in settings)
 
     def _values(self, setting: Setting) -> dict[str, Any]:
-        """lam and alpha."""
         return json.loads(setting.text) if setting.text else {"lam": self.lam, "alpha": self.alpha}
 
 

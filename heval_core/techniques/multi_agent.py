@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from heval_core.prompts import instructed
+from heval_core.prompts import instructed, prompt_of
 from heval_core.records import HEvalError, Instance, Prompt
-from heval_core.techniques.shared.base import NOTHING, Asked, Base, Development, Setting, prompt_with
+from heval_core.techniques.shared.base import NOTHING, Asked, Base, Development, Setting
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, FAITHFULNESS, REFINING, RELEVANCE, SAID, family_of
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class MultiAgent(Base):
         return (NOTHING,)
 
     def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]:
-        plain = [prompt_with(instance, lm.template) for instance in instances]
+        plain = [prompt_of(instance, lm.template) for instance in instances]
         replies = _replies(lm, [instructed(prompt, RELEVANCE) for prompt in plain])
         traces = [[_call("relevance", reply, verdict(reply, "relevant", "irrelevant"))] for reply in replies]
         used = [index for index, (call,) in enumerate(traces) if call["verdict"] != "irrelevant"]
@@ -98,7 +98,7 @@ def _replies(lm: LanguageModel, prompts: Sequence[Prompt]) -> list[str]:
 
 def _judging(instance: Instance, answer: str, template: str) -> Prompt:
     question = f"{instance.question} {SAID.format(answer=answer.rstrip('.'))}"
-    return instructed(prompt_with(replace(instance, question=question), template), FAITHFULNESS)
+    return instructed(prompt_of(replace(instance, question=question), template), FAITHFULNESS)
 
 
 def _final(prompt: Prompt, alone: Prompt, dataset: str, trace: list[Call]) -> Prompt:

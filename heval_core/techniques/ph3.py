@@ -26,9 +26,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from heval_core.prompts import mentions
+from heval_core.prompts import mentions, prompt_of
 from heval_core.records import HEvalError, Instance, TokenisedPrompt, head_name
-from heval_core.techniques.shared.base import Base, Development, Question, Setting, Trial, best_by, prompt_with
+from heval_core.techniques.shared.base import Base, Development, Question, Setting, Trial, best_by
 
 if TYPE_CHECKING:
     import torch
@@ -164,11 +164,11 @@ def identifying(development: Development) -> list[tuple[Question, TokenisedPromp
         exact = any(question.memory_id in lm.first_tokens(answer) for answer in answers if answer)
         if not exact or not question.accepted or question.memory_id in question.accepted or len(found) == MOST:
             continue
-        prompt = lm.tokenise(prompt_with(instance, lm.template))
+        prompt = lm.tokenise(prompt_of(instance, lm.template))
         others = [other.instance for other in questions]
         random.Random(f"{development.seed}|{instance.fact_id}|twin").shuffle(others)
         twins = (corrupted for other in others if (corrupted := twin_of(instance, other, length)))
-        tokenised = (lm.tokenise(prompt_with(corrupted, lm.template), check_length=False) for corrupted in twins)
+        tokenised = (lm.tokenise(prompt_of(corrupted, lm.template), check_length=False) for corrupted in twins)
         twin = next((one for one in tokenised if len(one.ids) == len(prompt.ids)), None)
         if twin is not None:
             found.append((question, prompt, twin))

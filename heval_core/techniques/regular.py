@@ -6,8 +6,6 @@ Departure: none.
 Cost: one pass.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from heval_core.techniques.shared.base import Base

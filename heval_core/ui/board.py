@@ -254,7 +254,7 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
     with _numbers("every pair") as box:
         if box.open:
             about = {"filter": str(chosen)}
-            draw_table(results, pairs_table(made, None), exported_pairs(made.pairs), "board-pairs", about)
+            draw_table(results, pairs_table(made), exported_pairs(made.pairs), "board-pairs", about)
 
 
 def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str, str]) -> None:

@@ -69,7 +69,7 @@ def picked_row(results: Reader, instance: StoredInstance, name: str) -> Row | st
         except HEvalError as error:
             return f"The attention of {name} was not kept for this instance (--keep-heads), and cannot be computed. {error}"
     about = "Where the head that you picked looks from the last token."
-    return Row(name, f"head {name}", False, scores, about, picked=True)
+    return Row(name, f"head {name}", False, scores, about=about, picked=True)
 
 
 def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:

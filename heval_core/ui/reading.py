@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from heval_core.answers import first_clause
+from heval_core.figures.highlights import Scored
 from heval_core.figures.palette import colour, in_order
 from heval_core.groups import context_groups
 from heval_core.html import plain
@@ -32,21 +33,12 @@ Pieces = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Row:
-    """One explainer's scores over the prompt.
+class Row(Scored):
+    """about: what it does, in a sentence. picked: whether it is a head that the reader picked, and no explainer of its own."""
 
-    about: what it does, in a sentence. note: what files add to its title, such as the chosen head. picked: whether it is a
-    head that the reader picked, and no explainer of its own.
-    """
-
-    explainer: str
-    title: str
-    signed: bool
-    scores: Sequence[float]
     about: str = ""
     control: bool = False
     picked: bool = False
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,9 +189,9 @@ def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list
             names.explainer(key),
             attributions[key].signed,
             attributions[key].scores,
+            attributions[key].head_name,
             names.meaning("explainer", key),
             key in names.controls,
-            note=attributions[key].head_name,
         )
         for key in in_order(list(attributions))
     ]

@@ -6,8 +6,6 @@ writer with its model's revision and its prompt's text. Answers depend on the sh
 its options, and its model's revision. So nothing stale is used, and nothing valid is made again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -278,14 +276,12 @@ class Citations:
         is_missing, entries, found = missing_from(self.store), self.store.entries(), list[Task]()
         for key, chunk in self.chunks.items():
             if key not in tried and is_missing(chunk.shard):
-                found.append(self.explain_task(chunk))
+                writing = self.writing
+                found.append(ExplainTask(writing.reader, (chunk.shard,), writing.writer, chunk.claims, self.study.seed))
             elif key in entries and key not in self._explained:
                 self._explained.add(key)
                 found += self.about(chunk, entries)
         return found
-
-    def explain_task(self, chunk: Chunk) -> ExplainTask:
-        return ExplainTask(self.writing.reader, (chunk.shard,), self.writing.writer, chunk.claims, self.study.seed)
 
     def equipped(self, task: Any) -> Any:
         """Explanations with those of the same claims that there are."""

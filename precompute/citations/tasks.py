@@ -4,8 +4,6 @@ Both ask for everything together, and part by part where that fails. What a serv
 again by a later run; a model in memory would say the same again.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence

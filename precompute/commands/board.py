@@ -6,8 +6,6 @@ data, settings, regime and question are: then its id is. Shards of another limit
 their rows are taken, not their files.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import shutil
@@ -33,7 +31,7 @@ from heval_core.store.progress import only_writer
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import Entry, Shard, ShardStore
-from precompute.commands.options import DEMO, MATCH_HELP, STORE, add_fields, all_words, given
+from precompute.commands.options import DEMO, MATCH_HELP, STORE, Commands, add_fields, all_words, given
 from precompute.compute import JobTask
 from precompute.grid import GRIDS, Grid
 from precompute.highlights import Highlights
@@ -56,7 +54,7 @@ WHOSE = ("model", "revision", "dataset", "fingerprint", "settings", "regime", "t
 KINDS = (INSTANCE.name, ATTRIBUTION.name, *MEASURED)
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("board", help="explainers by question; --explainer sets one of your own beside them")
     parser.set_defaults(command=_board)
     parser.add_argument(

@@ -1,7 +1,5 @@
 """`citations`: plan, run, status and verify of the study of citations; and what people are asked on the page Annotate."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from pathlib import Path
@@ -13,10 +11,10 @@ from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.store.shards import ShardStore
 from precompute.citations.study import Study, explanations_of, take_over
 from precompute.commands import grid, store
-from precompute.commands.options import BUNDLED, STORE, add_fields, existing, given, helps_of
+from precompute.commands.options import BUNDLED, STORE, Commands, add_fields, existing, given, helps_of
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "citations", help="the study of citations: plan, run, status, verify, and what people are asked"
     )

@@ -5,8 +5,6 @@ documents that give the memory answer away, as if every model remembered the tru
 the groups of its answers, are known once it has been run: `--store` adds them.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -31,14 +29,14 @@ from heval_core.regime_keys import ordered_regimes
 from heval_core.regimes.padding import fitted
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import add_fields, add_regimes, all_words, existing, regimes_of
+from precompute.commands.options import Commands, add_fields, add_regimes, all_words, existing, regimes_of
 from precompute.grid import Grid
 from precompute.questions import Questions, load_questions, open_dataset
 
 RELATIONS_SHOWN = 8
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("datasets", help="the contents of each dataset, and what the filters leave")
     parser.set_defaults(command=_datasets)
     add_fields(
@@ -165,7 +163,6 @@ def _spread(lengths: list[int]) -> dict[str, float] | None:
 
 
 def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
-    """The store's results, per model, regime and technique."""
     answers = defaultdict[RegimeKey, dict[str, tuple[str | None, str | None]]](dict)
     for entry in store.entries().values():
         if entry.kind == INSTANCE.name and entry.dataset == dataset:
@@ -186,7 +183,6 @@ def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
 
 
 def _as_lines(section: dict[str, Any]) -> Iterator[str]:
-    """What `_summary` gives, for a terminal."""
     left_out, usable = section["left_out"], section["questions"]
     yield f"{section['dataset']} · {section['title']} ({section['reference']})"
     yield (
@@ -215,7 +211,6 @@ def _as_lines(section: dict[str, Any]) -> Iterator[str]:
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:
-    """One regime, in a table."""
     lengths = {"characters": _range(row["context_characters"])}
     lengths |= {"tokens": _range(row["context_tokens"])} if row["model"] else {}
     counts = {name: row[name] for name in ("questions", "left", "shipped", "substituted")}

@@ -1,7 +1,5 @@
 """`explain`: one prompt, by the same code as the sidebar and the batch."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from dataclasses import fields
@@ -13,11 +11,11 @@ from heval_core.generated import WRITTEN, Wanted
 from heval_core.lm.loading import load
 from heval_core.pipeline import Request, explain_request
 from heval_core.records import HEvalError
-from precompute.commands.options import add_fields
+from precompute.commands.options import Commands, add_fields
 from precompute.grid import Grid
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("explain", help="explain one prompt")
     parser.set_defaults(command=_explain)
     parser.add_argument("--model", required=True)

@@ -4,8 +4,6 @@ Boards show the first questions of each dataset in the seed's order. `fit` leave
 one of their questions. A fit lists what it was made on, and a run that would show one of these does without the explainer.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json
@@ -25,7 +23,7 @@ from heval_core.pipeline import Prepared
 from heval_core.prompt_styles import style_of
 from heval_core.protocols import Fitted
 from heval_core.records import REGIMES, Fact, HEvalError
-from precompute.commands.options import STORE, add_fields, all_words
+from precompute.commands.options import STORE, Commands, add_fields, all_words
 from precompute.grid import Grid
 from precompute.memory import Memories, Prompting
 from precompute.pair import needing
@@ -35,7 +33,7 @@ from precompute.questions import Questions, load_questions
 LIMIT, QUESTIONS = 212, 1000
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     every = [key for key, method in catalogue.explainers().items() if catalogue.needs_fit(method)]
     parser = commands.add_parser("fit", help=f"fit explainers that have parameters ({', '.join(every)}) to models")
     parser.set_defaults(command=_fit)
@@ -114,7 +112,6 @@ def _fit_model(lm: LanguageModel, explainers: Sequence[Fitted], options: argpars
 def _observed(
     lm: LanguageModel, explainers: Sequence[Fitted], options: argparse.Namespace
 ) -> tuple[list[str], dict[str, list[Any]]]:
-    """The questions of the prompts that were answered, and what each explainer learns from them."""
     used: list[str] = []
     observed: dict[str, list[Any]] = {explainer.key: [] for explainer in explainers}
 

@@ -1,7 +1,5 @@
 """`plan` and `run`: say what is needed, and make what is missing; the same for a grid and for the study of citations."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys
@@ -13,7 +11,7 @@ from typing import Any
 from heval_core.evaluation.usable import notes
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import STORE, add_fields, add_regimes, given, regimes_of
+from precompute.commands.options import STORE, Commands, add_fields, add_regimes, given, regimes_of
 from precompute.commands.store import failure_lines
 from precompute.grid import GRIDS, Grid
 from precompute.plan import as_lines, plan
@@ -24,7 +22,7 @@ REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques
 AskedOf = Callable[[argparse.Namespace], Any]
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     plan, run = add_plan_and_run(
         commands, _grid_of, "what a grid needs, and how much of it is done", "compute what is missing"
     )
@@ -40,7 +38,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def add_plan_and_run(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], asked_of: AskedOf, plan_help: str, run_help: str
+    commands: Commands, asked_of: AskedOf, plan_help: str, run_help: str
 ) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """Both commands. asked_of: their options ▶ a `Grid` or a `Study`."""
     plan, run = commands.add_parser("plan", help=plan_help), commands.add_parser("run", help=run_help)
@@ -66,7 +64,10 @@ def _plan(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     # Slurm and others end a job with SIGTERM; it stops the run as cleanly as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    outcome = run(options.asked_of(options), options.store, _executor_of(options))
+    executor: Any = Local
+    if options.executor != "local":
+        executor = on_ray(options.ray_address, options.workers, options.cpus_per_worker)
+    outcome = run(options.asked_of(options), options.store, executor)
     store = ShardStore(options.store)
     for line in failure_lines(store.failures()) if outcome.failed else ():
         print(line, file=sys.stderr)
@@ -94,9 +95,3 @@ def _grid_of(options: argparse.Namespace) -> Grid:
     default = GRIDS[options.grid].regimes if options.grid else FOLLOWED if asked.get("answers") else Grid.regimes
     asked["regimes"] = regimes_of(options, CONTEXT_KINDS if asked.get("techniques") else default)
     return replace(GRIDS[options.grid], **asked) if options.grid else Grid(**asked)
-
-
-def _executor_of(options: argparse.Namespace) -> Any:
-    if options.executor == "local":
-        return Local
-    return on_ray(options.ray_address, options.workers, options.cpus_per_worker)

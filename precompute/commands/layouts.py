@@ -3,8 +3,6 @@
 Nothing is explained. So a layout is chosen by how a model answers in it, never by what explainers say of its answers.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from contextlib import suppress
@@ -17,7 +15,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import AUTO, LAYOUTS, is_chat
 from heval_core.records import Dropped
-from precompute.commands.options import add_fields, all_words
+from precompute.commands.options import Commands, add_fields, all_words
 from precompute.grid import Grid
 from precompute.memory import Memories, Prompting
 from precompute.questions import Questions, load_questions
@@ -26,7 +24,7 @@ from precompute.questions import Questions, load_questions
 REGIMES = ("conflicting", "mixed")
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("layouts", help="which layout of prompts gives answers that can be compared")
     parser.set_defaults(command=_layouts)
     parser.add_argument("--template", nargs="+", help="layouts to try; by default all that the model can be asked in")

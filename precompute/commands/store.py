@@ -1,7 +1,5 @@
 """Commands about one store: `status`, `verify` and `publish`; `export` and `report` of what is published."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
@@ -18,14 +16,14 @@ from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.store.progress import CellProgress, Progress, progress
 from heval_core.store.published import check_published
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import STORE, existing, words
+from precompute.commands.options import STORE, Commands, existing, words
 
 # More than anyone reads on a terminal.
 SHOWN_FAILURES = 100
 WHOSE = ("model", "dataset", "technique", "explainer")
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     add_checks(commands)
     _add(commands, "publish", _publish, "build the results file and swap it in")
     exporting = _add(commands, "export", _export, "the published tables as Parquet and CSV")
@@ -36,16 +34,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         parser.add_argument("--out", type=Path, required=True, help=text)
 
 
-def add_checks(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_checks(commands: Commands) -> None:
     """`status` and `verify`, which are the same for all studies of a store."""
     status = _add(commands, "status", _status, "what is done, and what failed")
     status.add_argument("--watch", type=float, metavar="SECONDS", help="repeat until the run ends")
     _add(commands, "verify", _verify, "check every shard, and the published file")
 
 
-def _add(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, function: Any, text: str
-) -> argparse.ArgumentParser:
+def _add(commands: Commands, name: str, function: Any, text: str) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=text)
     parser.set_defaults(command=function)
     parser.add_argument("--store", type=Path, default=STORE)

@@ -39,7 +39,7 @@ def oracle(where: Layout) -> Cell:
         scores += document * np.where(used, 1.0, -1.0) + 0.5 * (gold & used)
     scores = np.where(where.ranked, scores, 0.0)
     everybody = np.ones(len(scores), dtype=bool)
-    return Cell.of(where, scores, fixed=Fixed(scores, everybody))
+    return Cell(where, scores, fixed=Fixed(scores, everybody))
 
 
 def drawn(where: Layout, seed: int) -> Cell:
@@ -53,7 +53,7 @@ def drawn(where: Layout, seed: int) -> Cell:
         for part in ("all", "deletion", "all_protected", "deletion_protected")
     }
     there = np.ones(len(scores), dtype=bool)
-    return Cell.of(where, np.where(where.ranked, scores, 0.0), measured, fixed=Fixed(fixed * where.ranked, there))
+    return Cell(where, np.where(where.ranked, scores, 0.0), measured, fixed=Fixed(fixed * where.ranked, there))
 
 
 @pytest.mark.parametrize("dual", [False, True], ids=["one document", "two"])
@@ -122,7 +122,7 @@ def test_values_of_instances_keep_their_bounds_on_whatever_prompt(prompt):
     gold = [(span[1] - 1,) for span in spans]
     groups = ["C1", "C2"] if dual else ["C", "M"]
     where = Layout.of([len(scores)] * 2, [first] * 2, [spans] * 2, [gold] * 2, groups)
-    cell = Cell.of(where, np.array([scores, scores[::-1]]))
+    cell = Cell(where, np.array([scores, scores[::-1]]))
     n = len(scores) - first
     for metric in METRICS:
         for each in metric.each(cell, k):
@@ -145,7 +145,7 @@ def test_scores_that_are_all_equal_are_exactly_at_chance(metric):
     """Ties are broken at random: whoever says the same of every token says what random scores say."""
     for dual in (False, True):
         where = layout(dual, 120)
-        for each in metric.each(Cell.of(where, np.zeros(where.ranked.shape)), 5):
+        for each in metric.each(Cell(where, np.zeros(where.ranked.shape)), 5):
             used = np.isfinite(each.value)
             np.testing.assert_allclose(each.value[used], each.chance[used], err_msg=each.part)
 

@@ -146,7 +146,7 @@ def test_the_controls_are_what_they_say():
 def test_every_metric_survives_cells_with_nothing_in_them(metric):
     for groups in (["other"] * 3, ["C1", "C2", "M"]):
         layout = Layout.of([6] * 3, [0] * 3, [[(0, 2), (2, 4)]] * 3, [[(1,), (3,)]] * 3, groups)
-        cell = Cell.of(layout, np.zeros((3, 6)))
+        cell = Cell(layout, np.zeros((3, 6)))
         for each in metric.each(cell, 5):
             assert each.value.shape == each.chance.shape == (3,)
             assert (np.isfinite(each.value) == np.isfinite(each.chance)).all()

@@ -20,7 +20,7 @@ from heval_core.lm.loading import as_language_model, identify, in_template
 from heval_core.lm.needs import NEEDS, require
 from heval_core.lm.spans import tokenise, tokenise_all
 from heval_core.pipeline import Request, explain_request
-from heval_core.prompts import CHAT, TURN, assemble, memory_prompt
+from heval_core.prompts import CHAT, assemble, memory_prompt
 from heval_core.records import HEvalError, Prompt, Span, Target
 from heval_core.statistics.scores import tied
 from tests.conftest import DEMO_MODELS
@@ -117,9 +117,6 @@ def test_a_conversation_of_several_turns_ends_in_the_assistants_header():
     last = chat_text(tokenizer, [*turns, {"role": "user", "content": "Why?"}])
     assert last.startswith("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nRelevant?")
     assert last.endswith("<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n")
-    prompt = in_chat(assemble(DOCUMENTS, ("Lisbon", "Oslo"), "Relevant?", TURN), tokenizer, turns)
-    assert prompt.question.start > prompt.documents[1].end > prompt.text.index("Yes")
-    assert prompt.text[prompt.question.start : prompt.question.end] == "Relevant?"
 
 
 def test_todays_date_and_thinking_aloud_stay_out_of_the_prompt():

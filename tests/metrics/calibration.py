@@ -68,7 +68,7 @@ def cell(where: Layout, strength: float, order: np.ndarray, rng: np.random.Gener
         (key, "all"): Measured(strength + rng.exponential(1, len(scores)), rng.exponential(1, len(scores)))
         for key in ("comprehensiveness", "sufficiency")
     }
-    return Cell.of(where, np.where(where.ranked, scores, 0.0), measured, order)
+    return Cell(where, np.where(where.ranked, scores, 0.0), measured, order)
 
 
 def evaluated(found: list[Cell], metric) -> list[list[Value]]:

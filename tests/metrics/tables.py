@@ -71,7 +71,7 @@ def planted(kind: str, where: Layout) -> Cell:
         scores *= np.where(np.isin(where.groups, ("C", "C1")), 3.0, 1.0)[:, None]
     elif kind == "early":
         scores = np.tile(1 / (1.0 + np.arange(scores.shape[1])), (COUNT, 1))
-    return Cell.of(where, np.where(where.ranked, scores, 0.0))
+    return Cell(where, np.where(where.ranked, scores, 0.0))
 
 
 def planted_values(dual: bool) -> dict[str, dict[str, tuple[float, float, float]]]:

@@ -25,7 +25,7 @@ def cell_of(shares, groups, fixed=None):
         return np.stack([own, np.zeros_like(own), np.zeros_like(own), 1 - np.abs(own)], axis=1)
 
     there = np.ones(len(groups), dtype=bool)
-    return Cell.of(layout, scores(shares), fixed=None if fixed is None else Fixed(scores(np.asarray(fixed)), there))
+    return Cell(layout, scores(shares), fixed=None if fixed is None else Fixed(scores(np.asarray(fixed)), there))
 
 
 def of(cell, part="c"):
@@ -56,16 +56,16 @@ def test_the_share_is_signed_over_the_ranked_prompts_absolute_sum():
     """Worked by hand: (2 - 1) / (3 + 1 + 1) = .2 beats (1 + 1) / (2 + 10) = .17, and both beat a prompt of zeros, with 0."""
     layout = Layout.of([6] * 3, [1] * 3, [[(1, 4)]] * 3, [[(1,)]] * 3, ["C", "M", "M"])
     scores = np.array([[99.0, 2, -1, 0, 1, -1], [99, 1, 1, 0, -10, 0], np.zeros(6)])
-    cell = Cell.of(layout, scores)
+    cell = Cell(layout, scores)
     metric = ContextAuroc(smallest_group=1)
     assert metric.over(cell, 5)[0].value == 1.0
     scores[0, 1] = 1
-    assert metric.over(Cell.of(layout, scores), 5)[0].value == 0.25
+    assert metric.over(Cell(layout, scores), 5)[0].value == 0.25
 
 
 def test_several_documents_are_asked_by_forced_choice():
     layout = Layout.of([4] * 90, [0] * 90, [[(0, 1), (1, 2)]] * 90, [[(0,), (1,)]] * 90, ["C1", "C2", "M"] * 30)
-    assert METRIC.over(Cell.of(layout, np.ones((90, 4))), 5) == []
+    assert METRIC.over(Cell(layout, np.ones((90, 4))), 5) == []
 
 
 def test_fewer_than_thirty_of_a_side_is_told():

@@ -17,7 +17,7 @@ SPANS = [(0, 3), (3, 8)]
 def cell_of(rows, groups, spans=SPANS, size=10):
     count = len(groups)
     layout = Layout.of([size] * count, [0] * count, [spans] * count, [[(start,) for start, _ in spans]] * count, groups)
-    return Cell.of(layout, np.array(rows, dtype=float))
+    return Cell(layout, np.array(rows, dtype=float))
 
 
 def balanced(metric, cell):

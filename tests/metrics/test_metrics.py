@@ -57,7 +57,7 @@ def planted(kind: str, regime: str = "double_conflicting", count: int = 120):
             scores[row, start:end] += 1
         if kind == "early":
             scores[row] = -np.arange(15.0)
-    return Cell.of(layout, scores)
+    return Cell(layout, scores)
 
 
 def value_of(metric, cell, part, k=5):
@@ -69,7 +69,7 @@ def test_to_point_always_at_the_document_that_is_used_more_often_is_no_skill():
     groups = ["C2"] * 360 + ["C1"] * 40
     spans = [[(0, 6), (6, 12)]] * 400
     layout = Layout.of([15] * 400, [0] * 400, spans, [[[1], [7]]] * 400, groups)
-    cell = Cell.of(layout, np.tile(np.arange(15.0), (400, 1)))
+    cell = Cell(layout, np.tile(np.arange(15.0), (400, 1)))
     found = {part: value_of(InstanceRankMargin(), cell, part).value for part in ("C1", "C2", "balanced", "gap")}
     assert (found["C1"], found["C2"], found["balanced"], found["gap"]) == (-6, 6, 0, -12)
     assert value_of(PositionBias(), cell, "tilt").value == -6
@@ -87,7 +87,7 @@ def test_swapping_the_documents_swaps_the_parts():
     layout = cell.layout
     flipped = np.where(layout.groups == "C1", "C2", "C1")
     turned = (marks[::-1] for marks in (layout.documents, layout.gold))
-    mirror = Cell(Layout(layout.ranked, *turned, flipped), cell.scores, cell.ties)
+    mirror = Cell(Layout(layout.ranked, *turned, flipped), cell.scores)
     for metric, k in ((InstanceRankMargin(), 5), (MeanReciprocalRank(), 0)):
         assert value_of(metric, cell, "C1", k).value == value_of(metric, mirror, "C2", k).value
     assert value_of(GroupRankMargin(), cell, "c1").value == value_of(GroupRankMargin(), mirror, "c2").value
@@ -113,7 +113,7 @@ def test_a_string_match_that_is_97_percent_tied_has_no_margin_beyond_its_one_tok
     scores[::2, 3] = 1
     used = (1 + sum(1 + j * 30 / 15 for j in (1, 2, 3, 4))) / 5
     unused = sum(j * 31 / 16 for j in (1, 2, 3, 4, 5)) / 5
-    margin = value_of(GroupRankMargin(), Cell.of(layout, scores), "c")
+    margin = value_of(GroupRankMargin(), Cell(layout, scores), "c")
     assert margin.value == pytest.approx(unused - used)
     assert margin.value < 0.9  # shared average ranks made it 5.6
 
@@ -137,7 +137,7 @@ def test_two_groups_together_need_as_many_as_one_alone_and_either_a_third():
         count = first + second
         groups = ["C1"] * first + ["C2"] * second
         layout = Layout.of([15] * count, [0] * count, [[(0, 6), (6, 12)]] * count, [[[1], [7]]] * count, groups)
-        cell = Cell.of(layout, np.random.default_rng(0).random((count, 15)))
+        cell = Cell(layout, np.random.default_rng(0).random((count, 15)))
         return {e.part: e.unavailable for e in MeanReciprocalRank().over(cell, 0)}["balanced"]
 
     assert found(20, 10) is None
@@ -150,7 +150,7 @@ def test_both_groups_of_two_documents_weigh_alike():
     groups = ["C2"] * 360 + ["C1"] * 40
     layout = Layout.of([15] * 400, [0] * 400, [[(0, 6), (6, 12)]] * 400, [[[1], [7]]] * 400, groups)
     scores = np.tile(np.arange(15.0) == 7, (400, 1)).astype(float)
-    found = {part: value_of(MeanReciprocalRank(), Cell.of(layout, scores), part, 0).value for part in ("C1", "C2", "balanced")}
+    found = {part: value_of(MeanReciprocalRank(), Cell(layout, scores), part, 0).value for part in ("C1", "C2", "balanced")}
     assert found["C2"] == 1
     assert found["balanced"] == pytest.approx((found["C1"] + 1) / 2)
 
@@ -198,7 +198,7 @@ def dual():
     lengths = rng.integers(12, 21, 90)
     groups = rng.choice(["C1", "C2", "M"], 90)
     layout = Layout.of(list(lengths), [1] * 90, [[(1, 5), (5, 10)]] * 90, [[(2, 3), (6, 7, 9)]] * 90, list(groups))
-    return Cell.of(layout, rng.choice([0.0, 0.1, 0.4, 0.9], size=(90, 20)))
+    return Cell(layout, rng.choice([0.0, 0.1, 0.4, 0.9], size=(90, 20)))
 
 
 def ranked_places(cell, row, drop_first=0):
@@ -275,17 +275,17 @@ def test_the_normalised_form_is_0_at_chance_and_1_at_best():
 
 def test_a_preference_for_the_first_document_is_a_bias_and_one_for_content_is_none(dual):
     early = np.tile(-np.arange(20.0), (90, 1))
-    (tilt,) = PositionBias().over(Cell.of(dual.layout, early), 3)
+    (tilt,) = PositionBias().over(Cell(dual.layout, early), 3)
     assert tilt.unavailable
     tilted = PositionBias(smallest_group=5)
-    (tilt,) = tilted.over(Cell.of(dual.layout, early), 3)
+    (tilt,) = tilted.over(Cell(dual.layout, early), 3)
     assert tilt.value == pytest.approx(4)  # ranks 5, 6, 7 less 1, 2, 3
-    gap = next(e for e in InstanceRankMargin(smallest_group=5).over(Cell.of(dual.layout, early), 3) if e.part == "gap")
+    gap = next(e for e in InstanceRankMargin(smallest_group=5).over(Cell(dual.layout, early), 3) if e.part == "gap")
     assert gap.value == pytest.approx(2 * tilt.value)
     # One document is always on top, wherever it stands: the other way round it is on top again.
     first, second = np.zeros((2, 90, 20))
     first[:, 1:5], second[:, 5:10] = 1, 1
-    ahead, one, two = (tilted.one_way(Cell.of(dual.layout, scores), 3) for scores in (early, first, second))
+    ahead, one, two = (tilted.one_way(Cell(dual.layout, scores), 3) for scores in (early, first, second))
     swap = tilted.both_ways(one, two)
     assert abs(swap.value) < 1  # of a span of about 6 ranks; documents of 4 and 5 tokens share their ties otherwise
     assert tilted.both_ways(ahead, ahead).value == pytest.approx(4)
@@ -299,7 +299,7 @@ def test_the_slope_against_length_is_scikit_learns_and_its_interval_holds_it():
     layout = Layout.of(list(lengths), [0] * 200, [[(0, 10)]] * 200, [[(4,)]] * 200, ["C"] * 200)
     scores = rng.random((200, lengths.max()))
     scores[np.arange(200), 4] += np.where(lengths < 60, 1, 0)  # found in short prompts only
-    cell = Cell.of(layout, scores)
+    cell = Cell(layout, scores)
     (estimate,) = LENGTH.over(cell, 5)
     (each,) = MeanReciprocalRank().each(cell, 0)
     values = normalised(each.value, each.chance, each.best)

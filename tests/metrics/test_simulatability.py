@@ -37,7 +37,7 @@ def cell_of(features, labels, groups=("C", "M")):
     scores = np.concatenate([-np.sort(-features, axis=1), np.full((count, 3), 99.0)], axis=1)
     names = [groups[0] if label else groups[1] for label in labels]
     layout = Layout.of([width + 3] * count, [0] * count, [[(0, width)]] * count, [[(0,)]] * count, names)
-    return Cell.of(layout, scores)
+    return Cell(layout, scores)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -222,7 +222,7 @@ def test_features_are_the_largest_scores_descending_and_of_two_documents_in_prom
     scores = np.array([[0.1, 0.9, 0.5, 0.3, 0.8, 0.7]] * 20)
     groups = ["C1", "C2", "M", "other"] * 5
     layout = Layout.of([6] * 20, [1] * 20, [[(0, 3), (3, 5)]] * 20, [[(1,), (4,)]] * 20, groups)
-    (data,) = labelled(Cell.of(layout, scores), 3)
+    (data,) = labelled(Cell(layout, scores), 3)
     # The first token is not ranked (a BOS); the first document has two tokens left, the second two: filled up with 0.
     assert data.features.tolist() == [[0.9, 0.5, 0.0, 0.8, 0.3, 0.0]] * 10
     assert data.labels.tolist() == [1, 0] * 5

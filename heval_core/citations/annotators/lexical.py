@@ -9,8 +9,6 @@ Departure: none of its own. It never sees which sentences cite.
 Cost: none.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -10,8 +10,6 @@ not asked again here.
 Cost: one answer for each question, seldom two. model: who is asked; "" for the writer of the explanation.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ Cost: one pass of a model of 22 million parameters for each passage and sentence
 (`requirements-minilm.txt`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ Departure: the k-th sentence, not the k-th that cites: which sentences cite is w
 Cost: none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

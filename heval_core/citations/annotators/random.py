@@ -7,8 +7,6 @@ of omitted citations beside other controls.
 Cost: none.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass

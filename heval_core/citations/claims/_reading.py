@@ -1,7 +1,5 @@
 """What the sources of claims share: reading record by record, and the fields that several formats have."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any

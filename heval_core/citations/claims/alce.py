@@ -8,8 +8,6 @@ verdict. All documents count as given to the writer: ALCE keeps no others, unles
 Records: as many as the file has. Where an `output` lists several samples, the first is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

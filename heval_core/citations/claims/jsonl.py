@@ -12,8 +12,6 @@ Lines with the same id and the same claim are explanations of it by several writ
 BadClaim; the others are used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

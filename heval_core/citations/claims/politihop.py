@@ -9,8 +9,6 @@ Fields: `article_id`, `statement` (the claim), `ruling` (a JSON list: the articl
 Records: 200 of test. No explanations come with them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -11,8 +11,6 @@ Records: 486. The file's sentences are kept. Where masking `masked_cit` here doe
 among its problems, and is used all the same.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -99,7 +97,6 @@ def _claim(record: dict[str, Any]) -> Claim:
 
 
 def _selected(chain: Any, passages: tuple[Passage, ...]) -> tuple[int, ...]:
-    """The passages that a writer was given."""
     if not isinstance(chain, list) or len(chain) != 2:
         raise Malformed("'chain' should be a list of a number and a list of passages")
     return known(numbers(chain[1], "chain"), passages, "chain")

@@ -3,8 +3,6 @@
 Formula: all passages, in their order. Reference: the usual baseline. Departure: none. Cost: none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ in every run, and not chosen by its length. `human(1)` takes the second; a claim
 Cost: none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

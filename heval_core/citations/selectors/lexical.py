@@ -8,8 +8,6 @@ Departure: how often a word occurs in a passage, and how long the passage is, ma
 Cost: no model; linear in the words.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ Departure: the paper also asks for a justification, which nothing reads. Its exa
 Cost: one request a claim, two where the first answer could not be read; the model reads all passages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -4,8 +4,6 @@ Formula: `selected` of the claim's first explanation, or of the first one by `wr
 Reference: the data's own. Departure: none. Cost: none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

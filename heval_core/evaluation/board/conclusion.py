@@ -4,8 +4,6 @@ Recommended is the cheapest of those that share the first rank of the mean. Who 
 method beats there, is `Board.ranking`'s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -138,7 +136,6 @@ def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
 
 
 def _open(board: Board, written: Written) -> tuple[str, ...]:
-    """What these results cannot tell."""
     found = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
     for column in board.questions:
         if len(models := board.models_at(column)) < len(board.models):

@@ -13,8 +13,6 @@ the cells of the yardstick's newest. Where all were measured together, that is t
 no two measurements are set against each other but by their yardstick.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan
@@ -69,7 +67,8 @@ def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.Da
     rows = []
     for size, own in seconds.items():
         timed_here = _timed_alike(timings[size]) if size in timings else pd.DataFrame()
-        alone, counted = ({}, {}) if timed_here.empty else (seconds_alone(timed_here), _counted(timed_here))
+        alone = {} if timed_here.empty else seconds_alone(timed_here)
+        counted = {} if timed_here.empty else timed_here.groupby("explainer")["passes"].mean().dropna().to_dict()
         # What was counted and timed is of prompts of these lengths, a few of all.
         tokens = float((own["tokens"] if timed_here.empty else timed_here["length"]).median())
         for row in own.itertuples():
@@ -90,10 +89,6 @@ def _timed_alike(timings: pd.DataFrame) -> pd.DataFrame:
     own = timings[cells.isin(explainers.index[explainers * 2 > timings["explainer"].nunique()])]
     there = cells[own.index].groupby(own["explainer"]).nunique()
     return own[own["explainer"].isin(there.index[there == there.max()])]
-
-
-def _counted(timings: pd.DataFrame) -> dict[str, float]:
-    return {str(key): float(own) for key, own in timings.groupby("explainer")["passes"].mean().dropna().items()}
 
 
 def seconds_alone(timings: pd.DataFrame) -> dict[str, tuple[float, float]]:

@@ -6,8 +6,6 @@ Numbers are means over the cells that count (`evaluation.means`); a row that lac
 Cost: two seconds for the demo results with four methods; under a filter that cuts cells everything is computed anew (`live`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a board is made of: rows, columns, and its numbers as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

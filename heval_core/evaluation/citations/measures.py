@@ -37,8 +37,6 @@ other reading, and stands beside.
 Cost: linear in sentences and answers, and one matrix product of resamples x claims for each cell.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache

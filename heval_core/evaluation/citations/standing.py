@@ -4,8 +4,6 @@ Answers belong to the text of an explanation, whose id is a hash of it: answers 
 never published with it.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from heval_core.store.kinds import CLAIM, EXPLANATION, RECOVERY

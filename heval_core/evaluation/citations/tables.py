@@ -1,7 +1,5 @@
 """Fills the tables of the study: claim, explanation, recovery, cell_recovery, agreement."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,22 +9,7 @@ import pandas as pd
 
 from heval_core import catalogue
 from heval_core.citations.scoring import retrieval, scores
-from heval_core.evaluation.citations.measures import (
-    CELL,
-    FULL,
-    NEEDS_FULL,
-    PEOPLE,
-    PERSON,
-    QUESTION,
-    RETRIEVAL,
-    SAMPLE,
-    agreement_rows,
-    of_answers,
-    of_explanations,
-    of_sentences,
-    resamples_of,
-    rows_of,
-)
+from heval_core.evaluation.citations import measures
 from heval_core.evaluation.citations.standing import Asked, Standing
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import CLAIM, EXPLANATION, RECOVERY
@@ -59,8 +42,8 @@ def insert(writer: Writer, store: ShardStore, found: Standing, people: list[dict
     recovery = recoveries_of(store, found.entries, explanations, people)
     writer.insert_frame("recovery", recovery[writer.columns("recovery")])
     there = explanations[explanations["unavailable"].isna()]
-    resamples = resamples_of(there[["dataset", "claim_id"]].itertuples(index=False, name=None))
-    answers = {names: answers_of(own) for names, own in recovery.groupby(CELL, sort=False, observed=True)}
+    resamples = measures.resamples_of(there[["dataset", "claim_id"]].itertuples(index=False, name=None))
+    answers = {names: answers_of(own) for names, own in recovery.groupby(measures.CELL, sort=False, observed=True)}
     writer.insert("cell_recovery", [*cells(there, answers, resamples), *_unavailable(explanations, found.unavailable)])
     writer.insert("agreement", list(agreement(answers, resamples)))
     return Studied(answers, resamples)
@@ -70,48 +53,50 @@ def cells(
     explanations: pd.DataFrame, answers: Mapping[Cell, Answers], resamples: Mapping[str, Resamples]
 ) -> Iterator[dict[str, Any]]:
     """Rows of `cell_recovery`. explanations: those that there are, as `explanations_of` gives them."""
-    for names, own in explanations.groupby(CELL, sort=False, observed=True):
+    for names, own in explanations.groupby(measures.CELL, sort=False, observed=True):
         drawn = resamples[names[0]]
-        for masking, given in answers.get(names, {FULL: {}}).items():
-            key = {**dict(zip(CELL, names, strict=True)), "masking": masking}
-            yield from rows_of({**key, "annotator": ""}, [*of_explanations(own), *_truth(own, masking)], drawn)
+        for masking, given in answers.get(names, {measures.FULL: {}}).items():
+            key = {**dict(zip(measures.CELL, names, strict=True)), "masking": masking}
+            yield from measures.rows_of(
+                {**key, "annotator": ""}, [*measures.of_explanations(own), *_truth(own, masking)], drawn
+            )
             for annotator, rows in given.items():
-                units, missing = of_answers(rows, masking)
+                units, missing = measures.of_answers(rows, masking)
                 if _explains(annotator):
                     further, reasons = _explained(rows, masking)
                     units, missing = units + further, missing | reasons
-                yield from rows_of({**key, "annotator": annotator}, units, drawn, missing)
+                yield from measures.rows_of({**key, "annotator": annotator}, units, drawn, missing)
 
 
 def _explained(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
     """What sentences rest on, by an explainer's answers; or why that is not known."""
-    if masking != FULL:
-        return [], dict.fromkeys(OF_EXPLAINERS, NEEDS_FULL)
+    if masking != measures.FULL:
+        return [], dict.fromkeys(OF_EXPLAINERS, measures.NEEDS_FULL)
     # An explanation that could not be read says nothing of what its sentences rest on.
     read = rows[~rows["explanation_id"].isin(rows["explanation_id"][rows["problem"].notna()])]
     if read.empty:
         return [], dict.fromkeys(OF_EXPLAINERS, "No explanation could be read.")
-    return [of_sentences(read)], {}
+    return [measures.of_sentences(read)], {}
 
 
 def _truth(explanations: pd.DataFrame, masking: str) -> Iterator[pd.DataFrame]:
     """What sentences were made from, where that is known, in place of what an explainer finds."""
     asked = asked_of(explanations[explanations["sources"].notna()])
-    if masking == FULL and len(asked):
-        found = of_sentences(asked.assign(predicted=asked["source"]))
+    if masking == measures.FULL and len(asked):
+        found = measures.of_sentences(asked.assign(predicted=asked["source"]))
         yield found[["claim_id", *OF_EXPLAINERS]]
 
 
 def agreement(answers: Mapping[Cell, Answers], resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:
     for names, by_masking in answers.items():
         for masking, given in by_masking.items():
-            key = {**dict(zip(CELL, names, strict=True)), "masking": masking}
-            yield from agreement_rows(key, given, resamples[names[0]])
+            key = {**dict(zip(measures.CELL, names, strict=True)), "masking": masking}
+            yield from measures.agreement_rows(key, given, resamples[names[0]])
 
 
 def _unavailable(explanations: pd.DataFrame, reasons: Mapping[Asked, str]) -> Iterator[dict[str, Any]]:
     """A row for each annotator that could not be asked about a writer's explanations."""
-    asked_of = explanations[["asked_writer", *CELL]].drop_duplicates().itertuples(index=False, name=None)
+    asked_of = explanations[["asked_writer", *measures.CELL]].drop_duplicates().itertuples(index=False, name=None)
     for asked_writer, dataset, author, selector in asked_of:
         for asked, reason in reasons.items():
             if (asked.dataset, asked.writer, asked.selector) == (dataset, asked_writer, selector):
@@ -137,10 +122,10 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
     by = ["dataset", "rank", "writer", "selector", "place"]
     rows = rows.sort_values(by, kind="stable", ignore_index=True).drop(columns=["rank", "place"])
     found = [
-        (None if unavailable else retrieval(list(selected), json.loads(chains))) or (None,) * 3
-        for selected, chains, unavailable in zip(rows["selected"], rows["chains"], _none(rows["unavailable"]), strict=True)
+        (retrieval(list(selected), json.loads(chains)) if there else None) or (None,) * 3
+        for selected, chains, there in zip(rows["selected"], rows["chains"], rows["unavailable"].isna(), strict=True)
     ]
-    rows[list(RETRIEVAL)] = pd.DataFrame(found, columns=list(RETRIEVAL), index=rows.index, dtype=float)
+    rows[list(measures.RETRIEVAL)] = pd.DataFrame(found, columns=list(measures.RETRIEVAL), index=rows.index, dtype=float)
     return rows
 
 
@@ -148,10 +133,6 @@ def _ranks(claims: pd.DataFrame) -> dict[str, int]:
     """The writers whose explanations came with the claims, in the order that the data has them."""
     told = dict.fromkeys(own["writer"] for text in claims["written"] for own in json.loads(text))
     return {writer: place for place, writer in enumerate(told)}
-
-
-def _none(column: pd.Series) -> Iterator[object]:
-    return (None if pd.isna(value) else value for value in column)
 
 
 def recoveries_of(
@@ -165,7 +146,7 @@ def recoveries_of(
     if people:
         answers = pd.concat([answers, pd.DataFrame(people)], ignore_index=True)
     asked = asked_of(explanations[explanations["unavailable"].isna()])
-    rows = answers.merge(asked.assign(place=range(len(asked))), on=QUESTION, how="inner")
+    rows = answers.merge(asked.assign(place=range(len(asked))), on=measures.QUESTION, how="inner")
     rows["place"] = rows["place"].astype(np.int64)
     rows = rows.sort_values(["place", "annotator"], kind="stable", ignore_index=True).drop(columns="place")
     rows["chosen"] = [len(own) for own in rows["predicted"]]
@@ -177,7 +158,7 @@ def recoveries_of(
 def asked_of(explanations: pd.DataFrame) -> pd.DataFrame:
     """One row per explanation and passage that can be asked about, in their order: with gold and source, the places of the
     sentences that cite the passage, or were made from it; source is None where that is not known."""
-    key, told = ["explanation_id", *CELL, "claim_id"], ["selected", "sampled", "bare", "cited", "sources"]
+    key, told = ["explanation_id", *measures.CELL, "claim_id"], ["selected", "sampled", "bare", "cited", "sources"]
     rows = []
     for *whose, selected, sampled, bare, cited, sources in explanations[[*key, *told]].itertuples(index=False, name=None):
         gold = json.loads(cited)
@@ -194,12 +175,12 @@ def answers_of(rows: pd.DataFrame) -> Answers:
 
     rows: about one writer's explanations from one selector, as `recoveries_of` gives them.
     """
-    pooled = rows["annotator"].mask(rows["annotator"].str.startswith(PERSON), PEOPLE)
+    pooled = rows["annotator"].mask(rows["annotator"].str.startswith(measures.PERSON), measures.PEOPLE)
     answered = rows.groupby([pooled.rename("own"), "explanation_id"], observed=True)["passage"].transform("nunique")
     # Whoever was asked about the sampled passages only was not asked about all, though an explanation may have no others;
     # but where no explanation has any, the two are the same questions.
     beyond = (~rows["sampled"]).groupby(pooled).transform("any") | (rows["passages"] == 1).all()
-    parts = {SAMPLE: rows["sampled"].astype(bool), FULL: (answered == rows["passages"]) & beyond}
+    parts = {measures.SAMPLE: rows["sampled"].astype(bool), measures.FULL: (answered == rows["passages"]) & beyond}
     return {
         masking: {str(annotator): own for annotator, own in rows[part].groupby(pooled[part], sort=True)}
         for masking, part in parts.items()

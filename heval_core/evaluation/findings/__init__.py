@@ -26,8 +26,6 @@ prompt. "Worse with longer contexts" is the slope within cells, per standard dev
 datasets, in which more than length differs, and group margins, which have no value for an instance, are left out of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -16,8 +16,6 @@ Departure: the paper has no tests. MARGIN lets a technique that ties with the be
 never be told from a loss. Off-topic documents, which the paper does not have, are one of the kinds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

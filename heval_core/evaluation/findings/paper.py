@@ -1,7 +1,5 @@
 """The sentences of Sun et al. 2025 about explainers, the effects that each implies, and the values that these are made of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -50,14 +48,6 @@ class Place(NamedTuple):
     part: str
     k: int
     measured: dict[str, Measured]
-
-    @property
-    def model(self) -> str:
-        return self.key.model
-
-    @property
-    def dataset(self) -> str:
-        return self.key.dataset
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ Departure: correct is undefined for questions whose true answer is not known.
 Cost: one pass over the stored rows; no model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

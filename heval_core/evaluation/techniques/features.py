@@ -21,8 +21,6 @@ Chance: 0.
 Cost: one pass over the texts, and a sort per feature.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Set as AbstractSet
@@ -147,7 +145,6 @@ def rows_of(answers: pd.DataFrame, inputs: pd.DataFrame, sizes: pd.DataFrame) ->
 
 
 def _family(key: dict[str, str], answers: pd.DataFrame) -> list[dict[str, Any]]:
-    """The features of one dataset, regime and technique."""
     rows = [key | _row(name, answers) for name in (*OF_MODELS, *OF_INPUTS)]
     for name in ("p", "p_stratified"):
         adjusted = holm(np.array([row[name] for row in rows], dtype=float))

@@ -13,8 +13,6 @@ faithfulness is the other kind's BCU. Techniques without an answer of a kind tha
 Cost: techniques² x resamples comparisons for each model and dataset.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -127,16 +125,14 @@ def points(results: Reader, model: str, dataset: str) -> list[Point]:
 def expected(points: Sequence[Point], share: float) -> list[Expected]:
     """Those with the most right answers first. share: of questions whose document is right and relevant."""
     values = [total(((share, point.faithfulness), (1 - share, point.robustness))) for point in points]
-    ahead = np.array([_ahead(one, other) for one in values for other in values], dtype=bool).reshape(2 * (len(values),))
+    drawn = [np.asarray(value.drawn) for value in values]
+    leads = [percentile_interval(one - other).low for one in drawn for other in drawn]
+    ahead = (np.array(leads) > 0).reshape(2 * (len(values),))
     found = [
         Expected(point, value, 1 + int(ahead[:, place].sum()), len(points) - int(ahead[place].sum()))
         for place, (point, value) in enumerate(zip(points, values, strict=True))
     ]
     return sorted(found, key=lambda one: -round(one.value.value, 9))
-
-
-def _ahead(one: Value, other: Value) -> bool:
-    return percentile_interval(np.asarray(one.drawn) - np.asarray(other.drawn)).low > 0
 
 
 def leaders(points: Sequence[Point]) -> list[tuple[int, int, str]]:

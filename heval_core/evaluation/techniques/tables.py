@@ -11,8 +11,6 @@ kinds and under both techniques belong together.
 Cost: one matrix product of resamples x questions for each technique.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -79,7 +77,6 @@ def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry], resample
 
 
 def _sizes(store: ShardStore, entries: Sequence[Entry]) -> pd.DataFrame:
-    """Model and number of parameters."""
     there = {(entry.model, entry.revision) for entry in entries if entry.kind == INSTANCE.name}
     lines = [line for line in store.journal("model") if (line["model"], line["revision"]) in there]
     newest = {(line["model"], line["revision"]): line.get("parameters") for line in lines}

@@ -7,8 +7,6 @@ above + y with probability C(size - y, inside - 1)/C(size, inside); and one of t
 are evaluated once for each distinct case.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Iterator

@@ -104,7 +104,7 @@ class Fixed(NamedTuple):
 class Cell:
     """One explainer's scores over a layout.
 
-    scores: (N, n) as metrics use them (normalised), padded with 0. ties: each score's tie.
+    scores: (N, n) as metrics use them (normalised), padded with 0.
     measured: values that cannot be computed from scores, by metric key and part. priorities: (S, N), the orders of the
     instances that are cut in halves (`subsampling`), the same for all cells of a dataset; by default drawn for these
     instances. fixed: the explainer's scores for the first document's answer, if they were computed.
@@ -112,22 +112,15 @@ class Cell:
 
     layout: Layout
     scores: np.ndarray
-    ties: Ties
     measured: Mapping[tuple[str, str], Measured] = field(default_factory=dict)
     priorities: np.ndarray | None = None
     fixed: Fixed | None = None
     _memo: dict[Any, Any] = field(default_factory=dict, repr=False)
 
-    @classmethod
-    def of(
-        cls,
-        layout: Layout,
-        scores: np.ndarray,
-        measured: Mapping[tuple[str, str], Measured] | None = None,
-        priorities: np.ndarray | None = None,
-        fixed: Fixed | None = None,
-    ) -> Cell:
-        return cls(layout, scores, _ties(scores, layout.ranked), measured or {}, priorities, fixed)
+    @functools.cached_property
+    def ties(self) -> Ties:
+        """Each score's tie."""
+        return _ties(self.scores, self.layout.ranked)
 
     def without_first(self, count: int) -> Cell:
         """The same scores, with the first `count` tokens of each prompt not ranked."""
@@ -137,7 +130,7 @@ class Cell:
             ranked = self.layout.ranked.copy()
             ranked[:, :count] = False
             layout = dataclasses.replace(self.layout, ranked=ranked)
-            self._memo[count] = Cell.of(layout, self.scores, self.measured, self.priorities, self.fixed)
+            self._memo[count] = Cell(layout, self.scores, self.measured, self.priorities, self.fixed)
         found: Cell = self._memo[count]
         return found
 

@@ -5,8 +5,6 @@ A metric also says of which stored values of instances its cells' values are mad
 of each cell's value: from the scores of all tokens these take seconds, from the table `score` a tenth of one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -158,17 +156,11 @@ class Mean(NamedTuple):
 
 @runtime_checkable
 class SumOfMeans(Protocol):
-    """A metric whose values of cells are sums of such means."""
+    """A metric whose values of cells are sums of such means. It may have `limits`, the least and the most possible value,
+    which sums of resampled means could pass."""
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         """Of a part, in prompts with so many documents; empty if the part is not made of stored values."""
-
-
-@runtime_checkable
-class Limited(Protocol):
-    """A metric with a least and a most possible value, which sums of resampled means could pass."""
-
-    limits: tuple[float, float]
 
 
 def means_of_used(metric: str, part: str, documents: int) -> tuple[Mean, ...]:

@@ -1,7 +1,5 @@
 """Metrics that the batch job measures by running the model again; here their values are only averaged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

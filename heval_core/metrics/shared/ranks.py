@@ -4,8 +4,6 @@
 and a rank is its expectation over that (`broken_ties`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

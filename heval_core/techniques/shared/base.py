@@ -122,7 +122,7 @@ class Base:
 
     def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]:
         """The prompt of each instance, with its documents. lm: the model that answers, which may be asked first."""
-        return [Asked(prompt_with(instance, lm.template)) for instance in instances]
+        return [Asked(prompt_of(instance, lm.template)) for instance in instances]
 
     def alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]:
         """The prompt of each instance without its documents."""
@@ -135,11 +135,6 @@ class Base:
     def combined_by(self, z_c: torch.Tensor, z_0: torch.Tensor, settings: Sequence[Setting]) -> Iterator[Any]:
         """`combined` under each of several settings, as a search needs it."""
         return (self.combined(z_c, z_0, setting) for setting in settings)
-
-
-def prompt_with(instance: Instance, template: str) -> Prompt:
-    """The prompt of an instance with its documents."""
-    return prompt_of(instance, template)
 
 
 def best_by(trials: Sequence[Trial], value: Any) -> tuple[int, ...]:

@@ -6,8 +6,6 @@ token t that it does add, or of what it could take that it takes.
 Departure: p_0 is kept within [1e-12, 1 - 1e-12], where the paper divides by zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 SMALLEST = 1e-12

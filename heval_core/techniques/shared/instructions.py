@@ -4,8 +4,6 @@ An instruction stands in front of Regular's prompt (`heval_core.prompts.instruct
 are asked through their chat template, it is the beginning of the user's turn.
 """
 
-from __future__ import annotations
-
 import re
 
 # Question answering, whatever the dataset; two families have words of their own.

@@ -14,8 +14,6 @@ The level is not kept to exactly. On a model made by hand, which finds sentences
 Of the sentences that it copied, loo and contextcite find 90 to 100 of 100, attention 40 to 100, more with more passages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -54,7 +52,6 @@ def choices(key: str, questions: Sequence[Question], weigh: Callable[[Explained]
 
 
 def _chosen(key: str, explained: Explained, weigh: Callable[[Explained], Weights]) -> dict[int, Choice]:
-    """A choice for each selected passage."""
     written = [place for place, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
     if not written:
         return dict.fromkeys(explained.selected, Choice(frozenset(), (0.0,) * len(explained.sentences)))
