@@ -238,11 +238,6 @@ def short_name(title: str) -> str:
     return title.removesuffix(" (control)")
 
 
-def short_model(key: str) -> str:
-    """`SmolLM2-135M`, `gemma-3-270m`: without what follows the size."""
-    return key.partition("-Instruct")[0].partition("-q4")[0]
-
-
 def token_name(token: str) -> str:
     """A token in a sentence: `“census”`, or `a full stop`, which quotation marks would hide."""
     text = token.strip()

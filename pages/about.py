@@ -6,6 +6,7 @@ import streamlit as st
 
 from heval_core.html import plain
 from heval_core.present.drawing import DARK, LIGHT, as_svg
+from heval_core.present.names import short_model
 from heval_core.report.findings import VERDICTS, findings_table, studies_of
 from heval_core.report.section import Section
 from heval_core.report.sections import plans_of, section
@@ -15,7 +16,6 @@ from heval_core.ui import address, datasets, filters, methods
 from heval_core.ui.exports import download, table_exports
 from heval_core.ui.frame import results_page
 from heval_core.ui.published_results import bundled, query
-from heval_core.words import short_model
 
 TABS = {"findings": "The paper's findings", "data": "Data", "methods": "Methods"}
 ONLY_TAUGHT = (

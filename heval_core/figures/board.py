@@ -18,10 +18,10 @@ from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED, QUESTIONS, Measure
 from heval_core.present.drawing import Scale
-from heval_core.present.names import ALL, Names
+from heval_core.present.names import ALL, Names, short_model
 from heval_core.present.numbers import COST, change, interval, number, of_cells, p_value, passes
 from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, number_cell
-from heval_core.words import DECOYS, short_model
+from heval_core.words import DECOYS
 from heval_core.words import counted as so_many
 
 Record = Mapping[Any, Any]

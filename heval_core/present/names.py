@@ -223,6 +223,11 @@ def _cut(title: str) -> str:
     return title if len(title) <= _LONGEST else f"{title.partition(' (')[0]} (…)"
 
 
+def short_model(key: str) -> str:
+    """`SmolLM2-135M`, `gemma-3-270m`: without what follows the size."""
+    return key.partition("-Instruct")[0].partition("-q4")[0]
+
+
 def first_sentence(docstring: str) -> str:
     """The first sentence of a plug-in's docstring, without the name or the word `Control` before its colon."""
     sentence = re.split(r"(?<=[.?])\s", " ".join(docstring.split("\n\n")[0].split()), maxsplit=1)[0]
