@@ -21,7 +21,7 @@ CEILINGS = {
     "lines of the product": 45_883,
     "files of the product": 335,
     "lines of demo and benchmarks": 3_759,
-    "lines of tests": 32_745,
+    "lines of tests": 32_757,
     "files of tests": 246,
     "lines of JS and CSS": 2_668,
     "words of docs": 13_792,
