@@ -219,6 +219,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("demo")
 
 
+def pytest_collection_finish() -> None:
+    """What all tests have imported is not looked through again whenever a test collects garbage."""
+    gc.freeze()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the results that pages hold open: beside torch some would outlive the interpreter, and DuckDB would say so."""
     if "streamlit" in sys.modules:

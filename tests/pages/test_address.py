@@ -97,7 +97,7 @@ def test_an_error_offers_the_nearest_that_is_there(demo, asked, nearest):
 
 def test_a_range_that_reaches_beyond_what_there_is_is_cut_to_it(demo):
     own = demo.ranges(Filter(*map(tuple, ONE.values()))).iloc[0]
-    app = open_page("leaderboard", **ONE, tokens=["1", "40"])
+    app = open_page("leaderboard", **ONE, **REGIME, tokens=["1", "40"])
     assert not app.error
     assert app.slider(key="tokens").value == (own["shortest"], 40)
 

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.board.making import board
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
 from heval_core.store.filters import Filter
 from heval_core.ui import failures
 from heval_core.words import PATTERNS, titles
-from tests.pages.opening import named, open_page
+from tests.pages.opening import board, named, open_page
 
 
 def test_patterns_account_for_every_instance_answered_from_a_document(demo):

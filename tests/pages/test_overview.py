@@ -9,12 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from heval_core.evaluation.board.conclusion import conclusion
-from heval_core.evaluation.board.making import board
 from heval_core.store.filters import Filter
 from heval_core.ui import overview as page
 from heval_core.ui.overview import pair
 from tests.board.planted import level, planted
-from tests.pages.opening import open_page, text_of
+from tests.pages.opening import board, open_page, text_of
 
 
 @pytest.fixture

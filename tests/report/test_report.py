@@ -137,7 +137,7 @@ def gaps_of(report, key):
     return next(own.gaps for own in report.sections if own.plan.key == key)
 
 
-def test_what_a_small_store_does_not_have_is_said(plain, plain_report, tmp_path):
+def test_what_a_small_store_does_not_have_is_said(plain_report, written_plain, tmp_path):
     text = plain_report.as_html()
     assert "These results hold one model, made-up-0" in text
     assert "These results hold one dataset, data-0" in text
@@ -148,8 +148,8 @@ def test_what_a_small_store_does_not_have_is_said(plain, plain_report, tmp_path)
     findings = plain_report.studies[0].findings
     assert len(findings) == 11
     assert set(findings["verdict"]) == {"not enough data"}
-    json.loads(plain_report.as_json())
-    write(plain.path.parent, tmp_path)
+    written_plain(tmp_path)
+    json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     table = (tmp_path / "tables" / "group_margins.tex").read_text(encoding="utf-8")
     assert "% Not in these results: Irrelevant." in table
     assert r"Explainer & Conflicting & below chance \\" in table
@@ -184,7 +184,8 @@ def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
     assert "M" in gap
 
 
-def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(plain, tmp_path, capsys):
+def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(plain, written_plain, tmp_path, capsys):
+    written_plain(tmp_path / "before")
     (tmp_path / "taken").write_text("a file")
     for store, out, told in (
         (plain.path.parent, "taken", "taken cannot be written"),
@@ -198,7 +199,7 @@ def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(plain, tmp_p
 HOSTILE = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>$\\input{x}"
 
 
-def test_text_from_data_is_never_markup_nor_a_command_and_a_folder_holds_what_the_newest_report_gave(plain, tmp_path):
+def test_text_from_data_is_never_markup_nor_a_command_and_a_folder_holds_what_the_newest_report_gave(written_plain, tmp_path):
     plant(tmp_path, draw, count=100, named=HOSTILE, regimes=("conflicting", "double_conflicting"), explainers=("fa", "ig"))
     published(tmp_path)
     (tmp_path / "out" / "figures").mkdir(parents=True)
@@ -217,7 +218,7 @@ def test_text_from_data_is_never_markup_nor_a_command_and_a_folder_holds_what_th
     assert json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["findings"]
     first = {path.name for path in (tmp_path / "out").rglob("*.*")}
     assert {"group_margins-1.svg", "instance_margins-1.svg", "instance_margins.tex"} <= first
-    write(plain.path.parent, tmp_path / "out")
+    written_plain(tmp_path / "out")
     left = {path.name for path in (tmp_path / "out").rglob("*.*")}
     assert {"group_margins-1.svg", "group_margins.tex"} <= left
     assert not {"mrr-9.svg", "instance_margins-1.svg", "instance_margins.tex"} & left
