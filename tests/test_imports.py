@@ -17,6 +17,7 @@ from tests.conftest import ROOT
 HEAVY = ("torch", "transformers", "transformer_lens", "captum")
 
 
+@pytest.mark.slow
 def test_browsing_and_publishing_never_import_torch(few_cells):
     code = f"""
 import os, sys

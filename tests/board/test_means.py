@@ -81,6 +81,7 @@ def test_by_model_are_the_numbers_of_a_board_of_that_model(few, demo):
         assert here.loc[one.values.set_index(KEY).index, name].tolist() == pytest.approx(one.values[name].tolist()), name
 
 
+@pytest.mark.slow
 def test_a_filter_that_cuts_nothing_off_gives_the_same_numbers_computed_anew(few):
     where = {"model": ("demo-gpt2",), "dataset": ("world_capital",), "regime": ("conflicting", "mixed")}
     stored, live = board(few, Filter(**where)), board(few, Filter(**where, tokens=(0, 100_000)))

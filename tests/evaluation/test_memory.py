@@ -84,6 +84,7 @@ def test_a_slice_takes_no_more_for_more_explainers(work, stores, monkeypatch):
     assert taken[MORE] - taken[FEW] < DENSE
 
 
+@pytest.mark.slow
 def test_it_does_not_matter_how_many_scores_are_read_at_a_time(tmp_path, monkeypatch):
     def failed(instance, explainer):
         return explainer == "ig" and instance["place"] % 5 == 0

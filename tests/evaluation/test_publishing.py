@@ -49,6 +49,7 @@ def test_time_left_is_what_the_rest_takes_at_the_measured_rate(monkeypatch):
     assert told[2].part == "m · d · mixed"
 
 
+@pytest.mark.slow
 def test_it_says_how_far_it_is_and_why_it_could_not(store, tmp_path):
     told: list[Told] = []
     target = tmp_path / "results"

@@ -38,7 +38,10 @@ def held(app: AppTest) -> dict[str, list[str]]:
     return {name: values if isinstance(values, list) else [values] for name, values in app.query_params.items()}
 
 
-@pytest.mark.parametrize(("page", "asked", "chosen"), VIEWS)
+SOME = [pytest.param(*own, marks=[pytest.mark.slow] * (own[0] == "leaderboard")) for own in VIEWS]
+
+
+@pytest.mark.parametrize(("page", "asked", "chosen"), SOME)
 def test_a_view_keeps_its_address_and_says_nothing_against_it(demo, page, asked, chosen):
     app = open_page(page, **asked)
     assert not app.exception
@@ -69,7 +72,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("page", "possible", "wrong"), WRONG, ids=str)
+@pytest.mark.parametrize(
+    ("page", "possible", "wrong"),
+    [pytest.param(*own, marks=[pytest.mark.slow] * (own[0] == "leaderboard")) for own in WRONG],
+    ids=str,
+)
 def test_what_cannot_be_is_refused_aloud_and_once(demo, page, possible, wrong):
     app = open_page(page, **possible, **wrong)
     assert not app.exception

@@ -86,6 +86,7 @@ def test_without_annotation_mode_its_address_says_so_and_nothing_is_written(fold
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_the_command_that_the_page_prints_makes_a_study_of_the_bundled_results(tmp_path, monkeypatch):
     """As printed, and what it prints in turn; what comes with the program stays as it was."""
 

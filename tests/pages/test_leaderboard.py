@@ -29,6 +29,7 @@ def test_a_mark_in_the_link_opens_its_bar_with_as_many_instances_as_it_counts(de
     assert f"Open its {own['n']} instances" in [one.proto.label for one in app.get("page_link")]
 
 
+@pytest.mark.slow
 def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
     """ig ran on one of two datasets, and with one of two models on no two documents."""
 
@@ -85,6 +86,7 @@ def test_the_export_has_every_number_with_its_costs_and_its_rank(demo):
     assert again["value"].tolist() == pytest.approx(frame["value"].tolist())
 
 
+@pytest.mark.slow
 def test_two_explainers_are_compared_by_the_boards_own_differences(demo):
     app = open_page("leaderboard", tab="against", first="mechlight", second="fa")
     assert not app.exception
@@ -102,6 +104,7 @@ def test_two_explainers_are_compared_by_the_boards_own_differences(demo):
     assert any("two different explainers" in info.value for info in same.info)
 
 
+@pytest.mark.slow
 def test_a_picked_difference_lists_the_instances_behind_it(demo):
     app = open_page("leaderboard", tab="against", pair=["fa", "mechlight", "demo-qwen2", "world_capital", "RQ3"])
     assert not app.exception
@@ -114,6 +117,7 @@ def test_a_picked_difference_lists_the_instances_behind_it(demo):
     assert any("should be a mark of the figure" in error.value for error in refused.error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [{}, {"model": "demo-gpt2"}, {"dataset": "country_profiles"}], ids=str)
 def test_a_filter_leaves_the_same_number_on_every_page_and_its_list_has_it(demo, asked):
     chosen = Filter(**{name: (value,) for name, value in asked.items()}, technique=("regular",))

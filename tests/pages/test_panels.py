@@ -40,7 +40,11 @@ def that_count(demo, cells):
 
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["native", "scaled"])
-@pytest.mark.parametrize("measure", SHOWN, ids=lambda own: own.key)
+@pytest.mark.parametrize(
+    "measure",
+    [pytest.param(own, marks=[pytest.mark.slow] * (own.key not in ("auroc", "forced_choice", "mrr"))) for own in SHOWN],
+    ids=lambda own: own.key,
+)
 def test_every_mark_stands_at_the_mean_of_the_stored_cells(demo, measure, scaled):
     found = measured(demo, Filter(), measure, measure.metric, measure.at(5))
     if scaled and not found.can_be_scaled:

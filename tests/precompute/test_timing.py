@@ -158,6 +158,7 @@ def test_what_is_published_is_of_one_measurement(timed):
     assert reader.timings(Filter(regime=("conflicting",))).empty
 
 
+@pytest.mark.slow
 def test_explainers_that_come_later_do_not_touch_what_was_timed(timed, timed_grid, tmp_path):
     before = ShardStore(timed.folder).entries()
     outcome = run(dataclasses.replace(timed_grid, explainers=("gxi",)), timed.folder)

@@ -31,6 +31,7 @@ def told(report):
     return json.loads(report.as_json())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [plan for plan in plans().values() if plan.measures], ids=lambda plan: plan.key)
 def test_every_number_of_a_section_is_what_its_page_shows(few, told, plan):
     rows = rows_of(told, plan.key)
@@ -47,6 +48,7 @@ def test_every_number_of_a_section_is_what_its_page_shows(few, told, plan):
                 assert found == pytest.approx(expected, nan_ok=True), column
 
 
+@pytest.mark.slow
 def test_headline_patterns_instances_and_findings_are_what_their_pages_show(few, told, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
     same(few.headline(), pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
@@ -95,11 +97,13 @@ def test_the_page_shows_the_section_that_is_asked_for_with_its_table(few, monkey
         assert any(frame.value.equals(table.frame()) for frame in app.dataframe)
 
 
+@pytest.mark.slow
 def test_every_section_has_a_place_in_the_paper(few, report):
     assert [own.plan.key for own in report.sections] == list(plans_of(few))
     assert all(own.plan.paper and own.text for own in report.sections)
 
 
+@pytest.mark.slow
 def test_the_html_holds_the_numbers_of_the_json(report, told):
     page = report.as_html()
     cells = words_of(page)
@@ -164,6 +168,7 @@ def test_without_a_study_nothing_of_it_is_there(plain, plain_report):
     assert not [word for word in words if word in page]
 
 
+@pytest.mark.slow
 def test_a_store_of_one_instance_is_reported(tmp_path):
     plant(tmp_path, draw, regimes=("conflicting", "mixed"), count=1)
     out = tmp_path / "out"
@@ -199,6 +204,7 @@ def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(plain, writt
 HOSTILE = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>$\\input{x}"
 
 
+@pytest.mark.slow
 def test_text_from_data_is_never_markup_nor_a_command_and_a_folder_holds_what_the_newest_report_gave(written_plain, tmp_path):
     plant(tmp_path, draw, count=100, named=HOSTILE, regimes=("conflicting", "double_conflicting"), explainers=("fa", "ig"))
     published(tmp_path)
