@@ -13,17 +13,10 @@ from tests.e2e.browser import IN_A_BROWSER, explorer, page_of, settle, visit
 pytestmark = IN_A_BROWSER
 
 PAGES = (
-    "",
-    *(f"leaderboard?tab={tab}" for tab in ("regime", "prompts", "faithful", "failures", "against")),
-    "leaderboard",
-    "techniques",
-    "instances",
-    "instances?mode=rows&list=open&more=tokens",
-    "your_prompt",
-    "about",
-    "about?tab=data",
+    "", *(f"leaderboard?tab={tab}" for tab in ("regime", "prompts", "faithful", "failures", "against")), "leaderboard",
+    "techniques", "instances", "instances?mode=rows&list=open&more=tokens", "your_prompt", "about", "about?tab=data",
     "about?tab=methods",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -46,20 +46,10 @@ def hostile_store(small_store, tmp_path_factory):
     return store
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "",
-        "instances",
-        "instances?list=open&mode=rows&more=tokens",
-        "leaderboard?tab=failures",
-        "leaderboard?tab=regime",
-        "leaderboard",
-        "leaderboard?tab=against",
-        "about?tab=data",
-        "about",
-    ],
-)
+@pytest.mark.parametrize("path", [
+    "", "instances", "instances?list=open&mode=rows&more=tokens", "leaderboard?tab=failures", "leaderboard?tab=regime",
+    "leaderboard", "leaderboard?tab=against", "about?tab=data", "about",
+])  # fmt: skip
 def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store, served, path):
     reader = Reader(current_file(hostile_store))
     outside, url = [], served(hostile_store)

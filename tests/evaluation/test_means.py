@@ -66,17 +66,9 @@ def test_one_cell_has_its_own_published_interval(twins):
 
 FEW = Filter(model=("demo-qwen2", "demo-gpt2"), dataset=("world_capital",), regime=("irrelevant", "mixed"))
 SUMS = (
-    "auroc",
-    "forced_choice",
-    "rank_margin",
-    "group_margin",
-    "instance_margin",
-    "mrr",
-    "hits",
-    "position_bias",
-    "comprehensiveness",
-    "sufficiency",
-)
+    "auroc", "forced_choice", "rank_margin", "group_margin", "instance_margin", "mrr", "hits", "position_bias",
+    "comprehensiveness", "sufficiency",
+)  # fmt: skip
 
 
 def literal(cells):
