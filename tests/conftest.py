@@ -80,9 +80,9 @@ def loaded(made):
     return functools.cache(lambda kind, tokenizer="demo": load(made(kind, tokenizer), "cpu"))
 
 
-@pytest.fixture(params=ARCHITECTURES)
+@pytest.fixture(params=[pytest.param(own, marks=[pytest.mark.slow] * (own != "qwen2")) for own in ARCHITECTURES])
 def lm(request, language_models):
-    """The random model of each architecture in turn."""
+    """The random model of each architecture in turn; for make check that of one."""
     return language_models[request.param]
 
 
@@ -226,6 +226,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the results that pages hold open: beside torch some would outlive the interpreter, and DuckDB would say so."""
+    gc.unfreeze()
     if "streamlit" in sys.modules:
         import streamlit
 

@@ -158,6 +158,7 @@ def test_the_agreement_of_both_has_the_interval_of_whole_questions(tmp_path):
     assert one["n"] == 50
 
 
+@pytest.mark.slow
 def test_the_datasets_page_shows_the_agreement_where_there_is_one(tmp_path, monkeypatch):
     def asked(row):
         return row | {"first_group": "C", "text_group": row["group"]}

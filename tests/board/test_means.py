@@ -74,6 +74,7 @@ def test_methods_stand_before_controls_best_first(demo):
     assert demo.titles["lexical"] == "Lexical match"
 
 
+@pytest.mark.slow
 def test_by_model_are_the_numbers_of_a_board_of_that_model(few, demo):
     one = board(few, Filter(model=("demo-qwen2",)))
     here = demo.by_model[demo.by_model["model"] == "demo-qwen2"].set_index(KEY)
@@ -145,6 +146,7 @@ def test_a_chosen_regime_brings_its_options_and_no_other_regime():
         assert len(own.regime) == count, regimes
 
 
+@pytest.mark.slow
 def test_what_there_is_none_of_is_absent_with_its_reason(few, demo):
     assert demo.absent == ()
     plain = board(few, Filter(model=("demo-gpt2",)))

@@ -68,6 +68,7 @@ def _empty(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_killed_publisher_leaves_nothing_behind_and_the_next_publishes(store, tmp_path):
     folder = shutil.copytree(store, tmp_path / "store")
     command = [sys.executable, "-m", "precompute", "publish", "--store", str(folder)]

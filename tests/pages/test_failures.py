@@ -68,6 +68,7 @@ def test_patterns_are_of_the_instances_under_the_filter_as_published_or_live(dem
         pd.testing.assert_frame_equal(counts, live, check_dtype=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "more", "chosen"), [
     ({}, {"while_right": ["fa"]}, Filter(best=("mechlight: question", "fa: answer"))),
     ({"model": "demo-qwen2"}, {"in_dataset": "country_profiles"},
@@ -105,6 +106,7 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
     assert figure.rows[1].control
 
 
+@pytest.mark.slow
 def test_rows_are_in_the_boards_order(demo, monkeypatch):
     drawn = []
     monkeypatch.setattr(failures, "pattern_figure", lambda counts, keys, names: drawn.append(keys))

@@ -61,6 +61,7 @@ def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
     assert (every.model, every.dataset, every.regime) == (made.models, ("data-0", "data-1"), regimes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", [["fa"], ["gone", "RQ3", "*"], ["fa", "RQ9", "*"], ["fa", "RQ1", "gone"]])
 def test_a_mark_that_is_none_is_refused_in_a_sentence(demo, mark):
     app = open_page("leaderboard", **{MARK.parameter: mark})

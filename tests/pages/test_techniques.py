@@ -30,6 +30,7 @@ def own_store(both, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(both.path.parent))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("technique", [None, TECHNIQUE, OTHER])
 def test_a_page_shows_the_chosen_technique_and_regular_by_default(both, technique, monkeypatch):
     figures = []

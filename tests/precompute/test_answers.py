@@ -42,6 +42,7 @@ def results(store):
     return Reader(next(store.glob("results-*.duckdb")))
 
 
+@pytest.mark.slow
 def test_a_stored_answer_is_what_explaining_its_prompt_gives(results, language_models):
     (one, *_) = results.instance_ids(Filter(regime=("gold",)))
     instance, (stored, why) = results.instance(one), results.whole_answer(one)
@@ -62,6 +63,7 @@ def test_a_stored_answer_is_what_explaining_its_prompt_gives(results, language_m
         assert (own["unit"], own["columns"], own["seconds"] > 0) == ("sentence", whole.columns, True)
 
 
+@pytest.mark.slow
 def test_only_gold_and_conflicting_documents_are_answered_and_a_run_goes_on(results, store, grid):
     (other, *_) = results.instance_ids(Filter(regime=("irrelevant",)))
     assert results.whole_answer(other) == (None, "")

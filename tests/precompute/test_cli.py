@@ -95,6 +95,7 @@ def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(mode
     assert set(reader.query("SELECT subject FROM instance")["subject"]) == {"Kenya", "Chad"}
 
 
+@pytest.mark.slow
 def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, capsys, monkeypatch):
     from heval_core.explainers.attn import Attention
 

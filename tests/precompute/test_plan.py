@@ -80,6 +80,7 @@ def test_a_plan_tells_passes_and_time_and_agrees_with_what_is_then_done(small_gr
     assert all(line.seconds is None for line in after.lines)
 
 
+@pytest.mark.slow
 def test_a_store_keeps_the_size_of_its_shards(small_grid, tmp_path):
     grid = dataclasses.replace(small_grid, shard_size=None)
     own, store = pair_of(grid), ShardStore(tmp_path)

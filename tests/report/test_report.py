@@ -87,6 +87,7 @@ def same(shown, own, columns):
         assert pd.to_numeric(shown[column]).astype(float).round(3).tolist() == pytest.approx(found.tolist()), column
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_section_that_is_asked_for_with_its_table(few, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
     app = open_page("about", section=plans()["instance_margins"].heading)
@@ -181,6 +182,7 @@ def test_a_store_of_one_instance_is_reported(tmp_path):
     assert '<details class="finding"' in (out / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
     plant(tmp_path, noise, regimes=("conflicting",), count=60, change=lambda instance: instance | {"group": "C"})
     report = report_of(published(tmp_path))
@@ -247,6 +249,7 @@ def test_every_text_of_a_finding_is_escaped():
     assert "<script" not in table
 
 
+@pytest.mark.slow
 def test_an_explainer_that_failed_somewhere_says_its_own_n(tmp_path):
     plant(
         tmp_path,
