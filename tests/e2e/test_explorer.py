@@ -8,7 +8,7 @@ import pytest
 
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
-from tests.e2e.browser import IN_A_BROWSER, explorer, page_of, settle, visit
+from tests.e2e.browser import IN_A_BROWSER, explorer, settle, somebody_else, visit
 
 pytestmark = IN_A_BROWSER
 
@@ -24,10 +24,10 @@ def test_every_page_opens_by_its_link_and_asks_nobody_outside(address, page, pat
     opens(page, address, path)
 
 
-def test_in_the_dark_they_open_too(address):
-    with page_of(dark=True) as page:
+def test_in_the_dark_they_open_too(address, page):
+    with somebody_else(page, dark=True) as dark:
         for path in ("", "leaderboard", "instances", "techniques", "your_prompt", "about?tab=data"):
-            opens(page, address, path)
+            opens(dark, address, path)
 
 
 def opens(page, address, path):
