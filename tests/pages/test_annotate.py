@@ -116,6 +116,7 @@ def test_the_command_that_the_page_prints_makes_a_study_of_the_bundled_results(t
     assert files() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on", [True, False])
 def test_the_navigation_has_it_in_annotation_mode_only(folder, few_cells, monkeypatch, on):
     monkeypatch.setenv("HEVAL_STORE", str(few_cells))

@@ -132,6 +132,7 @@ def test_a_measure_of_two_documents_asks_of_decoys_as_well(results):
     assert set(of_measure(rows, measure)["regime"]) <= {"mixed", DECOYED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["leaderboard", "instances"])
 def test_a_page_shows_a_decoyed_regime_that_is_chosen(folder, page, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(folder))

@@ -101,6 +101,7 @@ def test_the_command_asks_gold_and_conflicting_documents(model_folders, tmp_path
     assert "mixed" not in said
 
 
+@pytest.mark.slow
 def test_instances_shows_the_answer_that_is_stored(results, store, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(store))
     (one, *_), (other, *_) = (results.instance_ids(Filter(regime=(regime,))) for regime in ("gold", "irrelevant"))
@@ -119,6 +120,7 @@ def test_instances_shows_the_answer_that_is_stored(results, store, monkeypatch):
     assert not shown
 
 
+@pytest.mark.slow
 def test_an_answer_that_the_model_did_not_write_says_why(results, store, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(store))
     (one, *_) = results.instance_ids(Filter(regime=("gold",)))
@@ -127,6 +129,7 @@ def test_an_answer_that_the_model_did_not_write_says_why(results, store, monkeyp
     assert [own.value for own in app.info] == ["It writes &lt;b&gt;nothing&lt;/b&gt;\\."]
 
 
+@pytest.mark.slow
 def test_a_stored_answer_that_is_broken_is_one_line(results):
     (one, *_) = results.instance_ids(Filter(regime=("gold",)))
     generated, _ = results.whole_answer(one)

@@ -19,6 +19,8 @@ from heval_core.store.filters import Filter
 from tests.report.conftest import rows_of
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<script>window.__pwn=1</script><img src=x>$\\input{x}"
 MODELS, DATASETS = ("one", "two"), ("counterfact", "nq")
 
@@ -56,7 +58,6 @@ def of_page(store, model, dataset):
     return store.technique_cells(Filter(model=(model,), dataset=(dataset,)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["bcu", "ccu"])
 def test_every_number_is_that_of_the_page(store, told, measure):
     """Unrounded in the file; and the tables are the page's own, with a digit more."""
@@ -83,7 +84,6 @@ def test_both_discriminations_memory_and_neither_stand_beside_bcu(store):
     assert shown.loc["ACD", "J"].startswith("0.000 [")
 
 
-@pytest.mark.slow
 def test_the_front_is_that_of_the_page(store, told):
     rows, names = rows_of(told, "techniques_front"), names_of(store)
     figures = section(store, "techniques_front").figures
@@ -110,7 +110,6 @@ def test_a_dot_for_every_difference(store):
         assert sum(spot.title[0].startswith("ACD, ") for spot in dots) == len(CONTEXT_KINDS)
 
 
-@pytest.mark.slow
 def test_the_features_and_the_search_are_those_of_the_page(store, told):
     rows, page = rows_of(told, "techniques_features"), store.rows("feature_correlation", Filter())
     assert rows["rho"].astype(float).tolist() == pytest.approx(page["rho"].tolist(), nan_ok=True)
@@ -124,7 +123,6 @@ def test_the_features_and_the_search_are_those_of_the_page(store, told):
     assert costs.loc["Regular"].tolist() == ["1", "nothing", "–"]
 
 
-@pytest.mark.slow
 def test_a_folder_has_tables_figures_and_sentences_and_what_is_not_available_stays_text(store, told, tmp_path):
     gaps = section(store, "techniques_bcu").gaps
     assert any(gap.startswith("Agents is not available with one on counterfact, one on nq") for gap in gaps)
