@@ -4,22 +4,27 @@ VENV := .venv
 PYTHON ?= python3
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 export HF_HUB_OFFLINE ?= 1
-# Two processes with a thread each take half the time of one with two; a file's tests share what they set up.
-TESTS := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile
+# Two processes with a thread each take half the time of one with two; a file's tests share what they set up. In the order of
+# their names the last files are small, so that both processes end at nearly the same time. Lint goes on beside them.
+TESTS := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+LINT_AND_TESTS := --no-print-directory -j 2 lint tests
 
-.PHONY: run test test-all check install browser lint screenshots demo-report clean
+.PHONY: run test test-all check tests install browser lint screenshots demo-report clean
 
 run: $(VENV)/.run  ## open the explorer
 	$(VENV)/bin/streamlit run app.py
 
-test: install browser lint  ## every check but those of demo/ and benchmarks/, and those that need all of the bundled results
-	$(TESTS) -m "not demo"
+test: install browser  ## every check but those of demo/ and benchmarks/, and those that need all of the bundled results
+	@$(MAKE) $(LINT_AND_TESTS) CHOSEN='-m "not demo"'
 
-test-all: install browser lint  ## those too: once at an issue's end
-	$(TESTS)
+test-all: install browser  ## those too: once at an issue's end
+	@$(MAKE) $(LINT_AND_TESTS)
 
-check: install lint  ## without slow tests and the browser
-	$(TESTS) -m "not slow and not browser and not demo" -x
+check: install  ## without slow tests and the browser
+	@$(MAKE) $(LINT_AND_TESTS) CHOSEN='-m "not slow and not browser and not demo" -x'
+
+tests: install
+	$(TESTS) $(CHOSEN)
 
 install: $(VENV)/.dev
 

@@ -80,9 +80,9 @@ def loaded(made):
     return functools.cache(lambda kind, tokenizer="demo": load(made(kind, tokenizer), "cpu"))
 
 
-@pytest.fixture(params=ARCHITECTURES)
+@pytest.fixture(params=[pytest.param(own, marks=[pytest.mark.slow] * (own != "qwen2")) for own in ARCHITECTURES])
 def lm(request, language_models):
-    """The random model of each architecture in turn."""
+    """The random model of each architecture in turn; for make check that of one."""
     return language_models[request.param]
 
 
@@ -219,8 +219,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("demo")
 
 
+def pytest_collection_finish() -> None:
+    """What all tests have imported is not looked through again whenever a test collects garbage."""
+    gc.freeze()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the results that pages hold open: beside torch some would outlive the interpreter, and DuckDB would say so."""
+    gc.unfreeze()
     if "streamlit" in sys.modules:
         import streamlit
 

@@ -21,13 +21,9 @@ GPT = {**IDS, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 512, "init
 FALCON = {**SIZE, "initializer_range": 0.4}
 OPT = {**SIZE, "ffn_dim": 48, "init_std": 0.4, "max_position_embeddings": 512, "pad_token_id": 0}
 LLAMA3 = {
-    "rope_type": "llama3",
-    "rope_theta": 10000.0,
-    "factor": 8.0,
-    "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0,
+    "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
-}
+}  # fmt: skip
 QUARTER = {"partial_rotary_factor": 0.25}
 LOCAL = {"attention_types": [[["global", "local"], 1]], "num_layers": 2, "num_heads": 4, "window_size": 16}
 

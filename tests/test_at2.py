@@ -19,21 +19,8 @@ from tests.conftest import DEMO_MODELS
 from tests.fitted import fit_of
 
 WORDS = [
-    "Kenya",
-    "Peru",
-    "Lisbon",
-    "Oslo",
-    "river",
-    "stone",
-    "green",
-    "paper",
-    "city",
-    "coast",
-    "old",
-    "bread",
-    "winter",
-    "ship",
-]
+    "Kenya", "Peru", "Lisbon", "Oslo", "river", "stone", "green", "paper", "city", "coast", "old", "bread", "winter", "ship",
+]  # fmt: skip
 
 
 def prompts(lm, count, words=12):

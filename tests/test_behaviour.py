@@ -22,33 +22,17 @@ def memory_after(lm, text, true_answer=None, question=CAPITAL):
     return ids, memory_of(lm, ids, true_answer, question)
 
 
-@pytest.mark.parametrize(
-    ("text", "true_answer", "expected"),
-    [
-        (" Paris.", "Paris", "Paris"),
-        (" Paris, and so on", None, "Paris"),
-        (" The capital of France is Paris.", "Paris", "Paris"),
-        (" The capital of France is Lyon.", "Paris", "Lyon"),
-        (" The capital of France is not Paris.", "Paris", "not Paris"),
-        (" It is Lyon", None, "Lyon"),
-        (" The answer is Lyon", None, "Lyon"),
-        (" The answer is: Lyon", None, "Lyon"),
-        (": Lyon", None, "Lyon"),
-        (" - Lyon", None, "Lyon"),
-        (" -40 degrees", None, "-40 degrees"),
-        (' "Heat"', None, '"Heat"'),
-        (" :", "Paris", ""),
-        (" ...", None, ""),
-        (" a suburb of Paris", "Paris", "a suburb of Paris"),
-        (" Lyon is the capital of France", "Paris", "Lyon is the capital of France"),
-        (" The Beatles", None, "The Beatles"),
-        (" Parisian life", "Paris", "Parisian life"),
-        ("\n\nParis", "Paris", "Paris"),
-        ("\n", "Paris", ""),
-        (" Q: What is the capital of Spain?", "Madrid", ""),
-        ("", None, ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "true_answer", "expected"), [
+    (" Paris.", "Paris", "Paris"), (" Paris, and so on", None, "Paris"),
+    (" The capital of France is Paris.", "Paris", "Paris"), (" The capital of France is Lyon.", "Paris", "Lyon"),
+    (" The capital of France is not Paris.", "Paris", "not Paris"), (" It is Lyon", None, "Lyon"),
+    (" The answer is Lyon", None, "Lyon"), (" The answer is: Lyon", None, "Lyon"), (": Lyon", None, "Lyon"),
+    (" - Lyon", None, "Lyon"), (" -40 degrees", None, "-40 degrees"), (' "Heat"', None, '"Heat"'), (" :", "Paris", ""),
+    (" ...", None, ""), (" a suburb of Paris", "Paris", "a suburb of Paris"),
+    (" Lyon is the capital of France", "Paris", "Lyon is the capital of France"), (" The Beatles", None, "The Beatles"),
+    (" Parisian life", "Paris", "Parisian life"), ("\n\nParis", "Paris", "Paris"), ("\n", "Paris", ""),
+    (" Q: What is the capital of Spain?", "Madrid", ""), ("", None, ""),
+])  # fmt: skip
 def test_the_answer_in_a_continuation(text, true_answer, expected):
     assert answer_in(text, CAPITAL, true_answer) == expected
 
@@ -204,26 +188,13 @@ def test_a_document_that_gives_the_memory_answer_under_another_name_gives_it(mem
 KNOWN = ("Nairobi", "Bogotá", "Washington, D.C.")
 
 
-@pytest.mark.parametrize(
-    ("said", "ended", "expected"),
-    [
-        ("Bogota", False, True),
-        ("washington d.c.", True, True),
-        ("Mombasa", True, True),
-        ("Mombasa", False, False),
-        ("Kenya", True, False),
-        ('"Kenya"', True, False),
-        ("capital city of Africa", True, False),
-        ("A:", True, False),
-        ("A: I'm a professional soccer player", True, False),
-        ("I'm a player", True, False),
-        ("a country in Africa", True, False),
-        ("the one that is in Africa", True, False),
-        ("one two three four five six seven", True, False),
-        ("?!", True, False),
-        ("What Women Want", True, True),
-    ],
-)
+@pytest.mark.parametrize(("said", "ended", "expected"), [
+    ("Bogota", False, True), ("washington d.c.", True, True), ("Mombasa", True, True), ("Mombasa", False, False),
+    ("Kenya", True, False), ('"Kenya"', True, False), ("capital city of Africa", True, False), ("A:", True, False),
+    ("A: I'm a professional soccer player", True, False), ("I'm a player", True, False),
+    ("a country in Africa", True, False), ("the one that is in Africa", True, False),
+    ("one two three four five six seven", True, False), ("?!", True, False), ("What Women Want", True, True),
+])  # fmt: skip
 def test_a_memory_counts_if_it_is_known_or_looks_like_an_answer(said, ended, expected):
     assert looks_like_answer(said, KNOWN, ended, "{documents} Q: {question} A:", "What is the capital of Kenya?") is expected
 

@@ -10,16 +10,11 @@ from heval_core import catalogue
 from heval_core.records import HEvalError
 
 
-@pytest.mark.parametrize(
-    ("text", "keys"),
-    [
-        ("fa", ("fa",)),
-        ("fa,ig", ("fa", "ig")),
-        ("fa(target=prob,baseline=3), ig(steps=20)", ("fa(target=prob,baseline=3)", "ig(steps=20)")),
-        ("fa,,", ("fa",)),
-        ("fa(target=prob", ("fa(target=prob",)),
-    ],
-)
+@pytest.mark.parametrize(("text", "keys"), [
+    ("fa", ("fa",)), ("fa,ig", ("fa", "ig")),
+    ("fa(target=prob,baseline=3), ig(steps=20)", ("fa(target=prob,baseline=3)", "ig(steps=20)")), ("fa,,", ("fa",)),
+    ("fa(target=prob", ("fa(target=prob",)),
+])  # fmt: skip
 def test_a_comma_inside_brackets_separates_options(text, keys):
     assert catalogue.split(text) == keys
 
@@ -46,23 +41,15 @@ def test_the_settings_an_explainer_has_anyway_make_no_variant():
     assert catalogue.find("explainer", "fa(target=logit)") is catalogue.find("explainer", "fa")
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ("fb(target=prob)", "no explainer 'fb'; did you mean fa"),
-        ("fa(target=prob", "closing bracket"),
-        ("fa(colour=red)", "fa has no option 'colour'; there are: target, baseline"),
-        ("fa()", "no option ''"),
-        ("fa(target=entropy)", "no target 'entropy'; there are: logit"),
-        ("fa(baseline=)", "has no baseline ''; name a word, pad, or a token's number"),
-        ("ig(steps=0)", "at least one step"),
-        ("ig(steps=-3)", "at least one step, not -3"),
-        ("ig(steps=2.5)", "ig reads steps= with a whole number, not '2.5'"),
-        ("ig(steps=1_0)", "whole number, not '1_0'"),
-        ("mechlight(fold=yes)", "fold=true or fold=false, not 'yes'"),
-        ("attn(row=first)", "no row 'first'; there are: last, mean"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "told"), [
+    ("fb(target=prob)", "no explainer 'fb'; did you mean fa"), ("fa(target=prob", "closing bracket"),
+    ("fa(colour=red)", "fa has no option 'colour'; there are: target, baseline"), ("fa()", "no option ''"),
+    ("fa(target=entropy)", "no target 'entropy'; there are: logit"),
+    ("fa(baseline=)", "has no baseline ''; name a word, pad, or a token's number"), ("ig(steps=0)", "at least one step"),
+    ("ig(steps=-3)", "at least one step, not -3"), ("ig(steps=2.5)", "ig reads steps= with a whole number, not '2.5'"),
+    ("ig(steps=1_0)", "whole number, not '1_0'"), ("mechlight(fold=yes)", "fold=true or fold=false, not 'yes'"),
+    ("attn(row=first)", "no row 'first'; there are: last, mean"),
+])  # fmt: skip
 def test_what_a_key_cannot_mean_is_said_before_anything_is_loaded(asked, told):
     with pytest.raises(HEvalError, match=told.replace("(", r"\(")):
         catalogue.find("explainer", asked)
@@ -87,16 +74,12 @@ def weighed():
     catalogue.remove("explainer", "weighed")
 
 
-@pytest.mark.parametrize(
-    ("asked", "key", "settings"),
-    [
-        ("weighed(alpha=0.5)", "weighed(alpha=0.5)", Weighed(0.5)),
-        ("weighed(alpha=.50)", "weighed(alpha=0.5)", Weighed(0.5)),
-        ("weighed(alpha=-2)", "weighed(alpha=-2.0)", Weighed(-2.0)),
-        ("weighed(floor=1e-3,alpha=1)", "weighed(floor=0.001)", Weighed(floor=0.001)),
-        ("weighed(shift=-3)", "weighed(shift=-3)", Weighed(shift=-3)),
-    ],
-)
+@pytest.mark.parametrize(("asked", "key", "settings"), [
+    ("weighed(alpha=0.5)", "weighed(alpha=0.5)", Weighed(0.5)), ("weighed(alpha=.50)", "weighed(alpha=0.5)", Weighed(0.5)),
+    ("weighed(alpha=-2)", "weighed(alpha=-2.0)", Weighed(-2.0)),
+    ("weighed(floor=1e-3,alpha=1)", "weighed(floor=0.001)", Weighed(floor=0.001)),
+    ("weighed(shift=-3)", "weighed(shift=-3)", Weighed(shift=-3)),
+])  # fmt: skip
 def test_options_may_be_decimals_and_below_zero(weighed, asked, key, settings):
     assert catalogue.find("explainer", asked).key == key
     assert repr(catalogue.find("explainer", asked)) == repr(settings)

@@ -31,15 +31,11 @@ def made(one: Fact, regime: str, others=(), style=STYLES["plain"], place=0) -> I
     return build(one, regime, Pool.of([one, *others]), 0, style, place)
 
 
-@pytest.mark.parametrize(
-    ("key", "style", "known"),
-    [
-        ("world_capital", "plain", "af2a65042f596508"),
-        ("world_capital", "taught_sources", "538d5e0289ed6c5f"),
-        ("country_profiles", "plain", "1896783ce09d29bc"),
-        ("country_profiles", "taught_sources", "0c726f5acb389304"),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("key", "style", "known"), [
+    ("world_capital", "plain", "af2a65042f596508"), ("world_capital", "taught_sources", "538d5e0289ed6c5f"),
+    ("country_profiles", "plain", "1896783ce09d29bc"), ("country_profiles", "taught_sources", "0c726f5acb389304"),
+])  # fmt: skip
 def test_the_six_regimes_make_what_they_made_before_there_were_others(key, style, known):
     """A hash of all texts, answers and sources, computed when there were six regimes; the demo's shards rest on them."""
     facts = list(catalogue.find("dataset", key).facts())

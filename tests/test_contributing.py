@@ -63,6 +63,7 @@ def run_in(folder, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_one_file_more_is_in_catalogue_colours_orders_and_help(extended):
     code = """
 import json
@@ -75,8 +76,11 @@ print(json.dumps({
     "colour": palette.COLOURS.index(palette.colour("saliency")), "order": palette.in_order(["random", "saliency", "fa"]),
     "sorts": [key for key in SORTED_BY if "saliency" in key],
 }))
+from precompute.cli import main
+main(["plan", "--help"])
 """
-    assert json.loads(run_in(extended, "-c", code)) == {
+    found, _, told = run_in(extended, "-c", code).partition("\n")
+    assert json.loads(found) == {
         "methods": [*catalogue.explainers(), "saliency"],
         "default": ["mechlight", "fa", "ig", "attn"],
         "datasets": sorted([*catalogue.plugins("dataset"), "rivers"]),
@@ -85,7 +89,6 @@ print(json.dumps({
         "sorts": ["1/rank of saliency", "choice of saliency", "margin of saliency"],
     }
     run_in(extended, "-m", "pytest", "-q", "tests/test_palette.py")
-    told = run_in(extended, "-m", "precompute", "plan", "--help")
     assert f"of {', '.join(catalogue.explainers())}, saliency; by default mechlight,fa,ig,attn;" in " ".join(told.split())
 
 
@@ -112,9 +115,14 @@ def test_one_file_more_is_planned_and_kept_to_the_contract(extended):
     # Named and documented (4), declared (4), numbers (5), costs (1), scores and company on three models (6), facts (1), what a
     # technique says and how it decodes (2), what an annotator says and answers (2), and the dataset's own test (1).
     assert "26 passed" in tests
-    sample = "from pathlib import Path; from tests.datasets import samples; samples.sample_of('rivers', Path('data'))"
-    run_in(extended, "-c", sample)
-    model = str(ROOT / "cache" / "demo" / "models" / "demo-gpt2")
-    common = ("--models", model, "--datasets", "rivers", "--regimes", "conflicting", "--explainers", "saliency,fa")
-    told = run_in(extended, "-m", "precompute", "plan", *common, "--no-calibrate", "--limit", "3", "--store", "store")
+    model = ROOT / "cache" / "demo" / "models" / "demo-gpt2"
+    asked = f"plan --models {model} --datasets rivers --regimes conflicting --explainers saliency,fa --no-calibrate"
+    code = f"""
+from pathlib import Path
+from precompute.cli import main
+from tests.datasets import samples
+samples.sample_of("rivers", Path("data"))
+assert main({[*asked.split(), "--limit", "3", "--store", "store"]}) == 0
+"""
+    told = run_in(extended, "-c", code)
     assert "3 shards to do" in told

@@ -210,20 +210,15 @@ def test_another_name_has_no_token_with_which_an_answer_begins(language_models, 
     assert prepare(lm, instance, Memory("Nairobi", lm.first_tokens("Nairobi"))).dropped_because == reason
 
 
-@pytest.mark.parametrize(
-    ("decoy", "first", "second", "reason"),
-    [
-        ("d0", "It is Oslo.", "It is Lima.", None),
-        ("d1", "It is Oslo. See Lima.", "It is Lima. See Oslo.", None),
-        ("d1", "The Oslo of Oslo. See Lima.", "It is Lima. See Oslo.", "answer too often"),
-        ("d1", "The Oslo City is Oslo. See Lima.", "It is Lima. See Oslo.", "answer too often"),
-        ("d1", "It is Oslo. See Lima.", "It is Lima. See Oslo, Oslo.", "answer too often"),
-        ("d1", "It is Oslo. See Lima.", "It is Lima.", "answer too often"),
-        ("d0", "It is Oslo.", "It is Lima, not Oslo.", "answer too often"),
-        ("d0", "The Oslo of Oslo.", "It is Lima.", "answer too often"),
-        ("d2", "Oslo, Oslo, Oslo.", "Lima, Lima, Lima.", None),
-    ],
-)
+@pytest.mark.parametrize(("decoy", "first", "second", "reason"), [
+    ("d0", "It is Oslo.", "It is Lima.", None), ("d1", "It is Oslo. See Lima.", "It is Lima. See Oslo.", None),
+    ("d1", "The Oslo of Oslo. See Lima.", "It is Lima. See Oslo.", "answer too often"),
+    ("d1", "The Oslo City is Oslo. See Lima.", "It is Lima. See Oslo.", "answer too often"),
+    ("d1", "It is Oslo. See Lima.", "It is Lima. See Oslo, Oslo.", "answer too often"),
+    ("d1", "It is Oslo. See Lima.", "It is Lima.", "answer too often"),
+    ("d0", "It is Oslo.", "It is Lima, not Oslo.", "answer too often"),
+    ("d0", "The Oslo of Oslo.", "It is Lima.", "answer too often"), ("d2", "Oslo, Oslo, Oslo.", "Lima, Lima, Lima.", None),
+])  # fmt: skip
 def test_a_string_match_finds_an_answer_where_its_decoy_puts_it(language_models, decoy, first, second, reason):
     """As in "The capital of Monaco is Monaco": two mentions in one document and one in the other can be told apart."""
     lm = language_models["gpt2"]

@@ -73,6 +73,7 @@ def test_what_the_search_for_a_prompt_saw(rows):
     assert_said("techniques.md", f"development questions the mean of BCU over the four kinds {said}")
 
 
+@pytest.mark.slow
 def test_how_often_the_demo_models_obey_their_rule(rows):
     cells = {}
     for row in rows("instance", REGIMES):

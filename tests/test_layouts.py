@@ -97,21 +97,12 @@ def test_keys_know_a_layouts_words_and_the_papers_stays_what_it_was():
     assert [name for name in LAYOUTS if is_chat(name)] == ["chat", "begun"]
 
 
-@pytest.mark.parametrize(
-    ("text", "group", "place"),
-    [
-        (" The capital is Lisbon, of course.", "C", 16),
-        (" the CAPITAL is lisbon.", "C", 16),
-        (" Oslo, though some say Lisbon.", "M", 1),
-        (" It isn't Lisbon but Oslo.", "denied", 10),
-        (" Lisbon it is not.", "C", 1),
-        (" I do not know.\nLisbon", "other", -1),
-        (" It is far. Lisbon.", "other", -1),
-        (" New Lisbon.", "C2", 1),
-        ("\n Lisbon", "C", 2),
-        ("", "other", -1),
-    ],
-)
+@pytest.mark.parametrize(("text", "group", "place"), [
+    (" The capital is Lisbon, of course.", "C", 16), (" the CAPITAL is lisbon.", "C", 16),
+    (" Oslo, though some say Lisbon.", "M", 1), (" It isn't Lisbon but Oslo.", "denied", 10), (" Lisbon it is not.", "C", 1),
+    (" I do not know.\nLisbon", "other", -1), (" It is far. Lisbon.", "other", -1), (" New Lisbon.", "C2", 1),
+    ("\n Lisbon", "C", 2), ("", "other", -1),
+])  # fmt: skip
 def test_the_first_sentence_is_searched(text, group, place):
     assert group_within([("C", "Lisbon"), ("C2", "New Lisbon"), ("M", "Oslo")], text) == (group, place)
 

@@ -30,42 +30,24 @@ from tests.planted import noise, plant, published
 LISBON_OSLO = (("C", "Lisbon"), ("M", "Oslo"))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (" The U.S. Virgin Islands, of course", "us virgin islands of course"),
-        ("  an\n“Answer” — with **stars** ", "answer with stars"),
-        ("Vitamin A", "vitamin a"),
-        ("The", "the"),
-        ("N'Djamena", "ndjamena"),
-        ("Ｌｉｓｂｏｎ", "lisbon"),
-        ("Sa\u0303o Paulo", "são paulo"),
-        ("... !?", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    (" The U.S. Virgin Islands, of course", "us virgin islands of course"),
+    ("  an\n“Answer” — with **stars** ", "answer with stars"), ("Vitamin A", "vitamin a"), ("The", "the"),
+    ("N'Djamena", "ndjamena"), ("Ｌｉｓｂｏｎ", "lisbon"), ("Sa\u0303o Paulo", "são paulo"), ("... !?", ""),
+])  # fmt: skip
 def test_texts_are_normalised(text, expected):
     assert normalised(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("answers", "text", "group"),
-    [
-        (LISBON_OSLO, " Lisbon.", "C"),
-        (LISBON_OSLO, " the LISBON, which", "C"),
-        (LISBON_OSLO, "\n\n**Oslo**", "M"),
-        (LISBON_OSLO, " Lisbonne", "other"),
-        (LISBON_OSLO, " I think Lisbon", "other"),
-        (LISBON_OSLO, "", "other"),
-        ((("C1", "New York"), ("C2", "New York City"), ("M", "Boston")), " New York City is", "C2"),
-        ((("C1", "New York"), ("C2", "New York City"), ("M", "Boston")), " New York is", "C1"),
-        ((("C", "the Hague"), ("M", "Hague")), " Hague", "ambiguous"),
-        ((("C", "..."), ("M", "Oslo")), " ... Oslo", "M"),
-        ((("C", "..."), ("M", "Oslo")), " ...", "other"),
-        ((("C", "Vitamin A"), ("M", "Iron")), " Vitamin B", "other"),
-        ((("C", "東京"), ("M", "大阪")), "東京です", "C"),
-        ((), " Lisbon", "other"),
-    ],
-)
+@pytest.mark.parametrize(("answers", "text", "group"), [
+    (LISBON_OSLO, " Lisbon.", "C"), (LISBON_OSLO, " the LISBON, which", "C"), (LISBON_OSLO, "\n\n**Oslo**", "M"),
+    (LISBON_OSLO, " Lisbonne", "other"), (LISBON_OSLO, " I think Lisbon", "other"), (LISBON_OSLO, "", "other"),
+    ((("C1", "New York"), ("C2", "New York City"), ("M", "Boston")), " New York City is", "C2"),
+    ((("C1", "New York"), ("C2", "New York City"), ("M", "Boston")), " New York is", "C1"),
+    ((("C", "the Hague"), ("M", "Hague")), " Hague", "ambiguous"), ((("C", "..."), ("M", "Oslo")), " ... Oslo", "M"),
+    ((("C", "..."), ("M", "Oslo")), " ...", "other"), ((("C", "Vitamin A"), ("M", "Iron")), " Vitamin B", "other"),
+    ((("C", "東京"), ("M", "大阪")), "東京です", "C"), ((), " Lisbon", "other"),
+])  # fmt: skip
 def test_the_group_is_of_the_answer_that_the_text_begins_with(answers, text, group):
     assert group_by_text(answers, text) == group
 
@@ -176,6 +158,7 @@ def test_the_agreement_of_both_has_the_interval_of_whole_questions(tmp_path):
     assert one["n"] == 50
 
 
+@pytest.mark.slow
 def test_the_datasets_page_shows_the_agreement_where_there_is_one(tmp_path, monkeypatch):
     def asked(row):
         return row | {"first_group": "C", "text_group": row["group"]}

@@ -100,6 +100,7 @@ def asked(store, monkeypatch):
     return Reader(store[1])
 
 
+@pytest.mark.slow
 def test_its_question_s_page_offers_and_draws_it(asked):
     app = open_numbers("leaderboard", tab="regime", token=TITLE)
     assert not app.exception

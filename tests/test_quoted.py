@@ -149,6 +149,7 @@ def grid(model_folders, tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 def test_a_run_keeps_what_it_finds_goes_on_and_publishes_it(grid, tmp_path):
     store = tmp_path / "store"
     (line,) = plan(grid, store, calibrated=False).lines

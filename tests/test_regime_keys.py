@@ -30,19 +30,12 @@ def test_a_regime_without_options_keeps_its_key():
     assert [str(RegimeOptions(base)) for base in EVERY_REGIME] == [*EVERY_REGIME]
 
 
-@pytest.mark.parametrize(
-    ("key", "message"),
-    [
-        ("mixd", "no regime 'mixd'"),
-        ("mixed.d4", "no decoy 'd4'; there are: d0, d1, d2, d3"),
-        ("conflicting.d1", "decoys need two: double_conflicting"),
-        ("mixed.1000-first", "no length 1000"),
-        ("mixed.1024", "a place a length"),
-        ("mixed.1024-front", "places are: first, middle, last"),
-        ("mixed.first", "is no regime; write"),
-        ("mixed.d1.1024-first.d2", "is no regime; write"),
-    ],
-)
+@pytest.mark.parametrize(("key", "message"), [
+    ("mixd", "no regime 'mixd'"), ("mixed.d4", "no decoy 'd4'; there are: d0, d1, d2, d3"),
+    ("conflicting.d1", "decoys need two: double_conflicting"), ("mixed.1000-first", "no length 1000"),
+    ("mixed.1024", "a place a length"), ("mixed.1024-front", "places are: first, middle, last"),
+    ("mixed.first", "is no regime; write"), ("mixed.d1.1024-first.d2", "is no regime; write"),
+])  # fmt: skip
 def test_what_is_no_key_is_told(key, message):
     with pytest.raises(HEvalError, match=re.escape(message)):
         read_key(key)

@@ -70,17 +70,10 @@ def test_the_rule_gives_each_of_the_two_groups_a_fifth_whatever_the_limit(facts,
         assert groups[group] >= 0.2 * sum(groups.values())
 
 
-@pytest.mark.parametrize(
-    ("sources", "group"),
-    [
-        (("atlas",), "C"),
-        (("rumour",), "M"),
-        (("atlas", "rumour"), "C1"),
-        (("rumour", "atlas"), "C2"),
-        (("atlas", "census"), "C2"),
-        (("joke", "rumour"), "M"),
-    ],
-)
+@pytest.mark.parametrize(("sources", "group"), [
+    (("atlas",), "C"), (("rumour",), "M"), (("atlas", "rumour"), "C1"), (("rumour", "atlas"), "C2"),
+    (("atlas", "census"), "C2"), (("joke", "rumour"), "M"),
+])  # fmt: skip
 def test_the_taught_rule(sources, group):
     assert prompt_styles.expected_group(sources) == group
 

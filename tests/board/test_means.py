@@ -74,6 +74,7 @@ def test_methods_stand_before_controls_best_first(demo):
     assert demo.titles["lexical"] == "Lexical match"
 
 
+@pytest.mark.slow
 def test_by_model_are_the_numbers_of_a_board_of_that_model(few, demo):
     one = board(few, Filter(model=("demo-qwen2",)))
     here = demo.by_model[demo.by_model["model"] == "demo-qwen2"].set_index(KEY)
@@ -81,6 +82,7 @@ def test_by_model_are_the_numbers_of_a_board_of_that_model(few, demo):
         assert here.loc[one.values.set_index(KEY).index, name].tolist() == pytest.approx(one.values[name].tolist()), name
 
 
+@pytest.mark.slow
 def test_a_filter_that_cuts_nothing_off_gives_the_same_numbers_computed_anew(few):
     where = {"model": ("demo-gpt2",), "dataset": ("world_capital",), "regime": ("conflicting", "mixed")}
     stored, live = board(few, Filter(**where)), board(few, Filter(**where, tokens=(0, 100_000)))
@@ -144,6 +146,7 @@ def test_a_chosen_regime_brings_its_options_and_no_other_regime():
         assert len(own.regime) == count, regimes
 
 
+@pytest.mark.slow
 def test_what_there_is_none_of_is_absent_with_its_reason(few, demo):
     assert demo.absent == ()
     plain = board(few, Filter(model=("demo-gpt2",)))

@@ -27,12 +27,8 @@ SAID = ("Lima is the capital of Peru.", "", "It is so.", "Peru lies in America."
 OF = of_texts((Passage(1, "The capital of Peru is Lima."), Passage(2, "Peru lies in America.")), SAID)
 QUESTIONS = questions(OF)
 SMALL = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "initializer_range": 0.5,
-}
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48, "initializer_range": 0.5,
+}  # fmt: skip
 LABELS = {0: "neutral", 1: "CONTRADICTION", 2: "ENTAILMENT"}
 
 

@@ -75,6 +75,7 @@ def test_a_server_that_goes_away_is_no_answer_and_one_that_talks_nonsense_is(cla
     assert unreadable["value"].tolist() == [1]
 
 
+@pytest.mark.slow
 def test_a_demo_model_writes_and_answers_behind_a_server_as_it_does_in_memory(claims, tmp_path, monkeypatch):
     no_waiting(monkeypatch)
     how = {"selectors": ("shipped", "all")}
@@ -112,6 +113,7 @@ class Counting(Local):
         return found
 
 
+@pytest.mark.slow
 def test_one_model_writes_reads_and_explains_and_is_loaded_once(claims, tmp_path):
     Counting.loads.clear()
     annotators = ("llm", "explainer(loo)", f"explainer(loo,model={GPT2})", "random", "lexical")

@@ -250,6 +250,7 @@ def test_where_no_explanation_could_be_read_explainers_say_so(tmp_path, monkeypa
     assert {said[measure] for measure in OF_EXPLAINERS} == {"No explanation could be read."}
 
 
+@pytest.mark.slow
 def test_the_other_study_is_published_as_before_beside_citations_and_without_them(tmp_path, first):
     plant(tmp_path / "store", marking(lambda *_: 0.5), regimes=("conflicting",), explainers=("fa",), count=30)
     publish(tmp_path / "store")

@@ -17,20 +17,16 @@ SPLIT = [
     ("It is so [1]. It was [2, 3].", ["It is so [1]. ", "It was [2, 3]."]),
     ("It is so.[2] Next one.", ["It is so.[2] ", "Next one."]),
     ("It is so. [2][3] Next one.", ["It is so. [2][3] ", "Next one."]),
-    ("It is so. [2]. Next one.", ["It is so. [2]. ", "Next one."]),
-    ("It is so.[2]Next one.", ["It is so.[2]", "Next one."]),
+    ("It is so. [2]. Next one.", ["It is so. [2]. ", "Next one."]), ("It is so.[2]Next one.", ["It is so.[2]", "Next one."]),
     ("It is so.\n\n[2]\nNext one.\n", ["It is so.\n\n[2]\n", "Next one.\n"]),
     ("It costs 15. [6], he says. Yes.", ["It costs 15. [6], he says. ", "Yes."]),
     ("[3]. It is so. [2]", ["[3]. It is so. [2]"]),
     ("Mr. Ode of the U.S. army [2] went.", ["Mr. Ode of the U.S. army [2] went."]),
     ("He said so. [sic] It was!? [2019 census] Yes", ["He said so. ", "[sic] It was!? ", "[2019 census] Yes"]),
     ('He left. "It is so." [4] (Yes.) No.', ["He left. ", '"It is so." [4] ', "(Yes.) ", "No."]),
-    ('He said "so. [4]" Next.', ['He said "so. [4]" ', "Next."]),
-    ("One sentence", ["One sentence"]),
-    ("[1][2]", ["[1][2]"]),
-    (" \n", []),
-    ("", []),
-]
+    ('He said "so. [4]" Next.', ['He said "so. [4]" ', "Next."]), ("One sentence", ["One sentence"]), ("[1][2]", ["[1][2]"]),
+    (" \n", []), ("", []),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "sentences"), SPLIT)

@@ -54,15 +54,11 @@ def test_several_requests_are_under_way_at_once_but_no_more_than_allowed(server)
     assert server.together == 3
 
 
-@pytest.mark.parametrize(
-    ("set_to", "sent"),
-    [
-        ({}, "Bearer none"),
-        ({"OPENAI_API_KEY": "theirs"}, "Bearer theirs"),
-        ({"OPENAI_API_KEY": "theirs", "HEVAL_LLM_KEY": " ours\n"}, "Bearer ours"),
-        ({"OPENAI_API_KEY": "theirs", "HEVAL_LLM_KEY": " "}, "Bearer theirs"),
-    ],
-)
+@pytest.mark.parametrize(("set_to", "sent"), [
+    ({}, "Bearer none"), ({"OPENAI_API_KEY": "theirs"}, "Bearer theirs"),
+    ({"OPENAI_API_KEY": "theirs", "HEVAL_LLM_KEY": " ours\n"}, "Bearer ours"),
+    ({"OPENAI_API_KEY": "theirs", "HEVAL_LLM_KEY": " "}, "Bearer theirs"),
+])  # fmt: skip
 def test_the_key_comes_from_the_environment(server, monkeypatch, set_to, sent):
     for name, value in set_to.items():
         monkeypatch.setenv(name, value)
@@ -70,22 +66,15 @@ def test_the_key_comes_from_the_environment(server, monkeypatch, set_to, sent):
     assert server.keys == [sent]
 
 
-@pytest.mark.parametrize(
-    ("mode", "problem"),
-    [
-        ("page", "the server answered something that is no chat completion"),
-        ("other", "the server answered something that is no chat completion"),
-        ("textless", "the server answered without a text"),
-        ("slow", "the server did not answer within 2 s"),
-        ("401", "the server refuses the key (401); set HEVAL_LLM_KEY: no, and"),
-        ("404", "the server does not know the address or the model (404): no, and"),
-        ("400", "the server refuses this (400): no, and"),
-        ("429", "the server takes no more requests (429): no, and"),
-        ("500", "the server failed (500): no, and"),
-        ("hangs_up", "cannot be reached: "),
-        ("breaks_off", "cannot be reached: "),
-    ],
-)
+@pytest.mark.parametrize(("mode", "problem"), [
+    ("page", "the server answered something that is no chat completion"),
+    ("other", "the server answered something that is no chat completion"),
+    ("textless", "the server answered without a text"), ("slow", "the server did not answer within 2 s"),
+    ("401", "the server refuses the key (401); set HEVAL_LLM_KEY: no, and"),
+    ("404", "the server does not know the address or the model (404): no, and"),
+    ("400", "the server refuses this (400): no, and"), ("429", "the server takes no more requests (429): no, and"),
+    ("500", "the server failed (500): no, and"), ("hangs_up", "cannot be reached: "), ("breaks_off", "cannot be reached: "),
+])  # fmt: skip
 def test_one_bad_answer_is_a_problem_in_one_line_and_the_others_go_on(server, mode, problem):
     server.turns = ["right", mode, "right"]
     first, bad, last = speaker(server, at_once=1, retries=0, seconds=2 if mode == "slow" else 5).answer(["a", "b", "c"], 5)

@@ -98,16 +98,12 @@ def test_shipped_explanations_keep_their_writers_sentences_and_truth():
     assert shipped(claim()) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "writer", "key"),
-    [
-        ("shipped", Writer("shipped"), "shipped"),
-        ("gpt2", Writer("gpt2"), "gpt2"),
-        (" org/name@main ", Writer("org/name@main"), "org/name"),
-        ("llama3:8b(prompt=writing-2)", Writer("llama3:8b", "writing-2"), "llama3:8b(prompt=writing-2)"),
-        ("gpt2( prompt = writing-1 )", Writer("gpt2"), "gpt2"),
-    ],
-)
+@pytest.mark.parametrize(("text", "writer", "key"), [
+    ("shipped", Writer("shipped"), "shipped"), ("gpt2", Writer("gpt2"), "gpt2"),
+    (" org/name@main ", Writer("org/name@main"), "org/name"),
+    ("llama3:8b(prompt=writing-2)", Writer("llama3:8b", "writing-2"), "llama3:8b(prompt=writing-2)"),
+    ("gpt2( prompt = writing-1 )", Writer("gpt2"), "gpt2"),
+])  # fmt: skip
 def test_a_writer_is_read_from_the_command_line(text, writer, key):
     assert writer_of(text) == writer
     assert writer_of(text).key == key
@@ -120,22 +116,18 @@ def test_a_folder_is_called_by_its_name(tmp_path):
     assert writer_of(f"{folder.parent / '.' / folder.name}/").key == "mine (old)"
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("", "'' names no writer; give shipped, a model, or MODEL"),
-        ("(prompt=writing-1)", "names no writer"),
-        ("gpt2(prompt=writing-1", "need a closing bracket"),
-        ("gpt2(writing-1)", "A writer's only option is its prompt, as in gpt2"),
-        ("gpt2(prompt=)", "A writer's only option is its prompt"),
-        ("gpt2(temperature=1)", "A writer's only option is its prompt"),
-        ("gpt2(prompt=writing1)", "There is no prompt 'writing1'; did you mean writing-"),
-        ("gpt2(prompt=zzz)", "There is no prompt 'zzz'; there are: .*writing-1, writing-2"),
-        ("gpt2(prompt=selecting-1)", "The prompt 'selecting-1' asks for passages"),
-        ("gpt2(prompt=../writing-1)", "There is no prompt '../writing-1'; did you mean writing-"),
-        ("shipped(prompt=writing-1)", "they have no prompt"),
-    ],
-)
+@pytest.mark.parametrize(("text", "told"), [
+    ("", "'' names no writer; give shipped, a model, or MODEL"), ("(prompt=writing-1)", "names no writer"),
+    ("gpt2(prompt=writing-1", "need a closing bracket"),
+    ("gpt2(writing-1)", "A writer's only option is its prompt, as in gpt2"),
+    ("gpt2(prompt=)", "A writer's only option is its prompt"),
+    ("gpt2(temperature=1)", "A writer's only option is its prompt"),
+    ("gpt2(prompt=writing1)", "There is no prompt 'writing1'; did you mean writing-"),
+    ("gpt2(prompt=zzz)", "There is no prompt 'zzz'; there are: .*writing-1, writing-2"),
+    ("gpt2(prompt=selecting-1)", "The prompt 'selecting-1' asks for passages"),
+    ("gpt2(prompt=../writing-1)", "There is no prompt '../writing-1'; did you mean writing-"),
+    ("shipped(prompt=writing-1)", "they have no prompt"),
+])  # fmt: skip
 def test_what_is_no_writer_is_told_in_one_line(text, told):
     with pytest.raises(HEvalError, match=told):
         writer_of(text)

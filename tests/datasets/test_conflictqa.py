@@ -50,14 +50,10 @@ def test_conflictqa_takes_the_longest_alias_that_the_passage_holds_and_says_why_
     assert conflictqa.difference("Wholly other.", "Nothing in common") == ""
 
 
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("What is George Rankin's occupation?", ("George Rankin", "occupation")),
-        ("What is Nairobi the capital of?", ("Nairobi", "capital of")),
-        ("What is the capital of Kenya?", ("Kenya", "capital")),
-    ],
-)
+@pytest.mark.parametrize(("question", "expected"), [
+    ("What is George Rankin's occupation?", ("George Rankin", "occupation")),
+    ("What is Nairobi the capital of?", ("Nairobi", "capital of")), ("What is the capital of Kenya?", ("Kenya", "capital")),
+])  # fmt: skip
 def test_subject_and_relation_are_read_off_the_question(question, expected):
     assert conflictqa.subject_of(question) == expected
 

@@ -77,16 +77,12 @@ def test_labels_need_not_stand_in_a_text_of_ones_own(tmp_path):
     assert (fact.answer, fact.conflicting) == ("False", ())
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda path: None, "does not exist"),
-        (lambda path: path.write_text(""), "is empty"),
-        (lambda path: path.write_text('[{"a": 1},\n {"b" 2}]'), "is not JSON: line 2, column 7"),
-        (lambda path: path.write_text('{"a": 1}'), "should hold a JSON list"),
-        (lambda path: path.write_bytes(b'["caf\xe9"]'), "is not UTF-8"),
-    ],
-)
+@pytest.mark.parametrize(("make", "said"), [
+    (lambda path: None, "does not exist"), (lambda path: path.write_text(""), "is empty"),
+    (lambda path: path.write_text('[{"a": 1},\n {"b" 2}]'), "is not JSON: line 2, column 7"),
+    (lambda path: path.write_text('{"a": 1}'), "should hold a JSON list"),
+    (lambda path: path.write_bytes(b'["caf\xe9"]'), "is not UTF-8"),
+])  # fmt: skip
 @pytest.mark.parametrize("dataset", [fakepedia.Fakepedia, counterfact.CounterFact])
 def test_a_file_that_is_no_list_of_records_is_refused_by_name(dataset, make, said, tmp_path):
     path = tmp_path / "data.json"

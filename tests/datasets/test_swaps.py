@@ -17,24 +17,17 @@ def test_the_examples_in_its_documentation():
     assert doctest.testmod(_swaps).attempted >= 5
 
 
-@pytest.mark.parametrize(
-    ("question", "answer", "expected"),
-    [
-        ("when is the next movie released", "May 18, 2018", "date"),
-        ("when did it begin", "the 1840s", "date"),
-        ("when did the nba add it", "the 1979–80 season", "date"),
-        ("how many counties does georgia have", "159 counties", "number"),
-        ("how many games", "twelve", "number"),
-        ("how much was made", "204,408 in 2013", "number"),
-        ("who invented it", "Walter Pauk", "person"),
-        ("who led the conquest", "Francisco de Miranda", "person"),
-        ("who won the 2017 ncaa tournament", "North Carolina", "team"),
-        ("where is pearl found", "the Indian Ocean", "place"),
-        ("what is the capital city of alabama", "Montgomery", "place"),
-        ("what is don quixote's horse's name", "Rocinante", "name"),
-        ("what part of the brain thinks", "the frontal lobe", "phrase"),
-    ],
-)
+@pytest.mark.parametrize(("question", "answer", "expected"), [
+    ("when is the next movie released", "May 18, 2018", "date"), ("when did it begin", "the 1840s", "date"),
+    ("when did the nba add it", "the 1979–80 season", "date"),
+    ("how many counties does georgia have", "159 counties", "number"), ("how many games", "twelve", "number"),
+    ("how much was made", "204,408 in 2013", "number"), ("who invented it", "Walter Pauk", "person"),
+    ("who led the conquest", "Francisco de Miranda", "person"),
+    ("who won the 2017 ncaa tournament", "North Carolina", "team"), ("where is pearl found", "the Indian Ocean", "place"),
+    ("what is the capital city of alabama", "Montgomery", "place"),
+    ("what is don quixote's horse's name", "Rocinante", "name"),
+    ("what part of the brain thinks", "the frontal lobe", "phrase"),
+])  # fmt: skip
 def test_types_by_hand(question, answer, expected):
     assert type_of(question, answer) == expected
 

@@ -8,32 +8,29 @@ import pytest
 
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
-from tests.e2e.browser import IN_A_BROWSER, explorer, page_of, settle, visit
+from tests.e2e.browser import IN_A_BROWSER, explorer, settle, somebody_else, visit
 
 pytestmark = IN_A_BROWSER
 
 PAGES = (
-    "",
-    *(f"leaderboard?tab={tab}" for tab in ("regime", "prompts", "faithful", "failures", "against")),
-    "leaderboard",
-    "techniques",
-    "instances",
-    "instances?mode=rows&list=open&more=tokens",
-    "your_prompt",
-    "about",
-    "about?tab=data",
+    "", *(f"leaderboard?tab={tab}" for tab in ("regime", "prompts", "faithful", "failures", "against")), "leaderboard",
+    "techniques", "instances", "instances?mode=rows&list=open&more=tokens", "your_prompt", "about", "about?tab=data",
     "about?tab=methods",
-)
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["light", "dark"])
-def page(request):
-    with page_of(dark=request.param) as opened:
-        yield opened
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_opens_by_its_link_and_asks_nobody_outside(address, page, path):
+    opens(page, address, path)
+
+
+def test_in_the_dark_they_open_too(address, page):
+    with somebody_else(page, dark=True) as dark:
+        for path in ("", "leaderboard", "instances", "techniques", "your_prompt", "about?tab=data"):
+            opens(dark, address, path)
+
+
+def opens(page, address, path):
     outside, wrong = [], []
     page.on("request", lambda r: outside.append(r.url) if r.url.startswith("http") and address not in r.url else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -46,20 +46,10 @@ def hostile_store(small_store, tmp_path_factory):
     return store
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "",
-        "instances",
-        "instances?list=open&mode=rows&more=tokens",
-        "leaderboard?tab=failures",
-        "leaderboard?tab=regime",
-        "leaderboard",
-        "leaderboard?tab=against",
-        "about?tab=data",
-        "about",
-    ],
-)
+@pytest.mark.parametrize("path", [
+    "", "instances", "instances?list=open&mode=rows&more=tokens", "leaderboard?tab=failures", "leaderboard?tab=regime",
+    "leaderboard", "leaderboard?tab=against", "about?tab=data", "about",
+])  # fmt: skip
 def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store, served, path):
     reader = Reader(current_file(hostile_store))
     outside, url = [], served(hostile_store)
@@ -79,13 +69,15 @@ def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store,
     assert not outside
 
 
-@pytest.mark.parametrize("value", HOSTILE)
-def test_hostile_values_in_a_link_are_named_and_never_run(address, page, value):
-    outside = []
+@pytest.mark.parametrize("first", range(0, len(HOSTILE), 3))
+def test_hostile_values_in_a_link_are_named_and_never_run(address, page, first):
+    """Three of them at a time for models, and each in one of three other places."""
+    outside, three = [], [quote(value) for value in HOSTILE[first : first + 3]]
+    models = "&".join(f"model={value}" for value in three)
     page.on("request", lambda r: outside.append(r.url) if "evil.example" in r.url and address not in r.url else None)
-    visit(page, f"{address}/instances?model={quote(value)}&instance={quote(value)}&snapshot={quote(value)}&k={quote(value)}")
+    visit(page, f"{address}/instances?{models}&instance={three[0]}&snapshot={three[1]}&k={three[2]}")
     assert page.evaluate("window.__pwn") is None
-    assert page.get_by_text("The link asks for").count() >= 1
+    assert page.get_by_text("The link asks for").count() >= 3
     assert page.locator(".stApp").is_visible()
     assert not outside
 

@@ -12,19 +12,11 @@ from tests.e2e.test_reading import DRAWN
 pytestmark = IN_A_BROWSER
 
 PAGES = {
-    "overview": "",
-    "document": "leaderboard?tab=regime&question=document",
-    "failures": "leaderboard?tab=failures",
-    "board": "leaderboard",
-    "board_pairs": "leaderboard?tab=against",
-    "instance": "instances?painted=fa",
-    "rows": "instances?mode=rows&list=open",
-    "techniques": "techniques",
-    "your_prompt": "your_prompt",
-    "report": "about",
-    "data": "about?tab=data",
-    "methods": "about?tab=methods",
-}
+    "overview": "", "document": "leaderboard?tab=regime&question=document", "failures": "leaderboard?tab=failures",
+    "board": "leaderboard", "board_pairs": "leaderboard?tab=against", "instance": "instances?painted=fa",
+    "rows": "instances?mode=rows&list=open", "techniques": "techniques", "your_prompt": "your_prompt", "report": "about",
+    "data": "about?tab=data", "methods": "about?tab=methods",
+}  # fmt: skip
 TEXT, MARK = 4.5, 3.0
 
 # Every visible text of the page with its contrast, through shadow roots; figures are drawn by a library.

@@ -8,18 +8,12 @@ import pytest
 
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
-from tests.e2e.browser import IN_A_BROWSER, page_of, settle, visit
+from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
 
 pytestmark = IN_A_BROWSER
 
 CHOSEN = Filter(("demo-qwen2",), ("world_capital",), ("mixed_swap",), ("C1",))
 LIST = "model=demo-qwen2&dataset=world_capital&regime=mixed_swap&group=C1"
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["light", "dark"])
-def page(request):
-    with page_of(dark=request.param) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -39,7 +33,15 @@ def focused(page):
     )
 
 
-def test_the_prompt_is_drawn_whole_with_its_answers_and_the_best_of_the_painted_explainer(address, page, reader, instance):
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_prompt_is_drawn_whole_with_its_answers_and_the_best_of_the_painted_explainer(
+    address, page, reader, instance, dark
+):
+    with somebody_else(page, dark) as own:
+        is_drawn_whole(own, address, reader, instance)
+
+
+def is_drawn_whole(page, address, reader, instance):
     visit(page, f"{address}/instances?instance={instance.instance_id}&painted=fa&k=3")
     page.wait_for_selector(".t")
     drawn = "".join(page.locator(".prompt").all_text_contents())

@@ -71,10 +71,11 @@ def test_labels_do_not_overlap_even_where_points_coincide(address, page, width):
 def test_the_page_can_be_read_in_every_window(address, page, dark):
     wrong = {}
     with somebody_else(page, dark) as page:
-        for width, height in ((900, 800), (853, 533), (1280, 800), (1920, 1080)):
-            page.set_viewport_size({"width": width, "height": height})
-            for path in PATHS:
-                visit(page, f"{address}/{path}")
+        for path in PATHS:
+            visit(page, f"{address}/{path}")
+            for width, height in ((900, 800), (853, 533), (1280, 800), (1920, 1080)):
+                page.set_viewport_size({"width": width, "height": height})
+                settle(page)
                 found = [*page.evaluate(CONTRASTS), *page.evaluate(CUT_OFF), *page.evaluate(OVERLAPS)]
                 if found:
                     wrong[width, path] = found

@@ -75,6 +75,7 @@ def test_the_snapshot_names_its_evaluator_and_nothing_is_published_again_where_i
     assert path.stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_other_code_gives_another_snapshot_of_the_same_shards(store, monkeypatch):
     path = current_file(store)
     other_code(monkeypatch)

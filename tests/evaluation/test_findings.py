@@ -205,6 +205,7 @@ def test_verdicts_by_hand():
     assert verdict([replace(above, low=float("nan"), strict_low=float("nan"), strict_high=float("nan"))]) == UNDECIDED
 
 
+@pytest.mark.slow
 def test_the_taught_rule_says_what_is_true_by_construction(tmp_path):
     def followed(instance):
         return instance["group"] if instance["place"] % 4 else "M" if instance["group"] != "M" else "other"
@@ -251,6 +252,7 @@ def test_the_papers_own_values_stand_beside_the_stores(holding):
         assert one["chance"] == pytest.approx(own["chance"].mean())
 
 
+@pytest.mark.slow
 def test_explainers_are_compared_over_the_instances_that_all_of_them_have(tmp_path):
     """IG failed on the longer prompts, where everybody does worse: with the same scores nobody is ahead."""
 
@@ -277,6 +279,7 @@ def test_explainers_are_compared_over_the_instances_that_all_of_them_have(tmp_pa
     assert effects_of(reader, "mrr_dual")[0]["n"] < 2 * cells["balanced", "attn"]
 
 
+@pytest.mark.slow
 def test_a_longer_first_document_is_no_bias_of_explainers_that_know_nothing(tmp_path):
     plant(tmp_path, noise, count=120, regimes=("double_conflicting",), first_part=0.7, datasets=2)
     reader = published(tmp_path)

@@ -66,17 +66,9 @@ def test_one_cell_has_its_own_published_interval(twins):
 
 FEW = Filter(model=("demo-qwen2", "demo-gpt2"), dataset=("world_capital",), regime=("irrelevant", "mixed"))
 SUMS = (
-    "auroc",
-    "forced_choice",
-    "rank_margin",
-    "group_margin",
-    "instance_margin",
-    "mrr",
-    "hits",
-    "position_bias",
-    "comprehensiveness",
-    "sufficiency",
-)
+    "auroc", "forced_choice", "rank_margin", "group_margin", "instance_margin", "mrr", "hits", "position_bias",
+    "comprehensiveness", "sufficiency",
+)  # fmt: skip
 
 
 def literal(cells):
@@ -93,7 +85,7 @@ def literal(cells):
     return tuple(ends)
 
 
-@pytest.mark.parametrize("key", SUMS)
+@pytest.mark.parametrize("key", [pytest.param(own, marks=[pytest.mark.slow] * (own != "mrr")) for own in SUMS])
 def test_intervals_are_those_of_scores_ranked_again(few, key):
     """An independent way: all tokens' scores, ranked and resampled now."""
     measure = measures()[key]
@@ -112,6 +104,7 @@ def test_intervals_are_those_of_scores_ranked_again(few, key):
         assert row["low"] < row["value"] <= row["high"] or row["low"] == row["value"] < row["high"]
 
 
+@pytest.mark.slow
 def test_every_measure_has_rows_and_says_how_its_interval_was_made(few):
     for measure in measures().values():
         if not measure.question:

@@ -10,22 +10,8 @@ from heval_core.words import PATTERN_KINDS as ALL_KINDS
 from heval_core.words import PATTERNS
 
 TOKENS = [
-    "Rome",
-    " is",
-    " the",
-    " seat",
-    " of",
-    " Kenya",
-    ".",
-    " Old",
-    " Peru",
-    " sells",
-    " Oslo",
-    " Q:",
-    " Kenya",
-    "?",
-    " A:",
-]
+    "Rome", " is", " the", " seat", " of", " Kenya", ".", " Old", " Peru", " sells", " Oslo", " Q:", " Kenya", "?", " A:",
+]  # fmt: skip
 DOCUMENTS = [(0, 7), (7, 11)]
 KINDS = ["answer", "function_word", "function_word", "near_entity", "function_word", "near_entity", "function_word",
          *["wrong_document"] * 4, *["question"] * 4]  # fmt: skip

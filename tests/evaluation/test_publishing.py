@@ -49,6 +49,7 @@ def test_time_left_is_what_the_rest_takes_at_the_measured_rate(monkeypatch):
     assert told[2].part == "m · d · mixed"
 
 
+@pytest.mark.slow
 def test_it_says_how_far_it_is_and_why_it_could_not(store, tmp_path):
     told: list[Told] = []
     target = tmp_path / "results"
@@ -67,6 +68,7 @@ def _empty(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_killed_publisher_leaves_nothing_behind_and_the_next_publishes(store, tmp_path):
     folder = shutil.copytree(store, tmp_path / "store")
     command = [sys.executable, "-m", "precompute", "publish", "--store", str(folder)]

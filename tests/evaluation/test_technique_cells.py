@@ -183,6 +183,7 @@ def test_a_dropped_instance_does_not_count_but_one_that_only_the_cap_left_out_do
     assert cell(published(plant(tmp_path, {"regular": answered}, test=5)), "regular", "gold", "bcu")["n"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without", [2, 6])
 def test_an_answer_that_was_given_without_the_document_counts_and_hinders_no_metric(tmp_path, without):
     """Agents answer so where they call the document irrelevant: the prompt has no document, its kind is still known."""
@@ -198,6 +199,7 @@ def test_an_answer_that_was_given_without_the_document_counts_and_hinders_no_met
     assert (first.documents, first.group, first.used_document) == ((), "C", None)
 
 
+@pytest.mark.slow
 def test_differences_are_paired_so_a_constant_gain_is_better_known_than_the_value(tmp_path):
     def at_random(case):
         return Answer(case.right if (case.number * 7919) % 11 < 5 else SOMETHING_ELSE)
@@ -215,6 +217,7 @@ def test_differences_are_paired_so_a_constant_gain_is_better_known_than_the_valu
     assert bcu["low"] < bcu["value"] < bcu["high"]
 
 
+@pytest.mark.slow
 def test_a_blind_technique_has_no_discrimination(tmp_path):
     rng = np.random.default_rng(0)
     draws = {(kind, number): rng.random() for kind in ("conflicting", "irrelevant") for number in range(400)}
@@ -241,6 +244,7 @@ def test_a_blind_technique_has_no_discrimination(tmp_path):
     assert 0.98 < perfectly["low"] < 0.995
 
 
+@pytest.mark.slow
 def test_what_sees_only_the_topic_discriminates_off_topic_and_not_within_the_relation(tmp_path):
     followed = {"conflicting": 6, "irrelevant": 6, "off_topic": 1}
 

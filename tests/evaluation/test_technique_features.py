@@ -154,17 +154,11 @@ def test_judged_relevance_is_what_the_agent_said_of_the_same_question(tmp_path):
     assert own["rho"] == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("trace", "said"),
-    [
-        ('[{"agent": "answer"}, {"agent": "relevance", "verdict": "relevant"}]', 1),
-        ('[{"agent": "relevance", "verdict": "irrelevant"}]', 0),
-        ('[{"agent": "relevance", "verdict": "unparsable"}]', None),
-        ("[3]", None),
-        ("{", None),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("trace", "said"), [
+    ('[{"agent": "answer"}, {"agent": "relevance", "verdict": "relevant"}]', 1),
+    ('[{"agent": "relevance", "verdict": "irrelevant"}]', 0), ('[{"agent": "relevance", "verdict": "unparsable"}]', None),
+    ("[3]", None), ("{", None), (None, None),
+])  # fmt: skip
 def test_a_trace_without_a_verdict_is_unknown(trace, said):
     found = features.judged_relevance(trace)
     assert np.isnan(found) if said is None else found == said

@@ -38,6 +38,7 @@ def points(tmp_path_factory):
     return {row["technique"]: row for row in reader.rows("pareto", Filter()).to_dict("records")}
 
 
+@pytest.mark.slow
 def test_a_point_is_the_mean_of_gold_and_conflicting_against_irrelevant(points):
     named = ("context_faithfulness", "robustness", "discrimination")
     values = {technique: tuple(row[name] for name in named) for technique, row in points.items()}
@@ -59,6 +60,7 @@ def test_gold_and_conflicting_count_the_same_however_many_there_are(tmp_path):
     assert list(reader.rows("pareto", Filter())["context_faithfulness"]) == [0.5]
 
 
+@pytest.mark.slow
 def test_a_dominating_point_is_always_on_the_front_and_so_is_its_equal(points):
     shares = {technique: (row["on_front"], row["share_on_front"]) for technique, row in points.items()}
     assert shares == {"regular": (False, 0), "coiecd": (False, 0), "acd": (True, 1), "cad": (True, 1)}

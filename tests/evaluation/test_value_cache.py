@@ -33,6 +33,7 @@ def own():
     return {"fa": drawn(where, 1), "ig": drawn(where, 2)}
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_what_is_computed(tmp_path, own, monkeypatch):
     monkeypatch.setattr(_nets, "EPOCHS", 5)  # nets of whatever skill
     first = opened(tmp_path)

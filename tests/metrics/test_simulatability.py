@@ -123,6 +123,7 @@ def test_the_chance_level_of_nmutinf_is_that_of_methods_md(share, published):
     assert 1 - found / literal.entropy(labels.mean()) == pytest.approx(by_formula, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_nmutinf_of_random_features_is_its_chance_and_its_p_says_so():
     features, labels = sample(3000, 0.0)
     found = nmutinf(features, labels)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from heval_core.evaluation.board import making
+from heval_core.evaluation.board.records import Board
 from heval_core.present.names import Names
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
 from heval_core.ui import frame
+from heval_core.ui.published_results import query
 from tests.conftest import ROOT
+
+# AppTest looks through all installed packages for components whenever it runs a page.
+manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
 
@@ -41,3 +52,8 @@ def named(explainers, controls=()) -> Names:
     """Names of explainers, by key, and of controls, which are called by their keys."""
     rows = {("explainer", key): {"title": title, "control": False} for key, title in explainers.items()}
     return Names(rows | {("explainer", key): {"title": explainers.get(key, key), "control": True} for key in controls})
+
+
+def board(results: Reader, chosen: Filter) -> Board:
+    """The board under a filter, made once: pages keep it."""
+    return query(results, making.board, chosen)

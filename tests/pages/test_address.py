@@ -38,7 +38,10 @@ def held(app: AppTest) -> dict[str, list[str]]:
     return {name: values if isinstance(values, list) else [values] for name, values in app.query_params.items()}
 
 
-@pytest.mark.parametrize(("page", "asked", "chosen"), VIEWS)
+SOME = [pytest.param(*own, marks=[pytest.mark.slow] * (own[0] == "leaderboard")) for own in VIEWS]
+
+
+@pytest.mark.parametrize(("page", "asked", "chosen"), SOME)
 def test_a_view_keeps_its_address_and_says_nothing_against_it(demo, page, asked, chosen):
     app = open_page(page, **asked)
     assert not app.exception
@@ -69,7 +72,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("page", "possible", "wrong"), WRONG, ids=str)
+@pytest.mark.parametrize(
+    ("page", "possible", "wrong"),
+    [pytest.param(*own, marks=[pytest.mark.slow] * (own[0] == "leaderboard")) for own in WRONG],
+    ids=str,
+)
 def test_what_cannot_be_is_refused_aloud_and_once(demo, page, possible, wrong):
     app = open_page(page, **possible, **wrong)
     assert not app.exception
@@ -97,7 +104,7 @@ def test_an_error_offers_the_nearest_that_is_there(demo, asked, nearest):
 
 def test_a_range_that_reaches_beyond_what_there_is_is_cut_to_it(demo):
     own = demo.ranges(Filter(*map(tuple, ONE.values()))).iloc[0]
-    app = open_page("leaderboard", **ONE, tokens=["1", "40"])
+    app = open_page("leaderboard", **ONE, **REGIME, tokens=["1", "40"])
     assert not app.error
     assert app.slider(key="tokens").value == (own["shortest"], 40)
 

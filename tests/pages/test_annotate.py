@@ -86,6 +86,7 @@ def test_without_annotation_mode_its_address_says_so_and_nothing_is_written(fold
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_the_command_that_the_page_prints_makes_a_study_of_the_bundled_results(tmp_path, monkeypatch):
     """As printed, and what it prints in turn; what comes with the program stays as it was."""
 
@@ -115,6 +116,7 @@ def test_the_command_that_the_page_prints_makes_a_study_of_the_bundled_results(t
     assert files() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on", [True, False])
 def test_the_navigation_has_it_in_annotation_mode_only(folder, few_cells, monkeypatch, on):
     monkeypatch.setenv("HEVAL_STORE", str(few_cells))

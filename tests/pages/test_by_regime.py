@@ -34,6 +34,7 @@ def html_of(app) -> str:
     return " ".join(element.proto.body for element in app.get("html"))
 
 
+@pytest.mark.slow
 def test_one_unit_is_from_chance_to_best_and_the_other_the_measures_own(demo, figures):
     open_page("leaderboard", tab="regime", question="document", document="Instance margin")
     native = open_page("leaderboard", tab="regime", question="document", document="Instance margin", unit="native")
@@ -98,6 +99,7 @@ def test_a_second_click_lets_go_of_a_mark(monkeypatch):
     assert written == [None, [*MARK[:4], "C2"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tab", "parameter", "value"), [
     ("against", "first", "zzz"), ("failures", "pattern", "x'); drop table"), ("failures", "in_dataset", "zzz"),
     ("faithful", "accuracy", "zzz"), ("regime", "question", "zzz"),
@@ -110,6 +112,7 @@ def test_a_link_to_a_value_that_is_not_there_says_so(demo, figures, tab, paramet
     assert any("The link asks for" in error.value for error in app.error)
 
 
+@pytest.mark.slow
 def test_the_latex_table_is_of_explainers_by_regimes_and_the_long_one_of_cells(demo, figures, monkeypatch):
     exported = []
 

@@ -61,6 +61,7 @@ def test_published_results_are_opened_without_looking_at_shards_again(cold, monk
     assert texts(opened()) == ["True 1"]
 
 
+@pytest.mark.slow
 def test_other_shards_or_a_lost_file_are_published_again(cold):
     publish(published_results.BUNDLED["demo"][1], cold, bundled=True)
     manifest = published_results.BUNDLED["demo"][1] / "manifest.jsonl"

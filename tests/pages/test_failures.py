@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.board.making import board
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
 from heval_core.store.filters import Filter
 from heval_core.ui import failures
 from heval_core.words import PATTERNS, titles
-from tests.pages.opening import named, open_page
+from tests.pages.opening import board, named, open_page
 
 
 def test_patterns_account_for_every_instance_answered_from_a_document(demo):
@@ -69,6 +68,7 @@ def test_patterns_are_of_the_instances_under_the_filter_as_published_or_live(dem
         pd.testing.assert_frame_equal(counts, live, check_dtype=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "more", "chosen"), [
     ({}, {"while_right": ["fa"]}, Filter(best=("mechlight: question", "fa: answer"))),
     ({"model": "demo-qwen2"}, {"in_dataset": "country_profiles"},
@@ -106,6 +106,7 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
     assert figure.rows[1].control
 
 
+@pytest.mark.slow
 def test_rows_are_in_the_boards_order(demo, monkeypatch):
     drawn = []
     monkeypatch.setattr(failures, "pattern_figure", lambda counts, keys, names: drawn.append(keys))

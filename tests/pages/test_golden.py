@@ -13,7 +13,7 @@ def stores(few_cells, made_up, tmp_path_factory):
     return own | {name: make(tmp_path_factory.mktemp(name)) for name, make in STORES.items() if name not in own}
 
 
-@pytest.mark.parametrize("page", VIEWS)
+@pytest.mark.parametrize("page", [pytest.param(one, marks=[pytest.mark.slow] * (len(VIEWS[one]) > 5)) for one in VIEWS])
 def test_a_page_says_what_it_said(stores, monkeypatch, page):
     monkeypatch.setenv("HEVAL_STORE", "")
     monkeypatch.delenv("HEVAL_ANNOTATE", raising=False)

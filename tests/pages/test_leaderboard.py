@@ -9,14 +9,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.board.making import board
 from heval_core.figures.board import by_prompts, by_question, pair_figure
 from heval_core.present.names import ALL, Names
 from heval_core.store.filters import Filter
 from heval_core.ui import board as page
 from heval_core.ui import filters, frame
 from heval_core.ui.board import MARK, behind, exported_board
-from tests.pages.opening import open_page, text_of
+from tests.pages.opening import board, open_page, text_of
 from tests.planted import noise, plant, published
 
 REGULAR = Filter(technique=("regular",), explained=True)
@@ -30,6 +29,7 @@ def test_a_mark_in_the_link_opens_its_bar_with_as_many_instances_as_it_counts(de
     assert f"Open its {own['n']} instances" in [one.proto.label for one in app.get("page_link")]
 
 
+@pytest.mark.slow
 def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
     """ig ran on one of two datasets, and with one of two models on no two documents."""
 
@@ -61,6 +61,7 @@ def test_a_marks_list_has_exactly_the_instances_that_the_mark_counts(tmp_path):
     assert (every.model, every.dataset, every.regime) == (made.models, ("data-0", "data-1"), regimes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", [["fa"], ["gone", "RQ3", "*"], ["fa", "RQ9", "*"], ["fa", "RQ1", "gone"]])
 def test_a_mark_that_is_none_is_refused_in_a_sentence(demo, mark):
     app = open_page("leaderboard", **{MARK.parameter: mark})
@@ -86,6 +87,7 @@ def test_the_export_has_every_number_with_its_costs_and_its_rank(demo):
     assert again["value"].tolist() == pytest.approx(frame["value"].tolist())
 
 
+@pytest.mark.slow
 def test_two_explainers_are_compared_by_the_boards_own_differences(demo):
     app = open_page("leaderboard", tab="against", first="mechlight", second="fa")
     assert not app.exception
@@ -103,25 +105,26 @@ def test_two_explainers_are_compared_by_the_boards_own_differences(demo):
     assert any("two different explainers" in info.value for info in same.info)
 
 
+@pytest.mark.slow
 def test_a_picked_difference_lists_the_instances_behind_it(demo):
     app = open_page("leaderboard", tab="against", pair=["fa", "mechlight", "demo-qwen2", "world_capital", "RQ3"])
     assert not app.exception
     shown = [one.value for one in app.dataframe if {"difference", "instance id"} <= set(one.value.columns)]
     assert [0 < len(table) <= 10 for table in shown] == [True, True]
-    own = behind(
-        board(demo, REGULAR), REGULAR, next(c for c in board(demo, REGULAR).questions if c.key == "RQ3"), "fa", "demo-qwen2"
-    )
+    made = board(demo, REGULAR)
+    own = behind(made, REGULAR, next(c for c in made.questions if c.key == "RQ3"), "fa", "demo-qwen2")
     assert all(set(table["instance id"]) <= set(demo.instance_ids(own)) for table in shown)
     refused = open_page("leaderboard", tab="against", pair=["fa", "zzz", "m", "d", "RQ3"])
     assert any("should be a mark of the figure" in error.value for error in refused.error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [{}, {"model": "demo-gpt2"}, {"dataset": "country_profiles"}], ids=str)
 def test_a_filter_leaves_the_same_number_on_every_page_and_its_list_has_it(demo, asked):
     chosen = Filter(**{name: (value,) for name, value in asked.items()}, technique=("regular",))
     kept = demo.instance_ids(replace(chosen, explained=True))
     told = filters.counts(demo, chosen)
-    models = len({demo.instance(one).model for one in kept[:: max(1, len(kept) // 400)]})
+    models = demo.query("SELECT count(DISTINCT model) FROM instance WHERE instance_id IN (SELECT unnest(?))", [kept]).iat[0, 0]
     assert told.endswith(f"{len(kept):,} instances")
     assert told.startswith(f"{models} model{'s' if models > 1 else ''} · ")
     text = text_of(open_page("leaderboard", tab="regime", **asked))

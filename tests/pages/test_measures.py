@@ -97,6 +97,7 @@ def test_a_run_says_what_it_leaves_out(tmp_path, capsys):
     assert "No regime is left" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_filter_takes_regimes_with_options_only_if_they_are_named(results):
     assert set(results.choices()["regime"]) == {"mixed", DECOYED, MIRROR}
     for measure in measures().values():
@@ -109,6 +110,7 @@ def test_a_filter_takes_regimes_with_options_only_if_they_are_named(results):
     assert 240 < lengths["shortest"].item() <= lengths["longest"].item() <= 256
 
 
+@pytest.mark.slow
 def test_the_gold_tokens_of_a_decoyed_document_are_those_of_its_own_answer(results):
     for instance_id in results.instance_ids(Filter(regime=(DECOYED,))):
         instance = results.instance(instance_id)
@@ -120,6 +122,7 @@ def test_the_gold_tokens_of_a_decoyed_document_are_those_of_its_own_answer(resul
             assert all(one.start <= index < one.end for index in one.answer_tokens)
 
 
+@pytest.mark.slow
 def test_a_measure_of_two_documents_asks_of_decoys_as_well(results):
     asked = [one for one in measures().values() if one.regimes and one.question == "RQ2"]
     assert asked
@@ -129,6 +132,7 @@ def test_a_measure_of_two_documents_asks_of_decoys_as_well(results):
     assert set(of_measure(rows, measure)["regime"]) <= {"mixed", DECOYED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["leaderboard", "instances"])
 def test_a_page_shows_a_decoyed_regime_that_is_chosen(folder, page, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(folder))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import pytest
 
-from heval_core.evaluation.board.making import board
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.board import by_prompts, by_question, front_figure, pair_figure
 from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Row, Slot
@@ -20,6 +19,7 @@ from heval_core.present.drawing import LOOKS, Drawing, Mark, Scale
 from heval_core.present.names import names_of
 from heval_core.store.filters import Filter
 from heval_core.ui.measured_cells import measured
+from tests.pages.opening import board
 
 CHOSEN = Filter(technique=("regular",), explained=True)
 # What a text may lie on: lines of the ground. A sign stands in its dot.

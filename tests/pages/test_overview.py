@@ -9,12 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from heval_core.evaluation.board.conclusion import conclusion
-from heval_core.evaluation.board.making import board
 from heval_core.store.filters import Filter
 from heval_core.ui import overview as page
 from heval_core.ui.overview import pair
 from tests.board.planted import level, planted
-from tests.pages.opening import open_page, text_of
+from tests.pages.opening import board, open_page, text_of
 
 
 @pytest.fixture
@@ -70,6 +69,7 @@ def test_a_click_on_a_mark_opens_the_leaderboard_with_it_picked(demo, figures):
     assert gone_to == [("pages/leaderboard.py", {"model": ["demo-gpt2"], "mark": ["fa", "RQ3", "*"]})]
 
 
+@pytest.mark.slow
 def test_a_door_promises_as_many_instances_as_its_list_has(demo):
     app = open_page("overview", dataset="world_capital")
     asked = parse_qs(urlsplit(doors(app)[1]).query)

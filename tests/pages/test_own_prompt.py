@@ -173,17 +173,12 @@ def test_an_answer_stays_while_more_is_asked_of_it(sent, monkeypatch):
     assert own_answer.status_of(ticket)["text"].startswith("2 of 5 steps.")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "is broken"),
-        ("[]", "is broken"),
-        (json.dumps({"version": 1, "asked": {}, "result": {}}), "is broken"),
-        (json.dumps({"version": 99}), "is of a newer HEval"),
-        (json.dumps({"version": 1, "asked": asdict(ASKED), "result": {"generated": {}}}), "is broken"),
-        (json.dumps({"version": 1, "asked": asdict(ASKED), "result": ["<script>"]}), "is broken"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("{", "is broken"), ("[]", "is broken"), (json.dumps({"version": 1, "asked": {}, "result": {}}), "is broken"),
+    (json.dumps({"version": 99}), "is of a newer HEval"),
+    (json.dumps({"version": 1, "asked": asdict(ASKED), "result": {"generated": {}}}), "is broken"),
+    (json.dumps({"version": 1, "asked": asdict(ASKED), "result": ["<script>"]}), "is broken"),
+])  # fmt: skip
 def test_a_kept_file_that_is_broken_or_newer_is_said_in_one_line(gallery, text, said):
     gallery.mkdir()
     (gallery / "abc.json.gz").write_bytes(gzip.compress(text.encode()) if text != "{" else b"{")

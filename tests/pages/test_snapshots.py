@@ -52,6 +52,7 @@ def test_an_open_tab_stays_on_its_results_until_it_asks_for_the_newer_ones(store
     assert not any("Newer results" in info.value for info in app.info)
 
 
+@pytest.mark.slow
 def test_a_link_opens_the_results_it_names_while_they_are_there(store):
     first = Reader(current_file(store)).snapshot_id
     publish_less(store, "ig")
@@ -79,6 +80,7 @@ def other_code(monkeypatch):
     evaluator.evaluator_id.cache_clear()
 
 
+@pytest.mark.slow
 def test_results_of_other_code_are_published_again_when_a_page_is_opened(store, other_code):
     first = Reader(current_file(store)).snapshot_id
     other_code()

@@ -70,15 +70,9 @@ def test_a_tokens_table_has_ranks_beside_scores(demo):
     assert set(table["in"]) == {"document 1", "document 2", "question"}
 
 
-@pytest.mark.parametrize(
-    ("part", "words"),
-    [
-        ("c", "the document"),
-        ("c2", "document 2"),
-        ("deletion", "deletion"),
-        ("all_protected", "all, question protected"),
-        ("c_context", "the document, target held fixed"),
-    ],
-)
+@pytest.mark.parametrize(("part", "words"), [
+    ("c", "the document"), ("c2", "document 2"), ("deletion", "deletion"), ("all_protected", "all, question protected"),
+    ("c_context", "the document, target held fixed"),
+])  # fmt: skip
 def test_parts_of_a_metric_are_named_in_words(part, words):
     assert part_in_words(part) == words

@@ -11,6 +11,8 @@ from tests.pages.opening import open_page
 from tests.planted import published
 from tests.store.test_techniques import OTHER, REGIMES, planted
 
+pytestmark = pytest.mark.slow
+
 # Pages, and the tabs of those that have some.
 VIEWS = [
     ("overview", ""), ("about", ""), ("instances", ""), ("about", "data"),
@@ -45,7 +47,6 @@ def test_a_page_shows_the_chosen_technique_and_regular_by_default(both, techniqu
     assert not other <= shown
 
 
-@pytest.mark.slow  # every page is opened
 @pytest.mark.parametrize(("page", "tab"), VIEWS)
 def test_every_page_runs_on_two_techniques(page, tab):
     app = open_page(page, technique=OTHER, **({"tab": tab} if tab else {}))

@@ -33,6 +33,7 @@ def test_what_is_on_top_for_several_explainers_is_a_filter(demo):
     assert counted(app) == f"**1** of {len(both):,}"
 
 
+@pytest.mark.slow
 def test_instances_are_searched_sorted_and_paged_in_the_database(demo):
     chosen = Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), search="Keny.|peru")
     ids = demo.instance_ids(chosen)

@@ -42,6 +42,7 @@ def results(store):
     return Reader(next(store.glob("results-*.duckdb")))
 
 
+@pytest.mark.slow
 def test_a_stored_answer_is_what_explaining_its_prompt_gives(results, language_models):
     (one, *_) = results.instance_ids(Filter(regime=("gold",)))
     instance, (stored, why) = results.instance(one), results.whole_answer(one)
@@ -62,6 +63,7 @@ def test_a_stored_answer_is_what_explaining_its_prompt_gives(results, language_m
         assert (own["unit"], own["columns"], own["seconds"] > 0) == ("sentence", whole.columns, True)
 
 
+@pytest.mark.slow
 def test_only_gold_and_conflicting_documents_are_answered_and_a_run_goes_on(results, store, grid):
     (other, *_) = results.instance_ids(Filter(regime=("irrelevant",)))
     assert results.whole_answer(other) == (None, "")
@@ -99,6 +101,7 @@ def test_the_command_asks_gold_and_conflicting_documents(model_folders, tmp_path
     assert "mixed" not in said
 
 
+@pytest.mark.slow
 def test_instances_shows_the_answer_that_is_stored(results, store, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(store))
     (one, *_), (other, *_) = (results.instance_ids(Filter(regime=(regime,))) for regime in ("gold", "irrelevant"))
@@ -117,6 +120,7 @@ def test_instances_shows_the_answer_that_is_stored(results, store, monkeypatch):
     assert not shown
 
 
+@pytest.mark.slow
 def test_an_answer_that_the_model_did_not_write_says_why(results, store, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(store))
     (one, *_) = results.instance_ids(Filter(regime=("gold",)))
@@ -125,6 +129,7 @@ def test_an_answer_that_the_model_did_not_write_says_why(results, store, monkeyp
     assert [own.value for own in app.info] == ["It writes &lt;b&gt;nothing&lt;/b&gt;\\."]
 
 
+@pytest.mark.slow
 def test_a_stored_answer_that_is_broken_is_one_line(results):
     (one, *_) = results.instance_ids(Filter(regime=("gold",)))
     generated, _ = results.whole_answer(one)

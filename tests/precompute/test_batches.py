@@ -68,6 +68,7 @@ def assert_same(found, expected):
             np.testing.assert_allclose(one["scores"], other["scores"], rtol=2e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_rows_come_in_the_order_of_the_questions_and_do_not_depend_on_the_budget(work, lm, expected, monkeypatch):
     assert [row["place"] for row in expected["instance"]] == list(range(COUNT))
     for budget in (1, 60, 100_000):

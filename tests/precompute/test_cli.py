@@ -95,6 +95,7 @@ def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(mode
     assert set(reader.query("SELECT subject FROM instance")["subject"]) == {"Kenya", "Chad"}
 
 
+@pytest.mark.slow
 def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, capsys, monkeypatch):
     from heval_core.explainers.attn import Attention
 
@@ -177,47 +178,41 @@ EXPLAIN, WHERE = ["explain", "--model", "GPT2"], ["--models", "GPT2", "--dataset
 RUN, FIT = ["run", *WHERE], ["fit", *WHERE]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["explain", "--model", "/no/such/model", *PROMPT], "no model folder '/no/such/model'"),
-        ([*EXPLAIN, "--context", " ", "--question", "Why?"], "Document 1 is empty"),
-        ([*EXPLAIN, "--context", "a.", "--question", " "], "question is empty"),
-        ([*EXPLAIN, "--context", "x " * 900, "--question", "Why?"], "reads at most 512"),
-        ([*EXPLAIN, *PROMPT, "--context-answer", "Oslo"], "does not contain its answer 'Oslo'"),
-        ([*EXPLAIN, *PROMPT, "--context-answer", "Lisbon", "--memory-answer", "Lisbon"], "told apart"),
-        ([*EXPLAIN, *PROMPT, *["--context", "b."] * 2, *["--context-answer", "b"] * 4], "4 context answers"),
-        ([*EXPLAIN, *PROMPT, "--explainers", "mechlite"], "did you mean mechlight"),
-        ([*EXPLAIN, *PROMPT, "--explainers", "random"], "is a control"),
-        ([*EXPLAIN, *PROMPT, "--explainers", "fa(target=joy)"], "fa has no target 'joy'"),
-        ([*EXPLAIN, *PROMPT, "--explainers", "fa(baseline=99999)"], "has no token 99999"),
-        ([*EXPLAIN, *PROMPT, "--device", "cuda:7"], "has no device 'cuda:7'"),
-        ([*EXPLAIN, *PROMPT, "--dtype", "int3"], "The dtype 'int3' is not supported"),
-        ([*RUN, "--explainers", "fa(screen=cgim:4)"], "does not score every token, and a batch job ranks them"),
-        ([*RUN, "--datasets", "world_capitol"], "did you mean world_capital"),
-        ([*RUN, "--datasets", "fakepedia=/no/such.json"], "/no/such.json does not exist"),
-        ([*RUN, "--datasets", "country_profiles=x.json"], "country_profiles takes no path"),
-        ([*RUN, "--datasets", "fakepedia/part"], "fakepedia takes no part"),
-        ([*RUN, "--datasets", "transparent_context_usage/mine"], "has no part 'mine'; there are: world_capital"),
-        ([*RUN, "--datasets", "transparent_context_usage"], "Choose a part"),
-        ([*RUN, "--datasets", "/no/such/mine.jsonl"], "/no/such/mine.jsonl cannot be read"),
-        ([*RUN, "--datasets", "EMPTY"], "is empty; it needs one JSON object per line"),
-        ([*RUN, "--datasets", "NAMED"], "has the name of the dataset fakepedia"),
-        ([*RUN, "--template", "{question}"], "needs the fields"),
-        ([*RUN, "--regimes", "calm"], "no regime"),
-        ([*RUN, "--limit", "0"], "at least 1"),
-        ([*RUN, "--device", "tpu"], "has no device 'tpu'"),
-        ([*RUN, "--techniques", "acdc"], "There is no technique 'acdc'; did you mean acd"),
-        ([*RUN, "--techniques", "cad(alpha=-2)"], "cad needs an alpha of at least 0, not -2"),
-        ([*RUN, "--techniques", "coiecd(lam=3)"], "coiecd needs a lambda (lam) from 0.1 to 1, not 3"),
-        ([*RUN, "--techniques", "acd", "--regimes", "golden"], "There is no regime 'golden'"),
-        ([*FIT, "--explainers", "fa"], "fa has no parameters, so there is nothing to fit."),
-        ([*FIT, "--questions", "0"], "--questions is 0; it must be at least 1."),
-        ([*FIT, "--explainers", "at2(unit=x)"], "at2 has no unit 'x'"),
-        (["publish", "--store", "TMP"], "There is no store at"),
-        (["status", "--store", "TMP"], "There is no store at"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["explain", "--model", "/no/such/model", *PROMPT], "no model folder '/no/such/model'"),
+    ([*EXPLAIN, "--context", " ", "--question", "Why?"], "Document 1 is empty"),
+    ([*EXPLAIN, "--context", "a.", "--question", " "], "question is empty"),
+    ([*EXPLAIN, "--context", "x " * 900, "--question", "Why?"], "reads at most 512"),
+    ([*EXPLAIN, *PROMPT, "--context-answer", "Oslo"], "does not contain its answer 'Oslo'"),
+    ([*EXPLAIN, *PROMPT, "--context-answer", "Lisbon", "--memory-answer", "Lisbon"], "told apart"),
+    ([*EXPLAIN, *PROMPT, *["--context", "b."] * 2, *["--context-answer", "b"] * 4], "4 context answers"),
+    ([*EXPLAIN, *PROMPT, "--explainers", "mechlite"], "did you mean mechlight"),
+    ([*EXPLAIN, *PROMPT, "--explainers", "random"], "is a control"),
+    ([*EXPLAIN, *PROMPT, "--explainers", "fa(target=joy)"], "fa has no target 'joy'"),
+    ([*EXPLAIN, *PROMPT, "--explainers", "fa(baseline=99999)"], "has no token 99999"),
+    ([*EXPLAIN, *PROMPT, "--device", "cuda:7"], "has no device 'cuda:7'"),
+    ([*EXPLAIN, *PROMPT, "--dtype", "int3"], "The dtype 'int3' is not supported"),
+    ([*RUN, "--explainers", "fa(screen=cgim:4)"], "does not score every token, and a batch job ranks them"),
+    ([*RUN, "--datasets", "world_capitol"], "did you mean world_capital"),
+    ([*RUN, "--datasets", "fakepedia=/no/such.json"], "/no/such.json does not exist"),
+    ([*RUN, "--datasets", "country_profiles=x.json"], "country_profiles takes no path"),
+    ([*RUN, "--datasets", "fakepedia/part"], "fakepedia takes no part"),
+    ([*RUN, "--datasets", "transparent_context_usage/mine"], "has no part 'mine'; there are: world_capital"),
+    ([*RUN, "--datasets", "transparent_context_usage"], "Choose a part"),
+    ([*RUN, "--datasets", "/no/such/mine.jsonl"], "/no/such/mine.jsonl cannot be read"),
+    ([*RUN, "--datasets", "EMPTY"], "is empty; it needs one JSON object per line"),
+    ([*RUN, "--datasets", "NAMED"], "has the name of the dataset fakepedia"),
+    ([*RUN, "--template", "{question}"], "needs the fields"), ([*RUN, "--regimes", "calm"], "no regime"),
+    ([*RUN, "--limit", "0"], "at least 1"), ([*RUN, "--device", "tpu"], "has no device 'tpu'"),
+    ([*RUN, "--techniques", "acdc"], "There is no technique 'acdc'; did you mean acd"),
+    ([*RUN, "--techniques", "cad(alpha=-2)"], "cad needs an alpha of at least 0, not -2"),
+    ([*RUN, "--techniques", "coiecd(lam=3)"], "coiecd needs a lambda (lam) from 0.1 to 1, not 3"),
+    ([*RUN, "--techniques", "acd", "--regimes", "golden"], "There is no regime 'golden'"),
+    ([*FIT, "--explainers", "fa"], "fa has no parameters, so there is nothing to fit."),
+    ([*FIT, "--questions", "0"], "--questions is 0; it must be at least 1."),
+    ([*FIT, "--explainers", "at2(unit=x)"], "at2 has no unit 'x'"), (["publish", "--store", "TMP"], "There is no store at"),
+    (["status", "--store", "TMP"], "There is no store at"),
+])  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line_before_anything_is_done(arguments, message, model_folders, tmp_path, capsys):
     known = {"GPT2": model_folders["gpt2"], "TMP": tmp_path / "nothing"}
     files = {"EMPTY": tmp_path / "e.jsonl", "NAMED": tmp_path / "fakepedia.jsonl"}

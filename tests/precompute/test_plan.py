@@ -44,18 +44,10 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
     )
 
 
-@pytest.mark.parametrize(
-    ("what", "expected"),
-    [
-        ("fa", (301, 45_300)),
-        ("ig", (22, 6_600)),
-        ("ig(steps=20)", (42, 12_600)),
-        ("attn", (2, 301)),
-        ("mechlight", (2, 301)),
-        ("instance", (2, 600)),
-        ("head_attention", (1, 300)),
-    ],
-)
+@pytest.mark.parametrize(("what", "expected"), [
+    ("fa", (301, 45_300)), ("ig", (22, 6_600)), ("ig(steps=20)", (42, 12_600)), ("attn", (2, 301)), ("mechlight", (2, 301)),
+    ("instance", (2, 600)), ("head_attention", (1, 300)),
+])  # fmt: skip
 def test_a_cost_is_what_the_explainer_declares(what, expected):
     assert costs.cost(what, 300)[:2] == expected
 
@@ -88,6 +80,7 @@ def test_a_plan_tells_passes_and_time_and_agrees_with_what_is_then_done(small_gr
     assert all(line.seconds is None for line in after.lines)
 
 
+@pytest.mark.slow
 def test_a_store_keeps_the_size_of_its_shards(small_grid, tmp_path):
     grid = dataclasses.replace(small_grid, shard_size=None)
     own, store = pair_of(grid), ShardStore(tmp_path)

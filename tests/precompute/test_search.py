@@ -32,12 +32,12 @@ def test_both_modes_rank_the_heads_once_and_ask_once_under_each_setting(monkeypa
     monkeypatch.setattr(searching, "last_logits", lambda *given: asked.append(1) or last_logits(*given))
     monkeypatch.setattr(ph3, "effects", lambda *given: ranked.append(1) or effects(*given))
     modes = [catalogue.find("technique", key) for key in ("ph3", "ph3(mode=memory)")]
-    shared = development_of(lm, 12)
+    shared = development_of(lm, 8)
     together = [search(technique, shared) for technique in modes]
     trials = len(together[0][0])
     assert trials > 10
     assert (len(asked), len(ranked)) == (trials * len(shared.questions), 1)
-    assert [search(technique, development_of(lm, 12)) for technique in modes] == together
+    assert [search(technique, development_of(lm, 8)) for technique in modes] == together
     assert len(ranked) == 3
     # The same trials, from which each chooses by its own rule.
     assert together[0][0] == together[1][0]

@@ -124,6 +124,7 @@ def timed(timed_grid, tmp_path_factory):
     return SimpleNamespace(folder=folder, passes=passes, planned=planned, outcome=outcome)
 
 
+@pytest.mark.slow
 def test_shared_work_is_done_anew_for_each(timed):
     alone = [one for one in timed.passes if one[0] == YARDSTICK][:1] and timed.passes[-3 * (ROUNDS + 1) :]
     assert [key for key, _, _ in alone] == [YARDSTICK, "attn", "mechlight"] * (ROUNDS + 1)
@@ -132,6 +133,7 @@ def test_shared_work_is_done_anew_for_each(timed):
     assert len({clean.prompts for _, clean, _ in alone}) == 1
 
 
+@pytest.mark.slow
 def test_a_plan_counts_them_and_a_run_continues(timed, timed_grid):
     assert timed.planned.total("shards") == timed.outcome.computed == 4
     again = run(timed_grid, timed.folder)
@@ -140,6 +142,7 @@ def test_a_plan_counts_them_and_a_run_continues(timed, timed_grid):
     assert (without.total("shards"), without.total("done")) == (0, 3)
 
 
+@pytest.mark.slow
 def test_what_is_published_is_of_one_measurement(timed):
     own = Reader(publish(timed.folder)).timings(Filter())
     assert sorted(own["explainer"]) == ["attn", YARDSTICK, "mechlight"]
@@ -158,6 +161,7 @@ def test_what_is_published_is_of_one_measurement(timed):
     assert reader.timings(Filter(regime=("conflicting",))).empty
 
 
+@pytest.mark.slow
 def test_explainers_that_come_later_do_not_touch_what_was_timed(timed, timed_grid, tmp_path):
     before = ShardStore(timed.folder).entries()
     outcome = run(dataclasses.replace(timed_grid, explainers=("gxi",)), timed.folder)

@@ -30,6 +30,17 @@ def plain_report(plain):
     return report_of(plain)
 
 
+@pytest.fixture
+def written_plain(plain, plain_report, monkeypatch):
+    """A function that writes the plain store's report into a folder; it is made once."""
+
+    def put(folder: Path) -> None:
+        monkeypatch.setattr("heval_core.report.write.report_of", lambda results: plain_report)
+        write(plain.path.parent, folder)
+
+    return put
+
+
 def rows_of(told, key):
     """The rows of a section of `results.json`."""
     return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))

@@ -23,6 +23,7 @@ def drawn(report):
     return next(one for one in report.sections if one.plan.key == "board")
 
 
+@pytest.mark.slow
 def test_the_section_is_the_board_with_its_sentence_and_what_is_open(drawn, made):
     told = conclusion(made)
     assert drawn.text.startswith(f"{told.said} {told.harder}")

@@ -154,6 +154,7 @@ def _items(names):
             yield Item(kind, name, "c", "v", passages, 1, ("One.", "Two.", "Three."), frozenset({0}), 2)
 
 
+@pytest.mark.slow
 def test_people_left_out_are_counted_and_not_averaged(small):
     people = small.rows("person", order="annotator").set_index("annotator")
     assert people.loc["person:ada"].to_dict() == {"answers": 8, "controls": 1, "correct": 1, "counts": True}
@@ -188,6 +189,7 @@ def test_the_sentences_have_a_table_of_their_own(small, tmp_path):
     assert "Of the paper" not in page  # nothing was studied but citations
 
 
+@pytest.mark.slow
 def test_a_folder_has_tables_and_figures_and_the_same_bytes_again(store, tmp_path):
     folder, names = same_bytes(tmp_path, *[store.path.parent] * 2)
     assert {f"tables/citations_{name}.tex" for name in ("claims", "recovery", "transparent", "agreement", "people")} <= names

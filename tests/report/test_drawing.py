@@ -101,15 +101,10 @@ def test_labels_lie_on_nothing_and_a_line_leads_to_a_point_that_is_not_the_neare
     assert len(marks(drawing, "leader")) >= 4
 
 
-@pytest.mark.parametrize(
-    ("least", "most", "expected"),
-    [
-        (-0.12, 0.31, [-0.1, 0, 0.1, 0.2, 0.3]),
-        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
-        (-80, 80, [-50, 0, 50]),
-        (3, 3.002, [3, 3.0005, 3.001, 3.0015, 3.002]),
-    ],
-)
+@pytest.mark.parametrize(("least", "most", "expected"), [
+    (-0.12, 0.31, [-0.1, 0, 0.1, 0.2, 0.3]), (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]), (-80, 80, [-50, 0, 50]),
+    (3, 3.002, [3, 3.0005, 3.001, 3.0015, 3.002]),
+])  # fmt: skip
 def test_ticks_are_round_numbers_inside_the_axis(least, most, expected):
     assert Scale(least, most).ticks() == pytest.approx(expected)
 

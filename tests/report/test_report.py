@@ -31,6 +31,7 @@ def told(report):
     return json.loads(report.as_json())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [plan for plan in plans().values() if plan.measures], ids=lambda plan: plan.key)
 def test_every_number_of_a_section_is_what_its_page_shows(few, told, plan):
     rows = rows_of(told, plan.key)
@@ -47,6 +48,7 @@ def test_every_number_of_a_section_is_what_its_page_shows(few, told, plan):
                 assert found == pytest.approx(expected, nan_ok=True), column
 
 
+@pytest.mark.slow
 def test_headline_patterns_instances_and_findings_are_what_their_pages_show(few, told, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
     same(few.headline(), pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
@@ -85,6 +87,7 @@ def same(shown, own, columns):
         assert pd.to_numeric(shown[column]).astype(float).round(3).tolist() == pytest.approx(found.tolist()), column
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_section_that_is_asked_for_with_its_table(few, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
     app = open_page("about", section=plans()["instance_margins"].heading)
@@ -95,11 +98,13 @@ def test_the_page_shows_the_section_that_is_asked_for_with_its_table(few, monkey
         assert any(frame.value.equals(table.frame()) for frame in app.dataframe)
 
 
+@pytest.mark.slow
 def test_every_section_has_a_place_in_the_paper(few, report):
     assert [own.plan.key for own in report.sections] == list(plans_of(few))
     assert all(own.plan.paper and own.text for own in report.sections)
 
 
+@pytest.mark.slow
 def test_the_html_holds_the_numbers_of_the_json(report, told):
     page = report.as_html()
     cells = words_of(page)
@@ -137,7 +142,7 @@ def gaps_of(report, key):
     return next(own.gaps for own in report.sections if own.plan.key == key)
 
 
-def test_what_a_small_store_does_not_have_is_said(plain, plain_report, tmp_path):
+def test_what_a_small_store_does_not_have_is_said(plain_report, written_plain, tmp_path):
     text = plain_report.as_html()
     assert "These results hold one model, made-up-0" in text
     assert "These results hold one dataset, data-0" in text
@@ -148,8 +153,8 @@ def test_what_a_small_store_does_not_have_is_said(plain, plain_report, tmp_path)
     findings = plain_report.studies[0].findings
     assert len(findings) == 11
     assert set(findings["verdict"]) == {"not enough data"}
-    json.loads(plain_report.as_json())
-    write(plain.path.parent, tmp_path)
+    written_plain(tmp_path)
+    json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     table = (tmp_path / "tables" / "group_margins.tex").read_text(encoding="utf-8")
     assert "% Not in these results: Irrelevant." in table
     assert r"Explainer & Conflicting & below chance \\" in table
@@ -164,6 +169,7 @@ def test_without_a_study_nothing_of_it_is_there(plain, plain_report):
     assert not [word for word in words if word in page]
 
 
+@pytest.mark.slow
 def test_a_store_of_one_instance_is_reported(tmp_path):
     plant(tmp_path, draw, regimes=("conflicting", "mixed"), count=1)
     out = tmp_path / "out"
@@ -176,6 +182,7 @@ def test_a_store_of_one_instance_is_reported(tmp_path):
     assert '<details class="finding"' in (out / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
     plant(tmp_path, noise, regimes=("conflicting",), count=60, change=lambda instance: instance | {"group": "C"})
     report = report_of(published(tmp_path))
@@ -184,7 +191,8 @@ def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
     assert "M" in gap
 
 
-def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(plain, tmp_path, capsys):
+def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(plain, written_plain, tmp_path, capsys):
+    written_plain(tmp_path / "before")
     (tmp_path / "taken").write_text("a file")
     for store, out, told in (
         (plain.path.parent, "taken", "taken cannot be written"),
@@ -198,7 +206,8 @@ def test_an_unwritable_folder_and_an_unpublished_store_are_one_line(plain, tmp_p
 HOSTILE = "<script>window.__pwn=1</script><img src=x onerror=alert(1)>$\\input{x}"
 
 
-def test_text_from_data_is_never_markup_nor_a_command_and_a_folder_holds_what_the_newest_report_gave(plain, tmp_path):
+@pytest.mark.slow
+def test_text_from_data_is_never_markup_nor_a_command_and_a_folder_holds_what_the_newest_report_gave(written_plain, tmp_path):
     plant(tmp_path, draw, count=100, named=HOSTILE, regimes=("conflicting", "double_conflicting"), explainers=("fa", "ig"))
     published(tmp_path)
     (tmp_path / "out" / "figures").mkdir(parents=True)
@@ -217,7 +226,7 @@ def test_text_from_data_is_never_markup_nor_a_command_and_a_folder_holds_what_th
     assert json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["findings"]
     first = {path.name for path in (tmp_path / "out").rglob("*.*")}
     assert {"group_margins-1.svg", "instance_margins-1.svg", "instance_margins.tex"} <= first
-    write(plain.path.parent, tmp_path / "out")
+    written_plain(tmp_path / "out")
     left = {path.name for path in (tmp_path / "out").rglob("*.*")}
     assert {"group_margins-1.svg", "group_margins.tex"} <= left
     assert not {"mrr-9.svg", "instance_margins-1.svg", "instance_margins.tex"} & left
@@ -240,6 +249,7 @@ def test_every_text_of_a_finding_is_escaped():
     assert "<script" not in table
 
 
+@pytest.mark.slow
 def test_an_explainer_that_failed_somewhere_says_its_own_n(tmp_path):
     plant(
         tmp_path,

@@ -19,6 +19,8 @@ from heval_core.store.filters import Filter
 from tests.report.conftest import rows_of
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<script>window.__pwn=1</script><img src=x>$\\input{x}"
 MODELS, DATASETS = ("one", "two"), ("counterfact", "nq")
 

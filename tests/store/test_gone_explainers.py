@@ -35,6 +35,7 @@ def values(cells, explainer):
     return own.astype(object).where(own.notna(), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", [GONE, VARIANT])
 def test_an_unsigned_explainer_that_is_gone_keeps_its_numbers(results, gone):
     stored = results.query("SELECT * FROM cell_metric ORDER BY metric, part, k")

@@ -10,6 +10,7 @@ import pytest
 from heval_core.evaluation import live
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.evaluation.publishing import publish
+from heval_core.metrics import _nets
 from heval_core.records import CELL, TECHNIQUE
 from heval_core.report.sections import sections
 from heval_core.statistics import bootstrap
@@ -37,6 +38,7 @@ def planted(folder, *techniques, count=110, regimes=REGIMES, publishing=publish)
         )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(bootstrap, "SPLITS", 10)  # twenty halves, for metrics that learn
+        patched.setattr(_nets, "EPOCHS", 2)  # nets that have learnt little tell techniques apart as well
         publishing(folder)
     return Reader(current_file(folder))
 

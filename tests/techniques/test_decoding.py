@@ -66,6 +66,7 @@ def test_acd_keeps_its_digits_where_both_distributions_are_sharp():
             assert acd(z_c, z_0)[row] == pytest.approx(np.array(wanted, dtype=float), rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_no_techniques_scores_depend_on_the_precision_that_logits_come_in():
     z_c, z_0 = np.random.default_rng(12).normal(size=(2, 50, 3000)).astype(np.float32) * 5
     rows = np.arange(50)

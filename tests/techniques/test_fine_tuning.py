@@ -278,17 +278,13 @@ def test_ones_own_lines(tmp_path, language_models):
         technique.settings(Development(language_models["gpt2"], "here", {}))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ("data=all", "reads data=mixture, data=development or the path of JSON lines .*, not 'all'"),
-        ("learning_rate=0", "needs a learning_rate above 0 and at most 1, not 0"),
-        ("epochs=0", "needs epochs from 1 to 1000, not 0"),
-        ("rank=-4", "needs rank from 1 to 1000, not -4"),
-        (f"data={'a' * 145}.jsonl", "has 151 characters, more than 150; move the file"),
-        ("data=a,b.jsonl", "no option 'b.jsonl'; .* A value cannot have a comma"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), [
+    ("data=all", "reads data=mixture, data=development or the path of JSON lines .*, not 'all'"),
+    ("learning_rate=0", "needs a learning_rate above 0 and at most 1, not 0"),
+    ("epochs=0", "needs epochs from 1 to 1000, not 0"), ("rank=-4", "needs rank from 1 to 1000, not -4"),
+    (f"data={'a' * 145}.jsonl", "has 151 characters, more than 150; move the file"),
+    ("data=a,b.jsonl", "no option 'b.jsonl'; .* A value cannot have a comma"),
+])  # fmt: skip
 def test_wrong_options_are_one_clear_line(options, said):
     with pytest.raises(HEvalError, match=said):
         catalogue.find("technique", f"fine_tuning({options})")

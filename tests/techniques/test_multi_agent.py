@@ -49,19 +49,11 @@ def asked_of(relevance="relevant", answer=" Nairobi", faithfulness="faithful", i
     return lm, TECHNIQUE.asked(lm, instances, NOTHING)
 
 
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ("irrelevant", "irrelevant"),
-        ("Irrelevant.", "irrelevant"),
-        ("The context is IRRELEVANT, not relevant", "irrelevant"),
-        ("It is not relevant", "irrelevant"),
-        ("Relevant", "relevant"),
-        ("yes, it is relevant", "relevant"),
-        ("yes", UNPARSABLE),
-        ("", UNPARSABLE),
-    ],
-)
+@pytest.mark.parametrize(("reply", "expected"), [
+    ("irrelevant", "irrelevant"), ("Irrelevant.", "irrelevant"), ("The context is IRRELEVANT, not relevant", "irrelevant"),
+    ("It is not relevant", "irrelevant"), ("Relevant", "relevant"), ("yes, it is relevant", "relevant"), ("yes", UNPARSABLE),
+    ("", UNPARSABLE),
+])  # fmt: skip
 def test_replies_are_read_with_the_longer_word_first(reply, expected):
     assert verdict(reply, "relevant", "irrelevant") == expected
 
