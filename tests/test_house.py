@@ -41,10 +41,10 @@ def sizes() -> dict[str, int]:
 
     product, tests = files(PRODUCT, ".py"), files(["tests"], ".py")
     return {
-        "lines of the product": 45_883lines(product),
+        "lines of the product": lines(product),
         "files of the product": len(product),
         "lines of demo and benchmarks": lines(files(["demo", "benchmarks"], ".py")),
-        "lines of tests": 32_745lines(tests),
+        "lines of tests": lines(tests),
         "files of tests": len(tests),
         "lines of JS and CSS": lines(files(["heval_core"], ".js", ".css")),
         "words of docs": sum(len(path.read_text("utf-8").split()) for path in files(["docs"], ".md")),
