@@ -13,10 +13,12 @@ from heval_core.ui.published_results import ASKED, names_of, query
 
 
 def page(results: Reader) -> None:
-    """The chips, the list in its drawer, and the instance. At first sight the instances are those that other pages count."""
-    ran = query(results, Reader.choices)["explained"]
-    if set(st.query_params) <= {ASKED, "k"} and ran.any() and not ran.all():
-        address.put(explained=True)
+    """The chips, the list in its drawer, and the instance."""
+    if st.session_state.get("counted") != results.snapshot_id:  # at first sight those that other pages count; all on request
+        st.session_state["counted"] = results.snapshot_id
+        ran = query(results, Reader.choices)["explained"]
+        if set(st.query_params) <= {ASKED, "k"} and ran.any():
+            address.put(explained=not ran.all())
     bar = st.container(horizontal=True, key="filters", gap="xsmall", vertical_alignment="center")
     with bar:
         steps = st.container(horizontal=True, gap="xsmall", vertical_alignment="center", width="content")

@@ -228,7 +228,10 @@ def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance
     chance where it would else stand on that."""
     ends = [at.cut(end) for dot in slot.dots for end in (dot.value, dot.low, dot.high) if math.isfinite(end)]
     line = at.at(chance) if math.isfinite(chance) else math.inf
-    pixel, wide = (at.right - at.left) / figure.least, _DIGIT * (len(slot.text) - 0.5 * slot.text.count("."))
+    pixel, wide = (
+        (at.right - at.left) / figure.least if drawing.fluid else 1.0,
+        _DIGIT * (len(slot.text) - 0.5 * slot.text.count(".")),
+    )
 
     def inside(right: bool, gap: float) -> bool:
         reach = (gap + wide + 2) * pixel

@@ -61,6 +61,13 @@ def test_a_change_of_a_control_is_written_into_the_address_and_its_default_is_no
     assert held(app) == {}
 
 
+def test_instances_begin_with_those_that_other_pages_count_and_the_chip_can_be_taken_away(demo):
+    app = open_page("instances")
+    assert held(app) == {"explained": ["true"]}
+    app.button(key="part_explained_true").click().run()
+    assert held(app) == {}
+
+
 WRONG = [
     ("leaderboard", {}, {"tokens": ["5", "8"], "origin": ["foo"], "relation": ["foo"], "model": ["demo-gpt"], "tab": ["no"]}),
     ("leaderboard", {}, {"tokens": ["500", "600"], "answer_at": ["200", "300"], "head": ["L9H9"]}),

@@ -66,17 +66,18 @@ def test_a_gap_stands_where_masking_takes_a_number_out(sentence):
 @pytest.mark.parametrize("interval", [(0.7, 0.8), (np.nan, np.nan)], ids=["interval", "none"])
 @pytest.mark.parametrize("annotator", ["nli", "random"])
 def test_the_number_beside_a_dot_is_its_own(annotator, interval):
-    """Not its chance level, which its tooltip says last where there is no interval."""
+    """Not its chance level, which its tooltip says last where there is no interval; and a long one stands beyond its line."""
     row = {"measure": "f1", "annotator": annotator, "writer": "w", "masking": "full", "value": 0.75, "chance": 0.3}
     row |= {"low": interval[0], "high": interval[1], "n": 40, "claims": 40, "unavailable": None}
     cells = pd.DataFrame([row, row | {"masking": "sample", "value": 0.5, "low": np.nan, "high": np.nan}])
-    for beside, expected in (("", "0.75"), ("sample", "0.75 · 0.50")):
+    for beside, expected, anchor, nearest in (("", "0.75", "start", 0.75), ("sample", "0.75 · 0.50", "end", 0.3)):
         figure = recovery_figure(cells, "f1", ["w"], NAMES, "full", beside)
         (text,) = [mark for mark in as_drawing(figure).marks if isinstance(mark, Mark) and mark.text == expected]
         (panel,) = figure.panels
-        assert (panel.slots[0].text, text.anchor) == (expected, "start")
+        assert (panel.slots[0].text, text.anchor) == (expected, anchor)
         ends = [mark.x for mark in as_drawing(figure).marks if isinstance(mark, Mark) and mark.text in (".6", ".8")]
-        assert text.x == pytest.approx(ends[1] if interval[1] == 0.8 else ends[0] + 0.75 * (ends[1] - ends[0]), abs=0.1)
+        nearest = interval[1] if interval[1] == 0.8 and not beside else nearest
+        assert text.x == pytest.approx(ends[0] + (nearest - 0.6) / 0.2 * (ends[1] - ends[0]), abs=0.1)
 
 
 def test_a_verdicts_tone():
