@@ -220,18 +220,18 @@ def _ollama(folder: Path) -> Iterator[tuple[str, Place]]:
 
 
 @functools.lru_cache(maxsize=64)
-def gguf_value(file: Path, name: str) -> Any:
-    """What a GGUF file says of itself under a name, such as `general.license`; None where it says nothing."""
-    from gguf import GGUFReader
+def gguf_facts(file: Path) -> dict[str, Any]:
+    """What a GGUF file says of itself, by names such as `general.license`; without lists: a vocabulary takes seconds."""
+    from gguf import GGUFReader, GGUFValueType
 
     fields = GGUFReader(file).fields
-    return fields[name].contents() if name in fields else None
+    return {name: own.contents() for name, own in fields.items() if GGUFValueType.ARRAY not in own.types}
 
 
 def has_chat_template(path: Path) -> bool:
     """Whether a model's tokenizer has a chat template, from its folder's files or its GGUF file alone."""
     if is_gguf(path):
-        return bool(gguf_value(path, "tokenizer.chat_template"))
+        return bool(gguf_facts(path).get("tokenizer.chat_template"))
     try:
         inside = "chat_template" in json.loads((path / "tokenizer_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -21,7 +21,7 @@ CEILINGS = {
     "lines of the product": 45_888,
     "files of the product": 335,
     "lines of demo and benchmarks": 3_759,
-    "lines of tests": 32_550,
+    "lines of tests": 32_554,
     "files of tests": 246,
     "lines of JS and CSS": 2_668,
     "words of docs": 13_792,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from heval_core.installed import PACKAGED, Packaged, gguf_value, has_chat_template, is_gguf, places
+from heval_core.installed import PACKAGED, Packaged, gguf_facts, has_chat_template, is_gguf, places
 from heval_core.records import HEvalError
 from precompute.commands.options import Commands
 
@@ -45,11 +45,11 @@ def _about(path: Path) -> list[str]:
 def _of_gguf(path: Path) -> dict[str, Any]:
     from gguf import LlamaFileType
 
-    kind = gguf_value(path, "general.file_type")
+    kind = gguf_facts(path).get("general.file_type")
     stored = "stored weights" if kind is None else LlamaFileType(kind).name.removeprefix("MOSTLY_").removeprefix("ALL_")
     return {
-        "architecture": str(gguf_value(path, "general.architecture")),
-        "licence": gguf_value(path, "general.license"),
+        "architecture": str(gguf_facts(path).get("general.architecture")),
+        "licence": gguf_facts(path).get("general.license"),
         "weights": f"dequantised from {stored}",
     }
 
