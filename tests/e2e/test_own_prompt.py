@@ -119,7 +119,7 @@ def test_an_explainer_that_waited_is_computed_at_a_click_and_the_selection_stays
     page.locator(".methods button[data-key=attnlrp]").click()
     page.locator(".word").nth(2).click()
     page.get_by_role("button", name="Explain this word").click()
-    page.locator(".read").get_by_text("scored whole sentences").wait_for(state="detached", timeout=60_000)
+    page.locator(".read").get_by_text("scored whole sentences").first.wait_for(state="detached", timeout=60_000)
     assert page.locator(".word").nth(2).get_attribute("aria-pressed") == "true"
 
 

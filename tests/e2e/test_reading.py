@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from heval_core.present.names import names_of
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
 from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
@@ -57,9 +58,10 @@ def test_rows_stand_under_their_tokens_and_lines_that_hold_nothing_fold(address,
     visit(page, f"{address}/instances?instance={instance.instance_id}&mode=rows&controls=true")
     page.wait_for_selector(".cell")
     names = page.locator(".line:not(.folded) .names").first.locator(".name").all_inner_texts()
-    assert set(names) == set(reader.attributions(instance.instance_id))
+    titles = names_of(reader).titles("explainer", reader.attributions(instance.instance_id))
+    assert set(names) == {title.removesuffix(" (control)") for title in titles.values()}
     ranks = average_ranks(reader.attributions(instance.instance_id)["ig"].scores)[0]
-    row = names.index("ig") + 1
+    row = names.index("Integrated gradients") + 1
     framed = page.eval_on_selector_all(
         ".rows .t",
         "(tokens, row) => tokens.filter(t => t.children[row].classList.contains('top')).map(t => +t.dataset.index)",
