@@ -103,7 +103,7 @@ def patching_figure(name: str, lm: LanguageModel, count: int = RANKED) -> Figure
 
     def ours() -> torch.Tensor:
         clean, other = (lm.path_patching.last_positions(each) for each in (prompts, twins))
-        return lm.path_patching.effects(clean, other, token_ids)
+        return lm.path_patching.effects(clean, other.outputs, token_ids)
 
     def again() -> list[torch.Tensor]:
         return last_logits(lm, prompts)

@@ -16,7 +16,7 @@ from demo.real import CLAIMS, MODELS, STORE, runs
 from heval_core.records import CONTEXT_KINDS, HEvalError
 
 DEMO = Path("cache/demo")
-QUESTIONS, KEPT_HEADS = 212, 4
+QUESTIONS, KEPT = 212, ("--keep-heads", "4", "--head-need")
 # What is trained, in this order: three architectures, and the model that follows instructions, which goes on from the third.
 INSTRUCT = "instruct"
 TRAINED = ["gpt2", "gpt_neox", "qwen2", INSTRUCT]
@@ -178,7 +178,7 @@ def _models(*architectures: str) -> list[str]:
 def _highlights(datasets: list[str]) -> Iterator[list[str]]:
     """Of the three architectures, with long documents of two; the model that follows instructions only answers."""
     for dataset in datasets:
-        measured = ["--faithfulness", *MEASURED.get(dataset, ()), "--keep-heads", str(KEPT_HEADS), "--target", "context"]
+        measured = ["--faithfulness", *MEASURED.get(dataset, ()), *KEPT, "--target", "context"]
         fewer = dataset in MEASURED
         yield [*_models("qwen2", *(() if fewer else ("gpt2", "gpt_neox"))), "--datasets", dataset, *measured]
         if fewer:

@@ -37,7 +37,7 @@ def runs(models: Sequence[str], store: Path, claims: Path, entailment: Path) -> 
     fitted = [key for key in catalogue.explainers() if getattr(catalogue.find("explainer", key), "needs_fit", False)]
     others = [key for key in catalogue.explainers() if key not in fitted]
     how = ["--shard-size", str(FIRST), "--match", "text", "--device", "cpu", "--store", str(store)]
-    every = ["run", "--models", *models, "--explainers", ",".join(others), *how, "--limit"]
+    every = ["run", "--models", *models, "--explainers", ",".join(others), "--head-need", *how, "--limit"]
     capitals, plain = ["--datasets", "world_capital"], ["--regimes", *PLAIN]
     for dataset in datasets():
         yield [*every, str(QUESTIONS[dataset.partition("=")[0]]), "--datasets", dataset, *plain]

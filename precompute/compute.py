@@ -199,6 +199,7 @@ class _Computation:
             "context_attribution": self._attributions,
             **dict.fromkeys(MEASURED, self._faithfulness),
             "head_attention": self._heads,
+            "head_need": self._head_needs,
             "behaviour": self._behaviours,
             "answer": self._whole_answers,
         }[shard.kind]
@@ -272,6 +273,16 @@ class _Computation:
         return [
             head_rows(self._row_id(self._place(prepared)), reading, index) if self._keeps_heads(prepared) else []
             for index, prepared in enumerate(answered.prepared)
+        ]
+
+    def _head_needs(self, shard: Shard, answered: Answered) -> list[Rows]:
+        lost, logits = answered.clean.lost_leads(answered.targets).numpy(), answered.clean.logits
+        leads = [
+            float(own[target.ids[0]] - own[target.foils[0]]) for own, target in zip(logits, answered.targets, strict=True)
+        ]
+        return [
+            [{"instance_id": self._row_id(self._place(prepared)), "lead": lead, "lost": round_mantissa(own.ravel(), 10)}]
+            for prepared, lead, own in zip(answered.prepared, leads, lost, strict=True)
         ]
 
     def _place(self, prepared: Prepared) -> int:

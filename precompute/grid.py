@@ -81,6 +81,7 @@ class Grid(Options):
     timing: time each explainer by itself too, on a few prompts of each regime
     target: context: explain the first document's answer, whatever the model answered; a run adds this to the usual target
     keep-heads: keep every head's attention for this many questions
+    head-need: compute what the answer loses without each head too, for MechLight's map; some passes a prompt
 
     And regimes: keys, with options. own: explainers from files outside the package. fits: of explainers that have parameters.
     """
@@ -94,6 +95,7 @@ class Grid(Options):
     match: str = "first"
     template: str | None = None
     keep_heads: int = 0
+    head_need: bool = False
     faithfulness: bool | int = False
     faithfulness_protected: bool | int = False
     answers: bool = False

@@ -15,7 +15,7 @@ from heval_core import catalogue
 from heval_core.prompts import spelled
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.regimes import sample
-from heval_core.store.kinds import ANSWER, ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, INSTANCE, SAMPLE
+from heval_core.store.kinds import ANSWER, ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, INSTANCE, SAMPLE
 from heval_core.store.shards import FORMAT, Shard, ShardStore
 from heval_core.techniques.shared.base import Setting
 from precompute import journal
@@ -99,7 +99,8 @@ def _shards(
             yield shard(kind, f"{what} {MEASURED[kind]!r}{first}", explainer=key)
     beside = {
         ANSWER.name: (f"answer {[*explained.values()]}", grid.answers and regime in FOLLOWED and main.key == TECHNIQUE),
-        HEAD_ATTENTION.name: (f"heads {grid.keep_heads}", places[0] < grid.keep_heads),
+        "head_attention": (f"heads {grid.keep_heads}", places[0] < grid.keep_heads),
+        "head_need": ("need of heads", grid.head_need),
     }
     yield from (shard(kind, what) for kind, (what, wanted) in beside.items() if wanted)
 

@@ -156,6 +156,8 @@ def cost(what: str, tokens: float) -> Cost:
         return Cost(1.0, QUESTION_SHARE * tokens)
     whole = {"instance": 2, "head_attention": 1, **dict.fromkeys(MEASURED, (2 * len(REPLACEMENTS) - 1) * LEVELS)}
     shared = {"instance": (CLEAN,), "head_attention": (HEADS,)}
+    if what == "head_need":  # one token for each head; the paper's models have about 900
+        return Cost(1 + 900 / max(tokens, 1.0), 901, (HEADS,))
     if what in whole:
         return Cost(whole[what], whole[what] * tokens, shared.get(what, ()))
     return catalogue.method(what).cost(tokens)

@@ -168,12 +168,12 @@ def test_ways_to_look_at_whole_prompts_are_checked_too(both, answered):
         with pytest.raises(HEvalError, match=REFUSED[kind]):
             lm.heads.column_means(clean.ids)
         with pytest.raises(HEvalError, match=REFUSED[kind]):
-            lm.ablation.heads(clean.ids[:1], [(0, 0)])
+            clean.lost_leads(targets)
         return
     pattern = plain.eager(clean.ids[:1], output_attentions=True).attentions[-1][0].detach()
     expected = pattern.sum(-2) / torch.arange(clean.length, 0, -1)
     close(lm.heads.column_means(clean.ids)[0], expected, "column means")
-    assert lm.ablation.heads(clean.ids[:1], [(0, 0)]).shape == (1, lm.vocabulary)
+    assert clean.lost_leads(targets).shape == (clean.size, lm.layers, lm.heads_per_layer)
     with pytest.raises(HEvalError, match="A prompt of .* tokens has no position 999"):
         lm.heads.read(clean.ids, clean.prefix, 999)
     if kind not in ARCHITECTURES:  # others multiply or normalise what attention writes

@@ -126,8 +126,9 @@ def _insert_regime(
         set(ShardRows(store, entries, kinds.SAMPLE).rows["fact_id"]),
     )
     writer.insert_pieces("instance", kinds.INSTANCE.schema, _instances(instances, rows))
-    heads = (store.read(entry) for entry in entries if entry.kind == kinds.HEAD_ATTENTION.name)
-    writer.insert_pieces("head_attention", kinds.HEAD_ATTENTION.schema, heads)
+    for kind in (kinds.HEAD_ATTENTION, kinds.HEAD_NEED):
+        of_kind = (store.read(entry) for entry in entries if entry.kind == kind.name)
+        writer.insert_pieces(kind.name, kind.schema, of_kind)
     written = ShardRows(store, entries, kinds.ANSWER)
     writer.insert_arrow("answer", written.take(written.rows))
     used = rows[rows["dropped_because"].isna()].reset_index(drop=True)

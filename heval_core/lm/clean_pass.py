@@ -11,6 +11,7 @@ import torch
 from heval_core.lm.forward import Prefix
 from heval_core.lm.heads import HeadReading
 from heval_core.lm.model import LanguageModel
+from heval_core.lm.path_patching import LastPositions
 from heval_core.lm.rules import Rules
 from heval_core.lm.shared_work import Clock, SharedWork
 from heval_core.lm.targets import positions_of
@@ -121,6 +122,15 @@ class CleanPass:
             return found
 
         return self._shared.once(f"direct effects on {tuple(targets)}", work)
+
+    def lost_leads(self, targets: Sequence[Target]) -> torch.Tensor:
+        """(B, L, H) float32: what each target's lead in logits over its foil loses when one head writes nothing at the last
+        position, and every other head what it wrote there; see `path_patching`."""
+        ends, outputs = self.ids[:, -1:], self.heads.outputs
+        here = LastPositions(ends, torch.full_like(ends, self.length - 1), outputs, self.logits)
+        pairs = torch.tensor([[target.ids[0], target.foils[0]] for target in targets], device=self.lm.device)
+        effects = self.lm.path_patching.effects(here, torch.zeros_like(outputs), pairs)
+        return effects[..., 0] - effects[..., 1]
 
     def relevance(self, rules: Rules, targets: Sequence[Target], contrast: bool) -> torch.Tensor:
         """(B, n) float32: see `ChangedBackward.under`. Raises HEvalError for a model in which the rules do not hold."""

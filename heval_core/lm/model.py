@@ -34,8 +34,8 @@ class LanguageModel(ModelFacts):
         # What heads write towards tokens, past all later layers.
         self.direct_effects = DirectEffects(self, self.read_out, self.forward, self.hooked, self.heads)
         self.roll_back = RollBack(self, self.hooked, self.heads)  # from a layer's positions to the prompt's tokens
-        self.ablation = Ablation(self, self.forward, self.hooked)  # passes without some tokens or heads
-        # Passes with one head's output from another prompt.
+        self.ablation = Ablation(self, self.forward)  # passes without some tokens
+        # Passes with one head's output from another prompt, or none.
         self.path_patching = PathPatching(self, self.forward, self.hooked, self.heads)
         self.pruning = Pruning(self, self.hooked)  # the model without some heads, for a while
         self.fits = Fits(self)  # parameters that explainers were fitted with to it

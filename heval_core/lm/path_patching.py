@@ -1,9 +1,9 @@
-"""Path patching of single heads: how much an answer's log-probability depends on what one head writes at the last position.
+"""Path patching of single heads: how much an answer depends on what one head writes at the last position.
 
-The head's z at the last position becomes that of a twin prompt. Every other z stays as in the clean run, at every position, so
-nothing changes but the last position's residual stream from that head on; MLPs and norms read what it has become. As z is
-given, no attention is computed: a patched run is a pass over one token, without the keys and values of those before it. So
-rows of different prompts, layers and heads share a batch, and a head costs about 1/n of a forward of n tokens.
+The head's z at the last position becomes that of a twin prompt, or 0. Every other z stays as in the clean run, at every
+position, so nothing changes but the last position's residual stream from that head on; MLPs and norms read what it has become.
+As z is given, no attention is computed: a patched run is a pass over one token, without the keys and values of those before
+it. So rows of different prompts, layers and heads share a batch, and a head costs about 1/n of a forward of n tokens.
 
 Cost: one clean pass over each prompt and its twin, then one token for each head and prompt.
 """
@@ -64,10 +64,10 @@ class PathPatching:
         return LastPositions(ends[:, :1], ends[:, 1:], outputs, logits)
 
     @torch.no_grad()
-    def effects(self, clean: LastPositions, twins: LastPositions, token_ids: torch.Tensor) -> torch.Tensor:
+    def effects(self, clean: LastPositions, others: torch.Tensor, token_ids: torch.Tensor) -> torch.Tensor:
         """(P, L, H, T) float32: log P(token) in the clean run less that with one head patched, in nats.
 
-        twins: the corrupted twin of each prompt, from which the head's z is taken. token_ids: (P, T).
+        others: (P, L, H, d_h), every head's z as it is patched in: `outputs` of a twin prompt, or 0. token_ids: (P, T).
         Raises HEvalError if the model with frozen heads, but none patched, gives other logits than it does by itself.
         """
         size, layers, heads = clean.outputs.shape[:3]
@@ -77,7 +77,7 @@ class PathPatching:
 
         def work(batch: list[tuple[int, int, int]]) -> None:
             prompts, row_layers, row_heads = torch.tensor(batch, device=self._facts.device).unbind(1)
-            logits = self._frozen(clean, twins, prompts, row_layers, row_heads)
+            logits = self._frozen(clean, others, prompts, row_layers, row_heads)
             unpatched = row_layers == UNPATCHED
             if unpatched.any():
                 self._hooked.check_same(logits[unpatched], clean.logits[prompts[unpatched]])
@@ -90,7 +90,7 @@ class PathPatching:
         return alone[:, None, None] - patched
 
     def _frozen(
-        self, clean: LastPositions, twins: LastPositions, prompts: torch.Tensor, layers: torch.Tensor, heads: torch.Tensor
+        self, clean: LastPositions, others: torch.Tensor, prompts: torch.Tensor, layers: torch.Tensor, heads: torch.Tensor
     ) -> torch.Tensor:
         """(b, V) logits of rows that each have every z of a prompt's clean run, but for that of one layer's head."""
         names = self._hooked.output_names
@@ -99,7 +99,7 @@ class PathPatching:
             layer = names.index(hook.name)
             outputs = clean.outputs[prompts, layer]
             own = (layers == layer).nonzero()[:, 0]
-            outputs[own, heads[own]] = twins.outputs[prompts[own], layer, heads[own]]
+            outputs[own, heads[own]] = others[prompts[own], layer, heads[own]]
             return outputs.to(tensor.dtype).reshape(tensor.shape)
 
         return self._hooked.run_alone(clean.ids[prompts], clean.positions[prompts], [(name, given) for name in names])

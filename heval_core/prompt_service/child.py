@@ -40,8 +40,8 @@ def _answer(request: dict[str, Any], loaded: dict[Any, Any], progress: Any) -> A
         _refuse_another(lm, _stored_prompt(lm, request), request["expected"])
     if request["op"] == "heads":
         return _heads(lm, _stored_prompt(lm, request))
-    if request["op"] == "ablate":
-        return _ablate(lm, _stored_prompt(lm, request), request["answer"], request["foil"], progress)
+    if request["op"] == "need":
+        return _need(lm, _stored_prompt(lm, request), request["answer"], request["foil"])
     return _write(lm, request, loaded, progress)
 
 
@@ -114,26 +114,14 @@ def _heads(lm: Any, prompt: Any) -> list[list[list[float]]]:
     return attention
 
 
-# Heads that are taken out in one batch of passes over the prompt.
-HEADS_AT_ONCE = 32
+def _need(lm: Any, prompt: Any, answer: int, foil: int) -> dict[str, Any]:
+    """The answer's lead in logits over its competitor, and what it loses without each head: layers x heads."""
+    from heval_core.lm.clean_pass import CleanPass
+    from heval_core.records import Target
 
-
-def _ablate(lm: Any, prompt: Any, answer: int, foil: int, progress: Any) -> dict[str, Any]:
-    """The answer's lead in logits over its competitor: with all heads, and without each, as layers x heads for each way."""
-    ids = lm.ids(prompt.ids)
-    every = [(layer, number) for layer in range(lm.layers) for number in range(lm.heads_per_layer)]
-
-    def lead(logits: Any) -> list[float]:
-        return [float(row[answer] - row[foil]) for row in logits]
-
-    leads: dict[str, list[list[float]]] = {}
-    for how in ("zero", "mean"):
-        flat: list[float] = []
-        for start in range(0, len(every), HEADS_AT_ONCE):
-            flat += lead(lm.ablation.heads(ids, every[start : start + HEADS_AT_ONCE], how))
-            progress(f"{len(flat)} of {len(every)} heads")
-        leads[how] = [flat[start : start + lm.heads_per_layer] for start in range(0, len(flat), lm.heads_per_layer)]
-    return {"whole": lead(lm.forward.logits(ids))[0], **leads}
+    clean = CleanPass(lm, [prompt])
+    lost = clean.lost_leads([Target.next_token(answer, foil, "")])[0]
+    return {"lead": float(clean.logits[0, answer] - clean.logits[0, foil]), "lost": lost.tolist()}
 
 
 def _model(name: str, dtype: str, loaded: dict[Any, Any], progress: Any) -> Any:

@@ -226,13 +226,13 @@ class Answer(TypedDict):
 
 
 class Heads(TypedDict):
-    """`heads`: every head's attention from the last position. `ablate`: the answer's lead over its competitor, whole and
-    without each head in turn; answer, foil: their token ids. Refused where the model does not say what is expected of it.
+    """`heads`: every head's attention from the last position. `need`: the answer's lead over its competitor, and what
+    it loses without each head; answer, foil: their token ids. Refused where the model does not say what is expected of it.
 
     in_chat: whether the prompt holds a chat template with its special tokens.
     """
 
-    op: Literal["heads", "ablate"]
+    op: Literal["heads", "need"]
     model: str
     prompt: str
     in_chat: bool

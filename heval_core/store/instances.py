@@ -141,6 +141,12 @@ class InstanceQueries(Database):
             ).fetchone()
         return None if row is None else list(row[0])
 
+    def head_need(self, instance_id: str) -> dict[str, Any] | None:
+        """The answer's lead, and what it loses without each head; None if it was not computed."""
+        with self._cursor() as cursor:
+            rows = _rows(cursor.execute("SELECT lead, lost FROM head_need WHERE instance_id = ?", [instance_id]))
+        return rows[0] if rows else None
+
     def best_tokens(self) -> list[str]:
         """The possible values of `Filter.best`: every explainer that has patterns, with every pattern."""
         rows = self.query("SELECT DISTINCT explainer FROM pattern ORDER BY explainer")

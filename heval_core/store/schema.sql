@@ -173,6 +173,13 @@ CREATE TABLE head_attention (
     attention FLOAT[]         -- the last prompt position's row, one per token
 );
 
+-- With --head-need: what the answer needs of each head, by path patching.
+CREATE TABLE head_need (
+    instance_id VARCHAR,      -- key into instance
+    lead FLOAT,               -- logits by which the answer leads its competitor, the foil of MechLight
+    lost FLOAT[]              -- layers x heads, row by row: logits of it lost when the head writes nothing at the last position
+);
+
 CREATE TABLE score (
     instance_id VARCHAR,      -- key into instance
     explainer VARCHAR,        -- key of the explainer

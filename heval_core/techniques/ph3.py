@@ -149,7 +149,7 @@ def effects(development: Development) -> tuple[torch.Tensor, torch.Tensor]:
     for (question, _, _), logits in zip(pairs, clean.logits, strict=True):
         likeliest = int(logits[list(question.accepted)].argmax())
         token_ids.append((question.memory_id, question.accepted[likeliest]))
-    found = lm.path_patching.effects(clean, twins, torch.tensor(token_ids, device=lm.device)).mean(0)
+    found = lm.path_patching.effects(clean, twins.outputs, torch.tensor(token_ids, device=lm.device)).mean(0)
     return found[..., 0], found[..., 1]
 
 

@@ -24,7 +24,8 @@ from heval_core.ui.marks import draw_plotly
 from heval_core.ui.published_results import query
 from heval_core.ui.reading import Pieces, Row, answer_of, answer_ranks
 
-_WAYS = {"zero": "set to zero", "mean": "set to its mean over the prompt"}
+# Heads that are named beside the strip, and ringed in the map; and below what share of the lead a loss is hardly one.
+NAMED, HARDLY = 5, 0.1
 
 
 @dataclass(frozen=True)
@@ -97,20 +98,22 @@ def with_map(
         return rows, None
     picked = picked_row(results, instance, pick) if pick else None
     shown_rows = [*rows, picked] if isinstance(picked, Row) else rows
-    return shown_rows, map_data(instance, heads, shown_rows, pick, picked if isinstance(picked, str) else "")
+    refused = picked if isinstance(picked, str) else ""
+    return shown_rows, map_data(instance, heads, shown_rows, pick, refused, results.head_need(instance.instance_id))
 
 
-def map_data(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, refused: str) -> dict[str, Any]:
-    """What the surface draws. rows: those of the surface. pick: a head, or empty. refused: why a pick cannot be painted."""
+def map_data(
+    instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, refused: str, need: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """What the surface draws. rows: those of the surface. pick: a head, or empty. refused: why a pick cannot be painted. need:
+    the answer's lead, and what it loses without each head; where it was not stored, the model can be asked."""
     foils = {candidate.group: candidate for candidate in instance.candidates}
     foil = foils.get(heads.foil.removeprefix("candidate "))
     answer, against = answer_of(instance), foil.text if foil else heads.foil
-    need: dict[str, Any] | None = None
-    if foil is not None and address.value("need") == "true":
+    if need is None and foil is not None and address.value("need") == "true":
         try:
             with st.spinner("Asking the model without each of its heads; the first time it has to be loaded …"):
-                request = {"op": "ablate", "answer": instance.predicted_id, "foil": foil.token_id}
-                need = need_data(_told(instance, request), heads.chosen)
+                need = _told(instance, {"op": "need", "answer": instance.predicted_id, "foil": foil.token_id})
         except HEvalError as error:
             refused = str(error)
     told = _of_picked(instance, heads, rows, pick, answer, against) if pick else _of_chosen(heads, answer, against)
@@ -122,7 +125,7 @@ def map_data(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: st
         "side": f"for {answer} over {against}",
         "told": told,
         "can_ask": foil is not None and need is None,
-        "need": need,
+        "need": need and need_data(heads, need["lead"], np.ravel(need["lost"])),
         "refused": refused,
     }
 
@@ -158,32 +161,31 @@ def _reciprocal(instance: StoredInstance, row: Row) -> ReciprocalRank:
     return reciprocal_rank(own, [token - ranked.start for token in used.answer_tokens])
 
 
-def need_data(leads: dict[str, Any], chosen: str) -> dict[str, Any]:
-    """What the answer's lead loses without each head: a strip for each way to take one out. leads: what `ablate` answers."""
-    whole, ways, beaten = float(leads["whole"]), [], {}
-    for way, title in _WAYS.items():
-        lost = {head_name(layer, head): whole - lead for layer, row in enumerate(leads[way]) for head, lead in enumerate(row)}
-        beaten[way] = sum(loss > lost[chosen] for name, loss in lost.items() if name != chosen)
-        ways.append({"title": title, "lost": [[name, round(loss, 4)] for name, loss in lost.items()], "own": lost[chosen]})
-    others = sum(len(row) for row in leads["zero"]) - 1
-    zero, mean = ways
-    more = f"{beaten['zero']} and {beaten['mean']} matter more"
-    verdict = _verdict(max(beaten.values()), max(way["own"] for way in ways), chosen)
-    told = (
-        f"{verdict} The answer leads by {change(whole)} logits. "
-        f"Without {chosen} the lead loses {change(zero['own'])} (set to zero) or "
-        f"{change(mean['own'])} (set to its mean). Of the {others} other heads, {more}."
+def need_data(heads: HeadMap, lead: float, lost: np.ndarray) -> dict[str, Any]:
+    """What the answer's lead loses without each head: a dot each, the largest losses named. lost: in the order of names."""
+    losses = {name: float(loss) for name, loss in zip(heads.names, lost, strict=True)}
+    own = losses[heads.chosen]
+    more = sum(loss > own for loss in losses.values())
+    most = [name for name in sorted(losses, key=lambda name: -losses[name])[:NAMED] if losses[name] > 0]
+    verdict = "No" if own <= 0 else "Yes" if not more else "Hardly" if own < HARDLY * abs(lead) else "Partly"
+    told: Pieces = [
+        ("b", f"{verdict}:"),
+        ("", f" without {heads.chosen} the lead goes from {number(lead)} to {number(lead - own)}. "),
+    ]
+    told.append(
+        (
+            "",
+            f"{more:,} other {'head costs' if more == 1 else 'heads cost'} more. "
+            if more
+            else "No other head costs as much. ",
+        )
     )
-    return {"told": told, "ways": ways}
-
-
-def _verdict(more: int, lost: float, chosen: str) -> str:
-    """more: heads that matter more, by the harder of the two ways. lost: without the chosen one, by the easier."""
-    if lost <= 0:
-        return f"No: without {chosen} the answer leads as much as before."
-    if more == 0:
-        return f"Yes: no other head matters as much as {chosen}."
-    return f"Partly: the answer loses something without {chosen}, but other heads matter more."
+    told += (
+        [("", f"{'Most' if len(most) > 1 else 'Only'}: "), ("", ", ".join(f"{name} {number(losses[name])}" for name in most))]
+        if most
+        else []
+    )
+    return {"told": told, "lost": [[name, round(loss, 4)] for name, loss in losses.items()], "most": most}
 
 
 def draw_counts(results: Reader, chosen: Filter, model: str) -> None:

@@ -148,40 +148,20 @@ def test_a_picked_head_is_compared_with_the_chosen_one_in_s_rank_and_reciprocal_
     assert data["picked"] == "L0H1"
 
 
-def test_every_heads_ablation_is_counted_and_those_that_matter_more_are_said():
-    leads = {"whole": 5.0, "zero": [[4.0, 1.0], [3.0, 5.5]], "mean": [[5.0, 4.5], [2.0, 5.0]]}
-    need = heads.need_data(leads, "L1H0")
-    zero, mean = need["ways"]
-    assert dict(map(tuple, zero["lost"])) == {"L0H0": 1.0, "L0H1": 4.0, "L1H0": 2.0, "L1H1": -0.5}
-    assert mean["own"] == 3.0
-    assert "leads by +5.0 logits" in need["told"]
-    assert "loses +2.0 (set to zero) or +3.0 (set to its mean)" in need["told"]
-    assert "Of the 3 other heads, 1 and 0 matter more." in need["told"]
-    assert need["told"].startswith("Partly: ")
-    assert heads.need_data(leads, "L0H1")["told"].startswith("Partly: ")
-    most = {"whole": 5.0, "zero": [[4.0, 1.0]], "mean": [[5.0, 4.0]]}
-    assert heads.need_data(most, "L0H1")["told"].startswith("Yes: ")
-    useless = {"whole": 5.0, "zero": [[5.5, 1.0]], "mean": [[5.0, 4.0]]}
-    assert heads.need_data(useless, "L0H0")["told"].startswith("No: ")
+def test_what_the_answer_needs_is_said_in_one_word_and_the_largest_losses_are_named():
+    def need(chosen, *lost):
+        map_ = heads.HeadMap(np.zeros((2, 2)), chosen, "", "")
+        data = heads.need_data(map_, 5.0, np.array(lost))
+        return "".join(text for _, text in data["told"]), data
 
-
-def test_the_worker_leaves_out_every_head_both_ways(language_models, monkeypatch):
-    from heval_core.prompt_service import child
-    from heval_core.records import Prompt, Span
-
-    lm = language_models["gpt2"]
-    monkeypatch.setattr(child, "HEADS_AT_ONCE", 5)
-
-    said: list[str] = []
-    prompt = lm.tokenise(Prompt("The capital of Kenya is", (), Span(0, 0), ()))
-    leads = child._ablate(lm, prompt, 5, 7, said.append)
-    every = [(layer, head) for layer in range(lm.layers) for head in range(lm.heads_per_layer)]
-    ids = lm.ids(prompt.ids)
-    for how in ("zero", "mean"):
-        for layer, head in every:
-            row = lm.ablation.heads(ids, [(layer, head)], how)[0]
-            assert leads[how][layer][head] == pytest.approx(float(row[5] - row[7]), abs=1e-5)
-    assert said[-1] == f"{len(every)} of {len(every)} heads"
+    told, data = need("L1H0", 1.0, 4.0, 2.0, -0.5)
+    assert told == (
+        "Partly: without L1H0 the lead goes from 5.0 to 3.0. 1 other head costs more. Most: L0H1 4.0, L1H0 2.0, L0H0 1.00"
+    )
+    assert (data["most"], data["lost"][3]) == (["L0H1", "L1H0", "L0H0"], ["L1H1", -0.5])
+    assert need("L0H1", 1.0, 4.0, 2.0, -0.5)[0].startswith("Yes: without L0H1 the lead goes from 5.0 to 1.00. No other head")
+    assert need("L0H0", 0.2, 4.0, 2.0, -0.5)[0].startswith("Hardly: without L0H0 the lead goes from 5.0 to 4.8. 2 other heads")
+    assert need("L1H1", 1.0, 4.0, 2.0, -0.5)[0].startswith("No: without L1H1 the lead goes from 5.0 to 5.5. 3 other heads")
 
 
 def test_words_for_numbers_and_tokens():

@@ -48,7 +48,7 @@ def command(model, store, *more):
 @pytest.fixture(scope="module")
 def store(chatty, tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
-    assert main(command(chatty, folder, "--faithfulness", "2", "--target", "context")) == 0
+    assert main(command(chatty, folder, "--faithfulness", "2", "--head-need", "--target", "context")) == 0
     return folder
 
 
@@ -130,14 +130,19 @@ def test_pages_draw_the_template_faint_and_never_rank_it(reader, kept):
     assert page.count('class="w q"') == len(instance.tokens) - len(instance.ranked)
 
 
-def test_a_stored_chat_is_asked_again_as_it_is(chatty, kept):
+def test_a_stored_chat_is_asked_again_as_it_is(chatty, reader, kept):
     """The text holds its special tokens: a second BOS would change every answer."""
     instance, loaded = kept[0], {}
     asked = {"model": str(chatty), "prompt": instance.prompt, "in_chat": True, "expected": asked_as_stored(instance)}
     heads = child._answer({"op": "heads", **asked}, loaded, print)
     assert len(heads[0][0]) == len(instance.tokens)
-    lead = child._answer({"op": "ablate", "answer": 5, "foil": 7, **asked}, loaded, print)
-    assert set(lead) == {"whole", "zero", "mean"}
+    # What the batch stored that the answer needs of each head is what the model says now.
+    stored = reader.head_need(instance.instance_id)
+    (foil,) = (own.token_id for own in instance.candidates if own.token_id != instance.predicted_id)
+    need = child._answer({"op": "need", "answer": instance.predicted_id, "foil": foil, **asked}, loaded, print)
+    assert stored["lead"] == pytest.approx(need["lead"], rel=1e-4)
+    assert stored["lost"] == pytest.approx(list(np.ravel(need["lost"])), rel=1e-3, abs=1e-4)
+    assert max(map(abs, stored["lost"])) > 0.1
 
 
 def test_shards_say_where_the_ranked_tokens_end_and_plain_ones_keep_their_hash(store, small_store, tmp_path):

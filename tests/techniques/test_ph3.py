@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import torch
@@ -59,7 +60,8 @@ def hooks(lm, hook):
 
 @torch.no_grad()
 def literal_effects(lm, prompt, twin, token_ids):
-    """(L, H, T): the whole plain model again for each head, with the z of all heads frozen at all positions."""
+    """(L, H, T): the whole plain model again for each head, with the z of all heads frozen at all positions. twin: a prompt
+    whose z is put in place of a head's; None for 0."""
 
     def z_of(ids):
         seen = {}
@@ -67,7 +69,8 @@ def literal_effects(lm, prompt, twin, token_ids):
             logits = lm.model(lm.ids(ids)).logits[0, -1]
         return seen, logits.log_softmax(-1)
 
-    (clean, alone), (other, _) = z_of(prompt.ids), z_of(twin.ids)
+    clean, alone = z_of(prompt.ids)
+    other = z_of(twin.ids)[0] if twin else {layer: torch.zeros_like(z) for layer, z in clean.items()}
     found = torch.zeros(lm.layers, lm.heads_per_layer, len(token_ids))
     for layer in range(lm.layers):
         for head in range(lm.heads_per_layer):
@@ -85,18 +88,33 @@ def test_effects_equal_whole_runs_with_every_other_head_frozen(lm):
     prompts, twins = prompts_of(lm, TEXTS), prompts_of(lm, TWINS)
     assert len({len(prompt.ids) for prompt in prompts}) == 2, "prompts of different lengths share a batch"
     token_ids = torch.tensor([[5, 900], [17, 1200]])
-    found = lm.path_patching.effects(*map(lm.path_patching.last_positions, (prompts, twins)), token_ids)
+    clean, other = map(lm.path_patching.last_positions, (prompts, twins))
+    found = lm.path_patching.effects(clean, other.outputs, token_ids)
     for row, (prompt, twin) in enumerate(zip(prompts, twins, strict=True)):
         expected = literal_effects(lm, prompt, twin, token_ids[row].tolist())
         assert float(expected.abs().max()) > 0.05
         torch.testing.assert_close(found[row], expected, rtol=0, atol=1e-4)
 
 
+def test_what_an_answer_needs_of_a_head_equals_whole_runs_in_which_it_alone_writes_nothing(lm):
+    for prompt in prompts_of(lm, TEXTS):
+        found = CleanPass(lm, [prompt]).lost_leads([Target.next_token(5, 900)])[0]
+        expected = literal_effects(lm, prompt, None, [5, 900])
+        assert float(expected.abs().max()) > 0.05
+        torch.testing.assert_close(found, expected[..., 0] - expected[..., 1], rtol=0, atol=1e-4)
+
+
 def test_a_pruned_head_is_a_head_ablated_at_every_position(lm):
     (prompt, _) = prompts_of(lm, TEXTS)
-    ids, heads = lm.ids(prompt.ids), [(0, 1), (2, 3)]
-    expected, plain = lm.ablation.heads(ids, heads), lm.forward.logits(ids)
-    for head, logits in zip(heads, expected, strict=True):
+    ids, plain = lm.ids(prompt.ids), lm.forward.logits(lm.ids(prompt.ids))
+
+    def silenced(layer, z, head):
+        heads = z.unflatten(-1, (lm.heads_per_layer, -1))
+        return heads.index_fill(2, torch.tensor(head[1]), 0).flatten(2) if layer == head[0] else None
+
+    for head in ((0, 1), (2, 3)):
+        with torch.no_grad(), hooks(lm, partial(silenced, head=head)):
+            logits = lm.model(ids).logits[0, -1]
         with lm.pruning.without([head]):
             torch.testing.assert_close(lm.forward.logits(ids)[0], logits, rtol=0, atol=1e-4)
             assert lm.pruned == {head}

@@ -7,6 +7,7 @@ function square(heads, layer, head, largest) {
   if (value < 0) classes.push("negative");
   if (name === heads.chosen) classes.push("chosen");
   if (name === heads.runner_up) classes.push("runner");
+  if (heads.need?.most.includes(name)) classes.push("most");
   const style = `--hue: ${value < 0 ? NEGATIVE : POSITIVE}; --tint: ${Math.round((100 * Math.abs(value)) / largest)}`;
   const said = { title: text, "aria-label": text, "aria-pressed": name === heads.picked, tabindex: name === (heads.picked || heads.chosen) ? 0 : -1 };
   return having(element("button", classes.join(" ")), { type: "button", "data-name": name, style, ...said });
@@ -63,20 +64,17 @@ function drawHeads(heads, act) {
   return made;
 }
 
-// A strip for each way to take a head out: a dot per head, by what the answer's lead loses without it.
+// A dot per head, by what the answer's lead loses when that head writes nothing at the last token.
 function drawNeed(heads) {
-  const need = heads.need, every = need.ways.flatMap((way) => way.lost.map(([, lost]) => lost));
-  const least = Math.min(0, ...every), most = Math.max(0.01, ...every);
+  const need = heads.need, every = need.lost.map(([, lost]) => lost), least = Math.min(0, ...every), most = Math.max(0.01, ...every);
   const at = (lost) => `${(96 * (lost - least)) / (most - least) + 2}%`;
-  const dot = ([name, lost]) => {
-    const kind = name === heads.chosen ? " chosen" : name === heads.picked ? " picked" : "";
-    return having(element("span", `mark${kind}`, kind ? element("span", "label", name) : null), { style: `left: ${at(lost)}`, title: `${name}: ${signed(lost)}` });
-  };
-  const strips = need.ways.map((way) => {
-    const zero = having(element("span", "zero"), { style: `left: ${at(0)}` });
-    return element("div", "strip", element("span", "way", way.title), zero, ...way.lost.map(dot));
+  const dots = need.lost.map(([name, lost]) => {
+    const kind = name === heads.chosen ? " chosen" : name === heads.picked ? " picked" : need.most.includes(name) ? " most" : "";
+    const label = name === heads.chosen || name === heads.picked ? element("span", "label", name) : null;
+    return having(element("span", `mark${kind}`, label), { style: `left: ${at(lost)}`, title: `${name}: ${signed(lost)}` });
   });
+  const strip = element("div", "strip", having(element("span", "zero"), { style: `left: ${at(0)}` }), ...dots);
   const scale = ends([[at(least), signed(least)], [at(most), signed(most)]]);
-  const made = element("div", "need", element("p", "note", need.told), ...strips, scale, element("p", "note small", "logits of the lead lost without each head; dashed: none"));
-  return having(made, { tabindex: -1 });
+  const key = "logits of the lead lost without what a head writes at the last token; dashed: none; ringed in the map: the most";
+  return having(element("div", "need", segmentsOf("p", "note", need.told), strip, scale, element("p", "note small", key)), { tabindex: -1 });
 }
