@@ -102,8 +102,10 @@ def _panel(board: Board, column: Column, title: str, hint: str, *, ticks: bool) 
     best, here = board.ranking(column).bold, {str(row["explainer"]): row for row in own.to_dict("records")}
     slots = [_slot(row.key, row.title, column, here.get(row.key), single, row.key in best) for row in board.rows]
     models = board.models_at(column)
-    alone = f", {short_model(models[0])}" if len(models) == 1 < len(board.models) else ""
-    return Panel(title, slots, f"n = {int(own['n'].max()) if len(own) else 0:,}{alone}", hint, chance=0.0)
+    count = f"{int(own['n'].max()) if len(own) else 0:,}"
+    alone = short_model(models[0]) if len(models) == 1 < len(board.models) else ""
+    note = f"n = {count}{alone and ', '}{alone}" if ticks or not alone else f"{alone}, {count}"
+    return Panel(title, slots, note, hint, chance=0.0)
 
 
 def _slot(key: str, title: str, column: Column, found: Record | None, single: pd.DataFrame, best: bool) -> Slot:

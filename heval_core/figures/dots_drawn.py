@@ -228,10 +228,8 @@ def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance
     chance where it would else stand on that."""
     ends = [at.cut(end) for dot in slot.dots for end in (dot.value, dot.low, dot.high) if math.isfinite(end)]
     line = at.at(chance) if math.isfinite(chance) else math.inf
-    pixel, wide = (
-        (at.right - at.left) / figure.least if drawing.fluid else 1.0,
-        _DIGIT * (len(slot.text) - 0.5 * slot.text.count(".")),
-    )
+    pixel = (at.right - at.left) / figure.least if drawing.fluid else 1.0
+    wide = (0.9 if kind == "quiet" else 1.0) * _DIGIT * (len(slot.text) - 0.5 * slot.text.count("."))
 
     def inside(right: bool, gap: float) -> bool:
         reach = (gap + wide + 2) * pixel
@@ -242,7 +240,7 @@ def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance
         return inside(right, gap) and not 0 < far_off < (gap + wide + 2) * pixel
 
     far = 12 if kind == "quiet" else 14
-    places = [place for place in product((True, False), (far, 10)) if free(*place)]
+    places = [place for place in product((True, False), (far, 10, 6)) if free(*place)]
     if not places:
         ends.append(line)
     right, gap = places[0] if places else (inside(True, far), far)

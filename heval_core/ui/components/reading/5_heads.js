@@ -68,10 +68,11 @@ function drawHeads(heads, act) {
 function drawNeed(heads) {
   const need = heads.need, every = need.lost.map(([, lost]) => lost), least = Math.min(0, ...every), most = Math.max(0.01, ...every);
   const at = (lost) => `${(96 * (lost - least)) / (most - least) + 2}%`;
-  const dots = need.lost.map(([name, lost]) => {
+  const dots = need.lost.flatMap(([name, lost]) => {
     const kind = name === heads.chosen ? " chosen" : name === heads.picked ? " picked" : need.most.includes(name) ? " most" : "";
-    const label = name === heads.chosen || name === heads.picked ? element("span", "label", name) : null;
-    return having(element("span", `mark${kind}`, label), { style: `left: ${at(lost)}`, title: `${name}: ${signed(lost)}` });
+    const dot = having(element("span", `mark${kind}`), { style: `left: ${at(lost)}`, title: `${name}: ${signed(lost)}` });
+    const label = element("span", lost > (least + most) / 2 ? "label before" : "label", name);
+    return name === (heads.picked || heads.chosen) ? [dot, having(label, { style: `left: ${at(lost)}` })] : [dot];
   });
   const strip = element("div", "strip", having(element("span", "zero"), { style: `left: ${at(0)}` }), ...dots);
   const scale = ends([[at(least), signed(least)], [at(most), signed(most)]]);
