@@ -180,6 +180,9 @@ def _level_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[
 
     start, end = at(0), at(1)
     drawing.line("level", start, end)
+    # Names keep away from all of it.
+    for px, py in (at(step / 60) for step in range(61)):
+        taken.append(Box(px - 4, py - 4, px + 4, py + 4, 0.6))
     slope = math.atan2(end[1] - start[1], end[0] - start[0])
 
     def free(share: float) -> float:

@@ -128,7 +128,7 @@ def advise(results: Reader, compared: Compared) -> None:
     st.caption(
         f"{_told_apart(compared)} Expected: good documents × followed + the others × ignored, with 95 % intervals over "
         "questions. Ranks are shared where the paired difference may be 0. Filled: on the front, so that nobody is better at "
-        "both. Dashed: as good as the best card; the line turns with the slider."
+        "both; Regular always. Dashed: as good as the best card; the line turns with the slider."
     )
 
 
