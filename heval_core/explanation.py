@@ -20,7 +20,7 @@ from heval_core.figures.highlights import Scored, highlights
 from heval_core.figures.palette import in_order
 from heval_core.groups import document_of
 from heval_core.html import render
-from heval_core.records import Attribution, Behaviour, Candidate, HEvalError, head_name
+from heval_core.records import Attribution, Behaviour, HEvalError, head_name
 from heval_core.statistics.scores import normalise, tied
 from heval_core.stored import PromptDocument
 from heval_core.units import LEVELS, summed, units_of
@@ -33,8 +33,8 @@ if TYPE_CHECKING:  # importing this costs no torch
     from heval_core.lm.model import LanguageModel
     from heval_core.pipeline import Explained
 
-# How many of each explainer's best tokens are framed.
-K = 5
+# How many of each explainer's best tokens are framed, and what is told of a candidate.
+K, _OF_CANDIDATES = 5, ("group", "text", "token_id", "logit", "probability")
 
 
 def explain(
@@ -214,17 +214,14 @@ class Explanation:
                 {"start": span.start, "end": span.end, "answer": answer, "answer_tokens": list(tokens)}
                 for span, answer, tokens in zip(prompt.documents, explained.answers, prompt.answer_tokens, strict=True)
             ],
-            "answer": asdict(self.behaviour) | {"candidates": [_told(candidate) for candidate in self.behaviour.candidates]},
+            "answer": asdict(self.behaviour)
+            | {"candidates": [{name: getattr(one, name) for name in _OF_CANDIDATES} for one in self.behaviour.candidates]},
             "target": explained.target,
             "target_text": explained.target_text,
             "foil": explained.foil,
             "refused": self.refused,
             "explainers": {a.explainer: _scores(a, prompt.ranked) for a in explained.attributions},
         }
-
-
-def _told(candidate: Candidate) -> dict[str, Any]:
-    return {name: getattr(candidate, name) for name in ("group", "text", "token_id", "logit", "probability")}
 
 
 def _scores(attribution: Attribution, ranked: range) -> dict[str, Any]:

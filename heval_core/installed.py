@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -221,20 +222,35 @@ def _ollama(folder: Path) -> Iterator[tuple[str, Place]]:
 
 @functools.lru_cache(maxsize=64)
 def gguf_facts(file: Path) -> dict[str, Any]:
-    """What a GGUF file says of itself, by names such as `general.license`; without lists: a vocabulary takes seconds."""
+    """What a GGUF file says of itself, by names such as `general.license`; no lists: the library needs seconds for one."""
     from gguf import GGUFReader, GGUFValueType
 
-    fields = GGUFReader(file).fields
+    class Head(GGUFReader):
+        def _get_field_parts(self, start: int, kind: int) -> tuple[int, list[Any], list[int], list[Any]]:
+            if kind != GGUFValueType.ARRAY:
+                return super()._get_field_parts(start, kind)
+            data = self.data.data
+            of, count = struct.unpack_from("<IQ", data, start)
+            end = start + 12
+            for _ in range(count if of == GGUFValueType.STRING else 0):
+                end += 8 + struct.unpack_from("<Q", data, end)[0]
+            end += 0 if of == GGUFValueType.STRING else count * self.gguf_scalar_to_np[of]().nbytes
+            return end - start, [], [], [GGUFValueType.ARRAY]
+
+    try:
+        fields = Head(file).fields
+    except (ValueError, IndexError, struct.error):
+        raise HEvalError(f"{file} is no whole GGUF file; download it again.") from None
     return {name: own.contents() for name, own in fields.items() if GGUFValueType.ARRAY not in own.types}
 
 
 def has_chat_template(path: Path) -> bool:
     """Whether a model's tokenizer has a chat template, from its folder's files or its GGUF file alone."""
-    if is_gguf(path):
-        return bool(gguf_facts(path).get("tokenizer.chat_template"))
     try:
+        if is_gguf(path):
+            return bool(gguf_facts(path).get("tokenizer.chat_template"))
         inside = "chat_template" in json.loads((path / "tokenizer_config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, HEvalError):  # what cannot be read is refused when it is loaded
         inside = False
     return inside or (path / "chat_template.jinja").is_file()
 

@@ -199,7 +199,8 @@ def _scores(lm: LanguageModel, explainer: Method, prompts: Sequence[TokenisedPro
 def _checked(explainer: Method, attribution: Attribution, tokens: int) -> np.ndarray:
     scores: Any = attribution.scores
     if not isinstance(scores, np.ndarray) or scores.dtype.kind != "f":
-        raise HEvalError(f"gave scores that are a {_kind(scores)}; give a numpy array of floats")
+        kind = f"numpy array of {scores.dtype}" if isinstance(scores, np.ndarray) else type(scores).__name__
+        raise HEvalError(f"gave scores that are a {kind}; give a numpy array of floats")
     if scores.shape != (tokens,):
         raise HEvalError(f"gave scores of shape {scores.shape} for a prompt of {tokens} tokens; give one score for each token")
     if not np.isfinite(scores).all():
@@ -211,7 +212,3 @@ def _checked(explainer: Method, attribution: Attribution, tokens: int) -> np.nda
     if attribution.settings != repr(explainer):
         raise HEvalError("gave an Attribution whose settings are not its repr; write Attribution(..., settings=repr(self))")
     return scores
-
-
-def _kind(scores: Any) -> str:
-    return f"numpy array of {scores.dtype}" if isinstance(scores, np.ndarray) else type(scores).__name__

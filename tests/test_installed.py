@@ -63,6 +63,7 @@ def test_a_gguf_file_is_the_model_that_it_was_made_from(gguf_file, model_folders
     plain, read = load(str(model_folders["qwen2"]), "cpu"), load(str(gguf_file), "cpu")
     assert read.key == "tiny.F32"
     assert read.revision == installed.file_hash(gguf_file)[:16]
+    assert installed.gguf_facts(gguf_file)["tokenizer.ggml.eos_token_id"] == read.tokenizer.eos_token_id  # behind the lists
     ids = plain.tokenizer("The capital of Kenya is Nairobi.").input_ids
     assert read.tokenizer("The capital of Kenya is Nairobi.", add_special_tokens=False).input_ids == ids
     torch.testing.assert_close(read.forward.logits(torch.tensor([ids])), plain.forward.logits(torch.tensor([ids])))
@@ -80,6 +81,8 @@ def test_a_gguf_file_that_is_cut_short_says_so_and_leaves_nothing(gguf_file, cac
     short.write_bytes(gguf_file.read_bytes()[:20_000])
     with pytest.raises(HEvalError, match=r"The GGUF file short\.gguf cannot be read: "):
         load(str(short), "cpu")
+    with pytest.raises(HEvalError, match="short.gguf is no whole GGUF file; download it again"):
+        installed.gguf_facts(short)
     assert not list(cache.glob("*"))
 
 

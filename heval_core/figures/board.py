@@ -35,7 +35,7 @@ TIMES = "Milliseconds for one prompt of a batch, of an explainer by itself; in b
 _SCALED = (
     "Questions and their mean run from chance (0) to the best possible (1): means over the cells that most methods have, "
 )
-_INTERVALS = f"with 95 % intervals, questions resampled in all cells together. {IN_BOLD}"
+_INTERVALS = f"with 95 % intervals, questions resampled in all cells together. {IN_BOLD} Controls are never bold."
 _MAIN = (
     " Won – tied – lost: against each other method, at each question, in each model and dataset (paired bootstrap, Holm over "
     "models and datasets, p < .05). Passes: forward passes over the whole prompt, counted, or else as a method declares them."

@@ -29,7 +29,8 @@ def recovery_figure(
     cells: pd.DataFrame, measure: str, writers: Sequence[str], names: Names, masking: str, beside: str = ""
 ) -> DotFigure:
     """One measure of all annotators. cells: rows of `cell_recovery`. beside: another masking, drawn hollow."""
-    own, maskings = _asked(cells, measure, writers), [kind for kind in (masking, beside) if kind]
+    own = cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
+    maskings = [kind for kind in (masking, beside) if kind]
     own = own[own["masking"].isin(maskings)]
     found, keys, panels = _records(own, "writer", "annotator", "masking"), names.in_order(own["annotator"]), []
     for writer in writers:
@@ -57,10 +58,6 @@ def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names)
         slots = [_slot([found.get((word.key, *pair))], (*pair, word.key), names) for pair in pairs]
         panels.append(Panel(word.title, slots, "low is good" if word.key in _LOW else "high is good", word.meaning))
     return DotFigure("What explainers say of sentences", rows, panels, legend=_LEGEND)
-
-
-def _asked(cells: pd.DataFrame, measure: str, writers: Sequence[str]) -> pd.DataFrame:
-    return cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
 
 
 def _records(cells: pd.DataFrame, *by: str) -> dict[tuple[Any, ...], Record]:

@@ -175,7 +175,8 @@ def _parts(made: _Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
             sources.append(module.bias)
         return None
 
-    added = [own for own in made.model.modules() if isinstance(own, torch.nn.Embedding) or _has_bias(own)]
+    biased = [own for own in made.model.modules() if isinstance(getattr(own, "bias", None), torch.Tensor)]
+    added = [*biased, *(own for own in made.model.modules() if isinstance(own, torch.nn.Embedding))]
     handles: list[Any] = [module.register_forward_hook(keep) for module in added]
     try:
         with torch.enable_grad():
@@ -186,7 +187,3 @@ def _parts(made: _Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
             handle.remove()
     pairs = [(g, source) for g, source in zip(gradients, sources, strict=True) if g is not None]
     return torch.stack([(g.float() * source.float()).sum() for g, source in pairs]), float(value.detach())
-
-
-def _has_bias(module: torch.nn.Module) -> bool:
-    return isinstance(getattr(module, "bias", None), torch.Tensor)

@@ -43,12 +43,8 @@ def _batch(lm: LanguageModel, texts: list[Continued], width: int) -> list[torch.
     own = [states[row, text.start - 1 - first : len(text.ids) - 1 - first] for row, text in enumerate(texts)]
     wanted = torch.cat([ids[row, text.start : len(text.ids)] for row, text in enumerate(texts)])
     pieces = zip(torch.cat(own).split(READ_TOGETHER), wanted.split(READ_TOGETHER), strict=True)
-    values = torch.cat([_chosen(lm.read_out.logits(piece), tokens) for piece, tokens in pieces]).cpu()
+    read = ((lm.read_out.logits(piece), tokens) for piece, tokens in pieces)
+    values = torch.cat([own.gather(-1, of[:, None])[:, 0] - own.logsumexp(-1) for own, of in read]).cpu()
     if not torch.isfinite(values).all():
         raise HEvalError(f"{lm.key} gave logits that are not finite; try another dtype.")
     return list(values.split([len(piece) for piece in own]))
-
-
-def _chosen(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """(p, V), (p,) ▶ (p,)"""
-    return logits.gather(-1, tokens[:, None])[:, 0] - logits.logsumexp(-1)

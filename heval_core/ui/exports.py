@@ -87,7 +87,7 @@ def picture(results: Reader, drawing: Drawing | Callable[[], Drawing], name: str
     """A figure as SVG. drawing: it, or a function that draws it when it is asked for."""
     stem = f"heval-{name}-{results.snapshot_id[:8]}"
     made = (lambda: as_svg(drawing)) if isinstance(drawing, Drawing) else (lambda: as_svg(drawing()))
-    download("SVG", made, f"{stem}.svg", f"svg_{name}", about)
+    download("SVG" if about == "The figure" else f"SVG · {about}", made, f"{stem}.svg", f"svg_{name}", about)
 
 
 def as_parquet(frame: pd.DataFrame) -> bytes:

@@ -26,7 +26,11 @@ def add(commands: Commands) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     for key, place in places().items():
-        print(f"{key}\n    {'; '.join(_about(place.path))}; from: {place.source}")
+        try:
+            about = "; ".join(_about(place.path))
+        except HEvalError as error:
+            about = str(error)
+        print(f"{key}\n    {about}; from: {place.source}")
     for packaged in PACKAGED.values():
         if problem := packaged.problem():
             print(f"{packaged.name} ({packaged.licence}): {problem}")

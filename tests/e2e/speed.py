@@ -25,7 +25,7 @@ def measure(page: Any) -> None:
     def timed(name: str, act: Callable[[], Any], there: str) -> None:
         began = time.perf_counter()
         act()
-        page.locator(there).first.wait_for()
+        page.locator(f"{there}:visible").first.wait_for()
         settle(page)
         print(f"{name}: {time.perf_counter() - began - QUIET:.2f} s", flush=True)
 

@@ -136,7 +136,6 @@ def test_a_stored_chat_is_asked_again_as_it_is(chatty, reader, kept):
     asked = {"model": str(chatty), "prompt": instance.prompt, "in_chat": True, "expected": asked_as_stored(instance)}
     heads = child._answer({"op": "heads", **asked}, loaded, print)
     assert len(heads[0][0]) == len(instance.tokens)
-    # What the batch stored that the answer needs of each head is what the model says now.
     stored = reader.head_need(instance.instance_id)
     (foil,) = (own.token_id for own in instance.candidates if own.token_id != instance.predicted_id)
     need = child._answer({"op": "need", "answer": instance.predicted_id, "foil": foil, **asked}, loaded, print)
