@@ -210,7 +210,7 @@ class _Computation:
                 self.rows[shard.key][self._place(prepared)] = rows
 
         def failed(index: int, error: Exception) -> None:
-            self.failures.append(Failure(shard.explainer, part.prepared[index].instance.fact_id, named(error)))
+            self.failures.append(Failure(shard.explainer or shard.kind, part.prepared[index].instance.fact_id, named(error)))
 
         self.lm.budget.in_batches(range(part.clean.size), part.clean.length, work, failed)
 

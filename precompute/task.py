@@ -39,7 +39,7 @@ def hashed(depends: Any, length: int = 24) -> str:
 
 @dataclass(frozen=True)
 class Failure:
-    """An instance that could not be answered or explained, and why. explainer: empty where no explainer is to blame."""
+    """An instance that could not be answered or explained, and why. explainer: or a kind of shard, or empty for all."""
 
     explainer: str
     place: str
@@ -103,7 +103,7 @@ class Task:
 
     def failed(self, shard: Shard, result: Result) -> int:
         """An instance that failed before any explainer saw it is missing from every shard."""
-        return sum(failure.explainer in ("", shard.explainer) for failure in result.failures)
+        return sum(failure.explainer in ("", shard.explainer or shard.kind) for failure in result.failures)
 
 
 def entries_like(shard: Shard, entries: Iterable[Entry], same: Sequence[str]) -> Iterator[Entry]:

@@ -126,11 +126,11 @@ def _insert_regime(
         set(ShardRows(store, entries, kinds.SAMPLE).rows["fact_id"]),
     )
     writer.insert_pieces("instance", kinds.INSTANCE.schema, _instances(instances, rows))
-    for kind in (kinds.HEAD_ATTENTION, kinds.HEAD_NEED):
-        of_kind = (store.read(entry) for entry in entries if entry.kind == kind.name)
-        writer.insert_pieces(kind.name, kind.schema, of_kind)
-    written = ShardRows(store, entries, kinds.ANSWER)
-    writer.insert_arrow("answer", written.take(written.rows))
+    heads = (store.read(entry) for entry in entries if entry.kind == kinds.HEAD_ATTENTION.name)
+    writer.insert_pieces("head_attention", kinds.HEAD_ATTENTION.schema, heads)
+    for kind in (kinds.HEAD_NEED, kinds.ANSWER):
+        found = ShardRows(store, entries, kind)
+        writer.insert_arrow(kind.name, found.take(found.rows))
     used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
     on_top = _Patterns()
     writer.insert_pieces("attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, methods, visit=on_top.add))

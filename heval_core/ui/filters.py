@@ -187,7 +187,7 @@ _ON_CHIP = {
 # How answers under a technique compare with Regular's.
 _CHANGES = {"gained": "gained over Regular", "lost": "lost", "same": "as under Regular", COUNTED: "test questions"}
 # What goes along from the list of instances, and does not cut what is measured.
-_OF_LISTS = ("best", "changed", "explained", "explained_by", "search", "group")
+_OF_LISTS = ("best", "changed", "explained_by", "search", "group")
 
 
 def _slice_names(*, by_result: bool) -> list[str]:

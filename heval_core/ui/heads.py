@@ -167,7 +167,7 @@ def need_data(heads: HeadMap, lead: float, lost: np.ndarray) -> dict[str, Any]:
     own = losses[heads.chosen]
     more = sum(loss > own for loss in losses.values())
     most = [name for name in sorted(losses, key=lambda name: -losses[name])[:NAMED] if losses[name] > 0]
-    verdict = "No" if own <= 0 else "Yes" if not more else "Hardly" if own < HARDLY * abs(lead) else "Partly"
+    verdict = "No" if own <= 0 else "Hardly" if own < HARDLY * abs(lead) else "Partly" if more else "Yes"
     told: Pieces = [
         ("b", f"{verdict}:"),
         ("", f" without {heads.chosen} the lead goes from {number(lead)} to {number(lead - own)}. "),

@@ -150,8 +150,7 @@ def test_a_picked_head_is_compared_with_the_chosen_one_in_s_rank_and_reciprocal_
 
 def test_what_the_answer_needs_is_said_in_one_word_and_the_largest_losses_are_named():
     def need(chosen, *lost):
-        map_ = heads.HeadMap(np.zeros((2, 2)), chosen, "", "")
-        data = heads.need_data(map_, 5.0, np.array(lost))
+        data = heads.need_data(heads.HeadMap(np.zeros((2, 2)), chosen, "", ""), 5.0, np.array(lost))
         return "".join(text for _, text in data["told"]), data
 
     told, data = need("L1H0", 1.0, 4.0, 2.0, -0.5)
@@ -160,6 +159,7 @@ def test_what_the_answer_needs_is_said_in_one_word_and_the_largest_losses_are_na
     )
     assert (data["most"], data["lost"][3]) == (["L0H1", "L1H0", "L0H0"], ["L1H1", -0.5])
     assert need("L0H1", 1.0, 4.0, 2.0, -0.5)[0].startswith("Yes: without L0H1 the lead goes from 5.0 to 1.00. No other head")
+    assert need("L0H1", 0.1, 0.4, 0.2, -0.5)[0].startswith("Hardly: without L0H1 the lead goes from 5.0 to 4.6. No other head")
     assert need("L0H0", 0.2, 4.0, 2.0, -0.5)[0].startswith("Hardly: without L0H0 the lead goes from 5.0 to 4.8. 2 other heads")
     assert need("L1H1", 1.0, 4.0, 2.0, -0.5)[0].startswith("No: without L1H1 the lead goes from 5.0 to 5.5. 3 other heads")
 

@@ -73,7 +73,7 @@ function drawDocuments(data, method, chosen, act) {
       const own = sentences.find((one) => one.document === number && one.place === place), share = own ? Math.max(0, own.value) / largest : 0;
       const line = element("div", "line"), text = having(element("span", "text"), { role: "button", tabindex: 0 }); // a button cannot break over lines
       text.onclick = () => act.source(number, place);
-      text.onkeydown = ({ key }) => { if (key === "Enter") text.click(); };
+      text.onkeydown = (event) => { if (!["Enter", " "].includes(event.key)) return; event.preventDefault(); text.click(); };
       text.style.setProperty("--share", share.toFixed(3));
       if (mine && mine.document === number && mine.place === place) text.classList.add("first");
       for (let index = start; index < end; index += 1) {

@@ -60,7 +60,7 @@ class Answer {
 
   spanOf(target) {
     const word = target.closest?.(".word");
-    if (!word) return null;
+    if (!word || !this.data) return null; // of a card, all of which is a link
     const span = [Number(word.dataset.start), Number(word.dataset.end)], own = sentenceAt(this.data, span[0]);
     return this.view.unit === "sentence" && own ? [own.start, own.end] : span;
   }

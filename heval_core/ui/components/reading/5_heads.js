@@ -60,7 +60,7 @@ function drawHeads(heads, act) {
   if (heads.picked) told.append(" ", button("link", `Back to ${heads.chosen}`, null, () => act.head("")));
   made.append(told, headMap(heads, act), element("div", "map-foot", colourScale(heads), element("span", "side", heads.side)));
   if (heads.need) made.append(drawNeed(heads));
-  else if (heads.refused) made.append(element("p", "note refused", heads.refused));
+  if (heads.refused) made.append(element("p", "note refused", heads.refused));
   return made;
 }
 
