@@ -226,10 +226,11 @@ def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scal
 def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance: float, figure: DotFigure) -> None:
     """The number right of the dots and their intervals, left of them where the axis ends; close to them or beyond the line of
     chance where it would else stand on that."""
-    ends = [at.cut(end) for dot in slot.dots for end in (dot.value, dot.low, dot.high) if math.isfinite(end)]
-    line = at.at(chance) if math.isfinite(chance) else math.inf
     pixel = (at.right - at.left) / figure.least if drawing.fluid else 1.0
-    wide = (0.9 if kind == "quiet" else 1.0) * _DIGIT * (len(slot.text) - 0.5 * slot.text.count("."))
+    ends = [at.cut(end) for dot in slot.dots for end in (dot.low, dot.high) if math.isfinite(end)]
+    ends += [at.cut(dot.value) + side * pixel for dot in slot.dots for side in (-4, 4)]
+    line = at.at(chance) if math.isfinite(chance) else math.inf
+    wide = _DIGIT * (len(slot.text) - 0.5 * slot.text.count("."))
 
     def inside(right: bool, gap: float) -> bool:
         reach = (gap + wide + 2) * pixel
@@ -239,8 +240,8 @@ def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance
         far_off = line - max(ends) if right else min(ends) - line
         return inside(right, gap) and not 0 < far_off < (gap + wide + 2) * pixel
 
-    far = 12 if kind == "quiet" else 14
-    places = [place for place in product((True, False), (far, 10, 6)) if free(*place)]
+    far = 10 if kind == "quiet" else 12
+    places = [place for place in product((True, False), (far, 8, 6)) if free(*place)]
     if not places:
         ends.append(line)
     right, gap = places[0] if places else (inside(True, far), far)

@@ -186,8 +186,7 @@ def _level_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[
     slope = math.atan2(end[1] - start[1], end[0] - start[0])
 
     def free(share: float) -> float:
-        spot = at(share)
-        return min((math.dist(spot, (x.at(one.x), y.at(one.y))) for one in front.points), default=0.0)
+        return min((math.dist(at(share), (x.at(one.x), y.at(one.y))) for one in front.points), default=0.0)
 
     # Where the label is furthest from every point.
     left, top = at(max((0.14 + 0.06 * step for step in range(13)), key=free))

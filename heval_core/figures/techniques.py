@@ -66,8 +66,7 @@ def ranked(cells: pd.DataFrame, names: Names) -> list[str]:
     totals = there[there["regime"] == TOTAL].set_index("technique")["value"]
     if totals.empty:
         totals = there.groupby("technique")["value"].mean()
-    keys = names.techniques_in_order(there["technique"])
-    return sorted(keys, key=lambda key: -totals.get(key, -math.inf))
+    return sorted(names.techniques_in_order(there["technique"]), key=lambda key: -totals.get(key, -math.inf))
 
 
 def _difference(row: Record | None, key: str, kind: str, measure: str, names: Names) -> Slot:

@@ -82,8 +82,7 @@ def _stored_prompt(lm: Any, request: dict[str, Any]) -> Any:
     """The tokens of a stored prompt. One with a chat template holds its special tokens, and none may be added."""
     from heval_core.records import Prompt, Span
 
-    text = request["prompt"]
-    return lm.tokenise(Prompt(text, (), Span(0, 0), (), adds_special=not request.get("in_chat")))
+    return lm.tokenise(Prompt(request["prompt"], (), Span(0, 0), (), adds_special=not request.get("in_chat")))
 
 
 # Logits of one model in another precision differ by less than this, those of another model by more.

@@ -72,7 +72,7 @@ class Study:
         counts = self.findings["verdict"].value_counts() if len(self.findings) else {}
         held, against = int(counts.get(SUPPORTED, 0)), int(counts.get(CONTRADICTED, 0))
         left = len(self.findings) - held - against
-        of = f"{len(self.findings)} sentences about {self.key}" if self.key else f"the paper's {len(self.findings)} sentences"
+        of = f"{len(self.findings)} sentences {f'about {self.key}' if self.key else 'of Sun et al. (2025)'}"
         told = (_so_many(held, "holds", "hold"), _so_many(against, "is", "are"), _so_many(left, "stays", "stay"))
         return "Of {}, {} in these results, {} contradicted, and {} open.".format(of, *told) if len(self.findings) else ""
 

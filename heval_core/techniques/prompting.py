@@ -51,8 +51,7 @@ class Prompting(Base):
 
     def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]:
         instruction = self._instruction(setting)
-        plain = super().asked(lm, instances, setting)
-        return [Asked(instructed(one.prompt, instruction)) for one in plain]
+        return [Asked(instructed(one.prompt, instruction)) for one in super().asked(lm, instances, setting)]
 
     def alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]:
         instruction = self._instruction(setting)

@@ -149,15 +149,17 @@ def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[st
             better, told = True, f"{_SHORT.get(measure, 'share')} {value}" + (f" ({guessing})" if guessing else "")
         if not shared:
             told += f", by {best[writer]}"
-        for control in [key for key in one.controls if names.control(key)][:1]:
-            other = rows.loc[(writer, control)]
+        firsts = {names.control(key): key for key in reversed(one.controls)}
+        others = []
+        for control, key in sorted(firsts.items(), reverse=True):
+            other, what = rows.loc[(writer, key)], "control" if control else "explainer"
             how = "better" if other["low"] > row["high"] else "as well"
-            told += f"; but the control {plain(names.annotator(control))} does {how} ({number(other['value'])})"
+            others.append(f"the {what} {plain(names.annotator(key))} does {how} ({number(other['value'])})")
+        told += f"; but {', and '.join(others)}" if others else ""
         said.append(f"on explanations by **{plain(writer)}**: {told}")
     if shared:
-        said.insert(
-            0, f"{'best' if better else 'highest'} reader: {next(iter(best.values()))}"
-        )  # who only guesses is not best
+        # Who only guesses is not best.
+        said.insert(0, f"{'best' if better else 'highest'} reader: {next(iter(best.values()))}")
     return sentences(said)
 
 

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -128,7 +129,9 @@ def bundled(name: str) -> Reader | None:
     """Bundled results beside those of the page; None where they are not offered, or nobody has looked at them yet."""
     folder = offered().get(name)
     current = current_file(folder) if folder else None
-    return _open(str(current), current.stat().st_mtime) if current else None
+    with suppress(HEvalError):  # of another version: they are published again when somebody looks at them
+        return _open(str(current), current.stat().st_mtime) if current else None
+    return None
 
 
 def _pinned(folder: Path, current: Path) -> tuple[str, float]:

@@ -107,7 +107,7 @@ def test_words_are_those_of_readers():
 
 def test_the_answer_counts_the_verdicts():
     def told(*verdicts):
-        return Study("", "", pd.DataFrame({"verdict": verdicts}), {}).answer.removeprefix("Of the paper's 3 sentences, ")
+        return Study("", "", pd.DataFrame({"verdict": verdicts}), {}).answer.partition("(2025), ")[2]
 
     assert told(*["supported"] * 3) == "3 hold in these results, none is contradicted, and none stays open."
     each = told("supported", "contradicted", "not enough data")

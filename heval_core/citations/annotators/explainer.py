@@ -65,8 +65,7 @@ class Explainer:
 
     @property
     def title(self) -> str:
-        title = WAYS[self.way][0] if self.way in WAYS else "Explainer"
-        return read_with(title, self.model)
+        return read_with(WAYS[self.way][0] if self.way in WAYS else "Explainer", self.model)
 
     @property
     def order(self) -> int:

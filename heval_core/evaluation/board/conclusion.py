@@ -42,8 +42,7 @@ def conclusion(board: Board, written: Written = str) -> Conclusion:
 
 def recommended(board: Board) -> str:
     """Of the methods that share the first rank the cheapest; of equally cheap ones the best. "" where none has a mean."""
-    passes = board.passes
-    return min(board.overall.best, key=lambda key: passes.get(key, float("inf")), default="")
+    return min(board.overall.best, key=lambda key: board.passes.get(key, float("inf")), default="")
 
 
 def _said(board: Board, best: str, names: Mapping[str, str]) -> str:

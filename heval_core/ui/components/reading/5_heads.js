@@ -18,7 +18,7 @@ function headMap(heads, act) {
   const largest = Math.max(1e-9, ...heads.strengths.flat().map(Math.abs));
   const sums = heads.strengths.map((row) => row.reduce((a, b) => a + b, 0));
   const longest = Math.max(1e-9, ...sums.map(Math.abs));
-  const map = having(element("div", "map"), { style: `--across: ${across}`, role: "group", "aria-label": "Heads; arrow keys move, Enter picks" });
+  const map = having(element("div", "map"), { style: `--across: ${across}; --tall: ${layers > 14 ? 16 : 29}px`, role: "group", "aria-label": "Heads; arrow keys move, Enter picks" });
   const every = Math.ceil(across / 8), down = Math.ceil(layers / 12);
   map.append(element("span", ""), ...heads.strengths[0].map((_, head) => element("span", "across", head % every ? "" : `H${head}`)), element("span", "sums", "layer sum, logits"));
   heads.strengths.forEach((values, layer) => {
@@ -58,8 +58,7 @@ function drawHeads(heads, act) {
   const made = section(["MechLight’s head"], ask);
   const told = segmentsOf("p", "note", heads.told);
   if (heads.picked) told.append(" ", button("link", `Back to ${heads.chosen}`, null, () => act.head("")));
-  made.append(told, headMap(heads, act), element("div", "map-foot", colourScale(heads), element("span", "side", heads.side)));
-  if (heads.need) made.append(drawNeed(heads));
+  made.append(told, ...(heads.need ? [drawNeed(heads)] : []), headMap(heads, act), element("div", "map-foot", colourScale(heads), element("span", "side", heads.side)));
   if (heads.refused) made.append(element("p", "note refused", heads.refused));
   return made;
 }
