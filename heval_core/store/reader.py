@@ -160,6 +160,16 @@ class Reader(InstanceQueries, CitationQueries):
             [explainer, *values],
         )
 
+    def needed_most(self, chosen: Filter, heads: int) -> pd.DataFrame:
+        """Per question: n instances whose need of each head is known, and how many need MechLight's most. heads: per layer."""
+        where, values = chosen.of_instances()
+        return self.query(
+            "SELECT count(*) AS n, count(*) FILTER (lost[layer * ? + head + 1] >= list_max(lost)) AS most FROM head_need JOIN "
+            f"attribution USING (instance_id) JOIN instance USING (instance_id) WHERE explainer = 'mechlight' AND {where} "
+            "GROUP BY dataset, fact_id",
+            [heads, *values],
+        )
+
     def pattern_counts(self, chosen: Filter) -> pd.DataFrame:
         """Per dataset, technique, explainer and question: n instances, the number of each pattern, and the same by chance."""
         where, values = chosen.of_instances()

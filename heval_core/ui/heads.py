@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -12,10 +12,10 @@ import streamlit as st
 from heval_core.figures.plots import counts_by_head, head_counts
 from heval_core.html import plain
 from heval_core.installed import installed
-from heval_core.metrics.mrr import ReciprocalRank, reciprocal_rank
-from heval_core.present.numbers import change, number, ordinal, percent
+from heval_core.present.numbers import SHARE, change, interval, number, ordinal, percent
 from heval_core.prompt_service.client import Heads, ask, asked_as_stored
 from heval_core.records import HEvalError, head_name
+from heval_core.statistics.values import Column
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
@@ -74,10 +74,7 @@ def picked_row(results: Reader, instance: StoredInstance, name: str) -> Row | st
 
 
 def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
-    """What the model answers about an instance: Heads (layers x heads x tokens of attention), or leads.
-
-    Raises HEvalError where the model is not there, or answers otherwise than is stored.
-    """
+    """What the model answers about an instance. Raises HEvalError where it is not there, or answers otherwise than stored."""
     # Other results may have an instance of the same id, of another revision.
     asked = (instance.instance_id, instance.model, instance.revision, instance.prompt, str(instance.predicted_id))
     return _kept(asked, request, instance)
@@ -105,8 +102,8 @@ def with_map(
 def map_data(
     instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, refused: str, need: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What the surface draws. rows: those of the surface. pick: a head, or empty. refused: why a pick cannot be painted. need:
-    the answer's lead, and what it loses without each head; where it was not stored, the model can be asked."""
+    """What the surface draws. rows: its own. pick: a head, or empty. refused: why it cannot be painted. need: as
+    `Reader.head_need` gives; where it was not stored, the model can be asked."""
     foils = {candidate.group: candidate for candidate in instance.candidates}
     foil = foils.get(heads.foil.removeprefix("candidate "))
     answer, against = answer_of(instance), foil.text if foil else heads.foil
@@ -132,33 +129,19 @@ def map_data(
 
 def _of_chosen(heads: HeadMap, answer: str, against: str) -> Pieces:
     told: Pieces = [("b", f"{heads.chosen} chosen"), ("", f": {change(heads.of(heads.chosen))} for "), ("i", answer)]
-    told += [("", " over "), ("i", against)]
-    if heads.runner_up:
-        told.append(("", f"; runner-up {heads.runner_up} (dashed) {change(heads.of(heads.runner_up))}"))
-    return [*told, ("", ". Pick any square to see where it looks.")]
+    second = f"; runner-up {heads.runner_up} (dashed) {change(heads.of(heads.runner_up))}" if heads.runner_up else ""
+    return [*told, ("", " over "), ("i", against), ("", f"{second}. Pick any square to see where it looks.")]
 
 
 def _of_picked(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, answer: str, against: str) -> Pieces:
-    """The picked head beside the chosen one: in S, in the rank of the answer, and in its reciprocal rank."""
+    """The picked head beside the chosen one: in S, and in the rank of the answer."""
     behind = heads.of(heads.chosen) - heads.of(pick)
     told: Pieces = [("b", f"{pick} instead of {heads.chosen}"), ("", f": {change(heads.of(pick))} for "), ("i", answer)]
     told += [("", " over "), ("i", against), ("", f", {number(behind)} less than the chosen head.")]
-    by_name = {row.explainer: row for row in rows if row.picked or row.explainer == "mechlight"}
-    ranks = answer_ranks(instance, list(by_name.values()))
+    ranks = answer_ranks(instance, [row for row in rows if row.picked or row.explainer == "mechlight"])
     if pick in ranks and "mechlight" in ranks:
-        now, before = (_reciprocal(instance, by_name[name]) for name in (pick, "mechlight"))
-        told += [("", " It would put "), ("i", answer), ("", f" {ordinal(ranks[pick])}, not {ordinal(ranks['mechlight'])}: ")]
-        told.append(
-            ("", f"reciprocal rank {number(now.value)} instead of {number(before.value)}, chance {number(now.chance)}.")
-        )
+        told += [("", " It would put "), ("i", answer), ("", f" {ordinal(ranks[pick])}, not {ordinal(ranks['mechlight'])}.")]
     return told
-
-
-def _reciprocal(instance: StoredInstance, row: Row) -> ReciprocalRank:
-    """Of the answer in the document that was used; there must be one."""
-    ranked, used = instance.ranked, instance.documents[instance.used_document or 0]
-    own = np.asarray(row.scores)[ranked.start : ranked.stop]
-    return reciprocal_rank(own, [token - ranked.start for token in used.answer_tokens])
 
 
 def need_data(heads: HeadMap, lead: float, lost: np.ndarray) -> dict[str, Any]:
@@ -203,6 +186,12 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
         f"**{head_name(most['layer'], most['head'])}** was chosen in {percent(most['instances'] / table.sum())}; "
         f"{int((table > 0).sum())} of {table.size} heads were chosen at all."
     )
+
+    needs = query(results, Reader.needed_most, replace(chosen, model=(model,)), heads=table.shape[1])
+    if len(needs):
+        share = Column(needs["most"].to_numpy(float), needs["n"].to_numpy(float), ends=(0.0, 1.0)).bounded()
+        said = plain(interval(share.value, *share.interval(), SHARE))
+        st.markdown(f"In {said} of {share.n:,} the answer needs the chosen head most (chance {percent(1 / table.size)}).")
 
     def pick(id: Sequence[str]) -> None:
         if id:

@@ -77,7 +77,6 @@ def test_the_number_beside_a_dot_is_its_own(annotator, interval):
         assert (panel.slots[0].text, text.anchor) == (expected, anchor)
         ends = [mark.x for mark in as_drawing(figure).marks if isinstance(mark, Mark) and mark.text in (".6", ".8")]
         nearest = interval[1] if interval[1] == 0.8 and not beside else nearest
-        # Where there is no interval it stands beside the dot.
         assert text.x == pytest.approx(ends[0] + (nearest - 0.6) / 0.2 * (ends[1] - ends[0]), abs=4.1)
 
 

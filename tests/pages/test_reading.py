@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from heval_core.metrics.mrr import reciprocal_rank
 from heval_core.present.names import first_sentence
 from heval_core.present.numbers import ordinal, percent
 from heval_core.records import Span
@@ -132,7 +131,7 @@ def mapped():
     return heads.HeadMap(strengths, "L1H0", "L1H1", "candidate C1")
 
 
-def test_a_picked_head_is_compared_with_the_chosen_one_in_s_rank_and_reciprocal_rank(shown, monkeypatch):
+def test_a_picked_head_is_compared_with_the_chosen_one_in_s_and_rank(shown, monkeypatch):
     instance, rows = shown
     monkeypatch.setattr(heads.address, "value", lambda name, default="": "")
     picked = Row("L0H1", "head L0H1", False, list(np.linspace(0, 1, len(instance.tokens))), picked=True)
@@ -140,12 +139,17 @@ def test_a_picked_head_is_compared_with_the_chosen_one_in_s_rank_and_reciprocal_
     text = "".join(piece for _, piece in data["told"])
     assert text.startswith("L0H1 instead of L1H0: −1.00 for ")
     assert "4.0 less than the chosen head" in text
-    first = instance.first_ranked
-    gold = [token - first for token in instance.documents[1].answer_tokens]
-    now = reciprocal_rank(np.asarray(picked.scores)[first:], gold)
-    assert f"reciprocal rank {now.value:.2f} instead of" in text
-    assert f"chance {now.chance:.2f}" in text
+    before, now = (answer_ranks(instance, rows)["mechlight"], answer_ranks(instance, [picked])["L0H1"])
+    assert text.endswith(f" {ordinal(now)}, not {ordinal(before)}.")
     assert data["picked"] == "L0H1"
+
+
+def test_how_often_the_chosen_head_is_needed_most_is_counted_by_question(demo):
+    found = demo.needed_most(Filter(model=("demo-qwen2",)), 6)
+    sql = "SELECT lost, layer, head FROM head_need JOIN attribution USING (instance_id) JOIN instance USING (instance_id)"
+    rows = demo.query(f"{sql} WHERE explainer = 'mechlight' AND model = 'demo-qwen2'").to_numpy()
+    most = sum(lost[int(6 * layer + head)] == max(lost) for lost, layer, head in rows)
+    assert (found["n"].sum(), found["most"].sum(), 0 < most < len(rows)) == (len(rows), most, True)
 
 
 def test_what_the_answer_needs_is_said_in_one_word_and_the_largest_losses_are_named():
@@ -169,12 +173,7 @@ def test_words_for_numbers_and_tokens():
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "about 2nd",
     ]  # fmt: skip
     assert [percent(p) for p in (1, 0.98, 0.012, 0.004, 0.0002, 0)] == ["100 %", "98 %", "1 %", "0.4 %", "< 0.1 %", "0 %"]
-    assert [token_name(token) for token in (" .", " census", "\n", ":")] == [
-        "a full stop",
-        "“census”",
-        "white space",
-        "a colon",
-    ]
+    assert "|".join(map(token_name, (" .", " census", "\n", ":"))) == "a full stop|“census”|white space|a colon"
     assert [answer_from(g) for g in ("C", "C2", "M")] == ["from the document", "from document 2", "from memory"]
 
 
