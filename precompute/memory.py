@@ -50,7 +50,8 @@ class Memories:
             raise Dropped("memory answer is not true")
         names = pool.aliases.get(fact.relation, {}).values()
         known = (fact.answer, *fact.accepted, *pool.answers.get(fact.relation, ()), *chain.from_iterable(names))
-        ended = len(ids) < MEMORY_TOKENS or not lm.decode(list(ids)).strip().endswith(memory.text)
+        _, there, more = lm.decode(list(ids)).strip().partition(memory.text)  # which may be said again at the end
+        ended = len(ids) < MEMORY_TOKENS or not there or bool(more)
         is_answer = looks_like_answer(memory.text, known, ended, spelled(lm.template), fact.question)
         return replace(memory, is_answer=is_answer)
 

@@ -214,3 +214,5 @@ def test_in_the_batch_a_memory_that_is_no_answer_drops_the_instance_with_that_re
     assert (prepared.memory_answer, prepared.dropped_because) == (lm.decode(list(ids)).strip(), "memory is no answer")
     true = tuple(lm.tokenizer(f" {FACT.answer}", add_special_tokens=False).input_ids)
     assert pipeline.prepare(lm, instance, Memories({CAPITAL: true}, "own").of(lm, FACT, pool)).dropped_because is None
+    twice = lm.tokenizer(" Sydney\n\nThe answer to this question is, as I said: Sydney", add_special_tokens=False).input_ids
+    assert Memories({CAPITAL: tuple(twice)}, "own").of(lm, FACT, pool).is_answer

@@ -77,11 +77,8 @@ def retrieval(selected: Collection[int], chains: Sequence[Collection[int]]) -> S
 
 
 def chance_retrieval(size: int, passages: Collection[int], chains: Sequence[Collection[int]]) -> Scores | None:
-    """(precision, recall, F1) expected of `size` passages drawn at random; None where nobody selected passages.
-
-    passages: the numbers of all passages of the claim. Raises ValueError where there are fewer than `size`, or not all of
-    a chain.
-    """
+    """(precision, recall, F1) expected of `size` passages drawn at random; None where nobody selected passages. passages: the
+    numbers of all passages of the claim. Raises ValueError where there are fewer than `size`, or not all of a chain."""
     if not 0 <= size <= len(set(passages)):
         raise ValueError(f"{size} passages cannot be drawn out of {len(set(passages))}")
     if any(set(chain) - set(passages) for chain in chains):

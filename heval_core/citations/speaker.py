@@ -68,11 +68,8 @@ class Selection:
 
 
 class Speaker(Protocol):
-    """A language model that is asked for text: a local one, or one behind a server.
-
-    key: what it is called. identity: of its weights and of how it is asked, so that nothing is asked twice and nothing is
-    mistaken for another model's.
-    """
+    """A language model that is asked for text: a local one, or one behind a server. key: what it is called. identity: of its
+    weights and of how it is asked, so that nothing is asked twice and nothing is mistaken for another model's."""
 
     @property
     def key(self) -> str: ...

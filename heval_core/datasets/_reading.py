@@ -68,11 +68,8 @@ def locate(dataset: str, path: str | None, origin: Origin) -> Path:
 
 
 def from_hub(repository: str, file: str, revision: str | None) -> Path | None:
-    """A file of a dataset repository, from the hub library's cache or the hub; None if it is in neither.
-
-    Without a revision, the hub's newest one is taken and its commit is printed; if the hub cannot be reached, the newest
-    cached one is taken.
-    """
+    """A file of a dataset repository, from the hub library's cache or the hub; None if it is in neither. Without a revision,
+    the hub's newest one is taken and its commit is printed; if the hub cannot be reached, the newest cached one is taken."""
     import huggingface_hub
 
     def fetch(commit: str | None, cached: bool) -> Path | None:

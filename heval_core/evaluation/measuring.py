@@ -58,11 +58,8 @@ class Shards(NamedTuple):
 
 @dataclass
 class OverRegimes:
-    """What is computed over all regimes together is made from this.
-
-    rows: the cells' values, with the (resamples,) replicates of those that are wanted. paired_rows: the values for findings,
-    over the instances for which all methods have scores.
-    """
+    """What is computed over all regimes together is made from this. rows: the cells' values, with the (resamples,) replicates
+    of those that are wanted. paired_rows: the values for findings, over the instances for which all methods have scores."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     paired_rows: list[dict[str, Any]] = field(default_factory=list)

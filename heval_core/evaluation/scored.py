@@ -103,11 +103,8 @@ class Measurements(NamedTuple):
 
 
 class ScoreRows(NamedTuple):
-    """The scores of one explainer, one row per instance.
-
-    places: (M,) which of a regime's instances. scores: one list each, as the explainer gave them. signed: (M,), None where the
-    store does not say.
-    """
+    """The scores of one explainer, one row per instance. places: (M,) which of a regime's instances. scores: one list each, as
+    the explainer gave them. signed: (M,), None where the store does not say."""
 
     places: np.ndarray
     scores: pa.ListArray

@@ -69,9 +69,8 @@ def few_compared(counts: Counts) -> Iterator[str]:
         rest = Counter[str]()
         for regime, own in counts.items():
             rest.update({name: n for name, n in own.items() if name not in compared_in(regime)})
-        (most, n), *_ = rest.most_common(1)
-        why = f"dropped: {most}" if most in DROP_REASONS else f"answered {most}"
-        yield f"only {compared:,} of {asked:,} instances have an answer that is compared ({n:,} {why}); {OTHER_LAYOUT}"
+        told = (f"{n:,} {'dropped:' if name in DROP_REASONS else 'answered'} {name}" for name, n in rest.most_common())
+        yield f"only {compared:,} of {asked:,} instances have an answer that is compared ({', '.join(told)}); {OTHER_LAYOUT}"
 
 
 def too_small(counts: Counts) -> Iterator[str]:

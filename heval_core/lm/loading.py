@@ -3,6 +3,7 @@ one-line messages. A GGUF file is dequantised first (`gguf`)."""
 
 import json
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,10 @@ def identify(name: str) -> Identity:
         return Identity(key, revision_of(path), PLAIN, AUTO, path.resolve())
     if name.startswith((".", "/", "~")) or name.endswith(".gguf") or name.count("/") > 1:
         raise HEvalError(f"There is no model folder {name!r}, and no such GGUF file; give one, or a Hugging Face model id.")
+    if near := get_close_matches(name, [*PACKAGED, *places()], 1, 0.85):  # the hub would be asked for half a minute
+        raise HEvalError(
+            f"There is no model {name!r}; did you mean {near[0]}? python -m precompute models lists what is here."
+        )
     name, _, revision = name.partition("@")
     try:
         config = AutoConfig.from_pretrained(name, trust_remote_code=False, revision=revision or "main")

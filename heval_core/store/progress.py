@@ -74,11 +74,8 @@ def _last(file: Path) -> str:
 
 @dataclass(frozen=True)
 class CellProgress:
-    """Numbers of shards of one model, dataset, regime and technique.
-
-    failed: made with failures in them, or given up. missing: planned by the newest run, and not made yet.
-    rows: explainer or kind ▶ rows made so far.
-    """
+    """Numbers of shards of one model, dataset, regime and technique. failed: made with failures in them, or given up. missing:
+    planned by the newest run, and not made yet. rows: explainer or kind ▶ rows made so far."""
 
     model: str
     dataset: str

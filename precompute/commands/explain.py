@@ -49,19 +49,21 @@ def _explain(options: argparse.Namespace) -> int:
             most = WRITTEN if options.generate is None else options.generate
             answer = explained_answer(lm, request, explainers, Wanted(most, options.answer_text))
             result["generated"] = answer_json(answer.generated)
+            if options.format == "text":
+                _print_answer(result["generated"])
         if options.select:
             words = int(options.select) if options.select.isdecimal() else options.select
             result["selection"] = selected = answer.select(words).to_json()
     if options.format == "json":
         print(json.dumps(result, ensure_ascii=False))
-    elif whole:
-        _print_answer(result["generated"], selected)
-    else:
+    elif selected:
+        _print_selection(selected)
+    elif not whole:
         _print_text(result)
     return 0
 
 
-def _print_answer(answer: dict[str, Any], selected: dict[str, Any] | None) -> None:
+def _print_answer(answer: dict[str, Any]) -> None:
     print(f"{answer['text'].strip()} ({answer['stopped']})")
     for note in [*answer["notes"], *(f"{key} is left out: {why}" for key, why in answer["refused"].items())]:
         print(note)
@@ -71,10 +73,19 @@ def _print_answer(answer: dict[str, Any], selected: dict[str, Any] | None) -> No
         for word in answer["words"]:
             if sentence["start"] <= word["start"] < sentence["end"]:
                 print(f"  {word['text'].strip():24}{word['source']:14}{word['nats']:8.2f} nats")
-    if selected:
-        print(f"\nselected: {selected['text'].strip()}: {selected['source']}, {selected['nats']:.2f} nats")
-        for check, found in selected["verdict"].items():
-            print(f"  {check}: {found and ', '.join(f'{name} {value}' for name, value in found.items())}")
+
+
+def _print_selection(selected: dict[str, Any]) -> None:
+    """Where it comes from, and whether that is true, in the words of the page."""
+    print(f"\nselected: {selected['text'].strip()}: {selected['source']}, {selected['nats']:.2f} nats")
+    points, stands, beats = selected["verdict"].values()
+    if points:
+        said = {True: "yes", False: "no", None: "there is nothing to compare with"}
+        print("  {agree} of {of} methods point at document {document}, sentence {sentence}".format(**points))
+        print(
+            f"  it changes when that is deleted, more than without others: {said[stands['holds']]} ({stands['nats']:.2f} nats)"
+        )
+        print(f"  it costs more than any other sentence of its document: {said[beats['holds']]}")
 
 
 def _print_text(result: dict[str, Any]) -> None:

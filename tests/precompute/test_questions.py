@@ -88,7 +88,7 @@ def counted(**regimes):
 def test_a_line_says_that_most_answers_are_in_no_group_and_what_to_try():
     few = counted(conflicting={"M": 2, "other": 15, "memory is no answer": 3})
     (line,) = few_compared(few)
-    assert line.startswith("only 2 of 20 instances have an answer that is compared (15 answered other)")
+    assert line.startswith("only 2 of 20 instances have an answer that is compared (15 answered other, ")
     assert "--template" in line
     assert "(9 dropped: memory is no answer)" in next(few_compared(counted(conflicting={"C": 1, "memory is no answer": 9})))
     # Memory's answers are compared beside one document, not beside two.
