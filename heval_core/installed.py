@@ -172,7 +172,7 @@ def _places_known() -> Iterator[tuple[str, Place]]:
     for packaged in PACKAGED.values():
         if not packaged.problem():
             path = packaged.path()
-            yield path.stem, Place(path, f"package {packaged.requirements[0].partition('==')[0]}")
+            yield path.stem, Place(path, f"package {packaged.requirements[0].partition('==')[0]}, named {packaged.name}")
     yield from _ollama(Path(os.environ.get("OLLAMA_MODELS") or Path.home() / ".ollama" / "models"))
     for folder in (Path.home() / ".lmstudio" / "models", Path.home() / ".cache" / "lm-studio" / "models"):
         for path in sorted(folder.glob("*/*/*.gguf")):
