@@ -17,7 +17,7 @@ def page(results: Reader) -> None:
     if st.session_state.get("counted") != results.snapshot_id:  # at first sight those that other pages count; all on request
         st.session_state["counted"] = results.snapshot_id
         ran = query(results, Reader.choices)["explained"]
-        if not {*st.query_params} - {ASKED, "k", "model", "dataset", "regime", "technique"} and ran.any():
+        if set(st.query_params) <= {ASKED, "k"} and ran.any():
             address.put(explained=not ran.all())
     bar = st.container(horizontal=True, key="filters", gap="xsmall", vertical_alignment="center")
     with bar:

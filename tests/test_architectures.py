@@ -16,8 +16,9 @@ from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompts import assemble
-from heval_core.records import HEvalError
+from heval_core.records import HEvalError, Target
 from tests.asked import KENYA, PERU, clean_of, runner_up
+from tests.techniques.test_ph3 import literal_effects
 
 
 @pytest.fixture(scope="module", params=["llama-gqa", "mistral", "mistral-wide-heads"])
@@ -229,35 +230,8 @@ def test_a_revision_pins_a_hub_model(monkeypatch):
     assert asked[-1] == ("org/model", "c0ffee")  # the very commit, wherever the tag may point by now
 
 
-@pytest.mark.parametrize("how", ["zero", "mean"])
-def test_a_head_taken_out_is_a_head_without_its_output(lm, clean, how):
-    """Against the model itself with the head's rows of the output projection's input replaced by hand."""
-    ids = clean.ids
-    layer, head = 1, 2
-    projections = [
-        module
-        for name, module in lm.model.named_modules()
-        if name.endswith(("attn.c_proj", "attention.dense", "self_attn.o_proj"))
-    ]
-    width = (projections[layer].weight.shape[0 if "Conv1D" in type(projections[layer]).__name__ else 1]) // lm.heads_per_layer
-
-    def replace(_, inputs):
-        (outputs,) = inputs
-        outputs = outputs.clone()
-        own = slice(head * width, (head + 1) * width)
-        outputs[..., own] = 0 if how == "zero" else outputs[..., own].mean(1, keepdim=True)
-        return (outputs,)
-
-    handle = projections[layer].register_forward_pre_hook(replace)
-    try:
-        with torch.no_grad():
-            expected = lm.model(input_ids=ids).logits[:, -1].float()
-    finally:
-        handle.remove()
-    found = lm.ablation.heads(ids, [(0, 0), (layer, head), (0, 3)], how)
-    torch.testing.assert_close(found[1:2], expected, rtol=1e-4, atol=1e-4)
-    assert not torch.allclose(found[0], found[1], atol=1e-3)
-    with pytest.raises(HEvalError, match="has no head L9H0"):
-        lm.ablation.heads(ids, [(9, 0)])
-    with pytest.raises(HEvalError, match="the ways are: zero, mean"):
-        lm.ablation.heads(ids, [(0, 0)], "noise")
+def test_what_an_answer_needs_of_a_head_equals_whole_runs_in_which_it_alone_writes_nothing(lm, clean):
+    expected = literal_effects(lm, clean.prompts[0], None, [5, 9])
+    found = clean.lost_leads([Target.next_token(5, 9)])[0]
+    assert float(found.abs().max()) > 0.01
+    torch.testing.assert_close(found, expected[..., 0] - expected[..., 1], rtol=0, atol=1e-4)

@@ -233,12 +233,12 @@ def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance
     wide = _DIGIT * (len(slot.text) - 0.5 * slot.text.count("."))
 
     def inside(right: bool, gap: float) -> bool:
-        reach = (gap + wide + 2) * pixel
+        reach = (gap + wide + 1) * pixel
         return max(ends) + reach < at.right + (figure.gap - 4) * pixel if right else min(ends) - reach > at.left
 
     def free(right: bool, gap: float) -> bool:
         far_off = line - max(ends) if right else min(ends) - line
-        return inside(right, gap) and not 0 < far_off < (gap + wide + 2) * pixel
+        return inside(right, gap) and not 0 < far_off < (gap + wide + 1) * pixel
 
     far = 10 if kind == "quiet" else 12
     places = [place for place in product((True, False), (far, 8, 6)) if free(*place)]

@@ -58,7 +58,8 @@ function drawHeads(heads, act) {
   const made = section(["MechLight’s head"], ask);
   const told = segmentsOf("p", "note", heads.told);
   if (heads.picked) told.append(" ", button("link", `Back to ${heads.chosen}`, null, () => act.head("")));
-  made.append(told, ...(heads.need ? [drawNeed(heads)] : []), headMap(heads, act), element("div", "map-foot", colourScale(heads), element("span", "side", heads.side)));
+  const need = heads.need ? [drawNeed(heads)] : [], map = [headMap(heads, act), element("div", "map-foot", colourScale(heads), element("span", "side", heads.side))];
+  made.append(told, ...(heads.strengths.length > 14 ? [...need, ...map] : [...map, ...need])); // a tall map would hide it
   if (heads.refused) made.append(element("p", "note refused", heads.refused));
   return made;
 }
