@@ -86,6 +86,17 @@ def test_a_gguf_file_that_is_cut_short_says_so_and_leaves_nothing(gguf_file, cac
     assert not list(cache.glob("*"))
 
 
+def test_a_mistyped_name_is_answered_at_once_and_a_hubs_model_is_asked_for_beside_one_like_it(monkeypatch):
+    from heval_core.lm import loading
+
+    asked = []
+    monkeypatch.setattr(loading.AutoConfig, "from_pretrained", lambda name, **_: asked.append(name))
+    monkeypatch.setattr(loading, "places", lambda: {"Qwen/Qwen2.5-7B": None})
+    with pytest.raises(HEvalError, match=r"There is no model 'smolm2'; did you mean smollm2\?"):
+        identify("smolm2")
+    assert (identify("Qwen/Qwen2.5-3B").key, asked) == ("Qwen/Qwen2.5-3B", ["Qwen/Qwen2.5-3B"])
+
+
 def test_a_file_that_is_no_model_is_refused(tmp_path):
     (tmp_path / "notes.gguf").write_text("notes")
     with pytest.raises(HEvalError, match="is no GGUF file; give one, a local folder, or a Hugging Face model id"):

@@ -96,7 +96,8 @@ def identify(name: str) -> Identity:
         return Identity(key, revision_of(path), PLAIN, AUTO, path.resolve())
     if name.startswith((".", "/", "~")) or name.endswith(".gguf") or name.count("/") > 1:
         raise HEvalError(f"There is no model folder {name!r}, and no such GGUF file; give one, or a Hugging Face model id.")
-    if near := get_close_matches(name, [*PACKAGED, *places()], 1, 0.85):  # the hub would be asked for half a minute
+    # The hub would be asked for half a minute. One of its models is never taken for another that is here.
+    if "/" not in name and (near := get_close_matches(name, PACKAGED, 1, 0.85)):
         raise HEvalError(
             f"There is no model {name!r}; did you mean {near[0]}? python -m precompute models lists what is here."
         )
