@@ -13,6 +13,7 @@ from heval_core import pipeline
 from heval_core.answers import group_within
 from heval_core.behaviour import WITHIN_TOKENS, Names, up_to_answers
 from heval_core.explainers.fa import FeatureAblation
+from heval_core.explainers.shared import ablated
 from heval_core.explainers.shared.ablated import ablation_scores
 from heval_core.lm.chat import in_chat
 from heval_core.lm.clean_pass import CleanPass
@@ -159,11 +160,11 @@ def test_only_ranked_tokens_are_ablated_and_their_scores_are_those_of_the_whole(
     prompt = lm.tokenise(assemble((DOCUMENT,), ("Lisbon",), QUESTION, "examples"))
     whole = dataclasses.replace(prompt, first_ranked=0)
     target = [Target.next_token(lm.first_tokens("Lisbon")[0])]
-    ablated = []
-    spans = lm.ablation.spans
-    monkeypatch.setattr(lm.ablation, "spans", lambda *given, **named: ablated.extend(given[2]) or spans(*given, **named))
+    spans = []
+    replaced = ablated.replaced
+    monkeypatch.setattr(ablated, "replaced", lambda *given: spans.extend(given[1]) or replaced(*given))
     scores = ablation_scores(CleanPass(lm, [prompt]), target)
-    assert min(span.start for span in ablated) == prompt.first_ranked
+    assert min(span.start for span in spans) == prompt.first_ranked
     expected = ablation_scores(CleanPass(lm, [whole]), target)
     assert not scores[:, : prompt.first_ranked].any()
     assert scores[:, prompt.first_ranked :] == pytest.approx(expected[:, prompt.first_ranked :], abs=1e-4)

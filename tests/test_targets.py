@@ -15,6 +15,7 @@ from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.gxi import GradientTimesInput
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
+from heval_core.explainers.shared.ablated import replaced
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.targets import SCALES, leads, values
 from heval_core.records import Behaviour, Candidate, HEvalError, Span, Target
@@ -163,7 +164,7 @@ def test_targets_of_one_pass_have_the_same_positions_and_positions_lie_in_the_pr
 
 def test_a_whole_document_can_be_taken_out_at_once(clean, plain):
     documents = clean.prompts[0].documents
-    states = clean.lm.ablation.spans(clean.ids, clean.prefix, documents, clean.lm.baseline())
+    states = replaced(clean, documents, clean.lm.baseline(), (-1,))
     found = clean.lm.read_out.logits(states)[0, :, 0]
     for row, span in zip(found, documents, strict=True):
         ablated = clean.ids.clone()

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from heval_core.records import Attribution, Cost, Target
+from heval_core.explainers.shared.base import Base
+from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
@@ -22,13 +23,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AltiLogit:
+class AltiLogit(Base):
     key = "alti"
     title = "ALTI-Logit"
-    signed = True
     family = "mechanistic"
-    control = False
-    default = False
     needs = ("softmax attention", "heads")
     answers = "sentence"
     order = 9
@@ -38,11 +36,8 @@ class AltiLogit:
         """The clean pass, one over the last token with hooks, and one over the whole prompt."""
         return Cost(3, 2 * tokens + 1, (CLEAN, HEADS))
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        clock = clean.clock()
-        rows = clean.rolled_back(targets).cpu().numpy()
-        seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in rows]
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
+        return clean.rolled_back(targets)
 
 
 PLUGIN = AltiLogit()

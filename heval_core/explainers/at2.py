@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from heval_core.explainers.shared.base import Base
 from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target, TokenisedPrompt
 from heval_core.shared_passes import CLEAN, HEADS
 from heval_core.units import Unit, passages_of, units_of
@@ -47,7 +48,7 @@ class Observed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AT2:
+class AT2(Base):
     unit: str = "word"
     masks: int = 32
     baseline: str = BASELINE
@@ -55,9 +56,6 @@ class AT2:
     key = "at2"
     title = "AT2"
     family = "attention"
-    signed = True
-    control = False
-    default = False
     needs = ("softmax attention", "heads")
     answers = "token"
     needs_fit = True

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heval_core.explainers.shared.base import Base
 from heval_core.records import Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN, HEADS
 
@@ -32,7 +33,7 @@ ROWS = ("last", "mean")
 
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(Base):
     score: str = "slice"
     row: str = "last"
 
@@ -40,7 +41,6 @@ class Attention:
     title = "Attention"
     signed = False
     family = "attention"
-    control = False
     default = True
     needs = ("softmax attention", "heads")
     answers = "token"

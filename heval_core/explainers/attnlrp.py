@@ -14,25 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from heval_core.explainers.shared.base import Base
 from heval_core.lm.rules import ATTNLRP, cost
-from heval_core.records import Attribution, Cost, Target
+from heval_core.records import Cost, Target
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
 
 
 @dataclass(frozen=True)
-class AttnLRP:
+class AttnLRP(Base):
     contrast: bool = False
 
     key = "attnlrp"
     title = "AttnLRP"
-    signed = True
     family = "gradient"
-    control = False
-    default = False
     needs = ("gradients", "softmax attention")
     answers = "sentence"
     order = 6
@@ -41,12 +39,8 @@ class AttnLRP:
     def cost(self, tokens: float) -> Cost:
         return cost(tokens)
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        clean.lm.changed_backward.under(ATTNLRP)  # made once per model: no part of a prompt's seconds
-        clock = clean.clock()
-        scores = clean.relevance(ATTNLRP, targets, self.contrast).cpu().numpy()
-        seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
+        return clean.relevance(ATTNLRP, targets, self.contrast)
 
 
 PLUGIN = AttnLRP()

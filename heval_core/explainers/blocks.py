@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heval_core.explainers.shared import token_parts
+from heval_core.explainers.shared.base import Base
 from heval_core.explainers.shared.left_out import units
-from heval_core.explainers.shared.token_parts import cost_of, token_part
-from heval_core.records import Attribution, Cost, Target
+from heval_core.records import Cost, Target
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -27,31 +28,25 @@ PART = "cgim"
 
 
 @dataclass(frozen=True)
-class Blocks:
+class Blocks(Base):
     key = "blocks"
     title = "Document sums (control)"
-    signed = True
     family = "control"
-    control = False
-    default = False
     needs = ("gradients", "softmax attention")
     answers = "sentence"
     order = 15
     reference = "control"
 
     def cost(self, tokens: float) -> Cost:
-        return cost_of(PART, tokens)
+        return token_parts.cost_of(PART, tokens)
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        scores_of = token_part(PART, clean.lm)
-        clock = clean.clock()
-        of_tokens = scores_of(clean, targets)
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
+        of_tokens = token_parts.part_scores(PART, clean, targets)
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
         for row, own, prompt, target in zip(scores, of_tokens, clean.prompts, targets, strict=True):
             for document in units(prompt, target=target):
                 row[document.start : document.end] = own[document.start : document.end].mean()
-        seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+        return scores
 
 
 PLUGIN = Blocks()

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from heval_core.records import Attribution, Cost, Target
+from heval_core.explainers.shared.base import Base
+from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
@@ -22,13 +23,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DirectLogits:
+class DirectLogits(Base):
     key = "cdla"
     title = "Direct logit attribution"
-    signed = True
     family = "mechanistic"
-    control = False
-    default = False
     needs = ("softmax attention", "heads")
     answers = "token"
     order = 8
@@ -38,11 +36,8 @@ class DirectLogits:
         """The clean pass, and one over the last token with hooks."""
         return Cost(2, tokens + 1, (CLEAN, HEADS))
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        clock = clean.clock()
-        rows = sum(layers.sum(1) for layers in clean.direct_effects(targets)).cpu().numpy()
-        seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in rows]
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
+        return sum(layers.sum(1) for layers in clean.direct_effects(targets))
 
 
 PLUGIN = DirectLogits()

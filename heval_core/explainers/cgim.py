@@ -13,23 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from heval_core.explainers.shared.base import Base
 from heval_core.lm.rules import CGIM, cost
-from heval_core.records import Attribution, Cost, Target
+from heval_core.records import Cost, Target
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
 
 
 @dataclass(frozen=True)
-class ContrastiveGIM:
+class ContrastiveGIM(Base):
     key = "cgim"
     title = "Contrastive GIM"
-    signed = True
     family = "gradient"
-    control = False
-    default = False
     needs = ("gradients", "softmax attention")
     answers = "sentence"
     order = 7
@@ -38,12 +36,8 @@ class ContrastiveGIM:
     def cost(self, tokens: float) -> Cost:
         return cost(tokens)
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        clean.lm.changed_backward.under(CGIM)  # made once per model: no part of a prompt's seconds
-        clock = clean.clock()
-        scores = clean.relevance(CGIM, targets, contrast=True).cpu().numpy()
-        seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
+        return clean.relevance(CGIM, targets, contrast=True)
 
 
 PLUGIN = ContrastiveGIM()

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heval_core.explainers.shared.base import Base
 from heval_core.explainers.shared.left_out import logprobs, said, units
-from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.records import Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.statistics.sparse_fit import MASKS, log_odds, masks, weights
 from heval_core.units import Matrix
@@ -30,15 +31,12 @@ UNITS = ("sentence", "word")
 
 
 @dataclass(frozen=True)
-class ContextCite:
+class ContextCite(Base):
     unit: str = "sentence"
 
     key = "contextcite"
     title = "ContextCite"
-    signed = True
     family = "perturbation"
-    control = False
-    default = False
     needs = ()
     order = 11
     reference = "Cohen-Wang et al. 2024 (arXiv 2409.00729)"
@@ -52,9 +50,7 @@ class ContextCite:
         """The documents are taken to be nearly all of the prompt."""
         return Cost(1 + MASKS, tokens + MASKS * tokens / 2, (CLEAN,))
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        self.check()
-        clock = clean.clock()
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
         sources = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         kept = [masks(len(own), _seed(prompt.ids)) for own, prompt in zip(sources, clean.prompts, strict=True)]
         left_out = [
@@ -67,8 +63,7 @@ class ContextCite:
             if own:
                 for unit, weight in zip(own, weights(rows, log_odds(values[:, 0])), strict=True):
                     score[unit.start : unit.end] = weight
-        seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+        return scores
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
         """A fit for each token of the answer, in its log-odds, all from the same passes."""

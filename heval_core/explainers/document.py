@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heval_core.explainers.shared.base import Base
 from heval_core.explainers.shared.left_out import effects, lost, units
-from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.records import Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.units import LEVELS, Matrix
 
@@ -27,15 +28,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class DocumentEffect:
+class DocumentEffect(Base):
     unit: str = "document"
 
     key = "document"
     title = "Document alone (control)"
-    signed = True
     family = "control"
-    control = False
-    default = False
     needs = ()
     order = 14
     reference = "control"
@@ -54,16 +52,13 @@ class DocumentEffect:
         passes = {"document": 2, "sentence": 10, "word": tokens * 0.7, "token": tokens}[self.unit]
         return Cost(1 + passes, (1 + passes / 2) * tokens, (CLEAN,))
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        self.check()
-        clock = clean.clock()
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
         documents = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
         for row, own, found in zip(scores, documents, effects(clean, targets, documents), strict=True):
             for document, effect in zip(own, found.lead, strict=True):
                 row[document.start : document.end] = effect
-        seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+        return scores
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
         """D_a of each token of the answer: the nats that it loses without each unit."""

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from heval_core.explainers.shared import screened
 from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores, check_baseline, falls
+from heval_core.explainers.shared.base import Base
 from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.units import Matrix
@@ -34,16 +35,14 @@ TARGETS = ("logit", "logprob", "prob", "contrast")  # `lm.targets` computes them
 
 
 @dataclass(frozen=True)
-class FeatureAblation:
+class FeatureAblation(Base):
     target: str = "logit"
     baseline: str = BASELINE
     screen: str = ""
 
     key = "fa"
     title = "Feature ablation"
-    signed = True
     family = "perturbation"
-    control = False
     default = True
     order = 2
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"

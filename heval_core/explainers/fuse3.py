@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heval_core.explainers.shared.base import Base
 from heval_core.lm import rules
-from heval_core.records import Attribution, Cost, Target
+from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
@@ -24,15 +25,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FusionOfThree:
+class FusionOfThree(Base):
     alti: bool = True
 
     key = "fuse3"
     title = "Fusion of three"
-    signed = True
     family = "mechanistic"
-    control = False
-    default = False
     needs = ("gradients", "softmax attention", "heads")
     answers = "sentence"
     order = 10
@@ -43,15 +41,11 @@ class FusionOfThree:
         back = rules.cost(tokens)
         return Cost(2 + self.alti + back.passes, (1 + self.alti) * tokens + 1 + back.tokens, (CLEAN, HEADS))
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        clean.lm.changed_backward.under(rules.CGIM)  # made once per model: no part of a prompt's seconds
-        clock = clean.clock()
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
         parts = [clean.relevance(rules.CGIM, targets, contrast=True), sum(clean.direct_effects(targets)).sum(1)]
         if self.alti:
             parts.append(clean.rolled_back(targets))
-        scores = fused([part.cpu().numpy() for part in parts])
-        seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+        return fused([part.cpu().numpy() for part in parts])
 
 
 def fused(parts: Sequence[np.ndarray]) -> np.ndarray:

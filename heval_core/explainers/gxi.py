@@ -11,22 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from heval_core.records import Attribution, Cost, Target
+from heval_core.explainers.shared.base import Base
+from heval_core.records import Cost, Target
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
 
 
 @dataclass(frozen=True)
-class GradientTimesInput:
+class GradientTimesInput(Base):
     key = "gxi"
     title = "Gradient x input"
-    signed = True
     family = "gradient"
-    control = False
-    default = False
     needs = ("gradients",)
     answers = "sentence"
     order = 5
@@ -36,11 +34,8 @@ class GradientTimesInput:
         """Forward and back."""
         return Cost(2, 2 * tokens)
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        clock = clean.clock()
-        scores = clean.lm.gradients.times_input(clean.ids, targets).cpu().numpy()
-        seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
+        return clean.lm.gradients.times_input(clean.ids, targets)
 
 
 PLUGIN = GradientTimesInput()

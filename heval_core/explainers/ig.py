@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heval_core.explainers.shared.ablated import check_baseline
+from heval_core.explainers.shared.base import Base
 from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 
@@ -31,16 +32,14 @@ METHODS = ("riemann_right", "riemann_left", "riemann_middle", "riemann_trapezoid
 
 
 @dataclass(frozen=True)
-class IntegratedGradients:
+class IntegratedGradients(Base):
     steps: int = 10
     method: str = "riemann_right"
     baseline: str = BASELINE
 
     key = "ig"
     title = "Integrated gradients"
-    signed = True
     family = "gradient"
-    control = False
     default = True
     needs = ("gradients",)
     answers = "sentence"

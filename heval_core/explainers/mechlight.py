@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heval_core.explainers.shared.base import Base
 from heval_core.records import Attribution, Cost, Target, head_name
 from heval_core.shared_passes import CLEAN, HEADS
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MechLight:
+class MechLight(Base):
     fold: bool = False
     kv: bool = False
 
@@ -42,7 +43,6 @@ class MechLight:
     title = "MechLight"
     signed = False
     family = "mechanistic"
-    control = False
     default = True
     needs = ("softmax attention", "heads")
     answers = "token"

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heval_core.explainers.shared import token_parts
+from heval_core.explainers.shared.base import Base
 from heval_core.explainers.shared.left_out import effects, lost, units
-from heval_core.explainers.shared.token_parts import PARTS, cost_of, token_part
-from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.records import Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.units import Matrix
 
@@ -36,36 +37,30 @@ EVENLY = 0.05
 
 
 @dataclass(frozen=True)
-class Origin:
+class Origin(Base):
     tokens: str = "attnlrp"
     sentences: bool = False
 
     key = "origin"
     title = "Origin"
-    signed = True
     family = "perturbation"
-    control = False
-    default = False
     needs = ("gradients", "softmax attention")
     order = 13
     reference = "ours"
 
     def check(self) -> None:
         """Raises HEvalError for an unknown token part."""
-        if self.tokens not in PARTS:
-            raise HEvalError(f"origin has no token part {self.tokens!r}; there are: {', '.join(PARTS)}.")
+        if self.tokens not in token_parts.PARTS:
+            raise HEvalError(f"origin has no token part {self.tokens!r}; there are: {', '.join(token_parts.PARTS)}.")
 
     def cost(self, tokens: float) -> Cost:
         """Of two documents, each pass without one of them running half of the prompt; with sentences, of five in each."""
         left_out, share = (12, 10 * 0.9 + 1) if self.sentences else (2, 1)
-        part = cost_of(self.tokens, tokens)
+        part = token_parts.cost_of(self.tokens, tokens)
         return Cost(1 + left_out + part.passes, (1 + share) * tokens + part.tokens, (CLEAN,))
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        self.check()
-        scores_of = token_part(self.tokens, clean.lm)
-        clock = clean.clock()
-        parts = scores_of(clean, targets)
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
+        parts = token_parts.part_scores(self.tokens, clean, targets)
         documents = [units(prompt, target=target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         given = [found.lead for found in effects(clean, targets, documents)]
         smaller = self._sentences(clean, targets, documents) if self.sentences else None
@@ -75,19 +70,18 @@ class Origin:
                 within = smaller[row][number] if smaller else ([(document.start, document.end)], np.ones(1))
                 for (start, end), share in zip(*within, strict=True):
                     scores[row, start:end] = effect * share * shares(relevance[start:end])
-        seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in scores]
+        return scores
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
         """What each document gives each token of the answer, shared out by the relevance of that token's sentence."""
         if self.sentences:
             raise HEvalError("origin(sentences) explains a single token; origin explains an answer.")
         self.check()
-        scores_of, (prompt,) = token_part(self.tokens, clean.lm), clean.prompts
+        (prompt,) = clean.prompts
         given = lost(clean, target, units(prompt, target=target), "document")
         scores = np.zeros((clean.length, len(target.ids)), dtype=np.float32)
         for columns in sentences:
-            (relevance,) = scores_of(clean, [target.part(columns)])
+            (relevance,) = token_parts.part_scores(self.tokens, clean, [target.part(columns)])
             for document, effect in zip(given.units, given.values, strict=True):
                 span = slice(document.start, document.end)
                 scores[span, columns.start : columns.stop] = np.outer(shares(relevance[span]), effect[columns])

@@ -134,7 +134,7 @@ class CleanPass:
 
     def relevance(self, rules: Rules, targets: Sequence[Target], contrast: bool) -> torch.Tensor:
         """(B, n) float32: see `ChangedBackward.under`. Raises HEvalError for a model in which the rules do not hold."""
-        changed = self.lm.changed_backward.under(rules)
+        changed = self._shared.waive(lambda: self.lm.changed_backward.under(rules))
 
         def work() -> torch.Tensor:
             return changed.relevance(self.ids, targets, contrast)

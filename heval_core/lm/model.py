@@ -1,6 +1,5 @@
 """A causal language model as the rest of the program sees it: its facts, and one attribute for each kind of computation."""
 
-from heval_core.lm.ablation import Ablation
 from heval_core.lm.changed_backward import ChangedBackward
 from heval_core.lm.direct_effects import DirectEffects
 from heval_core.lm.facts import ModelFacts
@@ -34,7 +33,6 @@ class LanguageModel(ModelFacts):
         # What heads write towards tokens, past all later layers.
         self.direct_effects = DirectEffects(self, self.read_out, self.forward, self.hooked, self.heads)
         self.roll_back = RollBack(self, self.hooked, self.heads)  # from a layer's positions to the prompt's tokens
-        self.ablation = Ablation(self, self.forward)  # passes without some tokens
         # Passes with one head's output from another prompt, or none.
         self.path_patching = PathPatching(self, self.forward, self.hooked, self.heads)
         self.pruning = Pruning(self, self.hooked)  # the model without some heads, for a while

@@ -37,6 +37,14 @@ class SharedWork:
             used |= uses
         return found
 
+    def waive(self, work: Callable[[], T]) -> T:
+        """The value of what is done once per model, and so is no part of what any prompt takes."""
+        started = self.now()
+        value = work()
+        # Among the shared work, so that no clock counts it; and used by nobody, so that nobody is charged.
+        self.seconds["waived"] = self.seconds.get("waived", 0.0) + self.now() - started
+        return value
+
 
 class Clock:
     """The time of one explainer, or of one piece of shared work, over `size` prompts."""

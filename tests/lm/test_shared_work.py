@@ -57,6 +57,16 @@ def test_shared_work_is_done_once_and_charged_in_full_to_everyone_with_what_it_u
     assert done == ["heads", "forward"]
 
 
+def test_what_is_done_once_per_model_is_charged_to_nobody():
+    time = Time()
+    shared = SharedWork(time)
+    clock = Clock(shared)
+    time.passes(1)
+    assert shared.waive(lambda: time.passes(20) or "copy") == "copy"
+    shared.once("relevance", lambda: (shared.waive(lambda: time.passes(30)), time.passes(2)))
+    assert clock.stop() == 3
+
+
 def test_work_that_fails_is_not_kept_and_charged_to_nobody():
     time = Time()
     shared = SharedWork(time)

@@ -1,6 +1,6 @@
 """Scores of single tokens by replacing each of them, as `fa` gives and `origin` may share out.
 
-Blocks of tokens are replaced together, each in a row of its own; `lm.ablation` runs the rest of the prompt only.
+Blocks of tokens are replaced together, each in a row of its own; the tokens before a block are not run again.
 """
 
 from __future__ import annotations
@@ -85,12 +85,26 @@ def falls_of(
     first = 0
     for start in range(0, len(spans), width):
         stop = min(start + width, len(spans))
-        waiting.append(lm.ablation.spans(clean.ids, clean.prefix, spans[start:stop], lm.baseline(baseline), positions))
+        waiting.append(replaced(clean, spans[start:stop], lm.baseline(baseline), positions))
         if prompts * len(positions) * (stop - first) >= READ_TOGETHER or stop == len(spans):
             logits = lm.read_out.logits(torch.cat(waiting, 1)).detach()
             scores[:, first:stop] = value - measure(logits).cpu().numpy()
             waiting, first = [], stop
     return scores
+
+
+def replaced(clean: CleanPass, spans: Sequence[Span], token_id: int, positions: Sequence[int]) -> torch.Tensor:
+    """(B, len(spans), P, …) states at some positions, for `ReadOut.logits`, with one span of tokens replaced at a time."""
+    import torch
+
+    read = [position % clean.length for position in positions]
+    kept = min(*(span.start for span in spans), *read) if clean.prefix.layers else 0
+    suffixes = clean.ids[:, None, kept:].repeat(1, len(spans), 1)
+    for row, span in enumerate(spans):
+        suffixes[:, row, span.start - kept : span.end - kept] = token_id
+    with torch.no_grad():
+        states = clean.lm.forward.suffix_states(clean.prefix, kept, suffixes.flatten(0, 1), positions)
+    return states.view(clean.size, len(spans), len(positions), -1)
 
 
 def block_size(prompts: int, length: int, budget: int, device: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores
@@ -13,25 +13,18 @@ if TYPE_CHECKING:
     import numpy as np
 
     from heval_core.lm.clean_pass import CleanPass
-    from heval_core.lm.model import LanguageModel
 
-    Scores = Callable[[CleanPass, Sequence[Target]], np.ndarray]
-
-PARTS = ("attnlrp", "cgim", "gxi", "fa")
+RULES = {"attnlrp": rules.ATTNLRP, "cgim": rules.CGIM}
+PARTS = (*RULES, "gxi", "fa")
 
 
-def token_part(part: str, lm: LanguageModel) -> Scores:
-    """A pass and its targets ▶ (B, n) scores. part: one of PARTS. Raises HEvalError where its rules do not hold.
-
-    What is made once per model is made here, so that it is no part of a prompt's seconds.
-    """
+def part_scores(part: str, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
+    """(B, n) scores. part: one of PARTS. Raises HEvalError where its rules do not hold."""
     if part == "fa":
-        return ablation_scores
+        return ablation_scores(clean, targets)
     if part == "gxi":
-        return lambda clean, targets: lm.gradients.times_input(clean.ids, targets).cpu().numpy()
-    contrast, rule = part == "cgim", rules.CGIM if part == "cgim" else rules.ATTNLRP
-    lm.changed_backward.under(rule)
-    return lambda clean, targets: clean.relevance(rule, targets, contrast).cpu().numpy()
+        return clean.lm.gradients.times_input(clean.ids, targets).cpu().numpy()
+    return clean.relevance(RULES[part], targets, part == "cgim").cpu().numpy()
 
 
 def cost_of(part: str, tokens: float) -> Cost:

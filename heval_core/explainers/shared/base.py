@@ -1,0 +1,35 @@
+"""What explainers that look into a model have in common: what most of them declare, and the clock that times them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from heval_core.records import Attribution, Target
+
+if TYPE_CHECKING:
+    from heval_core.lm.clean_pass import CleanPass
+
+
+class Base:
+    """An explainer declares the rest (`heval_core.protocols.Method`), and has `scored`, or an `explain` of its own."""
+
+    key: str
+    signed = True
+    control = False
+    default = False
+
+    def check(self) -> None:
+        """Raises HEvalError for options that it cannot have."""
+
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
+        """(B, n) float32, a row for each prompt of the pass: a tensor or an array."""
+        raise NotImplementedError
+
+    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+        self.check()
+        clock = clean.clock()
+        scores = self.scored(clean, targets)
+        rows = scores.cpu().numpy() if hasattr(scores, "cpu") else scores
+        seconds = clock.stop()
+        return [Attribution(self.key, row, seconds, repr(self)) for row in rows]
