@@ -9,7 +9,7 @@ are evaluated once for each distinct case.
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,54 +18,21 @@ from heval_core.statistics.bootstrap import row_blocks
 from heval_core.statistics.scores import Ties, runs
 
 
-class Leading(NamedTuple):
-    """The best tokens of a segment, (N, count) each, best first. there: False if the segment has fewer tokens.
-
-    above, size: of the tie that the token belongs to. inside: how many tokens of this tie are in the segment. order: the
-    token's number among those, from 1.
-    """
-
-    there: np.ndarray
-    above: np.ndarray
-    size: np.ndarray
-    inside: np.ndarray
-    order: np.ndarray
-
-    def places(self) -> np.ndarray:
-        """(N, count) expected ranks; infinite for missing tokens."""
-        return np.where(self.there, self.above + self.order * (self.size + 1) / (self.inside + 1), np.inf)
+def leading(found: Ties, segment: np.ndarray, count: int) -> np.ndarray:
+    """(N, count) expected ranks of the best tokens of each (N, n) bool segment, best first; infinite where it has no more."""
+    parts = [_leading(Ties(*(own[rows] for own in found)), segment[rows], count) for rows in row_blocks(*segment.shape)]
+    return np.concatenate(parts)
 
 
-def leading(found: Ties, segment: np.ndarray, count: int) -> Leading:
-    """The `count` best tokens of each row's (N, n) bool segment."""
-    return Leading(*_by_blocks(lambda own, inside: _leading(own, inside, count), found, segment))
-
-
-def _by_blocks(
-    function: Callable[[Ties, np.ndarray], tuple[np.ndarray, ...]], found: Ties, segment: np.ndarray
-) -> Iterator[np.ndarray]:
-    """The columns that a function of some rows gives, for all rows."""
-    parts = [function(Ties(*(own[rows] for own in found)), segment[rows]) for rows in row_blocks(*segment.shape)]
-    return (np.concatenate(columns) for columns in zip(*parts, strict=True))
-
-
-def _leading(found: Ties, segment: np.ndarray, count: int) -> Leading:
+def _leading(found: Ties, segment: np.ndarray, count: int) -> np.ndarray:
     outside = np.iinfo(found.above.dtype).max
     keys = np.where(segment, found.above, outside)
     order = np.argsort(keys, axis=1, kind="stable")
     ordered = np.take_along_axis(keys, order, axis=1)
-    first, last = runs(ordered)
-    size = np.take_along_axis(found.size, order, axis=1)
-    cut = slice(0, count)
-    there = ordered[:, cut] != outside
-    place = np.arange(ordered.shape[1])[None, cut]
-    return Leading(
-        there,
-        np.where(there, ordered[:, cut], 0).astype(int),
-        np.where(there, size[:, cut], 1).astype(int),
-        np.where(there, (last - first + 1)[:, cut], 1),
-        np.where(there, place - first[:, cut] + 1, 1),
-    )
+    first, last = (ends[:, :count] for ends in runs(ordered))
+    above, size = (own[:, :count].astype(int) for own in (ordered, np.take_along_axis(found.size, order, axis=1)))
+    inside, number = last - first + 1, np.arange(above.shape[1]) - first + 1
+    return np.where(above != outside, above + number * (size + 1) / (inside + 1), np.inf)
 
 
 class Best(NamedTuple):
@@ -78,7 +45,8 @@ class Best(NamedTuple):
 
 def best(found: Ties, segment: np.ndarray) -> Best:
     """The tie with the best token of each row's (N, n) bool segment."""
-    return Best(*_by_blocks(_best, found, segment))
+    parts = [_best(Ties(*(own[rows] for own in found)), segment[rows]) for rows in row_blocks(*segment.shape)]
+    return Best(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _best(found: Ties, segment: np.ndarray) -> Best:

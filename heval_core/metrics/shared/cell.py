@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heval_core.metrics.shared.broken_ties import Leading, leading
+from heval_core.metrics.shared.broken_ties import leading
 from heval_core.statistics.bootstrap import row_blocks
 from heval_core.statistics.scores import Ties, ties
 
@@ -134,9 +134,11 @@ class Cell:
         found: Cell = self._memo[count]
         return found
 
-    def leading(self, document: int, count: int) -> Leading:
+    def leading(self, document: int, count: int) -> np.ndarray:
+        """(N, count) expected ranks of a document's best tokens, best first; infinite for missing ones."""
         kept = max(count, *KS)
         if (document, kept) not in self._memo:
             inside = self.layout.documents[document] & self.layout.ranked
             self._memo[document, kept] = leading(self.ties, inside, kept)
-        return Leading(*(own[:, :count] for own in self._memo[document, kept]))
+        found: np.ndarray = self._memo[document, kept]
+        return found[:, :count]

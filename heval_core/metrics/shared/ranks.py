@@ -28,7 +28,7 @@ def chance_rank(k: int, segment_sizes: np.ndarray, lengths: np.ndarray) -> np.nd
 
 def segment_ranks(found: Ties, segment: np.ndarray, k: int) -> np.ndarray:
     """(N,) Rank@k from the ties of (N, n) scores and a (N, n) bool segment; NaN for an empty segment."""
-    return mean_of_first(broken_ties.leading(found, segment & (found.size > 0), k).places())
+    return mean_of_first(broken_ties.leading(found, segment & (found.size > 0), k))
 
 
 def mean_of_first(leading: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ class RankSettings:
     @staticmethod
     def _document(cell: Cell, number: int, part: str, k: int) -> Each:
         m = (cell.layout.documents[number] & cell.layout.ranked).sum(axis=1)
-        value = mean_of_first(cell.leading(number, k).places())
+        value = mean_of_first(cell.leading(number, k))
         return Each(part, value, chance_rank(k, m, cell.layout.lengths), best_rank(k, m))
 
     def at_worst(self, cell: Cell, k: int) -> list[Each]:
