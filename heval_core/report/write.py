@@ -5,7 +5,7 @@ The same published results give the same bytes: nothing of the machine or the ho
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,10 +60,29 @@ class Report:
         return any(section.plan.chapter == CHAPTER for section in self.sections)
 
     def as_html(self) -> str:
-        return page(TITLE, self.notes(), self.studies, self.sections, self.provenance)
+        """One HTML file that needs nothing else: no request, and a content-security policy for its own script only, which
+        opens the folded sections on paper. Its template escapes all text; without a sentence a study may be empty."""
+        script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+        first, *others = self.studies
+        return render(
+            "report.html",
+            title=TITLE,
+            first=first,
+            others=others,
+            notes=self.notes(),
+            verdicts=VERDICTS,
+            about_axis=AXIS,
+            rule=RULE,
+            sections=self.sections,
+            written=lambda drawing: as_svg(drawing, None),
+            provenance=[Table.of(frame, name) for name, frame in self.provenance],
+            style=stylesheet(),
+            script=script,
+            script_digest=digest(script),
+        )
 
     def notes(self) -> list[str]:
-        """The paragraphs under the title."""
+        """The paragraphs under the title; one that begins with "!" is a warning."""
         warned = [f"!{self.note}"] if self.note else []
         models = ", ".join(self.provenance[0][1]["model"])
         if self.citations and not len(self.studies[0].findings):
@@ -105,38 +124,6 @@ class Report:
             "provenance": {name: records(frame) for name, frame in self.provenance},
         }
         return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-
-
-def page(
-    title: str,
-    notes: Sequence[str],
-    studies: Sequence[Study],
-    sections: Sequence[Section],
-    provenance: Sequence[tuple[str, pd.DataFrame]],
-) -> str:
-    """A report as one HTML file that needs nothing else: no request, and a content-security policy for its own script only,
-    which opens the folded sections on paper. Its template escapes all text.
-
-    notes: paragraphs under the title; one that begins with "!" is a warning. studies: without a sentence some may be empty.
-    """
-    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
-    first, *others = studies
-    return render(
-        "report.html",
-        title=title,
-        first=first,
-        others=others,
-        notes=notes,
-        verdicts=VERDICTS,
-        about_axis=AXIS,
-        rule=RULE,
-        sections=sections,
-        written=lambda drawing: as_svg(drawing, None),
-        provenance=[Table.of(frame, name) for name, frame in provenance],
-        style=stylesheet(),
-        script=script,
-        script_digest=digest(script),
-    )
 
 
 def report_of(results: Reader) -> Report:

@@ -12,8 +12,7 @@ import pytest
 from heval_core.present.numbers import EXACT, interval
 from heval_core.report.findings import Study, findings_table, studies_of
 from heval_core.report.sections import plans, plans_of, section
-from heval_core.report.write import page as page_of
-from heval_core.report.write import report_of, write
+from heval_core.report.write import Report, report_of, write
 from heval_core.store.filters import Filter
 from heval_core.ui.measured_cells import measured
 from precompute.cli import main
@@ -239,9 +238,8 @@ def test_every_text_of_a_finding_is_escaped():
     levels = json.dumps([{**effect, "chance": 0.1, "published": 1.0}])
     row = {"key": "k", **hostile, "verdict": "supported", "effects": json.dumps([effect]), "levels": levels}
     study = Study("k", HOSTILE, pd.DataFrame([row]), {"k": HOSTILE})
-    page = page_of(
-        HOSTILE, [HOSTILE, "!" + HOSTILE], [study, study, study], [], [(HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]}))]
-    )
+    provenance = (("models", pd.DataFrame({"model": [HOSTILE]})), (HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]})))
+    page = Report(HOSTILE, HOSTILE, (study, study, study), pd.DataFrame(), (), provenance, (HOSTILE,)).as_html()
     assert "<img" not in page
     assert page.count("<script") == 1
     table = findings_table(study, study, HOSTILE).html()
