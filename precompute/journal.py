@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -84,21 +84,26 @@ def note_state(store: ShardStore, pair: Pair, chosen: Chosen) -> None:
     note_new(store, "state", line, ("model", "dataset", "technique"))
 
 
+def left_out(questions: Questions) -> Iterator[str]:
+    """Which records of a dataset are not asked, and why: what a run says before it begins, and a plan too."""
+    yield from _malformed(questions.bad)
+    if questions.malformed > SAID_BAD:
+        yield f"{questions.dataset}: {questions.malformed} malformed records were left out; {SAID_BAD} are listed above"
+    yield from (f"{questions.dataset}: {count} records were left out: {reason}" for reason, count in questions.unusable)
+    if questions.usable > MOST_QUESTIONS == len(questions.facts):
+        yield f"{questions.dataset}: {MOST_QUESTIONS:,} of {questions.usable:,} questions are asked; --limit asks for fewer"
+    if not questions.facts:
+        yield f"{questions.dataset}: none of its {questions.records} records can be used as a question"
+
+
 def note_dataset(store: ShardStore, questions: Questions) -> int:
     """Note which records were read and which were left out. Returns how many were malformed."""
-    more = questions.malformed - len(questions.bad)
-    note_bad(store, questions.dataset, questions.bad)
-    if more:
+    _note_bad(store, questions.dataset, questions.bad)
+    if more := questions.malformed - len(questions.bad):
         error = f"HEvalError: {more:,} more malformed records; only the first {len(questions.bad):,} are listed"
         note_failures(store, [{"dataset": questions.dataset, "place": questions.dataset, "error": error}])
-    if questions.malformed > SAID_BAD:
-        say(f"{questions.dataset}: {questions.malformed} malformed records were left out; {SAID_BAD} are listed above")
-    for reason, count in questions.unusable:
-        say(f"{questions.dataset}: {count} records were left out: {reason}")
-    if questions.usable > MOST_QUESTIONS == len(questions.facts):
-        say(f"{questions.dataset}: {MOST_QUESTIONS:,} of {questions.usable:,} questions are asked; --limit asks for fewer")
-    if not questions.facts:
-        say(f"{questions.dataset}: none of its {questions.records} records can be used as a question")
+    for said in left_out(questions):
+        say(said)
     line = {
         "dataset": questions.dataset,
         "fingerprint": questions.fingerprint,
@@ -115,9 +120,17 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
 
 def note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord | BadClaim]) -> None:
     """Note and say which records are malformed."""
+    _note_bad(store, dataset, bad)
+    for said in _malformed(bad):
+        say(said)
+
+
+def _note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord | BadClaim]) -> None:
     note_failures(store, ({"dataset": dataset, "place": one.place, "error": f"HEvalError: {one.reason}"} for one in bad))
-    for one in bad[:SAID_BAD]:
-        say(f"{one.place}: {one.reason}; the record was left out")
+
+
+def _malformed(bad: Sequence[BadRecord | BadClaim]) -> list[str]:
+    return [f"{one.place}: {one.reason}; the record was left out" for one in bad[:SAID_BAD]]
 
 
 def note_training(store: ShardStore, model: Identity, questions: Questions) -> None:

@@ -15,7 +15,9 @@ from heval_core.store.shards import ShardStore
 from precompute.citations.chunks import Citations
 from precompute.citations.study import Source
 from precompute.highlights import Highlights
+from precompute.journal import left_out
 from precompute.pair import Pair
+from precompute.questions import Questions
 from precompute.run import Asked, parts_of, with_stored
 from precompute.task import WRITTEN, Task, cost, missing_from, together, total, unfinished
 from precompute.worker import Loading
@@ -50,13 +52,14 @@ class Line:
 @dataclass
 class Plan:
     """tasks: of a grid, with something to make, as far as they are known. searches: settings of techniques still to be found;
-    what depends on them is not counted yet. sources: of claims. left_out: what cannot be read or had, and why. unavailable:
-    annotators that cannot be asked, and why."""
+    what depends on them is not counted yet. datasets: of a grid, by name; sources: of claims. left_out: what cannot be read or
+    had, and why. unavailable: annotators that cannot be asked, and why."""
 
     say: Callable[[str], None] = lambda _: None
     lines: list[Line] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     searches: int = 0
+    datasets: dict[str, Questions] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     unavailable: list[str] = field(default_factory=list)
@@ -104,13 +107,14 @@ def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line
     known = [*part.jobs(), *part.quoted, *part.timings]
     left = unfinished(known, part.store)
     planned.tasks += left
+    planned.datasets[part.questions.dataset] = part.questions
     planned.searches += len(unfinished(part.searches, part.store))
     pace = planned.pace(part.pair) if calibrated and left else None
     for regime in part.pair.grid.regimes:
         own, to_do = ([task for task in tasks if task.whose.regime == regime] for tasks in (known, left))
         shards = sum(len(task.shards) for task in to_do)
         tokens, count = part.pair.tokens(regime), len(part.questions.facts)
-        later = bool(part.pair.grid.explainers) and not any(shard.explainer for task in own for shard in task.shards)
+        later = bool(part.pair.grid.explainers and count) and not any(shard.explainer for one in own for shard in one.shards)
         costs = [(1.0, task.cost(tokens)) for task in to_do]
         costs += [(float(min(part.pair.cap or 0, count)), one) for one in _explaining(part.pair, tokens)] if later else []
         whole = total(costs)
@@ -144,6 +148,8 @@ def _of_study(part: Citations, planned: Plan) -> list[Line]:
 
 
 def as_lines(planned: Plan) -> Iterator[str]:
+    for questions in planned.datasets.values():
+        yield from left_out(questions)
     for source in planned.sources.values():
         problems = [claim for claim in source.claims if claim.problems]
         yield (

@@ -12,16 +12,14 @@ import pytest
 from tests.conftest import ROOT
 
 LINES, FUNCTION_LINES = 400, 45
-
-
 PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is
 # raised while it is above its budget.
 CEILINGS = {
-    "lines of the product": 45_888,
+    "lines of the product": 45_824,
     "files of the product": 335,
     "lines of demo and benchmarks": 3_759,
-    "lines of tests": 32_554,
+    "lines of tests": 32_553,
     "files of tests": 246,
     "lines of JS and CSS": 2_668,
     "words of docs": 13_792,

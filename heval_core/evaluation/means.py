@@ -59,7 +59,7 @@ def _mean(own: pd.DataFrame) -> dict[str, Any]:
     moved = None if drawn is None else scaled(own, drawn)
     ends = mean_interval(numbers["value"], numbers["low"], numbers["high"], drawn)
     of_scaled = mean_interval(numbers["normalised"], sides.min(axis=0), sides.max(axis=0), moved)
-    count = len(own.drop_duplicates(list(CELL)))
+    count = len({*zip(*(own[name] for name in CELL), strict=True)})
     return {
         **{name: float(numbers[name].mean()) for name in _MEANS},
         **dict(zip(("low", "high", "normalised_low", "normalised_high"), (*ends, *of_scaled), strict=True)),

@@ -68,7 +68,8 @@ def _card(drawing: Drawing, one: Expected, names: Names, filled: bool, state: st
         text("faint", _PRICE, names.cost(key)),
     ]
     rank = "over the budget" if state == "over" else f"rank {one.ranks}"
-    about = (f"{names.technique(key)}: {interval(value, low, high, SHARE)} right", means, rank, names.cost_in_words(key))
+    right, meaning = f"{interval(value, low, high, SHARE)} right", names.meaning("technique", key)
+    about = (f"{names.technique(key)}: {right}", means, rank, names.cost_in_words(key), meaning)
     drawing.spot((_SIGN, drawing.height + tall / 2), marks, tuple(filter(None, about)), id=(key, EVERY_KIND), reach=13)
     drawing.height += tall
 
@@ -194,6 +195,7 @@ def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:
         f"J {interval(*(row[f'discrimination{end}'] for end in ('', '_low', '_high')))}; 0 is blind to relevance",
         "" if pd.isna(share) else f"on the front in {with_unit(share, SHARE)} of the resamples",
         names.cost_in_words(key),
+        names.meaning("technique", key),
     ]
     look = SHAPES[names.technique_family(key)]
     told = tuple(filter(None, about))

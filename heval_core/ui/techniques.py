@@ -194,7 +194,8 @@ def _bar(results: Reader, compared: Compared, every: Sequence[Expected]) -> None
         count = len(query(results, Reader.instance_ids, wanted))
         more = compared.counted(key, wanted.regime) - count
         said += f"; {more:,} more answers are counted and not listed, for they were not sampled" if more > 0 else ""
-        st.markdown(f"**{plain(compared.names.technique(key) + where)}** {plain(said)}", width="stretch")
+        meaning = plain(compared.names.meaning("technique", key))
+        st.markdown(f"**{plain(compared.names.technique(key) + where)}** {plain(said)}. {meaning}", width="stretch")
         if count:
             links.link_to(f"Its {count:,} answers", wanted)
         changes = query(results, Reader.changes, compared.answers(key, kind, "")) if key != TECHNIQUE else pd.DataFrame()

@@ -49,7 +49,11 @@ def add(commands: Commands) -> None:
     add_regimes(parser, "the first six by default")
     parser.set_defaults(datasets=(), models=(), seed=Grid.seed)
     parser.add_argument("--store", type=Path, help="add results from this store: the groups, and what each model drops")
-    parser.add_argument("--left-out", action="store_true", help="name every record that was left out, with its reason")
+    parser.add_argument(
+        "--left-out",
+        action="store_true",
+        help="name every record that was left out, and every question that a regime drops, with its reason",
+    )
     parser.add_argument("--format", choices=["json", "text"], default="text")
 
 
@@ -91,7 +95,7 @@ def _summary(name: str, models: list[Identity], options: argparse.Namespace, sto
     for model in read_as:
         style = style_of(model) if model else regimes.PromptStyle()
         questions = load_questions(name, options.limit, options.seed, style, left_out)
-        of_regimes += [_of_regime(questions, regime, options.seed, model) for regime in options.regimes if questions.facts]
+        of_regimes += [_of_regime(questions, regime, options, model) for regime in options.regimes if questions.facts]
     dataset = open_dataset(name)
     return {
         "dataset": questions.dataset,
@@ -109,7 +113,7 @@ def _summary(name: str, models: list[Identity], options: argparse.Namespace, sto
     }
 
 
-def _of_regime(questions: Questions, regime: str, seed: int, model: Identity | None) -> dict[str, Any]:
+def _of_regime(questions: Questions, regime: str, options: argparse.Namespace, model: Identity | None) -> dict[str, Any]:
     """Build every instance of a regime one by one, and count. model: whose tokens are counted; without one, characters only.
 
     seen_in_training: questions that are not asked because the model saw them. substituted: instances with a document that the
@@ -120,18 +124,19 @@ def _of_regime(questions: Questions, regime: str, seed: int, model: Identity | N
     dropped, characters, substituted = Counter[str](), list[int](), list[bool]()
 
     def tokens(instance: Instance) -> int:
-        assert model is not None
-        return len(tokenise(prompt_of(instance, model.template), tokenizer).ids)
+        return len(tokenise(prompt_of(instance, model.template if model else ""), tokenizer).ids)
 
     def prompts() -> Iterator[Prompt]:
         description = f"{questions.dataset} · {regime}"
         for place, fact in enumerate(tqdm(questions.facts, desc=description, leave=False, disable=not sys.stderr.isatty())):
             try:
-                instance = regimes.build(fact, regime, questions.pool, seed, style, place)
+                instance = regimes.build(fact, regime, questions.pool, options.seed, style, place)
                 check_documents(instance, Memory(fact.answer, ()))
                 instance = fitted(instance, fact.answer, tokens) if model else instance
             except Dropped as why:
                 dropped[why.reason] += 1
+                if options.left_out:
+                    print(f"{questions.dataset} · {regime} · {fact.id}: {why.reason}", file=sys.stderr)
                 continue
             characters.append(sum(len(document.text) for document in instance.documents))
             substituted.append(any(document.origin != "shipped" for document in instance.documents))

@@ -85,6 +85,8 @@ def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(mode
         *f"run --models {model_folders['gpt2']} --datasets {data} --regimes conflicting".split(),
         *f"--explainers attn --device cpu --store {store}".split(),
     ]
+    assert main(["plan", *command[1:], "--no-calibrate"]) == 0
+    assert "mine.jsonl:4: the line is not JSON" in capsys.readouterr().out
     assert main(command) == 1
     printed = capsys.readouterr()
     assert "3 failures" in printed.out

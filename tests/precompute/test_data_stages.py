@@ -242,6 +242,10 @@ def test_datasets_prints_what_every_filter_leaves_and_names_what_it_left_out(tmp
     assert "7 records read: 0 malformed, 1 left out, 6 questions under 1 relations; 6 looked at" in printed.out
     assert "left out: 1 · answer in subject" in printed.out
     assert printed.err.strip() == "c.json, record 7: answer in subject"
+    told = samples.own("Kenya", memory_answer="Nairobi", conflicting={"text": "Lisbon, not Nairobi.", "answer": "Lisbon"})
+    own = str(samples.write_lines(tmp_path / "mine.jsonl", [told]))
+    assert main(["datasets", "--datasets", own, "--regimes", "conflicting", "--left-out"]) == 0
+    assert capsys.readouterr().err.strip() == f"mine · conflicting · {told['id']}: memory answer in document"
     assert main(["datasets", "--limit", "3"]) == 0  # all there are; one that needs a part says so and costs nothing
     printed = capsys.readouterr()
     assert "fakepedia · Fakepedia" in printed.out
