@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from heval_core.citations.records import BadClaim, Choice, Claim, Question
+    from heval_core.citations.records import Choice, Claim, Question
     from heval_core.citations.speaker import Selection, Speaker
-    from heval_core.datasets._reading import Record
+    from heval_core.datasets._reading import BadRecord, Record
     from heval_core.lm.clean_pass import CleanPass
     from heval_core.lm.model import LanguageModel
     from heval_core.metrics.shared.cell import Cell
@@ -166,7 +166,7 @@ class Technique(Plugin, Protocol):
 class ClaimData(Plugin, Protocol):
     """Claims with passages, and the explanations that came with them; see `heval_core/citations/claims`."""
 
-    def claims(self) -> Iterator[Claim | BadClaim]:
+    def claims(self) -> Iterator[Claim | BadRecord]:
         """Raises HEvalError where the data is missing or foreign."""
 
 

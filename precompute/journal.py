@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from heval_core.citations.records import BadClaim
 from heval_core.datasets._reading import BadRecord
 from heval_core.lm.loading import Identity
 from heval_core.store.shards import ShardStore
@@ -118,7 +117,7 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
     return questions.malformed
 
 
-def note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord | BadClaim]) -> None:
+def note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord]) -> None:
     """Note and say which records are malformed."""
     _note_bad(store, dataset, bad)
     for said in _malformed(bad):

@@ -112,7 +112,7 @@ class _Reading:
                 left_out(record)
             elif not self._is_new(record.id):
                 self.unusable["duplicate"] += 1
-                left_out(Unusable(dataset.key, record.id, "duplicate"))
+                left_out(Unusable(record.id, "duplicate"))
             elif self._admitted(record):
                 yield record
 

@@ -61,14 +61,6 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class BadClaim:
-    """A record that cannot be used. place: where it stands (`line 12`, an id). reason: in plain English."""
-
-    place: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Sentence:
     """One sentence of an explanation. text: as it was written, with its markers. bare: without any marker.
 

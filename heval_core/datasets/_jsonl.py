@@ -42,13 +42,13 @@ class JsonLines:
         """Raises HEvalError if the file is missing or empty."""
         places: dict[bytes, str] = {}
         for place, raw in json_lines(self.path):
-            for record in read_each(self.key, [(place, raw)], self._fact):
+            for record in read_each([(place, raw)], self._fact):
                 if isinstance(record, Fact):
                     # A hash in place of the id: there may be millions of them.
                     identity = hashlib.blake2b(record.id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
                     first = places.setdefault(identity, place)
                     if first != place:
-                        yield BadRecord(self.key, place, f"the id {record.id!r} is already used at {first}")
+                        yield BadRecord(place, f"the id {record.id!r} is already used at {first}")
                         continue
                 yield record
 

@@ -29,14 +29,13 @@ class Origin:
     """Where a dataset's file comes from.
 
     name: the file or folder to look for in the data folder. address: where a person finds it.
-    repository, file, revision: the hub's dataset repository, the file in it, and the commit it is pinned to.
+    repository, revision: the hub's dataset repository that has it, and the commit it is pinned to.
     option: of the command, which takes NAME=PATH.
     """
 
     name: str
     address: str
     repository: str | None = None
-    file: str | None = None
     revision: str | None = None
     option: str = "--datasets"
 
@@ -56,8 +55,8 @@ def locate(dataset: str, path: str | None, origin: Origin) -> Path:
     if placed.exists():
         return placed
     problem = "it cannot be fetched from the hub"
-    if origin.repository is not None and origin.file is not None:
-        fetched = from_hub(origin.repository, origin.file, origin.revision)
+    if origin.repository is not None:
+        fetched = from_hub(origin.repository, origin.name, origin.revision)
         if fetched is not None:
             return fetched
         problem = f"{origin.repository} is neither cached nor can the hub be reached"
@@ -221,9 +220,8 @@ def require(path: Path, seen: Collection[str], needed: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class BadRecord:
-    """place: file and line, or file and record number. reason: what is wrong, and what was expected."""
+    """A record that breaks its format. place: file and line, file and record number, or an id. reason: in plain English."""
 
-    dataset: str
     place: str
     reason: str
 
@@ -232,7 +230,6 @@ class BadRecord:
 class Unusable:
     """place: as above. reason: one of `DROP_REASONS`."""
 
-    dataset: str
     place: str
     reason: str
 
@@ -265,7 +262,7 @@ class Malformed(ValueError):
 
 
 def read_each(
-    dataset: str, records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Converted]
+    records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Converted]
 ) -> Iterator[Converted | BadRecord | Unusable]:
     """Convert (place, raw record) pairs one by one. A raw record may itself be a Malformed that reading it raised."""
     for place, raw in records:
@@ -276,9 +273,9 @@ def read_each(
                 raise Malformed(f"expected a JSON object, found {_kind(raw)}")
             yield convert(raw)
         except Malformed as error:
-            yield BadRecord(dataset, place, str(error))
+            yield BadRecord(place, str(error))
         except Dropped as dropped:
-            yield Unusable(dataset, place, dropped.reason)
+            yield Unusable(place, dropped.reason)
 
 
 def text_of(record: dict[str, Any], *path: str) -> str:

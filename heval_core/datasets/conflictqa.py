@@ -28,7 +28,6 @@ _ORIGIN = Origin(
     "conflictQA-popQA-chatgpt.json",
     "huggingface.co/datasets/osunlp/ConflictQA",
     repository="osunlp/ConflictQA",
-    file="conflictQA-popQA-chatgpt.json",
     revision="056384049e63c1ddae853891c24610fa07d85744",
 )
 
@@ -116,7 +115,7 @@ class ConflictQA:
 
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing or empty."""
-        return read_each(self.key, json_lines(locate(self.key, self.path, _ORIGIN)), self._fact)
+        return read_each(json_lines(locate(self.key, self.path, _ORIGIN)), self._fact)
 
     def _fact(self, record: dict[str, Any]) -> Fact:
         question, truth = text_of(record, "question"), texts_of(record, "ground_truth")

@@ -201,7 +201,7 @@ class CounterFact:
         """Raises HEvalError if the file is missing, or has none of the formats."""
         path = locate(self.key, self.path, _ORIGIN)
         records = list(_pararel(path) if path.is_dir() else json_array(path))
-        yield from read_each(self.key, records, self._reader(path, records))
+        yield from read_each(records, self._reader(path, records))
 
     def _reader(self, path: Path, records: list[tuple[str, Any]]) -> Callable[[dict[str, Any]], Fact]:
         fields = set(next((record for _, record in records if isinstance(record, dict)), {}))

@@ -144,12 +144,12 @@ class Cub:
         if self.part not in FIELDS:
             raise HEvalError(f"Choose a part: {', '.join(f'cub/{part}' for part in PARTS)}.")
         if self.part == "druid":
-            return _reading.read_each(self.key, self._records(self.part), self._claim)
+            return _reading.read_each(self._records(self.part), self._claim)
         return self._questions(self.part)
 
     def _records(self, part: str) -> Iterator[tuple[str, Any]]:
         repository = f"copenlu/cub-{part}"
-        origin = _reading.Origin(FILE, f"huggingface.co/datasets/{repository}", repository, FILE, self.revision)
+        origin = _reading.Origin(FILE, f"huggingface.co/datasets/{repository}", repository, self.revision)
         return _reading.json_lines(_reading.locate(self.key, self.path, origin), FIELDS[part])
 
     def _questions(self, part: str) -> Iterator[_reading.Record]:
@@ -157,7 +157,7 @@ class Cub:
         convert = _counterfact if part == "counterfact" else _nq
         rows: dict[str, list[_Row]] = {}
         for place, record in self._records(part):
-            for row in _reading.read_each(self.key, [(place, record)], partial(convert, place)):
+            for row in _reading.read_each([(place, record)], partial(convert, place)):
                 if isinstance(row, _reading.BadRecord | _reading.Unusable):
                     yield row
                 else:
@@ -165,7 +165,7 @@ class Cub:
         for group in rows.values():
             yield self._fact(group)
             surplus = _of_kind(group, "gold")[1:] + _of_kind(group, "irrelevant")[1:]  # a fact has one of each
-            yield from (_reading.Unusable(self.key, row.place, "duplicate") for row in surplus)
+            yield from (_reading.Unusable(row.place, "duplicate") for row in surplus)
 
     def _fact(self, rows: list[_Row]) -> Fact:
         first, gold = rows[0], _of_kind(rows, "gold")

@@ -31,7 +31,6 @@ _ORIGIN = Origin(
     "druid.tsv",
     "huggingface.co/datasets/copenlu/druid",
     repository="copenlu/druid",
-    file="druid.tsv",
     revision="3971125a4ab6908adf30ecd7bf1d0f825c2b6116",
 )
 _NEEDED = ("id", "claim_id", "claim", "evidence", "relevant", "evidence_stance", "factcheck_verdict")
@@ -62,7 +61,7 @@ class Druid:
         """Raises HEvalError if the file is missing, or lacks a field."""
         path = locate(self.key, self.path, _ORIGIN)
         read = json_lines if path.name.removesuffix(".gz").endswith(".jsonl") else table
-        yield from read_each(self.key, read(path, _NEEDED), self._fact)
+        yield from read_each(read(path, _NEEDED), self._fact)
 
     def _fact(self, record: dict[str, Any]) -> Fact:
         for name in ("claim", "evidence", "claim_id"):

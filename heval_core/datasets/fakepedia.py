@@ -69,7 +69,7 @@ class Fakepedia:
                 conflicting=(passage, *others),
             )
 
-        yield from read_each(self.key, records, convert)
+        yield from read_each(records, convert)
 
 
 PLUGIN = Fakepedia()

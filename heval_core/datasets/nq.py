@@ -74,10 +74,10 @@ class NaturalQuestions:
     def facts(self) -> Iterator[Record]:
         """Reads the file twice, because substitutes are other answers. Raises HEvalError if it is missing or empty."""
         path, answers = locate(self.key, self.path, _ORIGIN), Answers()
-        for asked in read_each(self.key, json_lines(path), _asked):
+        for asked in read_each(json_lines(path), _asked):
             if isinstance(asked, _Asked):
                 answers.add(asked.question, asked.answer)
-        yield from read_each(self.key, json_lines(path), partial(self._fact, answers))
+        yield from read_each(json_lines(path), partial(self._fact, answers))
 
     def _fact(self, answers: Answers, record: dict[str, Any]) -> Fact:
         asked = _asked(record)

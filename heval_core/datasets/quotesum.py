@@ -47,7 +47,7 @@ class QuoteSum:
 
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing or empty."""
-        yield from read_each(self.key, json_lines(locate(self.key, self.path, _ORIGIN)), self._quoted)
+        yield from read_each(json_lines(locate(self.key, self.path, _ORIGIN)), self._quoted)
 
     def _quoted(self, record: dict[str, Any]) -> Quoted:
         numbers = [number for number in range(1, MOST + 1) if str(record.get(f"source{number}") or "").strip()]

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.datasets._reading import Record, data_folder, from_hub, read_each, text_of
+from heval_core.datasets._reading import Malformed, Record, data_folder, from_hub, read_each, table, text_of
 from heval_core.records import Fact, HEvalError, Passage
 
 REPOSITORY = "copenlu/transparent-context-usage"
@@ -92,7 +92,12 @@ class TransparentContextUsage:
         if self.part not in PARTS:
             raise HEvalError(f"Choose a part: {', '.join(f'transparent_context_usage/{part}' for part in PARTS)}.")
         folder = Path(self.path).expanduser() if self.path else data_folder("transparent_context_usage")
-        second, irrelevant = self._second_documents(folder), self._irrelevant_documents(folder)
+        second, irrelevant = defaultdict(list), defaultdict(list)
+        for row in self._whole(folder, "double_conflicting"):
+            second[row["question"], row["answer"]].append((row["document_2"], row["answer_2"]))
+        # Sorted, so that the file's order does not matter.
+        for row in sorted(self._whole(folder, "irrelevant"), key=lambda row: (row["answer"], row["document"])):
+            irrelevant[row["question"]].append(row)
 
         def convert(row: dict[str, Any]) -> Fact:
             question, answer = text_of(row, "question"), text_of(row, "answer")
@@ -111,27 +116,14 @@ class TransparentContextUsage:
                 irrelevant=Passage(other.get("other") or "", other["answer"], other["document"]) if other else None,
             )
 
-        yield from read_each(self.key, self._rows(folder, "conflicting"), convert)
+        yield from read_each(self._rows(folder, "conflicting"), convert)
 
-    def _second_documents(self, folder: Path) -> dict[tuple[str, str], list[tuple[str, str]]]:
-        second = defaultdict(list)
-        for _, row in self._rows(folder, "double_conflicting"):
-            second[row["question"], row["answer"]].append((row["document_2"], row["answer_2"]))
-        return second
+    def _whole(self, folder: Path, setting: str) -> Iterator[dict[str, str]]:
+        """The rows of a file that adds to the questions; what cannot be read adds nothing."""
+        return (row for _, row in self._rows(folder, setting) if isinstance(row, dict))
 
-    def _irrelevant_documents(self, folder: Path) -> dict[str, list[dict[str, str]]]:
-        """By question, sorted, so that the file's order does not matter."""
-        irrelevant = defaultdict(list)
-        for _, row in self._rows(folder, "irrelevant"):
-            irrelevant[row["question"]].append(row)
-        for rows in irrelevant.values():
-            rows.sort(key=lambda row: (row["answer"], row["document"]))
-        return irrelevant
-
-    def _rows(self, folder: Path, setting: str) -> Iterator[tuple[str, dict[str, str]]]:
-        """(file, row number) and row under the wanted names, every value a text, through the `datasets` library."""
-        from datasets import Features, Value, load_dataset
-
+    def _rows(self, folder: Path, setting: str) -> Iterator[tuple[str, dict[str, str] | Malformed]]:
+        """(file, record number) and record under the wanted names, every value a text."""
         path = self._file(folder, f"{self.part}_{setting}.csv")
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
@@ -140,18 +132,8 @@ class TransparentContextUsage:
             raise HEvalError(f"The data file {path} cannot be read as a CSV: {error}.") from error
         columns = columns_of(path.name, setting, seen)
         print(f"{path.name}: " + ", ".join(f"{w} is {c!r}" for w, c in columns.items()), file=sys.stderr)
-        # Texts as they are: pandas would read the country code "NA" as a missing value, and "1999" as a number.
-        rows = load_dataset(
-            "csv",
-            data_files=str(path),
-            split="train",
-            streaming=True,
-            keep_default_na=False,
-            encoding="utf-8-sig",
-            features=Features({name: Value("string") for name in seen}),
-        )
-        for number, row in enumerate(rows, start=2):
-            yield f"{path.name}, row {number}", {wanted: (row[c] or "").strip() for wanted, c in columns.items()}
+        for place, row in table(path, columns.values(), ","):
+            yield place, row if isinstance(row, Malformed) else {wanted: row[c].strip() for wanted, c in columns.items()}
 
     def _file(self, folder: Path, name: str) -> Path:
         placed = folder / name

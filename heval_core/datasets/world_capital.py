@@ -59,7 +59,7 @@ class WorldCapital:
         capitals = {row["country"]: [row["capital"]] for row in countries()} if self.path is None else {}
         if self.path is not None:
             rows = table(locate(self.key, self.path, _ORIGIN), ("country", "capital"), ",")
-            for row in read_each(self.key, rows, lambda row: (text_of(row, "country"), text_of(row, "capital"))):
+            for row in read_each(rows, lambda row: (text_of(row, "country"), text_of(row, "capital"))):
                 if isinstance(row, tuple):
                     capitals.setdefault(row[0], []).append(row[1])
                 else:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from heval_core import catalogue
-from heval_core.citations.records import BadClaim, Claim, Explained, Passage, Sentence
+from heval_core.citations.records import Claim, Explained, Passage, Sentence
 from heval_core.citations.writing import SHIPPED, Writer, writer_of
+from heval_core.datasets._reading import BadRecord
 from heval_core.evaluation.citations.standing import ASKED, standing
 from heval_core.protocols import ClaimData
 from heval_core.records import HEvalError
@@ -91,7 +92,7 @@ class Source:
 
     dataset: str
     claims: tuple[Claim, ...]
-    bad: tuple[BadClaim, ...]
+    bad: tuple[BadRecord, ...]
     fingerprint: str
 
     @property
@@ -139,13 +140,13 @@ def read_source(name: str) -> Source:
     """Raises HEvalError as `open_claims`, and where the data is missing or foreign."""
     data = open_claims(name)
     claims: dict[str, Claim] = {}
-    bad: list[BadClaim] = []
+    bad: list[BadRecord] = []
     digest = 0
     for record in data.claims():
-        if isinstance(record, BadClaim):
+        if isinstance(record, BadRecord):
             bad.append(record)
         elif record.id in claims:
-            bad.append(BadClaim(record.id, "another claim before it has the same id"))
+            bad.append(BadRecord(record.id, "another claim before it has the same id"))
         else:
             claims[record.id] = record
             content = hashlib.blake2b(repr(record).encode("utf-8", "surrogatepass"), digest_size=16).digest()

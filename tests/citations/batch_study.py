@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from heval_core import catalogue
-from heval_core.citations.records import BadClaim, Choice, Claim, Passage, Question, Written
+from heval_core.citations.records import Choice, Claim, Passage, Question, Written
+from heval_core.datasets._reading import BadRecord
 from heval_core.evaluation.publishing import publish
 from heval_core.records import HEvalError
 from heval_core.store.published import published_file
@@ -31,12 +32,12 @@ class Lines:
     title = "Lines"
     reference = "test"
 
-    def claims(self) -> Iterator[Claim | BadClaim]:
+    def claims(self) -> Iterator[Claim | BadRecord]:
         if not Path(self.path).is_file():
             raise HEvalError(f"There is no file {self.path}.")
         for number, line in enumerate(Path(self.path).read_text().splitlines(), 1):
             if line == "bad":
-                yield BadClaim(f"line {number}", "it is not JSON")
+                yield BadRecord(f"line {number}", "it is not JSON")
                 continue
             told = json.loads(line)
             written = tuple(

@@ -13,7 +13,8 @@ from heval_core.citations.claims.politihop import Politihop
 from heval_core.citations.claims.transexp import TransExp
 from heval_core.citations.questions import explained, questions
 from heval_core.citations.reading import FOLDER
-from heval_core.citations.records import BadClaim, Claim, Passage, Written
+from heval_core.citations.records import Claim, Passage, Written
+from heval_core.datasets._reading import BadRecord
 from heval_core.records import HEvalError
 from tests.citations import samples
 from tests.conftest import ROOT
@@ -25,7 +26,7 @@ REAL = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data files are no
 
 def read(source, path):
     found = list(dataclasses.replace(source, path=str(path)).claims())
-    return [one for one in found if isinstance(one, Claim)], [one for one in found if isinstance(one, BadClaim)]
+    return [one for one in found if isinstance(one, Claim)], [one for one in found if isinstance(one, BadRecord)]
 
 
 def test_politihop_has_the_article_as_passages_and_the_chains_of_people(tmp_path):

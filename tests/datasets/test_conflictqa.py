@@ -78,12 +78,12 @@ def test_a_file_from_the_hub_is_found_in_the_hubs_own_cache(tmp_path, monkeypatc
 
     commit = conflictqa._ORIGIN.revision
     folder = tmp_path / "datasets--osunlp--ConflictQA" / "snapshots" / commit
-    samples.write_lines(folder / conflictqa._ORIGIN.file, records())
+    samples.write_lines(folder / conflictqa._ORIGIN.name, records())
     whole = huggingface_hub.hf_hub_download
 
     def with_cache(*arguments, **options):
         return whole(*arguments, cache_dir=tmp_path, **options)
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", with_cache)
-    assert from_hub("osunlp/ConflictQA", conflictqa._ORIGIN.file, commit).is_file()
+    assert from_hub("osunlp/ConflictQA", conflictqa._ORIGIN.name, commit).is_file()
     assert from_hub("osunlp/ConflictQA", "another.json", commit) is None

@@ -4,31 +4,31 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from heval_core.citations.records import BadClaim, Claim, Passage
+from heval_core.citations.records import Claim, Passage
 from heval_core.citations.speaker import storable
-from heval_core.datasets._reading import Malformed, read_each, text_of
+from heval_core.datasets._reading import BadRecord, Malformed, read_each, text_of
 
 # A marker has at most nine digits.
 _LARGEST = 999_999_999
 
 
-def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Claim]) -> Iterator[Claim | BadClaim]:
+def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Claim]) -> Iterator[Claim | BadRecord]:
     """Convert (place, raw record) pairs one by one; records of one claim with explanations by several writers are one claim.
 
-    What is malformed, or has the id of another claim, is a BadClaim. All is read first: the same claim may come back.
+    What is malformed, or has the id of another claim, is a BadRecord. All is read first: the same claim may come back.
     """
     found: dict[str, tuple[str, Claim]] = {}
-    bad: list[BadClaim] = []
+    bad: list[BadRecord] = []
     for place, raw in records:
-        for own in read_each("", [(place, _storable(raw))], convert):
+        for own in read_each([(place, _storable(raw))], convert):
             if not isinstance(own, Claim):
-                bad.append(BadClaim(own.place, own.reason))
+                bad.append(BadRecord(own.place, own.reason))
                 continue
             first, claim = found.setdefault(own.id, (place, own))
             if claim is own:
                 continue
             if problem := _apart(claim, own):
-                bad.append(BadClaim(place, f"the id {own.id!r} is already used at {first}, {problem}"))
+                bad.append(BadRecord(place, f"the id {own.id!r} is already used at {first}, {problem}"))
                 continue
             problems = tuple(dict.fromkeys(claim.problems + own.problems))
             found[own.id] = first, dataclasses.replace(claim, written=claim.written + own.written, problems=problems)

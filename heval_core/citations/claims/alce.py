@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.citations.claims._reading import numbered_passages, read_claims
-from heval_core.citations.records import BadClaim, Claim, Written
-from heval_core.datasets._reading import Malformed, Origin, id_of, json_file, locate, text_of
+from heval_core.citations.records import Claim, Written
+from heval_core.datasets._reading import BadRecord, Malformed, Origin, id_of, json_file, locate, text_of
 from heval_core.records import HEvalError
 
 _ORIGIN = Origin("result.json", "a run of github.com/princeton-nlp/ALCE", option="--claims")
@@ -31,7 +31,7 @@ class Alce:
     title = "ALCE's results"
     reference = "Gao et al. 2023, arXiv 2305.14627"
 
-    def claims(self) -> Iterator[Claim | BadClaim]:
+    def claims(self) -> Iterator[Claim | BadRecord]:
         """Raises HEvalError if the file is missing, or has no results of ALCE's."""
         path = locate(self.key, self.path, _ORIGIN)
         records, writer = _records(path)

@@ -9,7 +9,7 @@ Fields: {"id", "claim", "verdict"?, "passages", "selected"?, "explanation"?, "wr
   chains        passages that people selected: a list of numbers for each way to the verdict
   sources       what each sentence of the explanation was made from: a list of numbers per sentence, [] for nothing
 Lines with the same id and the same claim are explanations of it by several writers. A line that cannot be used becomes a
-BadClaim; the others are used.
+BadRecord; the others are used.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ from typing import Any
 
 from heval_core.citations.claims._reading import known, numbered_passages, numbers, optional_text, read_claims
 from heval_core.citations.reading import layout
-from heval_core.citations.records import BadClaim, Claim, Passage, Written
-from heval_core.datasets._reading import Malformed, Origin, id_of, json_lines, locate, text_of
+from heval_core.citations.records import Claim, Passage, Written
+from heval_core.datasets._reading import BadRecord, Malformed, Origin, id_of, json_lines, locate, text_of
 from heval_core.records import HEvalError
 
 _ORIGIN = Origin("claims.jsonl", "your own claims", option="--claims")
@@ -39,7 +39,7 @@ class JsonLines:
     def key(self) -> str:
         return Path(self.path).stem if self.path else "jsonl"
 
-    def claims(self) -> Iterator[Claim | BadClaim]:
+    def claims(self) -> Iterator[Claim | BadRecord]:
         """Raises HEvalError if the file is missing or empty."""
         return read_claims(json_lines(locate("jsonl", self.path, _ORIGIN)), _claim)
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from heval_core.citations.claims._reading import read_claims
-from heval_core.citations.records import BadClaim, Claim, Passage
-from heval_core.datasets._reading import Malformed, Origin, locate, table, text_of
+from heval_core.citations.records import Claim, Passage
+from heval_core.datasets._reading import BadRecord, Malformed, Origin, locate, table, text_of
 
 _ORIGIN = Origin("politihop_test.tsv", "github.com/copenlu/politihop (data)", option="--claims")
 _COLUMNS = ("article_id", "statement", "ruling", "politifact_label", "annotated_evidence", "annotated_label")
@@ -33,7 +33,7 @@ class Politihop:
     title = "PolitiHop"
     reference = "Ostrowski et al. 2021, arXiv 2009.06401"
 
-    def claims(self) -> Iterator[Claim | BadClaim]:
+    def claims(self) -> Iterator[Claim | BadRecord]:
         """Raises HEvalError if the file is missing, or is no such table."""
         return read_claims(table(locate(self.key, self.path, _ORIGIN), _COLUMNS), _claim)
 

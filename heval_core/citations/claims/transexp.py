@@ -19,8 +19,8 @@ from typing import Any
 
 from heval_core.citations import mask
 from heval_core.citations.claims._reading import known, numbers, read_claims
-from heval_core.citations.records import BadClaim, Claim, Passage, Written
-from heval_core.datasets._reading import Malformed, Origin, json_file, locate, text_of
+from heval_core.citations.records import Claim, Passage, Written
+from heval_core.datasets._reading import BadRecord, Malformed, Origin, json_file, locate, text_of
 from heval_core.records import HEvalError
 
 _FILE, _CHAINS = "gpt35_full_data.json", "claim_chain_mapping.json"
@@ -40,7 +40,7 @@ class TransExp:
     title = "Transparent explanations"
     reference = "Xing et al. 2024, arXiv 2406.12645"
 
-    def claims(self) -> Iterator[Claim | BadClaim]:
+    def claims(self) -> Iterator[Claim | BadRecord]:
         """Raises HEvalError if one of the files is missing, or is none of these."""
         path = locate(self.key, self.path, _ORIGIN)
         folder = path if path.is_dir() else path.parent
