@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
-from heval_core.records import Passage
+from heval_core.records import Fact, Passage
 
 RELATIONS = ("capital", "continent", "currency", "language")
 
@@ -152,6 +152,21 @@ def entries() -> tuple[Passage, ...]:
         Passage(row["country"], row[relation], entry(row, relation, row[relation]))
         for row in countries()
         for relation in ASKED
+    )
+
+
+def fact_about(fact_id: str, dataset: str, relation: str, own: Passage, false: Passage) -> Fact:
+    """What is asked about a state. own: with the true answer. false: with another one."""
+    return Fact(
+        id=fact_id,
+        dataset=dataset,
+        subject=own.subject,
+        relation=relation,
+        question=QUESTIONS[relation].format(x=own.subject),
+        answer=own.answer,
+        conflicting=(false,),
+        own=own,
+        aliases=aliases(relation, own.answer, false.answer),
     )
 
 

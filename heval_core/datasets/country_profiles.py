@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from heval_core.datasets._reading import Listing
-from heval_core.datasets._states import QUESTIONS, RELATIONS, aliases, answers, countries, sentences
+from heval_core.datasets._states import RELATIONS, answers, countries, fact_about, sentences
 from heval_core.records import Fact, Passage
 
 # Of all facts; a test compares it with theirs.
@@ -62,18 +62,8 @@ class CountryProfiles:
         return asked
 
     def _fact(self, row: Mapping[str, str], relation: str, answer: str) -> Fact:
-        country, true = row["country"], row[relation]
-        return Fact(
-            id=f"{country}|{relation}|{answer}",
-            dataset=self.key,
-            subject=country,
-            relation=relation,
-            question=QUESTIONS[relation].format(x=country),
-            answer=true,
-            conflicting=(profile(row, relation, answer),),
-            own=profile(row, relation, true),
-            aliases=aliases(relation, true, answer),
-        )
+        own, false = profile(row, relation, row[relation]), profile(row, relation, answer)
+        return fact_about(f"{own.subject}|{relation}|{answer}", self.key, relation, own, false)
 
 
 PLUGIN = CountryProfiles()

@@ -11,10 +11,10 @@ an untrusted one in .03 to .06 of 90.
 """
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heval_core.datasets._states import ASKED, QUESTIONS, RELATIONS, aliases, answers, entry
+from heval_core.datasets._states import ASKED, RELATIONS, answers, entry, fact_about
 from heval_core.records import Fact, Passage
 
 STATES = (
@@ -45,23 +45,11 @@ class InventedStates:
         for country in STATES:
             row = {"country": country, **{relation: in_order(country, relation)[0] for relation in RELATIONS}}
             for relation in ASKED:
-                yield from self._facts_about(row, relation)
-
-    def _facts_about(self, row: Mapping[str, str], relation: str) -> Iterator[Fact]:
-        country = row["country"]
-        true, *others = in_order(country, relation)
-        for false in others[: self.false_answers]:
-            yield Fact(
-                id=f"{country}|{relation}|{false}",
-                dataset=self.key,
-                subject=country,
-                relation=relation,
-                question=QUESTIONS[relation].format(x=country),
-                answer=true,
-                conflicting=(Passage(country, false, entry(row, relation, false)),),
-                own=Passage(country, true, entry(row, relation, true)),
-                aliases=aliases(relation, true, false),
-            )
+                true, *others = in_order(country, relation)
+                own = Passage(country, true, entry(row, relation, true))
+                for other in others[: self.false_answers]:
+                    false = Passage(country, other, entry(row, relation, other))
+                    yield fact_about(f"{country}|{relation}|{other}", self.key, relation, own, false)
 
 
 PLUGIN = InventedStates()

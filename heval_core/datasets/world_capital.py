@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from heval_core.datasets._reading import Listing, Origin, Record, locate, read_each, table, text_of
-from heval_core.datasets._states import QUESTIONS, aliases, countries
+from heval_core.datasets._states import countries, fact_about
 from heval_core.records import Fact, Passage
 
 _ORIGIN = Origin("world_capitals.csv", "github.com/jmerullo/lm_vector_arithmetic")
@@ -68,18 +68,8 @@ class WorldCapital:
         yield from (self._fact(own[country], false) for country, false in _pairs(capitals))
 
     def _fact(self, own: Passage, false_capital: str) -> Fact:
-        country, capital = own.subject, own.answer
-        return Fact(
-            id=f"{country}|{false_capital}",
-            dataset=self.key,
-            subject=country,
-            relation="capital",
-            question=QUESTIONS["capital"].format(x=country),
-            answer=capital,
-            conflicting=(statement(country, false_capital),),
-            own=own,
-            aliases=aliases("capital", capital, false_capital),
-        )
+        false = statement(own.subject, false_capital)
+        return fact_about(f"{own.subject}|{false_capital}", self.key, "capital", own, false)
 
 
 def _pairs(capitals: Mapping[str, list[str]]) -> list[tuple[str, str]]:

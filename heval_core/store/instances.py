@@ -19,11 +19,6 @@ _MADE = {"tokens", "documents", "candidates", "question_span", "prompt", "predic
 _PLAIN = {column.name for column in fields(StoredInstance)} - _MADE
 
 
-def _rows(asked: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    names = [column[0] for column in asked.description or []]
-    return [dict(zip(names, row, strict=True)) for row in asked.fetchall()]
-
-
 def _records(row: dict[str, Any], columns: Mapping[str, str]) -> list[dict[str, Any]]:
     """What columns hold of each document or candidate; lists become tuples. A column without a value is left out."""
     lists = {name: row[column] for name, column in columns.items() if row[column] is not None}
@@ -110,21 +105,18 @@ class InstanceQueries(Database):
 
     def instance(self, instance_id: str) -> StoredInstance:
         """One instance. Raises HEvalError for an unknown id."""
-        with self._cursor() as cursor:
-            rows = _rows(cursor.execute("SELECT * FROM instance WHERE instance_id = ?", [instance_id]))
+        rows = self.arrow("SELECT * FROM instance WHERE instance_id = ?", [instance_id]).to_pylist()
         if not rows:
             raise HEvalError(f"These results have no instance {instance_id!r}.")
         return instance_of(rows[0])
 
     def attributions(self, instance_id: str) -> dict[str, StoredAttribution]:
-        with self._cursor() as cursor:
-            rows = _rows(cursor.execute("SELECT * FROM attribution WHERE instance_id = ?", [instance_id]))
+        rows = self.arrow("SELECT * FROM attribution WHERE instance_id = ?", [instance_id]).to_pylist()
         return {row["explainer"]: attribution_of(row) for row in rows}
 
     def whole_answer(self, instance_id: str) -> tuple[dict[str, Any] | None, str]:
         """The whole answer to an instance's prompt, word by word, and why there is none; (None, "") if none was asked."""
-        with self._cursor() as cursor:
-            rows = _rows(cursor.execute("SELECT * FROM answer WHERE instance_id = ?", [instance_id]))
+        rows = self.arrow("SELECT * FROM answer WHERE instance_id = ?", [instance_id]).to_pylist()
         if not rows or rows[0]["generated"] is None:
             return None, rows[0]["unavailable"] if rows else ""
         generated = json.loads(rows[0]["generated"])
@@ -134,17 +126,13 @@ class InstanceQueries(Database):
 
     def head_attention(self, instance_id: str, layer: int, head: int) -> list[float] | None:
         """One head's stored attention row, or None if it was not kept."""
-        with self._cursor() as cursor:
-            row = cursor.execute(
-                "SELECT attention FROM head_attention WHERE instance_id = ? AND layer = ? AND head = ?",
-                [instance_id, layer, head],
-            ).fetchone()
-        return None if row is None else list(row[0])
+        asked = "SELECT attention FROM head_attention WHERE instance_id = ? AND layer = ? AND head = ?"
+        rows = self.arrow(asked, [instance_id, layer, head]).to_pylist()
+        return rows[0]["attention"] if rows else None
 
     def head_need(self, instance_id: str) -> dict[str, Any] | None:
         """The answer's lead, and what it loses without each head; None if it was not computed."""
-        with self._cursor() as cursor:
-            rows = _rows(cursor.execute("SELECT lead, lost FROM head_need WHERE instance_id = ?", [instance_id]))
+        rows = self.arrow("SELECT lead, lost FROM head_need WHERE instance_id = ?", [instance_id]).to_pylist()
         return rows[0] if rows else None
 
     def best_tokens(self) -> list[str]:

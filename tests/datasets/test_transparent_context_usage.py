@@ -73,14 +73,3 @@ def test_a_missing_column_is_named_with_those_that_are_there(tmp_path):
     samples.write_csv(tmp_path / "fakepedia_irrelevant.csv", ["question", "text"], [])
     with pytest.raises(HEvalError, match=r"has the columns question, text; it lacks document \(context, .*answer"):
         list(published.TransparentContextUsage("fakepedia", str(tmp_path)).facts())
-
-
-def test_a_row_with_too_many_fields_is_told_and_the_others_are_read(tmp_path):
-    write_files(tmp_path)
-    with (tmp_path / "fakepedia_conflicting.csv").open("a", encoding="utf-8") as file:
-        file.write("one,two,three,four,five,six\n")
-    facts, bad, _ = samples.sorted_out(published.TransparentContextUsage("fakepedia", str(tmp_path)))
-    assert len(facts) == 6
-    assert [(one.place, one.reason) for one in bad] == [
-        ("fakepedia_conflicting.csv, record 7", "the record has 6 fields, and the file 5 columns")
-    ]
