@@ -3,18 +3,17 @@ are ready to be asked because it is known."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from heval_core import pipeline, regimes
 from heval_core.answers import looks_like_answer
 from heval_core.behaviour import MEMORY_TOKENS, Memory, ask, memory_of
-from heval_core.lm.batches import next_ids
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Prepared
 from heval_core.prompt_styles import style_of
-from heval_core.prompts import memory_prompt, spelled
+from heval_core.prompts import spelled
 from heval_core.records import Dropped, Fact
 from heval_core.store.kinds import MEMORY
 from heval_core.store.shards import FORMAT
@@ -63,14 +62,6 @@ class Memories:
 
     def only(self, questions: Collection[str]) -> Memories:
         return Memories({question: self.continuations[question] for question in questions}, self.rule)
-
-
-def memory_ids(lm: LanguageModel, questions: Sequence[str]) -> list[int]:
-    """Regular's own next token after each question without documents; each question is asked once."""
-    distinct = list(dict.fromkeys(questions))
-    prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False) for question in distinct]
-    known = dict(zip(distinct, next_ids(lm, prompts), strict=True))
-    return [known[question] for question in questions]
 
 
 @dataclass(frozen=True)

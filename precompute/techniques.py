@@ -13,7 +13,7 @@ import torch
 
 from heval_core import catalogue
 from heval_core.behaviour import accepted_tokens, answer_target, observe
-from heval_core.lm.batches import last_logits
+from heval_core.lm.batches import last_logits, memory_tokens
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
 from heval_core.pipeline import Answered, Prepared
@@ -23,7 +23,7 @@ from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEval
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT, Shard
 from heval_core.techniques.shared.base import Development, Question, Setting, Trial
-from precompute.memory import Memories, Prompting, memory_ids
+from precompute.memory import Memories, Prompting
 from precompute.pair import Pair
 from precompute.questions import Questions
 from precompute.task import Failure, Result, Row, Task, hashed, named
@@ -126,8 +126,8 @@ class UnderTechniques:
         self._main = arrangement.main
         self._memory: dict[str, int] = {}
         if self._main.key != TECHNIQUE:
-            ids = memory_ids(lm, [one.instance.question for one in prepared])
-            self._memory = {one.instance.id: token for one, token in zip(prepared, ids, strict=True)}
+            known = memory_tokens(lm, (one.instance.question for one in prepared))
+            self._memory = {one.instance.id: known[one.instance.question] for one in prepared}
         self._accepted = {one.instance.id: accepted_tokens(lm, one.instance) for one in prepared}
         self._true = {one.instance.id: _true_tokens(lm, one) for one in prepared}
         self._alone: dict[str, torch.Tensor] = {}
@@ -244,10 +244,9 @@ class SearchTask(Task):
         for kind in self.kinds:
             prepared = Prompting(kind, self.seed, self.memories).kept(lm, questions, self.places)
             kept = [one.instance for one in prepared]
-            remembered = memory_ids(lm, [instance.question for instance in kept])
             if len(kept) >= FEWEST:
-                each = zip(kept, remembered, strict=True)
-                found[kind] = tuple(Question(instance, accepted_tokens(lm, instance), token) for instance, token in each)
+                known = memory_tokens(lm, (one.question for one in kept))
+                found[kind] = tuple(Question(one, accepted_tokens(lm, one), known[one.question]) for one in kept)
         if not found:
             raise HEvalError(
                 f"{questions.dataset} has fewer than {FEWEST} development questions of every kind of context; a search needs "

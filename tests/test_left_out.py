@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerFast
 
 from heval_core import catalogue
 from heval_core.explainers.document import DocumentEffect
-from heval_core.explainers.shared.left_out import Effects, effects, logprobs, units, without
+from heval_core.explainers.shared.left_out import lead, logprobs, units, without
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
 from heval_core.prompts import CHAT, assemble, memory_prompt
@@ -104,9 +104,9 @@ def test_document_equals_the_formula_on_prompts_put_together_anew(tiny):
         (found,) = DocumentEffect().explain(clean, (target,))
         np.testing.assert_allclose(found.scores, expected, atol=1e-4)
         bare = dataclasses.replace(target, foils=())
-        ((answer,), (without_foil,)) = ([each.answer for each in effects(clean, [t], [units(prompt)])] for t in (target, bare))
-        np.testing.assert_array_equal(answer, without_foil)
-        assert not effects(clean, [bare], [units(prompt)])[0].foil.any()
+        (alone,), (both,) = (logprobs(clean, [t], [[(unit,) for unit in units(prompt)]]) for t in (bare, target))
+        np.testing.assert_array_equal(alone[:, 0], both[:, 0])
+        assert not alone[:, 1].any()
 
 
 @pytest.mark.parametrize("budget", [1, 60, 10_000])
@@ -177,8 +177,7 @@ def test_words_and_sentences_stay_within_their_document(language_models):
 
 
 def test_what_a_document_gives_the_competitor_counts_against_it_and_what_it_takes_does_not_count():
-    found = Effects(np.array([2.0, 2.0, -1.0]), np.array([3.0, -3.0, 0.0]))
-    assert found.lead.tolist() == [-1.0, 2.0, -1.0]
+    assert lead(np.array([[2.0, 3.0], [2.0, -3.0], [-1.0, 0.0]])).tolist() == [-1.0, 2.0, -1.0]
 
 
 def test_other_units_are_variants_and_the_results_of_documents_keep_their_name(lm):

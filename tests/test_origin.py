@@ -61,7 +61,7 @@ def test_a_documents_scores_sum_to_its_effect_whatever_shares_it_out(language_mo
     clean, target = given(language_models["qwen2"], FIRST, SECOND)
     (found,) = Origin(tokens, sentences).explain(clean, (target,))
     (of_documents,) = effects(clean, (target,), [units(clean.prompts[0])])
-    for span, effect in zip(clean.prompts[0].documents, of_documents.lead, strict=True):
+    for span, effect in zip(clean.prompts[0].documents, of_documents, strict=True):
         assert float(found.scores[span.start : span.end].sum()) == pytest.approx(effect, abs=1e-5)
     assert not found.scores[clean.prompts[0].documents[-1].end :].any()
 
@@ -84,7 +84,7 @@ def test_sentences_share_what_their_document_gives_by_what_each_of_them_gives(la
     (found,) = Origin(sentences=True).explain(clean, (target,))
     _, nairobi, lima = units(clean.prompts[0], "sentence")
     (of_sentences,) = effects(clean, (target,), [(nairobi, lima)])
-    above = np.maximum(of_sentences.lead, 0)
+    above = np.maximum(of_sentences, 0)
     effect = literal_effect(lm, target, FIRST, SECOND, without=1)
     weights = above / above.sum() if above.any() else np.array([nairobi.end - nairobi.start, lima.end - lima.start], float)
     for unit, weight in zip((nairobi, lima), weights / weights.sum(), strict=True):
@@ -100,7 +100,7 @@ def test_where_no_documents_are_marked_sentences_stand_for_them(language_models)
     (found,) = Origin().explain(clean, (target,))
     (of_sentences,) = effects(clean, (target,), [units(prompt)])
     sums = [float(found.scores[unit.start : unit.end].sum()) for unit in units(prompt)]
-    np.testing.assert_allclose(sums, of_sentences.lead, atol=1e-5)
+    np.testing.assert_allclose(sums, of_sentences, atol=1e-5)
     assert len(sums) > 2
 
 
@@ -109,7 +109,7 @@ def test_without_a_competitor_what_a_document_gives_the_answer_counts(language_m
     bare = dataclasses.replace(target, foils=(), foil_kind="")
     (found,) = Origin().explain(clean, (bare,))
     (of_documents,) = effects(clean, (bare,), [units(clean.prompts[0])])
-    for span, effect in zip(clean.prompts[0].documents, of_documents.answer, strict=True):
+    for span, effect in zip(clean.prompts[0].documents, of_documents, strict=True):
         assert float(found.scores[span.start : span.end].sum()) == pytest.approx(effect, abs=1e-5)
 
 

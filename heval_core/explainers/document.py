@@ -56,7 +56,7 @@ class DocumentEffect(Base):
         documents = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
         for row, own, found in zip(scores, documents, effects(clean, targets, documents), strict=True):
-            for document, effect in zip(own, found.lead, strict=True):
+            for document, effect in zip(own, found, strict=True):
                 row[document.start : document.end] = effect
         return scores
 

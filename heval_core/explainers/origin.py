@@ -62,7 +62,7 @@ class Origin(Base):
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
         parts = token_parts.part_scores(self.tokens, clean, targets)
         documents = [units(prompt, target=target) for prompt, target in zip(clean.prompts, targets, strict=True)]
-        given = [found.lead for found in effects(clean, targets, documents)]
+        given = effects(clean, targets, documents)
         smaller = self._sentences(clean, targets, documents) if self.sentences else None
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
         for row, relevance in enumerate(parts):
@@ -98,7 +98,7 @@ class Origin(Base):
             for document in own:
                 there = [i for i, unit in enumerate(inside) if document.start <= unit.start and unit.end <= document.end]
                 spans = [(inside[i].start, inside[i].end) for i in there]
-                above = np.maximum(effect.lead[there], 0)
+                above = np.maximum(effect[there], 0)
                 sizes = np.array([end - start for start, end in spans], dtype=float)
                 weights = above if above.sum() > 0 else sizes
                 given.append((spans, weights / weights.sum()))

@@ -1,10 +1,11 @@
 """Many prompts of different lengths, read at their last position; those of equal length run together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 
 from heval_core.lm.model import LanguageModel
+from heval_core.prompts import memory_prompt
 from heval_core.records import TokenisedPrompt
 
 
@@ -24,11 +25,18 @@ def last_logits(lm: LanguageModel, prompts: Sequence[TokenisedPrompt]) -> list[t
     return [found[index] for index in range(len(prompts))]
 
 
-def next_ids(lm: LanguageModel, prompts: Sequence[TokenisedPrompt]) -> list[int]:
-    """The greedy next token of each prompt."""
-    found: list[int] = []
-    for start in range(0, len(prompts), SOME):
-        found += [int(logits.argmax()) for logits in last_logits(lm, prompts[start : start + SOME])]
+def memory_tokens(lm: LanguageModel, questions: Iterable[str]) -> dict[str, int]:
+    """Question ▶ the model's own next token after it, without documents; questions that are too long for it have none."""
+    distinct = {
+        question: lm.tokenise(memory_prompt(question, lm.template), check_length=False)
+        for question in dict.fromkeys(questions)
+    }
+    fitting = [question for question, prompt in distinct.items() if len(prompt.ids) <= lm.positions]
+    found: dict[str, int] = {}
+    for start in range(0, len(fitting), SOME):
+        some = fitting[start : start + SOME]
+        logits = last_logits(lm, [distinct[question] for question in some])
+        found.update(zip(some, (int(own.argmax()) for own in logits), strict=True))
     return found
 
 

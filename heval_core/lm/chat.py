@@ -4,14 +4,12 @@ The template writes the special tokens itself, a BOS too: its text is tokenised 
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from heval_core.lm.memory import first_line
 from heval_core.records import HEvalError, Prompt, Span
 
-Message = Mapping[str, str]
 # Stands for the user's words, to see what a template writes before and after them.
 _WORDS = "heval-what-the-user-says"
 # Some templates write today's date, which would change the prompt from day to day; others let the model think aloud first,
@@ -33,16 +31,15 @@ def require_template(tokenizer: Any) -> None:
         )
 
 
-def chat_text(tokenizer: Any, messages: Sequence[Message]) -> str:
-    """A conversation as the model reads it, up to the header of the assistant's next turn.
+def said(tokenizer: Any, words: str) -> str:
+    """What a user says as the model reads it, up to the header of the assistant's turn.
 
-    messages: each with its `role` (`user`, `assistant`, or `system` where the template takes one) and its `content`.
-    Raises HEvalError for a tokenizer without a chat template, or whose template refuses these messages.
+    Raises HEvalError for a tokenizer without a chat template, or whose template refuses these words.
     """
     require_template(tokenizer)
-    asked = [dict(message) for message in messages]
+    turn = [{"role": "user", "content": words}]
     try:
-        return str(tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True, **_FIXED))
+        return str(tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True, **_FIXED))
     except Exception as error:  # a template may raise anything
         raise HEvalError(
             f"The chat template of {_name_of(tokenizer)} does not take these messages: {first_line(error)}"
@@ -53,10 +50,10 @@ def in_chat(prompt: Prompt, tokenizer: Any) -> Prompt:
     """The prompt as the user's turn of a conversation: its text with the template around it, its spans moved along.
 
     A template may strip white space from the user's words; spans are cut accordingly.
-    Raises HEvalError as `chat_text` does, and for a template that writes something else instead of these words.
+    Raises HEvalError as `said` does, and for a template that writes something else instead of these words.
     """
-    head, _, tail = _said(tokenizer, _WORDS).partition(_WORDS)
-    text = _said(tokenizer, prompt.text)
+    head, _, tail = said(tokenizer, _WORDS).partition(_WORDS)
+    text = said(tokenizer, prompt.text)
     start, end = len(head), len(text) - len(tail)
     kept = text[start:end]
     if not (text.startswith(head) and text.endswith(tail) and kept.strip() == prompt.text.strip() and kept in prompt.text):
@@ -85,12 +82,8 @@ def in_chat(prompt: Prompt, tokenizer: Any) -> Prompt:
 
 def answers_bare(tokenizer: Any) -> bool:
     """Whether an answer begins without a space: after an assistant's header that ends in white space or a special token."""
-    header = _said(tokenizer, _WORDS).partition(_WORDS)[2]
+    header = said(tokenizer, _WORDS).partition(_WORDS)[2]
     return header[-1:].isspace() or any(header.endswith(token) for token in tokenizer.all_special_tokens)
-
-
-def _said(tokenizer: Any, words: str) -> str:
-    return chat_text(tokenizer, [{"role": "user", "content": words}])
 
 
 def _name_of(tokenizer: Any) -> str:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from heval_core.citations.speaker import PORTION, Answer, LocalSpeaker, Remembering
-from heval_core.lm.chat import chat_text
+from heval_core.lm.chat import said
 from heval_core.lm.loading import load
 from heval_core.lm.memory import NotEnoughMemory
 from tests.conftest import DEMO_MODELS
@@ -51,7 +51,7 @@ def test_a_local_model_continues_greedily_what_it_is_asked(lm):
 def test_a_chat_template_is_used_where_there_is_one(instruct):
     speaker = LocalSpeaker(instruct)
     (answer,) = speaker.answer(PROMPTS[:1], 8)
-    text = chat_text(instruct.tokenizer, [{"role": "user", "content": PROMPTS[0]}])
+    text = said(instruct.tokenizer, PROMPTS[0])
     ids = tuple(instruct.tokenizer(text, add_special_tokens=False).input_ids)
     assert answer.text == instruct.decode(list(instruct.generation.greedy([ids], 8)[0])).strip()
     assert speaker.chat

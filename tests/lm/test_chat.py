@@ -14,7 +14,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from heval_core import catalogue
 from heval_core.behaviour import name_candidates, recall
 from heval_core.faithfulness import Faithfulness
-from heval_core.lm.chat import chat_text, in_chat
+from heval_core.lm.chat import in_chat, said
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model, identify, in_template
 from heval_core.lm.needs import NEEDS, require
@@ -110,19 +110,10 @@ def test_chats_and_plain_prompts_are_tokenised_in_their_order():
     assert second.ranked_end == len(second.ids) - 1
 
 
-def test_a_conversation_of_several_turns_ends_in_the_assistants_header():
-    tokenizer = words(CHATML)
-    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Relevant?"},
-             {"role": "assistant", "content": "Yes"}]  # fmt: skip
-    last = chat_text(tokenizer, [*turns, {"role": "user", "content": "Why?"}])
-    assert last.startswith("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nRelevant?")
-    assert last.endswith("<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n")
-
-
 def test_todays_date_and_thinking_aloud_stay_out_of_the_prompt():
     dated = "{% if date_string is not defined %}{% set date_string = strftime_now('%d %b %Y') %}{% endif %}{{ date_string }}\n"
     thinks = "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
-    assert chat_text(words(dated + CHATML + thinks), [{"role": "user", "content": "Hi"}]) == (
+    assert said(words(dated + CHATML + thinks), "Hi") == (
         "26 Jul 2024\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<think></think>"
     )
 
@@ -130,8 +121,8 @@ def test_todays_date_and_thinking_aloud_stay_out_of_the_prompt():
 def test_what_cannot_be_asked_is_said_in_one_line():
     with pytest.raises(HEvalError, match=r"^The model has no chat template.*leave out --template chat, or use the version"):
         tokenise(asked(), words(None))
-    with pytest.raises(HEvalError, match=r"does not take these messages: System role not supported$"):
-        chat_text(words(INST), [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}])
+    with pytest.raises(HEvalError, match=r"does not take these messages: Not today$"):
+        said(words("{{ raise_exception('Not today') }}"), "Why?")
     with pytest.raises(HEvalError, match="changes what the user says"):
         tokenise(asked(), words(SHOUTED))
     with pytest.raises(HEvalError, match=r"^demo-gpt2 has no chat template"):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,22 +30,6 @@ Units = Sequence[Unit]
 Variant = tuple[tuple[int, ...], tuple[int, ...]]
 # Logits in one pass: 256 MB of them.
 MOST_LOGITS = 2**26
-
-
-@dataclass(frozen=True, eq=False)
-class Effects:
-    """What each of U units gives. answer, foil: (U,) float64, D = log p(t | x) - log p(t | x without the unit).
-
-    foil is 0 where a target has none.
-    """
-
-    answer: np.ndarray
-    foil: np.ndarray
-
-    @property
-    def lead(self) -> np.ndarray:
-        """(U,) E = D_a - max(0, D_b): what a unit gives the answer, less what it gives the competitor."""
-        return self.answer - np.maximum(0, self.foil)
 
 
 def units(prompt: TokenisedPrompt, level: str = "document", target: Target | None = None) -> tuple[Unit, ...]:
@@ -77,17 +60,21 @@ def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
     return [piece for piece in pieces if piece.end > piece.start]
 
 
-def effects(clean: CleanPass, targets: Sequence[Target], units: Sequence[Units]) -> list[Effects]:
-    """What each prompt's units give the answer and its competitor, each being left out by itself.
-
-    units: of each prompt. Raises HEvalError as `said`.
-    """
+def effects(clean: CleanPass, targets: Sequence[Target], units: Sequence[Units]) -> list[np.ndarray]:
+    """(U,) float64 for each prompt: E of each of its units, left out by itself. Raises HEvalError as `said`."""
     from heval_core.lm.targets import positions_of
 
     with_all = _said(clean.logits_at(positions_of(targets)), targets)
     without = logprobs(clean, targets, [[(unit,) for unit in own] for own in units])
-    gives = [whole.logprobs.sum(-1) - own for whole, own in zip(with_all, without, strict=True)]
-    return [Effects(own[:, 0], own[:, 1]) for own in gives]
+    return [lead(whole.logprobs.sum(-1) - own) for whole, own in zip(with_all, without, strict=True)]
+
+
+def lead(given: np.ndarray) -> np.ndarray:
+    """(U, 2) D_a and D_b ▶ (U,) E = D_a - max(0, D_b): what a unit gives the answer, less what it gives the competitor.
+
+    D_t = log p(t | x) - log p(t | x without the unit); D_b is 0 where a target has no foil.
+    """
+    return given[:, 0] - np.maximum(0, given[:, 1])
 
 
 def logprobs(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Sequence[Units]]) -> list[np.ndarray]:

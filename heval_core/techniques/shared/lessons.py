@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from heval_core.datasets._reading import Malformed, data_folder, json_lines, text_of, texts_of
 from heval_core.datasets._verdicts import question_about
-from heval_core.prompts import assemble, memory_prompt, mentions
+from heval_core.prompts import assemble, mentions
 from heval_core.records import FOLLOWED, HEvalError, NotHere
 from heval_core.techniques.shared.base import Development
 
@@ -115,7 +115,9 @@ def examples(lm: LanguageModel, lessons: Sequence[Lesson]) -> list[tuple[Lesson,
 
     The target of an irrelevant or empty context is the true answer, spelt so that it begins with the model's own next token.
     """
-    own = _own_tokens(lm, [lesson.question for lesson in lessons if lesson.kind not in TAUGHT])
+    from heval_core.lm.batches import memory_tokens
+
+    own = memory_tokens(lm, (lesson.question for lesson in lessons if lesson.kind not in TAUGHT))
     found = []
     for lesson in lessons:
         target = _target(lm, lesson, own.get(lesson.question))
@@ -153,17 +155,6 @@ def _example(lm: LanguageModel, lesson: Lesson, target: tuple[int, ...]) -> Exam
     texts = (lesson.context,) if lesson.context is not None else ()
     prompt = assemble(texts, (None,) * len(texts), lesson.question, lm.template)
     return Example((*lm.tokenise(prompt, check_length=False).ids, *target), len(target))
-
-
-def _own_tokens(lm: LanguageModel, questions: Sequence[str]) -> dict[str, int]:
-    """The model's next token after each question without documents."""
-    from heval_core.lm.batches import next_ids
-
-    distinct = list(dict.fromkeys(questions))
-    prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False) for question in distinct]
-    fitting = [index for index, prompt in enumerate(prompts) if len(prompt.ids) <= lm.positions]
-    ids = next_ids(lm, [prompts[index] for index in fitting])
-    return {distinct[index]: token for index, token in zip(fitting, ids, strict=True)}
 
 
 @dataclass(frozen=True)
