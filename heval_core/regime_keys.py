@@ -4,8 +4,6 @@
 document that carries the answer. Safe in file names, links and LaTeX; a key without options is what it always was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product

@@ -4,8 +4,6 @@ Everything a shard depends on is in its key: model revision, dataset fingerprint
 the explainer's repr. So nothing stale is reused, and nothing valid is computed again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,6 @@
 """How likely a model finds a text that is already written, token by token, after other prompts than its own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 
@@ -13,35 +12,31 @@ from heval_core.records import HEvalError
 READ_TOGETHER = 256
 
 
-@dataclass(frozen=True)
-class Continued:
-    """ids: a prompt and the text after it. start: where the text begins, from 1."""
-
-    ids: tuple[int, ...]
-    start: int
+# The ids of a prompt and of the text after it, and where the text begins, from 1.
+Text = tuple[tuple[int, ...], int]
 
 
-def token_logprobs(lm: LanguageModel, texts: Sequence[Continued]) -> list[torch.Tensor]:
+def token_logprobs(lm: LanguageModel, texts: Sequence[Text]) -> list[torch.Tensor]:
     """(len(ids) - start,) float32 on the CPU for each text: log p of its tokens, each given all before it.
 
     Texts of any lengths run together, within the budget of tokens: they are padded behind, where no token looks. Only the
     text's own positions are read out. Raises HEvalError if a value is not finite, and NotEnoughMemory.
     """
-    lengths = [len(text.ids) for text in texts]
+    lengths = [len(ids) for ids, _ in texts]
     return lm.budget.longest_first(lengths, lambda batch, width: _batch(lm, [texts[place] for place in batch], width))
 
 
 @torch.no_grad()
-def _batch(lm: LanguageModel, texts: list[Continued], width: int) -> list[torch.Tensor]:
-    rows = [(*text.ids, *[text.ids[-1]] * (width - len(text.ids))) for text in texts]
-    first, last = min(text.start for text in texts) - 1, max(len(text.ids) for text in texts) - 1
+def _batch(lm: LanguageModel, texts: list[Text], width: int) -> list[torch.Tensor]:
+    rows = [(*ids, *[ids[-1]] * (width - len(ids))) for ids, _ in texts]
+    first, last = min(start for _, start in texts) - 1, max(len(ids) for ids, _ in texts) - 1
     if last <= first:
         return [torch.zeros(0) for _ in texts]
     ids = torch.tensor(rows, device=lm.device)
     none = Prefix((), torch.empty(0))
     states = lm.forward.suffix_states(none, 0, ids, range(first, last))
-    own = [states[row, text.start - 1 - first : len(text.ids) - 1 - first] for row, text in enumerate(texts)]
-    wanted = torch.cat([ids[row, text.start : len(text.ids)] for row, text in enumerate(texts)])
+    own = [states[row, start - 1 - first : len(of) - 1 - first] for row, (of, start) in enumerate(texts)]
+    wanted = torch.cat([ids[row, start : len(of)] for row, (of, start) in enumerate(texts)])
     pieces = zip(torch.cat(own).split(READ_TOGETHER), wanted.split(READ_TOGETHER), strict=True)
     read = ((lm.read_out.logits(piece), tokens) for piece, tokens in pieces)
     values = torch.cat([own.gather(-1, of[:, None])[:, 0] - own.logsumexp(-1) for own, of in read]).cpu()

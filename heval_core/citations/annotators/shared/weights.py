@@ -66,9 +66,9 @@ def sentence_logprobs(lm: LanguageModel, texts: Sequence[Tokens]) -> np.ndarray:
 
     One forward pass over each text, whatever the number of sentences; texts run in batches.
     """
-    from heval_core.lm.continuations import Continued, token_logprobs
+    from heval_core.lm.continuations import token_logprobs
 
-    values = token_logprobs(lm, [Continued(text.ids, text.start) for text in texts])
+    values = token_logprobs(lm, [(text.ids, text.start) for text in texts])
     rows = []
     for text, own in zip(texts, values, strict=True):
         before = np.concatenate([[0.0], np.cumsum(own.numpy().astype(float))])
