@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from heval_core.lm.clean_pass import CleanPass
 
-# Stands for the first token of a memory that is no candidate.
-NO_TOKEN = -1
 MEMORY_TOKENS = 12
 TEXT_TOKENS = 10
 WITHIN_TOKENS = 20
@@ -112,10 +110,15 @@ class Names:
 
 
 def name_candidates(
-    lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory, match: str = "first"
+    lm: LanguageModel,
+    answers: tuple[str | None, ...],
+    memory: Memory | None = None,
+    match: str = "first",
+    agreeing: bool = False,
 ) -> tuple[Names, ...]:
-    """The documents' known answers, and the memory answer.
+    """The documents' known answers, and the memory answer where it is a candidate.
 
+    agreeing: whether documents may give one answer: then each has a candidate, and that answer's group is `ambiguous`.
     Raises Dropped if the tokenizer has no token for one of them, or if what decides the group (`match`) does not tell two of
     them apart: `first`, if they begin with the same token in running text (" Lisbon", " Lisse"); `text`, if they are the same
     text. Their other accepted forms may share a token (the "L" of a bare "Lisbon"); only if the model answers with that token
@@ -126,10 +129,11 @@ def name_candidates(
         for group, answer in zip(context_groups(len(answers)), answers, strict=True)
         if answer
     ]
-    names.append(Names(MEMORY, memory.text, memory.first_tokens))
+    names += [Names(MEMORY, memory.text, memory.first_tokens)] if memory else []
     if not all(name.first_tokens for name in names):
         raise Dropped("answer has no token")
-    if len({name.first_tokens[0] if match == "first" else normalised(name.text) for name in names}) < len(names):
+    told = {(name.text, name.group == MEMORY): name for name in names}.values() if agreeing else names
+    if len({name.first_tokens[0] if match == "first" else normalised(name.text) for name in told}) < len(told):
         raise Dropped("same first token" if match == "first" else "same answer")
     return tuple(names)
 
@@ -182,7 +186,7 @@ def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory, ma
     answers = tuple(document.answer or None for document in instance.documents)
     if GOLD not in [document.kind for document in instance.documents]:
         return name_candidates(lm, answers, memory, match)
-    (context, _), tokens = name_candidates(lm, answers, Memory("", (NO_TOKEN,))), accepted_tokens(lm, instance)
+    (context,), tokens = name_candidates(lm, answers), accepted_tokens(lm, instance)
     gold = replace(context, first_tokens=tokens)
     if not memory.first_tokens:
         raise Dropped("answer has no token")

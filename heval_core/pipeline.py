@@ -11,7 +11,6 @@ from functools import partial
 from itertools import groupby
 
 from heval_core.behaviour import (
-    NO_TOKEN,
     Memory,
     Names,
     Said,
@@ -27,7 +26,7 @@ from heval_core.behaviour import (
     said,
     up_to_answers,
 )
-from heval_core.groups import MEMORY, competes, context_groups, document_of
+from heval_core.groups import MEMORY, competes, document_of
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.memory import raised
 from heval_core.lm.model import LanguageModel
@@ -294,39 +293,20 @@ def candidates_of(
     Raises HEvalError for candidates that cannot be told apart.
     """
     memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, question)
-    if not memory.text:
-        return _context_names(lm, answers, match), memory.text
+    return _named(lm, answers, memory if memory.text else None, match, bool(given)), memory.text
+
+
+def _named(
+    lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory | None, match: str, given: bool
+) -> tuple[Names, ...]:
+    """given: whether somebody said what memory is, who is told where it agrees with a document."""
     try:
-        return named(lm, answers, memory, match), memory.text
+        return name_candidates(lm, answers, memory, match, agreeing=True)
     except Dropped as dropped:
-        if given or dropped.reason not in ("same first token", "same answer"):
-            raise HEvalError(_candidates_message(dropped, answers, memory.text)) from None
-        # The model's memory agrees with a document, so memory is no candidate of its own.
-        return _context_names(lm, answers, match), memory.text
-
-
-def _context_names(lm: LanguageModel, answers: tuple[str | None, ...], match: str) -> tuple[Names, ...]:
-    """The documents' candidates alone, under a memory that cannot coincide with them."""
-    try:
-        names = named(lm, answers, Memory("", (NO_TOKEN,)), match)
-    except Dropped as dropped:
-        raise HEvalError(_candidates_message(dropped, answers, None)) from None
-    return names[:-1]
-
-
-def named(lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory, match: str) -> tuple[Names, ...]:
-    """As `name_candidates`, but documents may agree: then each has a candidate, and that answer's group is `ambiguous`."""
-    first = {answer: index for index, answer in reversed(list(enumerate(answers)))}
-    apart = tuple(answer if first[answer] == index else None for index, answer in enumerate(answers))
-    names = name_candidates(lm, apart, memory, match)
-    by_text = {name.text: name for name in names[:-1]}
-    order = context_groups(len(answers))
-    again = [
-        Names(group, answer, by_text[answer].first_tokens)
-        for group, answer, alone in zip(order, answers, apart, strict=True)
-        if answer and alone is None
-    ]
-    return (*sorted([*names[:-1], *again], key=lambda name: order.index(name.group)), names[-1])
+        if memory is None or given or dropped.reason not in ("same first token", "same answer"):
+            raise HEvalError(_candidates_message(dropped, answers, memory.text if memory else None)) from None
+    # The model's memory agrees with a document, so memory is no candidate of its own.
+    return _named(lm, answers, None, match, given)
 
 
 def _candidates_message(dropped: Dropped, answers: tuple[str | None, ...], memory: str | None) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from heval_core import pipeline, regimes
 from heval_core.answers import answer_in, looks_like_answer
-from heval_core.behaviour import Memory, check_documents, memory_of, observe
+from heval_core.behaviour import Memory, check_documents, memory_of, name_candidates, observe
 from heval_core.prompt_styles import style_of
 from heval_core.records import Document, Dropped, Fact, HEvalError, Instance, Passage
 
@@ -169,7 +169,8 @@ def test_documents_that_agree_are_two_candidates_of_one_answer(lm):
 def test_an_answer_that_agreeing_documents_give_is_ambiguous(lm):
     import torch
 
-    names = pipeline.named(lm, ("Lisbon", None, "Lisbon"), Memory("Nairobi", lm.first_tokens("Nairobi")), "first")
+    memory = Memory("Nairobi", lm.first_tokens("Nairobi"))
+    names = name_candidates(lm, ("Lisbon", None, "Lisbon"), memory, agreeing=True)
     assert [name.group for name in names] == ["C1", "C3", "M"]
     for answer, group in (("Lisbon", "ambiguous"), ("Nairobi", "M"), ("Oslo", "other")):
         logits = torch.zeros(10_000)
