@@ -207,7 +207,9 @@ class _Computation:
         def work(chosen: list[int]) -> None:
             some = pipeline.part_of(part, chosen)
             for prepared, rows in zip(some.prepared, rows_of(shard, some), strict=True):
-                self.rows[shard.key][self._place(prepared)] = rows
+                place = self._place(prepared)
+                whose = {"instance_id": self._row_id(place, shard.technique)}
+                self.rows[shard.key][place] = [whose | row for row in rows]
 
         def failed(index: int, error: Exception) -> None:
             self.failures.append(Failure(shard.explainer or shard.kind, part.prepared[index].instance.fact_id, named(error)))
@@ -223,20 +225,15 @@ class _Computation:
     def _behaviours(self, shard: Shard, answered: Answered) -> list[Rows]:
         assert self.under is not None
         chosen = next(one for one in self.task.arrangement.all if one.key == shard.technique)
-        rows = self.under.rows(chosen, answered)
-        return [
-            [{"instance_id": self._row_id(self._place(prepared), shard.technique)} | row]
-            for prepared, row in zip(answered.prepared, rows, strict=True)
-        ]
+        return [[row] for row in self.under.rows(chosen, answered)]
 
     def _attributions(self, shard: Shard, answered: Answered) -> list[Rows]:
         explainer = catalogue.method(shard.explainer)
         rows = []
         for prepared, attribution in zip(answered.prepared, pipeline.explain(answered, explainer), strict=True):
-            row_id = self._row_id(self._place(prepared))
             if shard.kind == "attribution":
-                self.scores[shard.explainer, row_id] = attribution.scores
-            rows.append([attribution_row(row_id, attribution, explainer.signed, prepared.prompt.ranked)])
+                self.scores[shard.explainer, self._row_id(self._place(prepared))] = attribution.scores
+            rows.append([attribution_row(attribution, explainer.signed, prepared.prompt.ranked)])
         return rows
 
     def _faithfulness(self, shard: Shard, answered: Answered) -> list[Rows]:
@@ -257,21 +254,18 @@ class _Computation:
         measured = how.measure(answered.clean, targets, [scores.get(row_id, nothing) for row_id in ids])
         common, levels = {"explainer": shard.explainer, "settings": repr(how)}, shard.kind == FAITHFULNESS.name
         return [
-            [{"instance_id": row_id, **common, **losses(one, levels)} for one in values if row_id in scores]
+            [common | losses(one, levels) for one in values if row_id in scores]
             for row_id, values in zip(ids, measured, strict=True)
         ]
 
     def _whole_answers(self, shard: Shard, answered: Answered) -> list[Rows]:
         methods = [catalogue.method(key) for key in self.task.answers]
-        return [
-            [{"instance_id": self._row_id(self._place(prepared)), **answer_row(self.lm, prepared, methods)}]
-            for prepared in answered.prepared
-        ]
+        return [[answer_row(self.lm, prepared, methods)] for prepared in answered.prepared]
 
     def _heads(self, shard: Shard, answered: Answered) -> list[Rows]:
         reading = answered.clean.heads
         return [
-            head_rows(self._row_id(self._place(prepared)), reading, index) if self._keeps_heads(prepared) else []
+            head_rows(reading, index) if self._keeps_heads(prepared) else []
             for index, prepared in enumerate(answered.prepared)
         ]
 
@@ -280,10 +274,7 @@ class _Computation:
         leads = [
             float(own[target.ids[0]] - own[target.foils[0]]) for own, target in zip(logits, answered.targets, strict=True)
         ]
-        return [
-            [{"instance_id": self._row_id(self._place(prepared)), "lead": lead, "lost": round_mantissa(own.ravel(), 10)}]
-            for prepared, lead, own in zip(answered.prepared, leads, lost, strict=True)
-        ]
+        return [[{"lead": lead, "lost": round_mantissa(own.ravel(), 10)}] for lead, own in zip(leads, lost, strict=True)]
 
     def _place(self, prepared: Prepared) -> int:
         return self.places[prepared.instance.id]
@@ -338,7 +329,7 @@ def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, A
     return row
 
 
-def attribution_row(row_id: str, attribution: Attribution, signed: bool, ranked: range) -> dict[str, Any]:
+def attribution_row(attribution: Attribution, signed: bool, ranked: range) -> dict[str, Any]:
     """signed: whether the explainer's scores have a sign; kept with them, for the explainer may be gone when they are read.
 
     Scores keep as many bits as their ranks need: half the size, the same order (`round_keeping_ranks`). ranked: the
@@ -346,7 +337,6 @@ def attribution_row(row_id: str, attribution: Attribution, signed: bool, ranked:
     """
     heads = attribution.head_scores
     return {
-        "instance_id": row_id,
         **{name: getattr(attribution, name) for name in ("explainer", "seconds", "settings", "layer", "head")},
         "scores": round_keeping_ranks(attribution.scores),
         "tied": tied(attribution.scores[ranked.start : ranked.stop]),
@@ -369,10 +359,10 @@ def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Metho
     return {"generated": json.dumps(generated, ensure_ascii=False), "seconds": json.dumps(costs)}
 
 
-def head_rows(row_id: str, heads: HeadReading, index: int) -> list[dict[str, Any]]:
+def head_rows(heads: HeadReading, index: int) -> list[dict[str, Any]]:
     """Every head's attention from the last position of one prompt of a pass."""
     return [
-        {"instance_id": row_id, "layer": layer, "head": head, "attention": round_keeping_ranks(row)}
+        {"layer": layer, "head": head, "attention": round_keeping_ranks(row)}
         for layer, rows in enumerate(heads.attention[index].cpu().numpy())
         for head, row in enumerate(rows)
     ]

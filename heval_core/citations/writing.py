@@ -42,12 +42,8 @@ class Writer:
         The explanations of SHIPPED bear the names of those who wrote them, where the data has any; see `shipped`.
         """
         path = Path(self.model).expanduser()
-        return key_of(path.resolve().name if path.is_dir() else self.model.partition("@")[0], self.prompt)
-
-
-def key_of(model: str, prompt: str) -> str:
-    """The key of a writer by the key of its model and the id of its prompt."""
-    return model if prompt in ("", DEFAULT) else f"{model}(prompt={prompt})"
+        model = path.resolve().name if path.is_dir() else self.model.partition("@")[0]
+        return model if self.prompt == DEFAULT else f"{model}(prompt={self.prompt})"
 
 
 def writer_of(text: str) -> Writer:
@@ -79,28 +75,25 @@ def write(
     claims: Sequence[Claim],
     selections: Sequence[Selection],
     speaker: Speaker,
-    prompt_id: str = "",
-    selector: str = "",
-    writer: str = "",
+    writer: Writer,
+    selector: str,
     tokens: int = TOKENS,
 ) -> list[Explained]:
     """One explanation for each claim, from the passages of its selection.
 
-    prompt_id: "" for the usual one. selector: the key of who selected. writer: the key to store; by default the speaker's, and
-    the prompt's. tokens: the cap on each explanation.
+    speaker: asked in the name of the writer. selector: the key of who selected. tokens: the cap on each explanation.
     Where there is no explanation (nothing was selected, or the speaker's answer has a problem) it has no sentences, and its
     only problem says why. An explanation that reaches the cap is used, and has a problem.
     Raises HEvalError for an unknown prompt.
     """
-    prompt = _layout(prompt_id)
-    key = writer or key_of(speaker.key, prompt.id)
+    prompt = _layout(writer.prompt)
     given = [() if own.problem else claim.in_order(own.passages) for claim, own in zip(claims, selections, strict=True)]
     to_write = [place for place, numbers in enumerate(given) if numbers]
     texts = [asked(claims[place], [claims[place].passage(n) for n in given[place]], prompt).text for place in to_write]
     answers = dict(zip(to_write, speaker.answer(texts, tokens) if texts else [], strict=True))
     found = []
     for place, (claim, selection) in enumerate(zip(claims, selections, strict=True)):
-        blank = Explained(claim, key, selector, given[place], (), prompt.id)
+        blank = Explained(claim, writer.key, selector, given[place], (), prompt.id)
         if place not in answers:
             reason = f"No passage was selected: {selection.problem or 'the selection is empty'}."
             found.append(dataclasses.replace(blank, problems=(reason,)))

@@ -98,7 +98,7 @@ class ExplainTask(AskTask):
             return [shipped(claim) or [Explained(claim, SHIPPED, SHIPPED, (), (), problems=nothing)] for claim in claims]
         selector = catalogue.find("selector", self.shards[0].technique)
         selections = selector.select(claims, reader if selector.asks else None)
-        written = write(claims, selections, reader, self.writer.prompt, selector.key, self.writer.key)
+        written = write(claims, selections, reader, self.writer, selector.key)
         return [[one] for one in written]
 
     def _row(self, made: Explained) -> Row:

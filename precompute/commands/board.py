@@ -12,7 +12,6 @@ import shutil
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from heval_core.store.kinds import ATTRIBUTION, INSTANCE
 from heval_core.store.progress import only_writer
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
-from heval_core.store.shards import Entry, Shard, ShardStore
+from heval_core.store.shards import Shard, ShardStore
 from precompute.commands.options import DEMO, MATCH_HELP, STORE, Commands, add_fields, all_words, given
 from precompute.compute import JobTask
 from precompute.grid import GRIDS, Grid
@@ -183,16 +182,12 @@ def _tried(grid: Grid, own: list[tuple[OwnFile, Method]]) -> list[tuple[OwnFile,
     return own
 
 
-@dataclass
 class Lender:
     """Another store. taken: how many shards were made of its rows."""
 
-    source: ShardStore
-    taken: int = 0
-    entries: list[Entry] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.entries = [entry for entry in self.source.entries().values() if not entry.failed]
+    def __init__(self, source: ShardStore):
+        self.source, self.taken = source, 0
+        self.entries = [entry for entry in source.entries().values() if not entry.failed]
 
     def explainers(self, models: Mapping[str, str], datasets: Iterable[str]) -> tuple[str, ...]:
         """Keys of the installed methods that have scores of models (key ▶ revision) on datasets, in their order."""

@@ -16,6 +16,8 @@ from tests.citations.claims import Scripted, claim
 # What was asked under an id may never change: stored explanations name it. Another wording is another file.
 ASKED = {"selecting-1": "a978939c44b7bf0b", "writing-1": "1b04e4fed4c92558", "writing-2": "2988e72d3544e2e9"}
 
+WRITER = Writer("scripted")
+
 
 @pytest.mark.parametrize("name", ASKED)
 def test_a_prompt_stays_as_it_was_when_results_were_stored(name):
@@ -24,7 +26,7 @@ def test_a_prompt_stays_as_it_was_when_results_were_stored(name):
 
 def test_the_model_sees_the_selected_passages_only_in_the_claims_order():
     speaker = Scripted("Skaters crossed it [1]. It froze [0].")
-    (found,) = write([claim()], [Selection((1, 0))], speaker, selector="human")
+    (found,) = write([claim()], [Selection((1, 0))], speaker, WRITER, "human")
     (prompt,) = speaker.asked
     assert "Claim: The lake of Orvale froze for nine days.\nVerdict: true\nPassages:\n[0] The lake of Orvale froze" in prompt
     assert "[1] Skaters crossed the frozen lake for nine days.\nExplain" in prompt
@@ -36,17 +38,15 @@ def test_the_model_sees_the_selected_passages_only_in_the_claims_order():
 
 def test_another_prompt_is_another_writer():
     speaker = Scripted("A [0]. B [1].")
-    (found,) = write([claim()], [Selection((0, 1))], speaker, "writing-2", tokens=50)
+    (found,) = write([claim()], [Selection((0, 1))], speaker, Writer("scripted", "writing-2"), "human", tokens=50)
     assert (found.writer, found.prompt, speaker.caps) == ("scripted(prompt=writing-2)", "writing-2", [50])
     assert "Cite every passage exactly once" in speaker.asked[0]
-    (found,) = write([claim()], [Selection((0, 1))], Scripted("A [0]. B [1]."), writer="mine")
-    assert found.writer == "mine"
 
 
 def test_what_cannot_be_written_has_the_reason_and_the_rest_is_written():
     nothing, empty, lost, good = Selection((), "nobody selected"), Selection(()), Selection((2,)), Selection((0,))
     speaker = Scripted(Answer("", problem="the server failed (500)"), "It froze [0]. It did.")
-    found = write([claim()] * 4, [nothing, empty, lost, good], speaker)
+    found = write([claim()] * 4, [nothing, empty, lost, good], speaker, WRITER, "human")
     assert [own.problems for own in found] == [
         ("No passage was selected: nobody selected.",),
         ("No passage was selected: the selection is empty.",),
@@ -59,25 +59,25 @@ def test_what_cannot_be_written_has_the_reason_and_the_rest_is_written():
 
 
 def test_an_explanation_that_reaches_the_cap_is_used_and_told():
-    (found,) = write([claim()], [Selection((0,))], Scripted(Answer("It froze [0]. And the", 7)), tokens=7)
+    (found,) = write([claim()], [Selection((0,))], Scripted(Answer("It froze [0]. And the", 7)), WRITER, "human", tokens=7)
     assert len(found.sentences) == 2
     assert found.problems == ("The explanation was cut off after 7 tokens.",)
 
 
 def test_what_a_model_says_is_read_as_it_stands():
     hostile = "<script>x()</script> [0]. {claim} [9]. Also [sic]"
-    (found,) = write([claim()], [Selection((0,))], Scripted(hostile))
+    (found,) = write([claim()], [Selection((0,))], Scripted(hostile), WRITER, "human")
     assert [sentence.cited for sentence in found.sentences][0] == (0,)
     assert "<script>x()</script>" in found.sentences[0].text
     assert found.problems == ("The text cites passage 9, which the claim does not have.",)
-    (blank,) = write([claim()], [Selection((0,))], Scripted(""))
+    (blank,) = write([claim()], [Selection((0,))], Scripted(""), WRITER, "human")
     assert blank.problems == ("The explanation is empty.",)
 
 
 def test_a_model_in_memory_writes(language_models):
     speaker = LocalSpeaker(language_models["gpt2"])
     two = claim(), claim(("A river.", "word " * 600), said="Another")
-    one, long = write(two, [Selection((0, 1)), Selection((0, 1))], speaker, tokens=12)
+    one, long = write(two, [Selection((0, 1)), Selection((0, 1))], speaker, WRITER, "human", tokens=12)
     assert one.sentences
     assert "The explanation was cut off after 12 tokens." in one.problems
     assert long.problems[0].startswith("The model gave no explanation: the prompt has ")

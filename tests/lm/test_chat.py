@@ -217,5 +217,5 @@ def test_ties_are_counted_among_what_is_ranked(chat_lm):
     (attribution,) = catalogue.method("fa").explain(clean, [Target.next_token(3)])
     scores = np.linspace(0, 1, len(prompt.ids)).astype(np.float32)
     scores[: prompt.ranked.start] = scores[prompt.ranked.stop :] = 0.5  # all of the template's tokens tie
-    row = attribution_row("i", dataclasses.replace(attribution, scores=scores), True, prompt.ranked)
+    row = attribution_row(dataclasses.replace(attribution, scores=scores), True, prompt.ranked)
     assert row["tied"] == 0 < tied(scores)

@@ -10,7 +10,6 @@ not asked again here.
 Cost: one answer for each question, seldom two. model: who is asked; "" for the writer of the explanation.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +20,6 @@ from heval_core.citations.records import Choice, Question
 from heval_core.citations.speaker import Speaker, asked_twice, numbers_in
 
 PROMPT = "recovery-1"
-_PLACE = re.compile(r"\{(claim|verdict|passage|sentences)\}")
 # For numbers, their commas and spaces, even if all sentences are named.
 TOKENS, TOKENS_EACH = 8, 4
 
@@ -58,7 +56,7 @@ def prompt_of(question: Question) -> str:
         "passage": shown(claim.passage(question.passage)),
         "sentences": "\n".join(f"{place}: {' '.join(text.split())}" for place, text in enumerate(question.sentences)),
     }
-    return _PLACE.sub(lambda place: words[place[1]], prompt_text(PROMPT).rstrip("\n"))
+    return prompt_text(PROMPT).rstrip("\n").format(**words)
 
 
 PLUGIN = LLM()
