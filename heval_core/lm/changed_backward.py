@@ -46,21 +46,26 @@ SAME, SAME_ROUNDINGS = 1e-4, 8
 
 
 class ChangedBackward:
-    """One model under changed backward rules."""
+    """One model under changed backward rules. Raises HEvalError for a model in which they do not hold."""
 
     def __init__(self, facts: ModelFacts):
         self._facts = facts
 
-    def under(self, rules: Rules) -> Changed:
-        """Raises HEvalError for a model in which the rules do not hold."""
-        return Changed(self._copy, rules)
+    def relevance(self, rules: Rules, ids: torch.Tensor, targets: Sequence[Target], contrast: bool = False) -> torch.Tensor:
+        """(B, n) ids ▶ (B, n) float32: each token's embedding times its gradient under the rules, summed over the width.
+
+        contrast: of each target's lead over its foils, where it has any (`targets.leads`), in place of its logits' sum.
+        Raises HEvalError if a logit is not finite.
+        """
+        with self.copy.under(rules, ids.shape[1]):
+            return self.copy.gradients.times_input(ids, targets, contrast)
 
     @cached_property
-    def _copy(self) -> _Copy:
-        """Raises HEvalError."""
+    def copy(self) -> Copy:
+        """Made and checked when it is first needed."""
         require(self._facts, ("gradients", "softmax attention"))
         try:
-            made = _Copy(self._facts)
+            made = Copy(self._facts)
             check(self._facts, made)
         except UnknownPart as error:
             raise lacks(self._facts, NEED, str(error)) from error
@@ -73,23 +78,7 @@ class ChangedBackward:
         return made
 
 
-class Changed:
-    """A model under one set of rules."""
-
-    def __init__(self, made: _Copy, rules: Rules):
-        self._made, self._rules = made, rules
-
-    def relevance(self, ids: torch.Tensor, targets: Sequence[Target], contrast: bool = False) -> torch.Tensor:
-        """(B, n) ids ▶ (B, n) float32: each token's embedding times its gradient under the rules, summed over the width.
-
-        contrast: of each target's lead over its foils, where it has any (`targets.leads`), in place of its logits' sum.
-        Raises HEvalError if a logit is not finite.
-        """
-        with self._made.under(self._rules, ids.shape[1]):
-            return self._made.gradients.times_input(ids, targets, contrast)
-
-
-class _Copy:
+class Copy:
     """The copy of a model. Raises UnknownPart, or what the library raises."""
 
     def __init__(self, facts: ModelFacts):
@@ -140,7 +129,7 @@ def _computed_again(layer: torch.nn.Module, checkpoint: Any, run: Any, *given: A
 
 
 @torch.no_grad()
-def check(facts: ModelFacts, made: _Copy) -> None:
+def check(facts: ModelFacts, made: Copy) -> None:
     """Raises HEvalError if a copy's logits are not the model's, or if its relevance is not complete."""
     ids = (torch.arange(1, TRIAL + 1, device=facts.device) % facts.vocabulary)[None]
     allowed = max(SAME, SAME_ROUNDINGS * torch.finfo(facts.model.dtype).eps)
@@ -159,7 +148,7 @@ def check(facts: ModelFacts, made: _Copy) -> None:
         )
 
 
-def _parts(made: _Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
+def _parts(made: Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
     """What each embedding and each bias contributes to the largest logit, and that logit."""
     outputs: list[torch.Tensor] = []
     sources: list[torch.Tensor] = []

@@ -133,13 +133,11 @@ class CleanPass:
         return effects[..., 0] - effects[..., 1]
 
     def relevance(self, rules: Rules, targets: Sequence[Target], contrast: bool) -> torch.Tensor:
-        """(B, n) float32: see `ChangedBackward.under`. Raises HEvalError for a model in which the rules do not hold."""
-        changed = self._shared.waive(lambda: self.lm.changed_backward.under(rules))
-
-        def work() -> torch.Tensor:
-            return changed.relevance(self.ids, targets, contrast)
-
-        return self._shared.once(f"relevance {rules} {contrast} {tuple(targets)}", work)
+        """(B, n) float32: see `ChangedBackward`. Raises HEvalError for a model in which the rules do not hold."""
+        changed = self.lm.changed_backward
+        self._shared.waive(lambda: changed.copy)
+        name = f"relevance {rules} {contrast} {tuple(targets)}"
+        return self._shared.once(name, lambda: changed.relevance(rules, self.ids, targets, contrast))
 
     def rolled_back(self, targets: Sequence[Target]) -> torch.Tensor:
         """(B, n) float32: the direct effects of all layers and positions, rolled back to the tokens. Raises as these do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
@@ -87,12 +88,12 @@ def test_relevance_equals_literal_rules_alone_and_in_a_batch(both, clean, name, 
     lm, literal = both
     rules, literally = RULES[name]
     targets = targets_of(clean)
-    changed = lm.changed_backward.under(rules)
-    together = changed.relevance(clean.ids, targets, contrast)
+    changed = partial(lm.changed_backward.relevance, rules)
+    together = changed(clean.ids, targets, contrast)
     for row, target in enumerate(targets):
         expected = literal.relevance(clean.ids[row].numpy(), wanted(target, contrast), literally)
         close(together[row], expected)
-        close(changed.relevance(clean.ids[row : row + 1], [target], contrast)[0], expected)
+        close(changed(clean.ids[row : row + 1], [target], contrast)[0], expected)
 
 
 def test_the_explainers_choose_rules_and_target(both, clean):
@@ -103,11 +104,11 @@ def test_the_explainers_choose_rules_and_target(both, clean):
         (AttnLRP(contrast=True), ATTNLRP, True),
         (ContrastiveGIM(), CGIM, True),
     ):
-        expected = lm.changed_backward.under(rules).relevance(clean.ids, targets, contrast)
+        expected = lm.changed_backward.relevance(rules, clean.ids, targets, contrast)
         for found, row in zip(explainer.explain(clean, targets), expected, strict=True):
             np.testing.assert_array_equal(found.scores, row)
     without = [dataclasses.replace(target, foils=()) for target in targets]
-    logit = lm.changed_backward.under(CGIM).relevance(clean.ids, targets, False)
+    logit = lm.changed_backward.relevance(CGIM, clean.ids, targets, False)
     np.testing.assert_array_equal(ContrastiveGIM().explain(clean, without)[0].scores, logit[0])
 
 
@@ -116,11 +117,11 @@ def test_the_copy_has_the_models_logits_and_weights_and_leaves_it_as_it_was(both
     lm = both[0]
     before = lm.model(clean.ids).logits
     modules = [type(module) for module in lm.model.modules()]
-    lm.changed_backward.under(CGIM).relevance(clean.ids, runner_ups(clean))
+    lm.changed_backward.relevance(CGIM, clean.ids, runner_ups(clean))
     assert torch.equal(lm.model(clean.ids).logits, before)
     assert [type(module) for module in lm.model.modules()] == modules
     assert not lm.model.is_gradient_checkpointing
-    copied = lm.changed_backward._copy
+    copied = lm.changed_backward.copy
     close(copied.model(clean.ids).logits, before)
     own = {parameter.data_ptr() for parameter in lm.model.parameters()}
     assert {parameter.data_ptr() for parameter in copied.model.parameters()} == own
@@ -130,19 +131,19 @@ def test_what_was_done_to_the_weights_later_counts(loaded):
     """Pruning and fine-tuning change the weights that model and copy share."""
     lm = loaded("llama-gqa")
     ids, target = torch.arange(3, 23)[None], [Target.next_token(5)]
-    changed = lm.changed_backward.under(ATTNLRP)
-    before = changed.relevance(ids, target)
+    changed = partial(lm.changed_backward.relevance, ATTNLRP)
+    before = changed(ids, target)
     with lm.pruning.without([(0, 0), (1, 2)]):
-        pruned = changed.relevance(ids, target)
+        pruned = changed(ids, target)
     assert float((pruned - before).abs().max()) > 1e-2
-    assert torch.equal(changed.relevance(ids, target), before)
+    assert torch.equal(changed(ids, target), before)
 
 
 @pytest.mark.parametrize("kind", ["llama-gqa", "mistral", "gemma"])
 def test_with_fixed_attention_and_without_biases_relevance_sums_to_the_logit(loaded, kind):
     lm = loaded(kind)
     ids = torch.arange(3, 33)[None]
-    scores = lm.changed_backward.under(FIXED_ATTENTION).relevance(ids, [Target.next_token(5)])
+    scores = lm.changed_backward.relevance(FIXED_ATTENTION, ids, [Target.next_token(5)])
     assert float(scores.sum()) == pytest.approx(float(lm.forward.logits(ids)[0, 5]), abs=1e-4)
 
 
@@ -162,15 +163,15 @@ def test_a_norm_is_known_whatever_its_gain_and_bias(dtype):
 
 def test_layers_that_are_computed_twice_change_nothing(both, clean, monkeypatch):
     lm = both[0]
-    targets, changed = runner_ups(clean), lm.changed_backward.under(CGIM)
-    expected = changed.relevance(clean.ids, targets)
+    targets, changed = runner_ups(clean), partial(lm.changed_backward.relevance, CGIM)
+    expected = changed(clean.ids, targets)
     runs = []
-    layers = lm.changed_backward._copy._layers
+    layers = lm.changed_backward.copy._layers
     parts = [
         next(layer.children()).register_forward_hook(lambda *_, own=own: runs.append(own)) for own, layer in enumerate(layers)
     ]
     monkeypatch.setattr(changed_backward, "KEPT_WHOLE", clean.length - 1)
-    close(changed.relevance(clean.ids, targets), expected)
+    close(changed(clean.ids, targets), expected)
     for part in parts:
         part.remove()
     assert sorted(runs) == [0, 0, 1]  # all but the last, which the backward pass begins with
@@ -181,18 +182,18 @@ def test_layers_that_are_computed_twice_apply_no_dropout(loaded, monkeypatch):
     """OPT's layers apply it themselves."""
     lm = loaded("opt")
     assert lm.model.config.dropout
-    ids, target, changed = torch.arange(3, 33)[None], [Target.next_token(5)], lm.changed_backward.under(ATTNLRP)
-    expected = changed.relevance(ids, target)
+    ids, target, changed = torch.arange(3, 33)[None], [Target.next_token(5)], partial(lm.changed_backward.relevance, ATTNLRP)
+    expected = changed(ids, target)
     monkeypatch.setattr(changed_backward, "KEPT_WHOLE", 10)
-    close(changed.relevance(ids, target), expected)
-    assert not any(layer.training for layer in lm.changed_backward._copy._layers)
+    close(changed(ids, target), expected)
+    assert not any(layer.training for layer in lm.changed_backward.copy._layers)
 
 
 def test_heads_in_blocks_change_nothing(both, clean, monkeypatch):
-    targets, changed = runner_ups(clean), both[0].changed_backward.under(CGIM)
-    expected = changed.relevance(clean.ids, targets)
+    targets, changed = runner_ups(clean), partial(both[0].changed_backward.relevance, CGIM)
+    expected = changed(clean.ids, targets)
     monkeypatch.setattr("heval_core.lm.changed_attention.BLOCK", 1)
-    close(changed.relevance(clean.ids, targets), expected)
+    close(changed(clean.ids, targets), expected)
 
 
 @pytest.mark.parametrize("kind", REFUSED)
@@ -201,22 +202,22 @@ def test_models_that_the_rules_do_not_know_are_refused_by_name(loaded, kind):
     told = rf"^{kind} \(\w+\) {REFUSED[kind]}.*\. What needs a changed backward pass cannot be used with it; all else can\.$"
     for rules in (ATTNLRP, CGIM):
         with pytest.raises(HEvalError, match=told):
-            lm.changed_backward.under(rules).relevance(torch.arange(3, 23)[None], [Target.next_token(5)])
+            lm.changed_backward.relevance(rules, torch.arange(3, 23)[None], [Target.next_token(5)])
 
 
 @pytest.mark.parametrize("kind", CHECKED)
 def test_other_architectures_pass_the_check_at_first_use(loaded, kind):
     lm = loaded(kind)
     ids = torch.arange(3, 23)[None]
-    assert torch.isfinite(lm.changed_backward.under(CGIM).relevance(ids, [Target.next_token(5, 6, "other")], True)).all()
+    assert torch.isfinite(lm.changed_backward.relevance(CGIM, ids, [Target.next_token(5, 6, "other")], True)).all()
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "qwen2"])
 def test_bfloat16_passes_the_check_and_gives_scores_like_float32(made, loaded, kind):
     lm = loaded(kind)
     ids, target = torch.arange(3, 33)[None], [Target.next_token(5)]
-    exact = lm.changed_backward.under(ATTNLRP).relevance(ids, target)
-    rounded = load(made(kind), "cpu", "bfloat16").changed_backward.under(ATTNLRP).relevance(ids, target)
+    exact = lm.changed_backward.relevance(ATTNLRP, ids, target)
+    rounded = load(made(kind), "cpu", "bfloat16").changed_backward.relevance(ATTNLRP, ids, target)
     assert np.corrcoef(exact[0], rounded[0])[0, 1] > 0.99
 
 
@@ -224,13 +225,13 @@ def test_bfloat16_passes_the_check_and_gives_scores_like_float32(made, loaded, k
 def test_a_part_that_was_not_changed_is_found(made, broken, monkeypatch):
     monkeypatch.setattr(f"heval_core.lm.changed_modules.{broken}", lambda module: module)
     with pytest.raises(HEvalError, match=r"has parts whose backward rule is not known: \d+\.\d+% of its relevance"):
-        load(made("qwen2"), "cpu").changed_backward.under(ATTNLRP)
+        assert load(made("qwen2"), "cpu").changed_backward.copy
 
 
 def test_a_copy_with_other_values_is_refused(made, monkeypatch):
     monkeypatch.setattr("heval_core.lm.changed_modules.Halved.forward", lambda self, states: 1.01 * self.inner(states))
     with pytest.raises(HEvalError, match=r"gives other logits under changed rules: they differ by \d\.\d+%"):
-        load(made("qwen2"), "cpu").changed_backward.under(ATTNLRP)
+        assert load(made("qwen2"), "cpu").changed_backward.copy
 
 
 def test_a_long_prompt_costs_a_forward_pass_more():
