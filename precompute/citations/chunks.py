@@ -240,28 +240,11 @@ class Citations:
     def _chunks(self) -> Iterator[Chunk]:
         """In an order that depends on the seed alone; see `Source.chunks`."""
         source, writing, study = self.source, self.writing, self.study
+        data = source.dataset, source.fingerprint, writing.settings
+        whose = writing.writer.key, _revision(writing.reader), *data, REGIME, writing.selector
         for start, claims in source.chunks(study.limit, study.seed, study.shard_size or SIZE):
-            depends = [
-                FORMAT,
-                EXPLANATION.name,
-                source.dataset,
-                source.fingerprint,
-                writing.settings,
-                [own.id for own in claims],
-            ]
-            explained = Shard(
-                EXPLANATION.name,
-                hashed(depends),
-                writing.writer.key,
-                _revision(writing.reader),
-                source.dataset,
-                source.fingerprint,
-                writing.settings,
-                REGIME,
-                writing.selector,
-                start=start,
-                stop=start + len(claims),
-            )
+            key = hashed([FORMAT, EXPLANATION.name, *data, [own.id for own in claims]])
+            explained = Shard(EXPLANATION.name, key, *whose, start=start, stop=start + len(claims))
             answers = {one.key: tuple(one.shard(explained, part) for part in study.parts) for one in writing.readings}
             yield Chunk(claims, explained, answers)
 
