@@ -19,7 +19,7 @@ from precompute.journal import left_out
 from precompute.pair import Pair
 from precompute.questions import Questions
 from precompute.run import Asked, parts_of, with_stored
-from precompute.task import WRITTEN, Task, cost, missing_from, together, total, unfinished
+from precompute.task import WRITTEN, cost, missing_from, together, total, unfinished
 from precompute.worker import Loading
 
 # What stands in a line, before its numbers: of a grid, and of citations.
@@ -51,13 +51,12 @@ class Line:
 
 @dataclass
 class Plan:
-    """tasks: of a grid, with something to make, as far as they are known. searches: settings of techniques still to be found;
-    what depends on them is not counted yet. datasets: of a grid, by name; sources: of claims. left_out: what cannot be read or
-    had, and why. unavailable: annotators that cannot be asked, and why."""
+    """searches: settings of techniques still to be found; what depends on them is not counted yet. datasets: of a grid, by
+    name; sources: of claims. left_out: what cannot be read or had, and why. unavailable: annotators that cannot be asked, and
+    why."""
 
     say: Callable[[str], None] = lambda _: None
     lines: list[Line] = field(default_factory=list)
-    tasks: list[Task] = field(default_factory=list)
     searches: int = 0
     datasets: dict[str, Questions] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
@@ -106,7 +105,6 @@ def plan(asked: Asked, folder: Path, calibrated: bool = True, say: Callable[[str
 def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line]:
     known = [*part.jobs(), *part.quoted, *part.timings]
     left = unfinished(known, part.store)
-    planned.tasks += left
     planned.datasets[part.questions.dataset] = part.questions
     planned.searches += len(unfinished(part.searches, part.store))
     pace = planned.pace(part.pair) if calibrated and left else None
