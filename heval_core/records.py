@@ -266,6 +266,12 @@ class Behaviour:
     answer_text: str | None = None
     text_group: str | None = None
 
+    @property
+    def explained_group(self) -> str:
+        """The group of which an explanation of the first token tells: `ambiguous` if that token is not its answer's alone."""
+        agree = self.text_group is None or self.group in UNCOMPARED or self.first_group == self.group
+        return self.group if agree else "ambiguous"
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

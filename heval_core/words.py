@@ -70,7 +70,7 @@ GROUPS = _words(
 
 _UNCOMPARED = {
     "other": "neither a document's answer nor memory's",
-    "ambiguous": "from more than one source at once",
+    "ambiguous": "from more than one source at once, or its first token does not tell which",
     "denied": "an answer that the model says is wrong",
 }
 

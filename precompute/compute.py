@@ -324,7 +324,8 @@ def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, A
             "predicted_text": behaviour.text,
             "predicted_id": behaviour.token_id,
             "predicted_probability": behaviour.probability,
-            **{name: getattr(behaviour, name) for name in ("answer_text", "first_group", "text_group", "group")},
+            **{name: getattr(behaviour, name) for name in ("answer_text", "first_group", "text_group")},
+            "group": behaviour.explained_group,
         }
     return row
 

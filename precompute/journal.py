@@ -124,11 +124,11 @@ def note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord]) -> None:
         say(said)
 
 
-def _note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord | BadClaim]) -> None:
+def _note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord]) -> None:
     note_failures(store, ({"dataset": dataset, "place": one.place, "error": f"HEvalError: {one.reason}"} for one in bad))
 
 
-def _malformed(bad: Sequence[BadRecord | BadClaim]) -> list[str]:
+def _malformed(bad: Sequence[BadRecord]) -> list[str]:
     return [f"{one.place}: {one.reason}; the record was left out" for one in bad[:SAID_BAD]]
 
 

@@ -99,7 +99,9 @@ def test_the_text_decides_where_it_is_asked_and_the_first_tokens_group_stands_be
     plain = observe(lm, logits, names, "Oslo")
     assert (plain.group, plain.first_group, plain.text_group, plain.answer_text) == ("M", "M", None, None)
     asked = observe(lm, logits, names, "Oslo", Said(" The Lisbon of today", "C"))
-    assert (asked.group, asked.first_group, asked.text_group) == ("C", "M", "C")
+    assert (asked.group, asked.first_group, asked.text_group, asked.explained_group) == ("C", "M", "C", "ambiguous")
+    other = observe(lm, logits, names, "Oslo", Said(" The moon", "other"))
+    assert (plain.explained_group, other.explained_group) == ("M", "other")
 
 
 def run_with(model_folders, store, *more):
@@ -121,7 +123,8 @@ def test_in_the_batch_both_groups_are_stored_and_two_ways_to_match_are_never_mix
     reader = Reader(publish(tmp_path))
     found = reader.query("SELECT * FROM instance WHERE dropped_because IS NULL ORDER BY place")
     assert len(reader.query("SELECT * FROM instance")) == len(first) == 8
-    assert (found["group"] == found["text_group"]).all()
+    agree = (found["text_group"] == "other") | (found["text_group"] == found["first_group"])
+    assert (found["group"] == found["text_group"].where(agree, "ambiguous")).all()
     assert (found["first_group"].to_numpy() == first["first_group"][kept].to_numpy()).all()
     lm = language_models["qwen2"]
     for row in found.itertuples():

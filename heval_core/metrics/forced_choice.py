@@ -81,7 +81,7 @@ class ForcedChoice:
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         parts = self.each(cell, k)
-        return [mean_of("balanced", parts, self.smallest_group)] if parts else []
+        return [mean_of("balanced", parts, self.smallest_group, ends=(0.0, 1.0))] if parts else []
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return means_of_used(self.key, part, documents) if part == "balanced" else ()

@@ -72,7 +72,7 @@ class HitAtK:
         return of_used_document(cell, lambda gold: hits(cell.ties, gold, k), chance)
 
     def over(self, cell: Cell, k: int) -> list[Value]:
-        return means_of(self.each(cell, k), self.smallest_group)
+        return means_of(self.each(cell, k), self.smallest_group, ends=(0.0, 1.0))
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return means_of_used(self.key, part, documents)

@@ -80,7 +80,7 @@ class MeanReciprocalRank:
         return reciprocal_ranks(cell.without_first(self.drop_first))
 
     def over(self, cell: Cell, k: int) -> list[Value]:
-        return means_of(self.each(cell, k), self.smallest_group)
+        return means_of(self.each(cell, k), self.smallest_group, ends=(0.0, 1.0))
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return means_of_used(self.key, part, documents)

@@ -6,10 +6,11 @@ weights, the draws of each unit; (R,) of many values come from one matrix produc
 value of the `Each` of some groups, and `Questions` of columns over the questions of a cell, with their replicates in `drawn`.
 
 Intervals, 95 %, by what a value is made of:
-- columns with `ends`, their least and largest possible value: mid-P and MOVER (`bounded.sum_interval`);
-- other columns: Student's, adjusted for skewness (Hall 1992), since reciprocal ranks and hits are so skewed that bootstrap
-  percentiles over 30 questions cover the truth in only 81 % of draws. Where it would pass the best possible value, it is
-  that of a mean between this value and as far on the other side of chance (`bounded`);
+- columns with `ends`, their least and largest possible value, such as hits and reciprocal ranks: mid-P and MOVER
+  (`bounded.sum_interval`). They are so skewed that bootstrap percentiles over 30 questions cover the truth in only 81 % of
+  draws, and Student's, adjusted for skewness, in 99 %: near 1 it is up to 1.7 times as wide;
+- other columns: that one (Hall 1992). Where it would pass the best possible value, it is that of a mean between this value
+  and as far on the other side of chance (`bounded`);
 - halves of the instances, for values for which instances are each other's neighbours or training data: `subsampling`;
 - replicates alone, such as those of a correlation: their percentiles.
 Several values have one interval of their mean, whatever they are made of: `bounded.mean_interval`.
@@ -65,10 +66,12 @@ class Column(NamedTuple):
     ends: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, values: np.ndarray, used: np.ndarray | None = None, factor: float = 1.0) -> Column:
+    def of(
+        cls, values: np.ndarray, used: np.ndarray | None = None, factor: float = 1.0, ends: tuple[float, float] | None = None
+    ) -> Column:
         """Of (N,) values of instances, those that are used; by default those that are defined."""
         used = np.isfinite(values) if used is None else used
-        return cls(np.where(used, values, 0.0), used.astype(np.float64), factor)
+        return cls(np.where(used, values, 0.0), used.astype(np.float64), factor, ends)
 
     @property
     def n(self) -> int:
@@ -259,15 +262,20 @@ def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0, n: int | Non
 
 
 def mean_of(
-    part: str, groups: Sequence[Each], smallest: int, factors: Sequence[float] = (), names: Sequence[str] = ()
+    part: str,
+    groups: Sequence[Each],
+    smallest: int,
+    factors: Sequence[float] = (),
+    names: Sequence[str] = (),
+    ends: tuple[float, float] | None = None,
 ) -> Value:
     """The sum of the groups' means over their defined values, each times its factor; by default the mean of the means.
 
     So groups weigh the same, however many instances they have. Not available if one has fewer than `smallest`. names: of the
-    groups; by default those of their parts.
+    groups; by default those of their parts. ends: the least and the largest possible value of an instance.
     """
     factors = factors or (1 / len(groups),) * len(groups)
-    columns = tuple(Column.of(each.value, factor=factor) for each, factor in zip(groups, factors, strict=True))
+    columns = tuple(Column.of(each.value, factor=factor, ends=ends) for each, factor in zip(groups, factors, strict=True))
     named = zip(names or [each.part for each in groups], columns, strict=True)
     sizes = tuple((name, column.n) for name, column in named)
     if reason := too_small(sizes, smallest):
@@ -280,14 +288,14 @@ def mean_of(
     return Value(part, value, chance, best, sizes, columns=columns)
 
 
-def means_of(parts: Sequence[Each], smallest: int) -> list[Value]:
+def means_of(parts: Sequence[Each], smallest: int, ends: tuple[float, float]) -> list[Value]:
     """The mean of each group's instances; with several groups also of all (`balanced`), weighing the same.
 
-    All together need `smallest` instances, and each of them a third of that.
+    All together need `smallest` instances, and each of them a third of that. ends: see `mean_of`.
     """
-    means = [mean_of(each.part, [each], smallest) for each in parts]
+    means = [mean_of(each.part, [each], smallest, ends=ends) for each in parts]
     if len(parts) > 1:
-        together = mean_of("balanced", parts, smallest // 3)
+        together = mean_of("balanced", parts, smallest // 3, ends=ends)
         reason = too_small((("used", together.n),), smallest)
         means.append(Value("balanced", sizes=together.sizes, unavailable=reason) if reason else together)
     return means

@@ -266,7 +266,7 @@ CREATE TABLE headline (
 
 CREATE TABLE behaviour (
     instance_id VARCHAR,      -- key into instance: one answer under its technique; only where techniques were compared
-    split VARCHAR,            -- development (settings were chosen on it) or test
+    split VARCHAR,            -- development (settings were chosen on it), test, or alone: of the test, but not every technique answered it
     accepted INTEGER[],       -- first tokens that count as the answer that the document promotes (t_C)
     true_ids INTEGER[],       -- first tokens of the true answer; empty where the dataset names none
     memory_id INTEGER,        -- Regular's own next token without documents (t_M)

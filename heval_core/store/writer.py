@@ -41,6 +41,17 @@ FROM ruled
 """
 # Answers that techniques are compared by: to test questions, those included that no explainer was asked about.
 _TESTED = "split = 'test' AND coalesce(dropped_because, 'not sampled') = 'not sampled'"
+# Of techniques that were asked different questions, each would be compared on questions of its own.
+_ALONE = f"""
+WITH tested AS (
+    SELECT instance_id, model, dataset, regime, technique, fact_id
+    FROM behaviour JOIN instance USING (instance_id) WHERE {_TESTED}),
+asked AS (SELECT model, dataset, regime, count(DISTINCT technique) AS techniques FROM tested GROUP BY ALL),
+answered AS (SELECT model, dataset, regime, fact_id, count(DISTINCT technique) AS answers FROM tested GROUP BY ALL)
+UPDATE behaviour SET split = 'alone'
+FROM tested JOIN asked USING (model, dataset, regime) JOIN answered USING (model, dataset, regime, fact_id)
+WHERE behaviour.instance_id = tested.instance_id AND answers < techniques
+"""
 _ANSWERS = f"""
 SELECT model, dataset, regime, technique, fact_id, knew, bcu, ccu, correct, memory_kept, neither
 FROM behaviour JOIN instance USING (instance_id) WHERE {_TESTED} ORDER BY model, dataset, regime, technique, fact_id
@@ -126,7 +137,11 @@ class Writer:
         return self._query(PATTERN_COUNTS.format(where), values)
 
     def test_answers(self) -> pd.DataFrame:
-        """The answers to test questions under every technique: model, dataset, regime, technique, fact_id, knew, metrics."""
+        """The answers to test questions under every technique: model, dataset, regime, technique, fact_id, knew, metrics.
+
+        Those that not every technique answered are marked, and are not among them: all are compared on the same questions.
+        """
+        self._db.execute(_ALONE)
         return self._query(_ANSWERS, [])
 
     def inputs(self) -> pd.DataFrame:

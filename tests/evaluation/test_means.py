@@ -6,13 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from heval_core.evaluation import live
 from heval_core.evaluation.means import cells_and_means, controls_of, headline, values_of
 from heval_core.metrics import headlines, measures
 from heval_core.metrics.shared.measure import SumOfMeans
 from heval_core.records import CELL, HEvalError
+from heval_core.statistics.bounded import share_interval
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import TABLES
 from tests.planted import noise, plant, published
@@ -45,9 +45,9 @@ def test_models_that_do_the_same_are_no_surer_together_than_one_alone(twins):
     (both,) = regime_means(twins, Filter(), "mrr", ("C",), 0).query("explainer == 'fa'").to_dict("records")
     assert both["value"] == pytest.approx((1 + 1 / LENGTH) / 2)
     assert (both["cells"], both["n"], both["interval"]) == (2, 120, "resampled")
-    # Student's interval of 60 ranks, which are not skewed.
-    away = stats.t.ppf(0.975, 59) * (1 - 1 / LENGTH) / 2 / np.sqrt(59)
-    low, high = both["value"] - away, both["value"] + away
+    # The mid-P interval of so many yes-or-no answers as have the error of 60 such ranks.
+    error = (1 - 1 / LENGTH) / 2 / np.sqrt(60)
+    low, high = share_interval(both["value"], both["value"] * (1 - both["value"]) / error**2)
     assert (both["low"], both["high"]) == pytest.approx((low, high))
     assert both["normalised"] == pytest.approx((both["value"] - both["chance"]) / (1 - both["chance"]))
     ends = [(end - both["chance"]) / (1 - both["chance"]) for end in (low, high)]

@@ -97,9 +97,10 @@ VALUES = {
     # technique, kind, measure: value, difference from Regular, n
     ("regular", "gold", "bcu"): (3 / 4, 0, 4),
     ("regular", "conflicting", "bcu"): (1 / 4, 0, 4),
-    ("regular", "irrelevant", "bcu"): (2 / 4, 0, 4),
-    ("regular", "total", "bcu"): (6 / 12, 0, 12),
-    ("regular", "total", "discrimination"): (1 / 4 + 2 / 4 - 1, 0, 8),
+    # Of four questions the three that ACD answered too.
+    ("regular", "irrelevant", "bcu"): (1 / 3, 0, 3),
+    ("regular", "total", "bcu"): (5 / 11, 0, 11),
+    ("regular", "total", "discrimination"): (1 / 4 + 1 / 3 - 1, 0, 7),
     ("regular", "gold", "bcu_unknown"): (2 / 3, 0, 3),
     ("acd", "gold", "bcu"): (1, 1 / 4, 4),
     ("acd", "conflicting", "bcu"): (3 / 4, 2 / 4, 4),
@@ -181,6 +182,19 @@ def test_a_dropped_instance_does_not_count_but_one_that_only_the_cap_left_out_do
         return Answer(case.right, change={"dropped_because": reason})
 
     assert cell(published(plant(tmp_path, {"regular": answered}, test=5)), "regular", "gold", "bcu")["n"] == 4
+
+
+def test_all_techniques_are_compared_on_the_questions_that_all_of_them_answered(tmp_path):
+    def asked_less(case):
+        easy = case.number < 16
+        reason = None if easy or case.technique == "regular" else "prompt too long"
+        return Answer(case.right if easy else MEMORY, change={"dropped_because": reason})
+
+    reader = published(plant(tmp_path, {"regular": asked_less, "acd": asked_less}, test=12))
+    both = [cell(reader, technique, "total", "bcu") for technique in ("regular", "acd")]
+    assert both[0]["n"] == both[1]["n"] == 24
+    assert both[0]["value"] == both[1]["value"] == 1
+    assert len(reader.instance_ids(Filter(technique=("regular",), changed="counted"))) == 24
 
 
 @pytest.mark.slow

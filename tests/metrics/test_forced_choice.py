@@ -79,8 +79,8 @@ def test_an_interval_at_the_best_has_a_width_and_stays_below_one():
     low, high = found.interval()
     assert found.value == pytest.approx(high) == 1.0
     assert high <= 1
-    # Where half the probability of being right each time is .025; of 80 answers one is lost to the second group's mean.
-    assert low == pytest.approx(0.05 ** (1 / 79), abs=1e-4)
+    # Where half the probability of 40 right answers is .025; the two groups' ends are independent.
+    assert low == pytest.approx(1 - (1 - 0.05 ** (1 / 40)) / np.sqrt(2), abs=1e-4)
     assert found.above_chance() == pytest.approx((low - 0.5, 0.5))
 
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from heval_core.groups import MEMORY, document_of
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import PROTECTED, Mean
 from heval_core.records import REPLACEMENTS
@@ -28,9 +29,10 @@ class MeasuredMetric:
     parts: ClassVar[tuple[str, ...]] = tuple(f"{part}{how}" for how in ("", PROTECTED) for part in ("all", *REPLACEMENTS))
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """The batch job's measurements, by part; empty if it made none."""
+        """The batch job's measurements of answers that a document or memory gave, by part; empty if it made none."""
+        ours = np.array([group == MEMORY or document_of(group) is not None for group in cell.layout.groups])
         return [
-            Each(part, value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan))
+            Each(part, value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan)).within(ours)
             for (metric, part), (value, chance) in cell.measured.items()
             if metric == self.key
         ]
