@@ -37,16 +37,14 @@ from heval_core.evaluation.findings.claims import CITATIONS, EXPLAINERS, TECHNIQ
 from heval_core.statistics.bootstrap import Resamples
 
 
-def findings(values: pd.DataFrame, rule: RuleShares | None = None) -> list[dict[str, Any]]:
-    """All sentences about explainers. values: see `paper.evidence_of`. rule: of stores whose models were taught one."""
-    evidence = paper.evidence_of(values)
-    return [find(claim, evidence, EXPLAINERS, rule) for claim in paper.CLAIMS]
+def findings(values: pd.DataFrame, compared: Sequence[cub.Cell], rule: RuleShares | None = None) -> list[dict[str, Any]]:
+    """All sentences about explainers; and about techniques, where these were compared.
 
-
-def technique_findings(cells: Sequence[cub.Cell], rule: RuleShares | None = None) -> list[dict[str, Any]]:
-    """All sentences about techniques; none where techniques were not compared."""
-    evidence = cub.evidence_of(cells)
-    return [find(claim, evidence, TECHNIQUES, rule) for claim in cub.CLAIMS] if cells else []
+    values: see `paper.evidence_of`. rule: of stores whose models were taught one.
+    """
+    told, gains = paper.evidence_of(values), cub.evidence_of(compared)
+    stated = [find(claim, told, EXPLAINERS, rule) for claim in paper.CLAIMS]
+    return stated + [find(claim, gains, TECHNIQUES, rule) for claim in cub.CLAIMS if compared]
 
 
 def citation_findings(

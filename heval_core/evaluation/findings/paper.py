@@ -4,14 +4,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.findings.claims import (
     Claim,
-    Evidence,
     Hypothesis,
     Number,
     Statistic,
@@ -24,30 +23,18 @@ from heval_core.evaluation.findings.claims import (
 )
 from heval_core.evaluation.means import available
 from heval_core.metrics.length_sensitivity import PER
-from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE, RegimeKey
+from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
 
 METHODS = ("mechlight", "fa", "ig", "attn")
 K = 5
 NEAR_ZERO = 0.1
 DUAL = DUAL_REGIMES[:2]
 MAIN = SINGLE_REGIMES + DUAL
+_PLACE = ["model", "dataset", "regime", "part"]
 
 
-class Measured(NamedTuple):
-    """A row of `cell_metric`, and (1 + R,) its value and that in each resample."""
-
-    row: Any
-    values: np.ndarray
-
-
-class Place(NamedTuple):
-    """What explainers have at one part of a metric, in the cells of one regime."""
-
-    key: RegimeKey
-    metric: str
-    part: str
-    k: int
-    measured: dict[str, Measured]
+# Explainer ▶ its row of `cell_metric` at one part of a metric, in the cells of one regime.
+Place = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -65,13 +52,17 @@ class Series:
     k: int = 0
     scale: str = ""
 
-    def at(self, place: Place) -> bool:
-        of_series = place.metric == self.metric and place.part in self.parts and place.k == self.k
-        return of_series and place.key.regime in self.regimes
+    def places(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> list[Place]:
+        """Where all these explainers have a value."""
+        whose = evidence["metric"].eq(self.metric) & evidence["part"].isin(self.parts) & evidence["k"].eq(self.k)
+        own = evidence[whose & evidence["regime"].isin(self.regimes)]
+        own = own[own["normalised"].notna()] if self.scale == "best" else own
+        found = ({row.explainer: row for row in place.itertuples()} for _, place in own.groupby(_PLACE, sort=False))
+        return [place for place in found if place.keys() >= explainers]
 
-    def of(self, measured: Measured) -> np.ndarray:
-        """(1 + R,) the values on its scale."""
-        row, values = measured
+    def of(self, row: Any) -> np.ndarray:
+        """(1 + R,) a row's value on its scale, and in each resample."""
+        values = np.concatenate([[row.value], row.drawn])
         if not self.scale:
             return values
         if self.scale == "best":
@@ -96,18 +87,14 @@ WANTED = frozenset(
 METRICS = frozenset(metric for metric, _, _ in WANTED)
 
 
-def evidence_of(values: pd.DataFrame) -> Evidence:
-    """A store's values for the technique TECHNIQUE, in order.
+def evidence_of(values: pd.DataFrame) -> pd.DataFrame:
+    """The rows that sentences need, of the technique TECHNIQUE, in order.
 
     values: see `means.means`, with the same instances for all explainers of a regime.
     """
-    places: dict[tuple[RegimeKey, str, str, int], Place] = {}
-    for row in available(values[values["technique"] == TECHNIQUE]).itertuples():
-        if (what := (row.metric, row.part, int(row.k))) in WANTED:
-            regime = RegimeKey(row.model, row.dataset, row.regime, row.technique)
-            place = places.setdefault((regime, *what), Place(regime, *what, {}))
-            place.measured[row.explainer] = Measured(row, np.concatenate([[row.value], row.drawn]))
-    return Evidence(sorted(places.values(), key=lambda place: (place.key, place.part)))
+    there = available(values[values["technique"] == TECHNIQUE])
+    wanted = [what in WANTED for what in zip(there["metric"], there["part"], there["k"], strict=True)]
+    return there.loc[wanted].sort_values(_PLACE, kind="stable")
 
 
 @dataclass(frozen=True)
@@ -135,44 +122,35 @@ class Part:
     def names(self) -> tuple[str, ...]:
         return tuple(name for name in (self.first, self.second) if name)
 
-    def number(self, evidence: Evidence, explainers: frozenset[str]) -> Number | str:
+    def number(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> Number | str:
         """Over the places at which all these explainers have a value; or why there is none."""
         drawn: Any = 0.0
-        apart, seen = list[np.ndarray](), dict[RegimeKey, int]()
+        apart, seen = list[np.ndarray](), dict[tuple[str, str, str], int]()
         for series in self.series:
-            places = places_of(evidence, series, explainers)
+            places = series.places(evidence, explainers)
             if len(places) < self.fewest:
                 return _missing(series, len(places), self.fewest, explainers)
-            values = [np.stack([series.of(one.measured[name]) for one in places], axis=1) for name in self.names]
+            values = [np.stack([series.of(place[name]) for place in places], axis=1) for name in self.names]
             signed = list(zip((1, -1), values, strict=False))
             drawn = drawn + sum(sign * over_cells(own, self.statistic) for sign, own in signed) / len(self.series)
             apart.append(np.asarray(sum(sign * own for sign, own in signed)))
-            for place in places:
-                seen[place.key] = max(seen.get(place.key, 0), int(place.measured[self.first].row.n))
+            for row in (place[self.first] for place in places):
+                cell = row.model, row.dataset, row.regime
+                seen[cell] = max(seen.get(cell, 0), int(row.n))
         return Number(
             self.label,
             drawn,
             np.concatenate(apart, axis=1),
-            frozenset(key.model for key in seen),
-            frozenset(key.dataset for key in seen),
+            frozenset(model for model, _, _ in seen),
+            frozenset(dataset for _, dataset, _ in seen),
             len(seen),
             sum(seen.values()),
             self.statistic in (mean, median),
         )
 
-    def hypothesis(self, evidence: Evidence, explainers: frozenset[str]) -> Hypothesis | str:
+    def hypothesis(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> Hypothesis | str:
         number = self.number(evidence, explainers)
         return number if isinstance(number, str) else Hypothesis((number,), self.least, self.most)
-
-
-def places_of(evidence: Evidence, series: Series, explainers: frozenset[str]) -> list[Place]:
-    """Where all these explainers have a value of a series."""
-
-    def known(place: Place) -> bool:
-        there = {name for name, one in place.measured.items() if series.scale != "best" or pd.notna(one.row.normalised)}
-        return there >= explainers
-
-    return [place for place in evidence.cells if series.at(place) and known(place)]
 
 
 def _missing(series: Series, found: int, fewest: int, explainers: Iterable[str]) -> str:
@@ -210,16 +188,14 @@ def _claim(
     )
 
 
-def _level(evidence: Evidence, part: Part, published: float, explainers: frozenset[str]) -> dict[str, Any]:
+def _level(evidence: pd.DataFrame, part: Part, published: float, explainers: frozenset[str]) -> dict[str, Any]:
     """Of what stands beside the paper's own value: label, value, low, high, cells, n, chance, published; {} without any."""
     found = part.hypothesis(evidence, explainers)
     if isinstance(found, str):
         return {}
     effect = plainly(found.effect(1))
     (series,) = part.series
-    chances = np.array(
-        [place.measured[part.first].row.chance for place in places_of(evidence, series, explainers)], dtype=float
-    )
+    chances = np.array([place[part.first].chance for place in series.places(evidence, explainers)], dtype=float)
     chance = float(part.statistic(chances, np.zeros(len(chances))))
     named = {name: effect[name] for name in ("label", "value", "low", "high", "cells", "n")}
     return {**named, "chance": chance, "published": published}
