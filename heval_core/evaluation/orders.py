@@ -16,3 +16,9 @@ def scores_of(measure: Measure) -> dict[str, ScoreOrder]:
 SORTED_BY: dict[str, Order] = {name: name for name in COLUMN_ORDERS}
 for _measure in metrics.measures().values():
     SORTED_BY |= scores_of(_measure)
+
+
+def order_of(measure: Measure, explainer: str) -> str:
+    """The name of the order by an explainer's values of a measure; empty where there is none."""
+    name = measure.sort.format(explainer=explainer)
+    return name if name in SORTED_BY else ""

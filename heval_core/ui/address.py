@@ -66,6 +66,11 @@ def value(name: str, default: str = "") -> str:
     return (values(name) or [default])[-1]
 
 
+def held(name: str, options: Sequence[str]) -> str:
+    """The option that the address asks for, else the first; without an error for what is none."""
+    return value(name) if value(name) in options else options[0]
+
+
 def put(**changed: Any) -> None:
     """Write parameters into the address, all at once: the browser's Back undoes them together.
 
@@ -186,8 +191,8 @@ def chip(label: str, options: Sequence[str], name: str, titles: Mapping[str, str
     if len(options) == 1 and not alone:
         known(name, options, label.lower())
         return options[0]
-    held = value(name) if value(name) in options else options[0]
-    with st.popover(f"{label} **{plain(titles.get(held, held).partition(':')[0])}**"):
+    chosen = held(name, options)
+    with st.popover(f"{label} **{plain(titles.get(chosen, chosen).partition(':')[0])}**"):
         named = {option: titles.get(option, option) for option in options}
         return one_of(label, options, name, what=label.lower(), titles=named, menu=True)
 

@@ -13,7 +13,6 @@ from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.records import ASKED, Board, Column
 from heval_core.evaluation.comparisons import against, tally
-from heval_core.evaluation.orders import SORTED_BY
 from heval_core.evaluation.usable import FEWEST
 from heval_core.figures import front
 from heval_core.figures.board import (
@@ -36,7 +35,7 @@ from heval_core.present.numbers import COST, interval, number, passes
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, filters, links, verdicts
+from heval_core.ui import address, links, verdicts
 from heval_core.ui.exports import draw_table, picture
 from heval_core.ui.marks import Selection, draw_figures, draw_instances
 from heval_core.ui.published_results import names_of, query
@@ -148,7 +147,8 @@ def selection(results: Reader, chosen: Filter, made: Board) -> None:
     with MARK.bar():
         own = [] if column is None else [_of_column(made, column, key, model)]
         st.html(picked_html(key, title, " · ".join([*own, _of_mean(made, key)])))
-        _way_on(results, behind(made, chosen, column, key, model), column, key)
+        if (counted := behind(made, chosen, column, key, model)) is not None:
+            links.link_behind(results, counted, key, None if column is None else column.measure)
 
 
 def _of_column(made: Board, column: Column, key: str, model: str) -> str:
@@ -182,14 +182,6 @@ def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: 
     asked = [own.question for own in (made.questions if column is None else (column,))]
     groups = tuple(dict.fromkeys(group for question in asked for group in MEASURED_ON.get(question, ())))
     return replace(chosen, model=models, dataset=datasets, regime=regimes, group=groups, explained_by=key)
-
-
-def _way_on(results: Reader, own: Filter | None, column: Column | None, key: str) -> None:
-    if own is None:
-        return
-    order = column.measure.sort.format(explainer=key) if column is not None and column.measure.sort else ""
-    sort = order if order in SORTED_BY else ""
-    links.link_to(f"Open its {filters.how_many(results, own):,} instances", own, sort)
 
 
 def exported_board(made: Board) -> pd.DataFrame:

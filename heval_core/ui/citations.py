@@ -102,9 +102,8 @@ def choose_measure(shown: Shown) -> tuple[str, str]:
     known = set(shown.cells.dropna(subset=["value"])["measure"])
     there = [measure for measure in CHOSEN if measure in known] or ["f1"]
     maskings = [masking for masking in MASKINGS if masking in set(shown.cells["masking"])] or ["full"]
-    held = address.value("measure") if address.value("measure") in there else there[0]
-    kind = address.value("masking") if address.value("masking") in maskings else maskings[0]
-    with st.popover(f"Measure **{plain(CITATION_MEASURES[held].title)}**, {kind}"):
+    held = address.held("measure", there)
+    with st.popover(f"Measure **{plain(CITATION_MEASURES[held].title)}**, {address.held('masking', maskings)}"):
         measure = address.one_of("Measure", there, "measure", titles=titles(CITATION_MEASURES), menu=True)
         masking = address.one_of("Masking", maskings, "masking", titles=titles(MASKINGS))
         for name in there:

@@ -10,12 +10,14 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from heval_core.evaluation.orders import order_of
 from heval_core.groups import MEMORY, compared_groups, document_of
 from heval_core.html import plain
 from heval_core.metrics.shared.measure import PROTECTED, Measure
 from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
-from heval_core.ui import address
+from heval_core.store.reader import Reader
+from heval_core.ui import address, filters
 from heval_core.ui.component import component
 from heval_core.ui.published_results import ASKED
 
@@ -28,6 +30,13 @@ GROUPS_OF_PART = {"balanced": compared_groups(2), "all": (), f"all{PROTECTED}": 
 def link_to(label: str, chosen: Filter, sort: str = "", descending: bool = False) -> None:
     """A link to the instances under a filter. sort: a key of SORTED_BY; as stored where it is empty."""
     st.page_link(INSTANCES, label=plain(label), icon=":material/article:", query_params=parameters(chosen, sort, descending))
+
+
+def link_behind(results: Reader, own: Filter, explainer: str, measure: Measure | None = None) -> None:
+    """A link to the instances that a mark of an explainer counts, those first on which it does worst by the measure."""
+    sort = order_of(measure, explainer) if measure else ""
+    lowest_last = bool(sort and measure and measure.best == "low")
+    link_to(f"Open its {filters.how_many(results, own):,} instances", own, sort, lowest_last)
 
 
 def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict[str, list[str]]:

@@ -15,7 +15,6 @@ import streamlit as st
 from heval_core import catalogue
 from heval_core.evaluation import live
 from heval_core.evaluation.means import cells_and_means, means_of
-from heval_core.evaluation.orders import SORTED_BY
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import (
     Measured,
@@ -39,7 +38,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, links, verdicts
 from heval_core.ui.board import choose_question
 from heval_core.ui.exports import picture, table_exports
-from heval_core.ui.filters import choose_k, how_many, in_regimes, kept
+from heval_core.ui.filters import choose_k, in_regimes, kept
 from heval_core.ui.marks import Selection, draw_figures
 from heval_core.ui.published_results import names_of, query
 
@@ -180,7 +179,10 @@ def draw_picked(results: Reader, values: Measured, chosen: Filter, names: Names)
     with CELL.bar():
         title = f"{names.explainer(CELL.id[0])} · {names.place(*CELL.id[1:])}"
         st.html(picked_html(CELL.id[0], title, _value_of(row, values)), width="stretch")
-        _way_on(results, values, chosen)
+        _, model, dataset, regime, part = CELL.id
+        cell = {} if model == ALL else {"model": (model,), "dataset": (dataset,)}
+        own = links.of_part(chosen, values.measure, regime, part, explained_by=CELL.id[0], **cell)
+        links.link_behind(results, own, CELL.id[0], values.measure)
 
 
 def _row(values: Measured) -> Mapping[Any, Any] | None:
@@ -202,13 +204,3 @@ def _value_of(row: Mapping[Any, Any], values: Measured) -> str:
         said = f"{interval(row['at'], row['at_low'], row['at_high'])}, that is {native}"
     cells = f" in {row['cells']} cells" if "cells" in row else ""
     return f"{said}, over {int(row['n']):,} instances{cells}"
-
-
-def _way_on(results: Reader, values: Measured, chosen: Filter) -> None:
-    explainer, model, dataset, regime, part = CELL.id
-    cell = {} if model == ALL else {"model": (model,), "dataset": (dataset,)}
-    own = replace(links.of_part(chosen, values.measure, regime, part, **cell), explained_by=explainer)
-    order = values.measure.sort.format(explainer=explainer) if values.measure.sort else ""
-    sort = order if order in SORTED_BY else ""
-    descending = bool(sort) and values.measure.best == "low"
-    links.link_to(f"Open its {how_many(results, own):,} instances", own, sort, descending)

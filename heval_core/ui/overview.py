@@ -9,7 +9,7 @@ import streamlit as st
 
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
-from heval_core.evaluation.orders import SORTED_BY
+from heval_core.evaluation.orders import order_of
 from heval_core.figures.board import by_question
 from heval_core.html import plain, render
 from heval_core.metrics import headlines
@@ -51,8 +51,7 @@ def _which_results() -> None:
     """The switch between results, where there are several."""
     there = list(offered())
     if len(there) > 1:
-        held = address.value(ASKED) if address.value(ASKED) in there else there[0]
-        st.session_state["which_results"] = held
+        st.session_state["which_results"] = address.held(ASKED, there)
 
         def change() -> None:  # what the address asked of the others means nothing in these
             address.forget(**{ASKED: st.session_state["which_results"]})
@@ -121,8 +120,7 @@ def _wrong(results: Reader, chosen: Filter, made: Board | None) -> tuple[str, st
         right, wrong = both
         asked = replace(chosen, best=(f"{right}: answer", f"{wrong}: {NOT_ANSWER}"))
         if count := filters.how_many(results, asked):
-            sort = headlines()["RQ3"].sort.format(explainer=wrong)
-            link = links.parameters(asked, sort if sort in SORTED_BY else "")
+            link = links.parameters(asked, order_of(headlines()["RQ3"], wrong))
             about = f"{count:,} instances in which {names.explainer(right)} is right and {names.explainer(wrong)} is not"
             return "See one go wrong", about, links.href("instances", link)
     about = f"{filters.how_many(results, chosen):,} instances, with every explainer’s highlights"

@@ -210,7 +210,7 @@ def _of_card(one: Expected) -> str:
 
 
 def _of_kind(compared: Compared, key: str, kind: str) -> str:
-    measure = _measure_held(compared)
+    measure = address.held("measure", _measures(compared))
     cells = compared.cells[(compared.cells["measure"] == measure) & (compared.cells["regime"] == kind)]
     rows = cells[cells["technique"] == key].dropna(subset=["value"]).to_dict("records")
     return f"{measure_name(measure)} {told(rows[0], measure)}" if rows else "not available"
@@ -219,11 +219,6 @@ def _of_kind(compared: Compared, key: str, kind: str) -> str:
 def _measures(compared: Compared) -> list[str]:
     known = set(compared.cells.dropna(subset=["value"])["measure"])
     return [measure for measure in BY_KIND if measure in known] or ["bcu"]
-
-
-def _measure_held(compared: Compared) -> str:
-    there = _measures(compared)
-    return address.value("measure") if address.value("measure") in there else there[0]
 
 
 def evidence(results: Reader, compared: Compared) -> None:
@@ -236,8 +231,8 @@ def evidence(results: Reader, compared: Compared) -> None:
     if not fold.open:
         return
     with fold:
-        address.one_of("Measure", _measures(compared), "measure", titles=titles(BEHAVIOURS), hidden=True)
-        measure, names = _measure_held(compared), compared.names
+        measure = address.one_of("Measure", _measures(compared), "measure", titles=titles(BEHAVIOURS), hidden=True)
+        names = compared.names
         figure = differences_figure(compared.cells, measure, names, compared.on_front)
         if figure is not None:
             unit = change_unit(measure).sign.strip()
