@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,10 +62,6 @@ class OverRegimes:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     paired_rows: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, evaluated: cells.Evaluated, paired: cells.Evaluated) -> None:
-        self.rows += evaluated.rows
-        self.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in paper.WANTED]
 
 
 def by_regime(store: ShardStore, entries: Iterable[Entry]) -> list[Shards]:
@@ -129,14 +124,19 @@ def _insert_regime(
         found = ShardRows(store, entries, kind)
         writer.insert_arrow(kind.name, found.take(found.rows))
     used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
-    on_top = _Patterns()
-    writer.insert_pieces("attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, methods, visit=on_top.add))
+    on_top: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
+
+    def visit(piece: pd.DataFrame, attributions: pa.Table) -> None:
+        scores = attributions.select(["instance_id", "explainer", "scores"]).to_pandas()
+        on_top.append(patterns.rows_of(piece, scores))
+
+    writer.insert_pieces("attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, methods, visit=visit))
     towards = ShardRows(store, entries, kinds.CONTEXT_ATTRIBUTION)
     writer.insert_pieces(
         "context_attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, towards, first_document_tokens)
     )
-    writer.insert("pattern", on_top.rows)
-    writer.insert("pattern_chance", on_top.chance)
+    for table, pieces in zip(("pattern", "pattern_chance"), zip(*on_top, strict=True), strict=False):
+        writer.insert(table, [row for piece in pieces for row in piece])
     # Agents may have answered without the document: that is explained, but metrics would ask where its tokens rank.
     used = used[used["document_starts"].map(len) == used["document_kinds"].map(len)].reset_index(drop=True)
     if used.empty:
@@ -163,7 +163,9 @@ def _measured(
     cache.save()
     if evaluated.scores:
         writer.insert_arrow("score", pa.concat_tables(evaluated.scores).combine_chunks())
-    whole.add(evaluated, _paired(regime, complete, scored, evaluated))
+    whole.rows += evaluated.rows
+    paired = _paired(regime, complete, scored, evaluated)
+    whole.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in paper.WANTED]
     return cells.Mirrored(regime.key, regime.questions, evaluated.swap_inputs)
 
 
@@ -233,22 +235,6 @@ def _explained(
 def _as_frame(rows: pa.Table) -> pd.DataFrame:
     """Rows as a DataFrame, with tokens as tuples of Python's texts: those of Pandas are slow to go through."""
     return rows.to_pandas().assign(tokens=pd.Series([*map(tuple, rows["tokens"].to_pylist())], dtype=object))
-
-
-class _Patterns:
-    """Rows of the tables `pattern` and `pattern_chance`."""
-
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
-        self.chance: list[dict[str, Any]] = []
-
-    def add(self, instances: pd.DataFrame, attributions: pa.Table) -> None:
-        scores: dict[str, list[tuple[str, np.ndarray]]] = defaultdict(list)
-        for row in attributions.select(["instance_id", "explainer", "scores"]).to_pandas().itertuples():
-            scores[row.instance_id].append((row.explainer, row.scores))
-        rows, chance = patterns.rows_of(instances[list(patterns.ASKED)].to_dict("records"), scores)
-        self.rows += rows
-        self.chance += chance
 
 
 def _is_wanted(metric: str, part: str, k: int) -> bool:

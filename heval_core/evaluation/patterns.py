@@ -112,12 +112,13 @@ def _near(tokens: Sequence[str], subject: str) -> set[int]:
     return near
 
 
-def rows_of(
-    instances: Iterable[dict[str, Any]], scores: dict[str, list[tuple[str, np.ndarray]]]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rows of the tables `pattern` and `pattern_chance`. instances: with ASKED. scores: instance ▶ (explainer, scores)."""
+def rows_of(instances: pd.DataFrame, scores: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of the tables `pattern` and `pattern_chance`. instances: with ASKED. scores: instance_id, explainer and scores."""
+    of_instance: dict[str, list[tuple[str, np.ndarray]]] = {}
+    for instance, explainer, own in zip(*(scores[name] for name in ("instance_id", "explainer", "scores")), strict=True):
+        of_instance.setdefault(instance, []).append((explainer, own))
     rows, chance = [], []
-    for one in instances:
+    for one in instances[list(ASKED)].to_dict("records"):
         used = document_of(one["group"])
         if used is None:
             continue
@@ -126,7 +127,7 @@ def rows_of(
         kinds = kinds_of(one["tokens"], documents, used, one["answer_tokens"][used], one["subject"], padding)
         ranked = int(one["first_ranked"]), int(one["ranked_end"])
         chance.append({"instance_id": one["instance_id"], **chance_of(kinds, *ranked)})
-        for explainer, own in scores.get(one["instance_id"], ()):
+        for explainer, own in of_instance.get(one["instance_id"], ()):
             pattern, token = pattern_of(kinds, own, *ranked)
             rows.append({"instance_id": one["instance_id"], "explainer": explainer, "pattern": pattern, "token": token})
     return rows, chance

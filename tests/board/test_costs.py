@@ -111,13 +111,13 @@ def test_a_measurement_on_another_machine_counts_by_its_yardstick():
 def test_nothing_timed_is_no_number():
     assert seconds_alone(timings()) == {}
     seconds = pd.DataFrame([["fa", 0.02, 40.0, 30, 50, 35, 45, 9]], columns=_COLUMNS)
-    assert np.isnan(costs_table({"1": seconds}).iloc[0][["seconds", "ratio"]].astype(float)).all()
+    assert np.isnan(costs_table({"1": seconds}, {}).iloc[0][["seconds", "ratio"]].astype(float)).all()
     own = costs_table({"1": seconds}, {"1": timings(("mixed", "fa", 0.4, 0.4, "1"))}).iloc[0]
     assert tuple(own[["seconds", "ratio", "passes", "whole_passes"]]) == pytest.approx((0.4, 1, 41, 7))
 
 
 def test_passes_are_those_an_explainer_declares_for_the_size():
-    own = costs_table({"1": pd.DataFrame([["fa", 0.02, 40.0, 30, 50, 35, 45, 9]], columns=_COLUMNS)}).iloc[0]
+    own = costs_table({"1": pd.DataFrame([["fa", 0.02, 40.0, 30, 50, 35, 45, 9]], columns=_COLUMNS)}, {}).iloc[0]
     # fa runs the clean pass, and one for each token over half of the prompt on average.
     assert (own["passes"], own["whole_passes"]) == (41.0, 21.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from heval_core.evaluation.patterns import chance_of, kinds_of, padding_of, pattern_of, rows_of
@@ -74,8 +75,8 @@ def test_only_instances_answered_from_a_document_have_a_pattern():
            "document_starts": [0, 7], "document_ends": [7, 11],
            "answer_tokens": [[0], [10]], "subject": "Kenya", "first_ranked": 0, "ranked_end": len(TOKENS)}  # fmt: skip
     others = [one | {"instance_id": group, "group": group} for group in ("M", "other", "ambiguous")]
-    scores = {key: [("fa", np.arange(len(TOKENS), dtype=float))] for key in ("a", "M", "other", "ambiguous")}
-    rows, chance = rows_of([one, *others], scores)
+    scores = [(key, "fa", np.arange(len(TOKENS), dtype=float)) for key in ("a", "M", "other", "ambiguous")]
+    rows, chance = rows_of(pd.DataFrame([one, *others]), pd.DataFrame(scores, columns=["instance_id", "explainer", "scores"]))
     assert rows == [{"instance_id": "a", "explainer": "fa", "pattern": "question", "token": 14}]
     assert [row["instance_id"] for row in chance] == ["a"]
     assert set(KINDS) < set(PATTERNS)

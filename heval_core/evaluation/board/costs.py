@@ -27,8 +27,6 @@ from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
-NOT_TIMED: Mapping[str, pd.DataFrame] = {}
-
 
 def costs_of(reader: Reader, chosen: Filter, regimes: Sequence[str]) -> pd.DataFrame:
     """`Board.costs`. regimes: those that are under the filter."""
@@ -62,8 +60,8 @@ def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[
     return {str(place): replace(chosen, tokens=own) for place, own in enumerate(ranges, start=1)}
 
 
-def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.DataFrame] = NOT_TIMED) -> pd.DataFrame:
-    """seconds: size ▶ rows of `Reader.seconds`. timings: size ▶ rows of `Reader.timings`."""
+def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """seconds: size ▶ rows of `Reader.seconds`. timings: size ▶ rows of `Reader.timings`, none where nothing was timed."""
     rows = []
     for size, own in seconds.items():
         timed_here = _timed_alike(timings[size]) if size in timings else pd.DataFrame()

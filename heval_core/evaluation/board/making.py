@@ -84,18 +84,12 @@ def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], cost
     keys, methods = [row.key for row in rows], [row.key for row in rows if not row.control]
     every_column = _counting(measured, [row.key for row in rows if row.control])
     # Faithfulness has the question protected where that has numbers.
-    protected = {
-        c.measure.variant_of for c, own in every_column.items() if len(own) and c.measure.switch == QUESTION_PROTECTED
-    }
-    wanted = [
-        own
-        for own in measured
-        if (
-            own.variant_of in protected
-            if own.switch == QUESTION_PROTECTED
-            else own.title not in protected or own.question in ASKED
-        )
-    ]
+    protected = {column.measure.variant_of for column, own in every_column.items() if len(own) and _protects(column.measure)}
+
+    def shown(own: Measure) -> bool:
+        return own.question in ASKED or _protects(own) == ((own.variant_of or own.title) in protected)
+
+    wanted = list(filter(shown, measured))
     every_column = {column: own for column, own in every_column.items() if column.measure in wanted}
     counted = {column: own for column, own in every_column.items() if len(own)}
     tables = [_values(column, measured[column.measure], own, keys) for column, own in counted.items()]
@@ -114,9 +108,14 @@ def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], cost
         costs,
         quality,
         _together(pairs, PAIRS),
-        *(tuple(sorted(places[name].unique())) for name in ("model", "dataset", "regime")),
-        places,  # type: ignore[call-arg]  # mypy takes the three above for any number
+        tuple(sorted(places["model"].unique())),
+        tuple(sorted(places["dataset"].unique())),
+        places,
     )
+
+
+def _protects(measure: Measure) -> bool:
+    return measure.switch == QUESTION_PROTECTED
 
 
 def _counting(measured: Mapping[Measure, pd.DataFrame], controls: Sequence[str]) -> dict[Column, pd.DataFrame]:

@@ -114,7 +114,6 @@ class Board:
     pairs: pd.DataFrame
     models: tuple[str, ...]
     datasets: tuple[str, ...]
-    regimes: tuple[str, ...]
     places: pd.DataFrame
 
     @property

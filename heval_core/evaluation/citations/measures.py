@@ -285,32 +285,28 @@ def agreement_rows(key: dict[str, str], annotators: dict[str, pd.DataFrame], res
 
     key: dataset, writer, selector and masking. annotators: key ▶ its rows of `recovery`, with claim_id; all people's are those
     of PEOPLE, who have the annotator `person:NAME`."""
-    sets = {annotator: _sets(own) for annotator, own in annotators.items()}
+    people = annotators.get(PEOPLE)
     for first, second in combinations(annotators, 2):
-        pair = [sets[first], sets[second]]
-        if PEOPLE in (first, second):
-            pair = _beside_people(pair, annotators[PEOPLE])
-        yield _row(key, first, second, _alpha(pair, resamples))
-    if PEOPLE in annotators:
-        persons = [_sets(own) for _, own in annotators[PEOPLE].groupby("annotator")]
+        beside = people if PEOPLE in (first, second) else None
+        yield _row(key, first, second, alpha_of(annotators[first], annotators[second], beside, resamples))
+    if people is not None:
+        persons = [_sets(own) for _, own in people.groupby("annotator")]
         yield _row(key, PEOPLE, PEOPLE, _alpha(persons, resamples))
 
 
-def alpha_of(first: pd.DataFrame, second: pd.DataFrame, people: bool, resamples: Resamples) -> Value | None:
+def alpha_of(first: pd.DataFrame, second: pd.DataFrame, people: pd.DataFrame | None, resamples: Resamples) -> Value | None:
     """Krippendorff's alpha of two annotators, with replicates; None where no question was answered by both.
 
-    first, second: their rows of `recovery`. people: whether the second ones are of people, all of them together.
+    first, second: their rows of `recovery`. people: those of the two that are of people, all of them together, if any are.
     """
     pair = [_sets(first), _sets(second)]
-    return _alpha(_beside_people(pair, second) if people else pair, resamples)
-
-
-def _beside_people(pair: Sequence[Sets], people: pd.DataFrame) -> list[Sets]:
-    gold = dict(zip(_questions(people), people["gold"], strict=True))
-    return [
-        {question: outside_gold_as_one(chosen, gold[question]) for question, chosen in own.items() if question in gold}
-        for own in pair
-    ]
+    if people is not None:
+        gold = dict(zip(_questions(people), people["gold"], strict=True))
+        pair = [
+            {question: outside_gold_as_one(chosen, gold[question]) for question, chosen in own.items() if question in gold}
+            for own in pair
+        ]
+    return _alpha(pair, resamples)
 
 
 def _questions(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:

@@ -93,7 +93,7 @@ class Cell:
         found = self.answers(first, second)
         if not found:
             return None
-        return alpha_of(found[0], found[1], second == PEOPLE, self._resamples)
+        return alpha_of(found[0], found[1], found[1] if second == PEOPLE else None, self._resamples)
 
     def gain_over(self, other: Cell, annotators: list[str]) -> Value | None:
         """How much better its citations are recovered than another selector's: the mean over annotators asked about both."""
