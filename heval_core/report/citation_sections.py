@@ -37,19 +37,15 @@ def has_citations(results: Reader) -> bool:
     return len(results.citation_choices()) > 0
 
 
-def _places(results: Reader) -> list[dict[str, Any]]:
-    """Sources of claims and selectors, in stored order."""
-    places: list[dict[str, Any]] = results.citation_choices()[["dataset", "selector"]].drop_duplicates().to_dict("records")
-    return places
-
-
 def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Names]:
-    """Rows of `cell_recovery`, with annotators in the order of the page within each writer and selector; and names."""
-    every = pd.concat([results.rows("cell_recovery", **place) for place in _places(results)], ignore_index=True)
-    names = names_of(results)
+    """Rows of `cell_recovery`, by source of claims and selector, with annotators in the order of the page within each writer;
+    and names."""
+    every, names = results.rows("cell_recovery"), names_of(results)
     cells = every[every["measure"].isin(measures)]
     order = {key: place for place, key in enumerate([*names.in_order(key for key in cells["annotator"] if key), ""])}
-    ranks = {"group": cells.groupby(list(WHERE), sort=False).ngroup(), "place": cells["annotator"].map(order)}
+    places = {"place": ["dataset", "selector"], "group": list(WHERE)}
+    ranks = {name: cells.groupby(by, sort=False).ngroup() for name, by in places.items()}
+    ranks["rank"] = cells["annotator"].map(order)
     ranked = cells.assign(**ranks).sort_values(list(ranks), kind="stable", ignore_index=True)
     return ranked.drop(columns=list(ranks)), names
 
@@ -135,10 +131,8 @@ def _masking(results: Reader, plan: Plan) -> Section:
 
 
 def _agreement(results: Reader, plan: Plan) -> Section:
-    _, names = _cells(results, ())
-    places = [place | {"masking": masking} for place in _places(results) for masking in ("sample", "full")]
-    parts = [results.rows("agreement", **place) for place in places]
-    table = pd.concat(parts, ignore_index=True)
+    names = names_of(results)
+    table = results.rows("agreement").sort_values("masking", ascending=False, kind="stable", ignore_index=True)
     rows = [
         {
             **_place(row, names),
@@ -162,7 +156,7 @@ def _agreement(results: Reader, plan: Plan) -> Section:
 
 
 def _people(results: Reader, plan: Plan) -> Section:
-    (_, names), people = _cells(results, ()), results.rows("person", order="annotator")
+    names, people = names_of(results), results.rows("person", order="annotator")
     table = pd.DataFrame(of_people(results.people_answers(), results.explained_claims()))
     text = (
         "Helpfulness: the mean of people's sliders, 0 to 100; z-scored: each person's values by that person's own mean and "
