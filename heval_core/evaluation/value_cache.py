@@ -28,7 +28,8 @@ from heval_core.statistics.subsampling import Error
 from heval_core.statistics.values import Value
 
 FOLDER = "evaluated"
-_NUMBERS = ("value", "chance", "best", "p", "bound", "chance_se", "se", "df")
+_NUMBERS, _PAIRS = ("value", "chance", "best", "p", "bound", "chance_se"), ("sizes", "details")
+_KEPT = ("part", "unavailable", "counted", *_NUMBERS)
 _SCHEMA = pa.schema(
     [
         ("key", pa.string()),
@@ -37,7 +38,7 @@ _SCHEMA = pa.schema(
         ("sizes", pa.string()),
         ("details", pa.string()),
         ("counted", pa.int32()),
-        *((name, pa.float64()) for name in _NUMBERS),
+        *((name, pa.float64()) for name in (*_NUMBERS, "se", "df")),
         ("deviations", pa.list_(pa.float64())),
     ]
 )
@@ -128,33 +129,16 @@ def _read(path: Path) -> list[dict[str, Any]]:
 def _row(key: str, estimate: Value, whole: bool) -> dict[str, Any]:
     error = estimate.error or Error(float("nan"), float("nan"), np.array([]))
     return {
+        **{name: getattr(estimate, name) for name in _KEPT},
+        **{name: json.dumps(getattr(estimate, name)) for name in _PAIRS},
         "key": key,
-        "part": estimate.part,
-        "unavailable": estimate.unavailable,
-        "sizes": json.dumps(estimate.sizes),
-        "details": json.dumps(estimate.details),
-        "counted": estimate.counted,
         "se": error.se,
         "df": error.df,
-        **{name: getattr(estimate, name) for name in _NUMBERS[:-2]},
         "deviations": error.deviations if whole else [],
     }
 
 
 def _estimate(row: Mapping[str, Any]) -> Value:
     error = None if row["unavailable"] else Error(row["se"], row["df"], np.array(row["deviations"], dtype=np.float64))
-    sizes, details = (tuple((name, value) for name, value in json.loads(row[column])) for column in ("sizes", "details"))
-    return Value(
-        row["part"],
-        row["value"],
-        row["chance"],
-        row["best"],
-        sizes,
-        row["unavailable"],
-        p=row["p"],
-        details=details,
-        error=error,
-        bound=row["bound"],
-        counted=row["counted"],
-        chance_se=row["chance_se"],
-    )
+    pairs: dict[str, Any] = {column: tuple((name, value) for name, value in json.loads(row[column])) for column in _PAIRS}
+    return Value(**{name: row[name] for name in _KEPT}, **pairs, error=error)

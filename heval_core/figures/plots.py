@@ -76,13 +76,6 @@ def _whiskers(points: pd.DataFrame, axis: str) -> dict[str, Any]:
     return {"type": "data", **ends, "thickness": 1, "width": 0}
 
 
-def counts_by_head(counts: pd.DataFrame, layers: int, heads: int) -> np.ndarray:
-    """(layers, heads) instances in which each head was chosen. counts: columns layer, head and instances."""
-    table = np.zeros((layers, heads))
-    table[counts["layer"], counts["head"]] = counts["instances"]
-    return table
-
-
 def head_counts(table: np.ndarray) -> go.Figure:
     """table: (layers, heads) instances in which each was chosen, layers down. A square's id is its head's name."""
     layers, heads = table.shape

@@ -134,20 +134,13 @@ class Value(NamedTuple):
         numbers = zip((value, low, high), (self.value, *self.interval()), strict=True)
         return {name: defined(number) for name, number in numbers}
 
-    def replicates(self, weights: np.ndarray) -> np.ndarray:
-        """(R,) replicates under (R, U) weights; see the function `replicates` for many values at once."""
-        return replicates([self], weights)[0]
-
     def interval(self) -> Interval:
         """95 % interval."""
         return self.intervals()[0]
 
-    def above_chance(self) -> Interval:
-        """95 % interval of value minus chance, including the error of a chance level that was measured or permuted."""
-        return self.intervals()[1]
-
     def intervals(self) -> tuple[Interval, Interval]:
-        """`interval` and `above_chance`, which share most of the work."""
+        """`interval`, and that of value minus chance, including the error of a chance level that was measured or permuted; the
+        two share most of the work."""
         if self.error is not None:
             around = self._around(self.error)
             return around, self._less(self._around(self.error.plus(self.chance_se)) if self.chance_se else around)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -84,7 +85,7 @@ def draw_overall(results: Reader, chosen: Filter, made: Board) -> None:
             with st.container(horizontal=True):
                 picture(results, lambda: as_drawing(by_question(made, names_of(results))), "board")
                 if quality := front_figure(made):
-                    picture(results, front.as_drawing(quality), "front", "Quality against cost")
+                    picture(results, partial(front.as_drawing, quality), "front", "Quality against cost")
 
 
 def _numbers(what: str) -> st.delta_generator.DeltaGenerator:

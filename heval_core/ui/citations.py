@@ -90,8 +90,7 @@ def choose(results: Reader) -> Shown:
     if len(every) == 1:
         address.known("writer", every, "writer")
     else:
-        about = "Who wrote the explanations."
-        chosen = filters.menu("Writers", every, "writer", {}, len(every), what="writer", help=about)
+        chosen = filters.menu("Writers", every, "writer", what="writer", help="Who wrote the explanations.")
         shown = tuple(writer for writer in every if writer in chosen) or every
     cells = query(results, Reader.rows, "cell_recovery", dataset=dataset, selector=selector)
     return Shown(dataset, selector, shown, every, names, cells)

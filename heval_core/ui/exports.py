@@ -83,11 +83,10 @@ def table_exports(
             download(label, made, f"{stem}.{kind}", f"{label.lower()}_{name}")
 
 
-def picture(results: Reader, drawing: Drawing | Callable[[], Drawing], name: str, about: str = "The figure") -> None:
-    """A figure as SVG. drawing: it, or a function that draws it when it is asked for."""
-    stem = f"heval-{name}-{results.snapshot_id[:8]}"
-    made = (lambda: as_svg(drawing)) if isinstance(drawing, Drawing) else (lambda: as_svg(drawing()))
-    download("SVG" if about == "The figure" else f"SVG · {about}", made, f"{stem}.svg", f"svg_{name}", about)
+def picture(results: Reader, draw: Callable[[], Drawing], name: str, about: str = "The figure") -> None:
+    """A figure as SVG, which is drawn when it is asked for."""
+    stem, label = f"heval-{name}-{results.snapshot_id[:8]}", "SVG" if about == "The figure" else f"SVG · {about}"
+    download(label, lambda: as_svg(draw()), f"{stem}.svg", f"svg_{name}", about)
 
 
 def as_parquet(frame: pd.DataFrame) -> bytes:

@@ -110,16 +110,15 @@ def filter_bar(
     return narrowed
 
 
-def menu(label: str, options: Sequence[str], name: str, titles: dict[str, str], shown: int, **more: Any) -> tuple[str, ...]:
-    """A chip, and its menu, of which several may be chosen: `Models all 3`, `Models 2 of 3`, or `Models demo-gpt2`.
+def menu(label: str, options: Sequence[str], name: str, **more: Any) -> tuple[str, ...]:
+    """A chip, and its menu, of which several may be chosen: `Writers all 3`, `Writers 2 of 3`, or `Writers careful`.
 
-    name: of the parameter. shown: how many there are as long as none is chosen. more: what, help.
+    name: of the parameter. more: what, help.
     """
-    wanted = [plain(titles.get(value, value)) for value in address.values(name) if value in options]
-    wanted = wanted or [plain(titles.get(one, one)) for one in options if len(options) == 1]
-    told = f"all {shown}" if not wanted else wanted[0] if len(wanted) == 1 else f"{len(wanted)} of {len(options)}"
+    wanted = [plain(value) for value in address.values(name) if value in options]
+    told = f"all {len(options)}" if not wanted else wanted[0] if len(wanted) == 1 else f"{len(wanted)} of {len(options)}"
     with st.popover(f"{label} **{told}**"):
-        return address.some_of(label, list(options), name, titles=titles, **more)
+        return address.some_of(label, options, name, **more)
 
 
 def _chip(results: Reader, columns: Sequence[str], choices: pd.DataFrame) -> str:

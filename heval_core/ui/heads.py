@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import streamlit as st
 
-from heval_core.figures.plots import counts_by_head, head_counts
+from heval_core.figures.plots import head_counts
 from heval_core.html import plain
 from heval_core.installed import installed
 from heval_core.present.numbers import SHARE, change, interval, number, ordinal, percent
@@ -155,19 +155,11 @@ def need_data(heads: HeadMap, lead: float, lost: np.ndarray) -> dict[str, Any]:
         ("b", f"{verdict}:"),
         ("", f" without {heads.chosen} the lead goes from {number(lead)} to {number(lead - own)}. "),
     ]
-    told.append(
-        (
-            "",
-            f"{more:,} other {'head costs' if more == 1 else 'heads cost'} more. "
-            if more
-            else "No other head costs as much. ",
-        )
-    )
-    told += (
-        [("", f"{'Most' if len(most) > 1 else 'Only'}: "), ("", ", ".join(f"{name} {number(losses[name])}" for name in most))]
-        if most
-        else []
-    )
+    cost = "head costs" if more == 1 else "heads cost"
+    told.append(("", f"{more:,} other {cost} more. " if more else "No other head costs as much. "))
+    if most:
+        named = ", ".join(f"{name} {number(losses[name])}" for name in most)
+        told += [("", f"{'Most' if len(most) > 1 else 'Only'}: "), ("", named)]
     return {"told": told, "lost": [[name, round(loss, 4)] for name, loss in losses.items()], "most": most}
 
 
@@ -179,7 +171,8 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
         st.caption("MechLight was run on no instance under these filters.")
         return
     row = results.models().set_index("model").loc[model]
-    table = counts_by_head(counts, int(row["layers"]), int(row["heads"]))
+    table = np.zeros((int(row["layers"]), int(row["heads"])))
+    table[counts["layer"], counts["head"]] = counts["instances"]
     most = counts.iloc[0]
     st.markdown(
         f"Of {int(table.sum()):,} instances of {plain(model)} under these filters, "

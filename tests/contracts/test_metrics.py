@@ -95,7 +95,7 @@ def test_scores_that_know_nothing_are_at_chance_within_their_own_error(metric, d
     for seed in range(8):
         for estimate in metric.over(drawn(layout(dual, seed=seed), seed), 5):
             assert estimate.unavailable is None, estimate.part
-            low, high = estimate.above_chance()
+            low, high = estimate.intervals()[1]
             apart.setdefault(estimate.part, []).append((estimate.value - estimate.chance, (high - low) / 2 / 1.96))
     assert apart or metric.key == "rank_at_k" or asks_elsewhere(metric, dual)
     for part, found in apart.items():

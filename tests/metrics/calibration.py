@@ -94,7 +94,7 @@ def draws(count: int, dual: bool, strength: float, layouts: int, metrics: list[s
         for key in metrics:
             for one in chain.from_iterable(evaluated(cells, catalogue.find("metric", key))):
                 if not one.unavailable:
-                    yield Drawn((key, one.part), one.value, one.interval(), one.above_chance(), one.p)
+                    yield Drawn((key, one.part), one.value, *one.intervals(), one.p)
 
 
 def calibrate(count: int, dual: bool, strength: float, layouts: int, metrics: list[str]) -> dict[tuple[str, str], Calibrated]:

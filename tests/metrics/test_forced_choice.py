@@ -81,7 +81,7 @@ def test_an_interval_at_the_best_has_a_width_and_stays_below_one():
     assert high <= 1
     # Where half the probability of 40 right answers is .025; the two groups' ends are independent.
     assert low == pytest.approx(1 - (1 - 0.05 ** (1 / 40)) / np.sqrt(2), abs=1e-4)
-    assert found.above_chance() == pytest.approx((low - 0.5, 0.5))
+    assert found.intervals()[1] == pytest.approx((low - 0.5, 0.5))
 
 
 def test_rank_margins_pay_for_scores_that_are_alike_within_a_document_and_forced_choice_does_not():

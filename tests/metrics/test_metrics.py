@@ -21,7 +21,7 @@ from heval_core.metrics.shared.cell import KS, Cell, Layout
 from heval_core.metrics.shared.ranks import chance_rank, chance_reciprocal_rank, reciprocals, segment_ranks
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import ties
-from heval_core.statistics.values import Each, mean_of, normalised
+from heval_core.statistics.values import Each, mean_of, normalised, replicates
 from tests.metrics import literal
 
 
@@ -307,7 +307,7 @@ def test_the_slope_against_length_is_scikit_learns_and_its_interval_holds_it():
     assert estimate.value == pytest.approx(expected)
     assert estimate.value < -0.5
     weights = np.random.default_rng(1).multinomial(200, np.full(200, 1 / 200), size=300).astype(np.float32)
-    spread = estimate.replicates(weights)
+    spread = replicates([estimate], weights)[0]
     again = LinearRegression().fit(lengths[:, None] / 100, values, sample_weight=weights[0]).coef_[0]
     assert spread[0] == pytest.approx(again, rel=1e-3)
     assert np.quantile(spread, 0.975) < 0

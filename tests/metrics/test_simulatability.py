@@ -18,6 +18,7 @@ from heval_core.metrics.probe import PLUGIN as PROBE
 from heval_core.metrics.probe import fold_of, held_out, probe
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.records import HEvalError
+from heval_core.statistics.values import replicates
 from tests.metrics import literal
 
 pytestmark = pytest.mark.usefixtures("twenty_halves")
@@ -241,7 +242,7 @@ def test_a_cell_gives_what_the_function_gives_and_its_halves_scatter_around_it(m
         expected = getattr(functions[metric.key](features, labels), part)
         assert estimate.value == pytest.approx(expected, rel=1e-4)
         error = estimate.error
-        spread = estimate.replicates(np.ones((2000, 150)))
+        spread = replicates([estimate], np.ones((2000, 150)))[0]
         assert abs(np.median(spread) - expected) < 0.1 * error.se
         assert 0.9 < spread.std() / (error.se * math.sqrt(error.df / (error.df - 2))) < 1.1
         if part != "bits":
