@@ -113,9 +113,9 @@ class ContextAuroc:
         """Placements less half of the AUROC: so the means of both sides add up to it. There is no best single value."""
         found = []
         for part, context, memory in self._sides(cell):
-            own, nothing = np.where(np.isfinite(context), context, memory), np.full(len(context), np.nan)
+            own, half = np.where(np.isfinite(context), context, memory), np.full(len(context), CHANCE / 2)
             if np.isfinite(context).any() and np.isfinite(memory).any():
-                found.append(Each(part, own, np.where(np.isfinite(own), CHANCE / 2, np.nan), nothing))
+                found.append(Each(part, own, half, np.full(len(own), np.nan)).within(np.isfinite(own)))
         return found
 
     def over(self, cell: Cell, k: int) -> list[Value]:

@@ -72,12 +72,11 @@ class ForcedChoice:
         if count < 2:
             return []
         sums = segment_shares(layout, cell.scores, layout.documents)
-        parts = []
-        for number, group in enumerate(context_groups(count)):
-            named = forced_choice(sums, np.full(len(sums), number))
-            values = (named, np.full(len(sums), 1 / count), np.ones(len(sums)))
-            parts.append(Each(group, *(np.where(layout.groups == group, own, np.nan) for own in values)))
-        return parts
+        chance, best = np.full(len(sums), 1 / count), np.ones(len(sums))
+        return [
+            Each(group, forced_choice(sums, np.full(len(sums), number)), chance, best).within(layout.groups == group)
+            for number, group in enumerate(context_groups(count))
+        ]
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         parts = self.each(cell, k)

@@ -69,7 +69,7 @@ class GroupRankMargin(RankSettings):
         return []
 
     def over(self, cell: Cell, k: int) -> list[Value]:
-        documents, lowest, groups = self.documents(cell, k), self.at_worst(cell, k), cell.layout.groups
+        documents, lowest, groups = self.documents(cell, k), self.documents(cell, k, worst=True), cell.layout.groups
         margins = []
         for each, worst, both in zip(documents, lowest, permutations(compared_groups(len(documents))), strict=False):
             sides = [own.within(groups == group) for own, group in zip((each, worst), both, strict=True)]

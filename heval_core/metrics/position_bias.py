@@ -60,8 +60,7 @@ class PositionBias(RankSettings):
         """How far the first document ranks above the second, in every instance of C1 and C2 (part `tilt`)."""
         if len(cell.layout.documents) != 2:
             return []
-        used = np.isin(cell.layout.groups, context_groups(2))
-        return [Each("tilt", *(np.where(used, values, np.nan) for values in self._lead(cell, k)))]
+        return [Each("tilt", *self._lead(cell, k)).within(np.isin(cell.layout.groups, context_groups(2)))]
 
     def _lead(self, cell: Cell, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first, second = self.documents(cell, k)

@@ -32,7 +32,7 @@ class MeasuredMetric:
         """The batch job's measurements of answers that a document or memory gave, by part; empty if it made none."""
         ours = np.array([group == MEMORY or document_of(group) is not None for group in cell.layout.groups])
         return [
-            Each(part, value, np.where(np.isfinite(value), chance, np.nan), np.full(len(value), np.nan)).within(ours)
+            Each(part, value, chance, np.full(len(value), np.nan)).within(ours & np.isfinite(value))
             for (metric, part), (value, chance) in cell.measured.items()
             if metric == self.key
         ]

@@ -45,25 +45,17 @@ class RankSettings:
 
     drop_first: int = 0
 
-    def documents(self, cell: Cell, k: int) -> list[Each]:
-        """Rank@k of each document: part c, or c1 and c2."""
+    def documents(self, cell: Cell, k: int, *, worst: bool = False) -> list[Each]:
+        """Rank@k of each document: part c, or c1 and c2. worst: in place of the best value the largest that each can have,
+        with all other tokens above it."""
         cell = cell.without_first(self.drop_first)
-        count = len(cell.layout.documents)
-        parts = ["c"] if count == 1 else [f"c{number}" for number in range(1, count + 1)]
-        return [self._document(cell, number, part, k) for number, part in enumerate(parts)]
-
-    @staticmethod
-    def _document(cell: Cell, number: int, part: str, k: int) -> Each:
-        m = (cell.layout.documents[number] & cell.layout.ranked).sum(axis=1)
-        value = mean_of_first(cell.leading(number, k))
-        return Each(part, value, chance_rank(k, m, cell.layout.lengths), best_rank(k, m))
-
-    def at_worst(self, cell: Cell, k: int) -> list[Each]:
-        """`documents` with the largest Rank@k that each can have, all other tokens above it, as the best value."""
-        layout = cell.without_first(self.drop_first).layout
-        sizes = [(segment & layout.ranked).sum(axis=1) for segment in layout.documents]
-        worst = [layout.lengths - m + (np.minimum(k, m) + 1) / 2 for m in sizes]
-        return [each._replace(best=own) for each, own in zip(self.documents(cell, k), worst, strict=True)]
+        layout, each = cell.layout, []
+        for number, document in enumerate(layout.documents):
+            m = (document & layout.ranked).sum(axis=1)
+            value, chance = mean_of_first(cell.leading(number, k)), chance_rank(k, m, layout.lengths)
+            end = layout.lengths - m + (np.minimum(k, m) + 1) / 2 if worst else best_rank(k, m)
+            each.append(Each("c" if len(layout.documents) == 1 else f"c{number + 1}", value, chance, end))
+        return each
 
     def margins(self, cell: Cell, k: int) -> list[Each]:
         """How far the used document ranks above the other in each instance, by its group; NaN elsewhere.
@@ -74,7 +66,8 @@ class RankSettings:
         if len(cell.layout.documents) != 2:
             return []
         margins = []
-        for group, used, other in zip(context_groups(2), self.documents(cell, k), self.at_worst(cell, k)[::-1], strict=True):
+        others = self.documents(cell, k, worst=True)[::-1]
+        for group, used, other in zip(context_groups(2), self.documents(cell, k), others, strict=True):
             values = (other.value - used.value, other.chance - used.chance, other.best - used.best)
             margins.append(Each(group, *values).within(cell.layout.groups == group))
         return margins
@@ -92,7 +85,7 @@ def of_used_document(
         ranked = tokens & layout.ranked
         values, by_chance = value(ranked), chance(ranked.sum(axis=1), layout.lengths)
         used = (layout.groups == group) & np.isfinite(values)
-        each.append(Each(group, *(np.where(used, own, np.nan) for own in (values, by_chance, 1.0))))
+        each.append(Each(group, values, by_chance, np.ones(len(values))).within(used))
     return each
 
 
