@@ -24,7 +24,7 @@ _FURTHEST = 0.5
 @dataclass(frozen=True)
 class Dot:
     """A number on the axis. title: what is said of it. id: what a click on it is of. sign: what stands in it. hue: its own,
-    in place of its row's. text, strong: its own number, above it, where a figure has bars."""
+    in place of its row's."""
 
     value: float
     title: tuple[str, ...] = ()
@@ -35,8 +35,6 @@ class Dot:
     hollow: bool = False
     sign: str = ""
     hue: str = ""
-    text: str = ""
-    strong: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,10 +95,7 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True)
 class DotFigure:
-    """legend: (sign, text), without controls and what is missing. hint: what a click does.
-
-    bars: from 0 to each dot, with its number above it. compact: in little room.
-    """
+    """legend: (sign, text), without controls and what is missing. hint: what a click does. compact: in little room."""
 
     title: str
     rows: Sequence[Row]
@@ -108,7 +103,6 @@ class DotFigure:
     axis: Axis = Axis()
     legend: Sequence[tuple[str, str]] = ()
     hint: str = ""
-    bars: bool = False
     compact: bool = False
 
     @property
@@ -119,7 +113,7 @@ class DotFigure:
         return [*self.legend, *controls, *([("missing", "not available")] if missing else [])] if self.legend else []
 
     def height(self, row: Row) -> float:
-        return CONTROL if row.control else 44.0 if self.bars else 20.4 if self.compact else 25.0
+        return CONTROL if row.control else 36.0 if row.note else 20.4 if self.compact else 25.0
 
     @cached_property
     def tops(self) -> list[float]:
@@ -136,12 +130,12 @@ class DotFigure:
         """Pixels that a panel needs."""
         count = len(self.panels)
         wide = 112.0 if count > 6 else 136.0 if count > 4 or self.names_at else 176.0
-        return 80.0 if self.bars else 106.0 if self.compact else wide
+        return 106.0 if self.compact else wide
 
     @property
     def gap(self) -> float:
         """Pixels between two panels."""
-        return 16.0 if self.bars else 18.0 if self.compact else 24.0
+        return 18.0 if self.compact else 24.0
 
     @property
     def letters(self) -> int:

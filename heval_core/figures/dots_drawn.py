@@ -25,9 +25,8 @@ _GREY = "#808080"
 def as_drawing(figure: DotFigure) -> Drawing:
     """The panels, a few to a line."""
     side, count = figure.side + 8, math.ceil(len(figure.panels) / math.ceil(max(len(figure.panels), 1) / PER_LINE))
-    between, widest = (12.0, 90.0) if figure.bars else (BETWEEN, WIDEST)
-    wide = min(widest, (WIDTH - side) / max(count, 1) - between)
-    drawing = Drawing(side + count * (wide + between), 0, figure.title)
+    wide = min(WIDEST, (WIDTH - side) / max(count, 1) - BETWEEN)
+    drawing = Drawing(side + count * (wide + BETWEEN), 0, figure.title)
     top = _legend_lines(drawing, figure)
     for start in range(0, len(figure.panels), count or 1):
         axis = figure.axis._replace(words=() if start else figure.axis.words)
@@ -36,7 +35,7 @@ def as_drawing(figure: DotFigure) -> Drawing:
         _ground(inner, line, line.names_at, drawing.width)
         _names(inner, line)
         for place in range(len(line.panels)):
-            left = side + place * (wide + between)
+            left = side + place * (wide + BETWEEN)
             _panel(inner, line, place, Scale(0, 100, left, left + wide))
         drawing.place(inner, 0, top)
         top += line.head + line.tops[-1] + FOOT
@@ -162,7 +161,7 @@ def _panel(drawing: Drawing, figure: DotFigure, place: int, across: Scale) -> No
             "faint", (at.cut(value), bottom + 30), text, "end" if share > 0.9 else "start" if share < 0.08 else "middle"
         )
     if math.isfinite(chance):
-        drawing.line("zero" if figure.bars else "chance", (at.at(chance), head - 6), (at.at(chance), bottom))
+        drawing.line("chance", (at.at(chance), head - 6), (at.at(chance), bottom))
     for row, slot, top in zip(figure.rows, panel.slots, figure.tops, strict=False):
         _slot(drawing, figure, row, slot, at, head + top, chance)
 
@@ -179,18 +178,16 @@ def _chance(panel: Panel, scale: Scale) -> float:
 def _slot(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, top: float, chance: float) -> None:
     """chance: of the panel, where it has one."""
     height, hue = figure.height(row), row.hue or _GREY
-    y = top + (height - 14 if figure.bars else 10 if slot.cells and not row.control else height / 2)
+    y = top + (10 if slot.cells and not row.control else height / 2)
     places = [at.cut(dot.value) for dot in slot.dots]
     if slot.missing:
         ring, where = [Mark("circle", "missing", size=6.5)], (at.cut(slot.missing.value), top + height / 2)
         drawing.spot(where, ring, slot.missing.title, id=slot.missing.id)
     if len(places) > 1:
         drawing.line("thin" if row.control else "stem", (min(places), y), (max(places), y), hue)
-    for dot, place in zip(slot.dots, places, strict=True):
+    for dot in slot.dots:
         if math.isnan(chance) and not (math.isnan(dot.chance) or at.beyond(dot.chance)):
             drawing.line("chance", (at.at(dot.chance), y - height / 2 + 1), (at.at(dot.chance), y + height / 2 - 1))
-        if figure.bars:
-            drawing.line("stem", (at.cut(0), y), (place, y), hue)
         _whisker(drawing, dot, at, y)
     for cell in () if row.control else slot.cells:
         tick = _beyond(at.beyond(cell.value), 3.0) or [Mark("line", "cell", 0, -3, 0, 3)]
@@ -208,14 +205,10 @@ def _lowered(row: Row, places: Sequence[float], at: Scale) -> Sequence[float]:
 
 
 def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, y: float, chance: float) -> None:
-    """One beside all dots; above each where there are bars; and one for each where those of a control stand far apart."""
+    """One beside all dots; one for each where those of a control stand far apart."""
     places, wide = [at.cut(dot.value) for dot in slot.dots], at.right - at.left
     kind = "quiet" if row.control else "strong" if slot.best else "number"
-    if figure.bars:
-        for dot, place in zip(slot.dots, places, strict=True):
-            inside = min(max(place, at.left + 0.08 * wide), at.right - 0.08 * wide)
-            drawing.words("strong" if dot.strong else "quiet", (inside, y - 11), dot.text, "middle")
-    elif row.control and max(places) - min(places) >= wide / 4 and all(dot.sign for dot in slot.dots):
+    if row.control and max(places) - min(places) >= wide / 4 and all(dot.sign for dot in slot.dots):
         for dot, place in zip(slot.dots, places, strict=True):
             anchor, moved = ("end", -10) if place > (at.left + at.right) / 2 else ("start", 10)
             drawing.words(kind, (place, y - 1.5), f"{dot.sign}: {number(dot.value)}", anchor, dx=moved)

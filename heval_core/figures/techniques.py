@@ -57,7 +57,7 @@ def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: C
     unit = _scaled(0.05, measure)
     axis = Axis(Scale.around([*ends, -unit, unit]), text=tick, most=4)
     title = "Differences to Regular by kind of context, best total first"
-    return DotFigure(title, rows, panels, axis, bars=True) if rows else None
+    return DotFigure(title, rows, panels, axis) if rows else None
 
 
 def ranked(cells: pd.DataFrame, names: Names) -> list[str]:
@@ -78,7 +78,7 @@ def _difference(row: Record | None, key: str, kind: str, measure: str, names: Na
     about = (head, f"{_change(row, measure)} against Regular", _value(row, measure), *counts)
     at, low, high = (_scaled(row[name], measure) for name in CHANGES)
     sure, text = bool(low > 0 or high < 0), change(row["delta"], change_unit(measure))
-    return Slot((Dot(at, about, (key, kind), low, high, hollow=not sure, text=text, strong=sure),))
+    return Slot((Dot(at, about, (key, kind), low, high, hollow=not sure),), text=text, best=sure)
 
 
 def told(row: Record, measure: str) -> str:

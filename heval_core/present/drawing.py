@@ -62,7 +62,6 @@ LOOKS = {
     "chance": Look(stroke="faint", dash="4 3"),
     "level": Look(stroke="faint", width=1.3, dash="5 4"),
     "limit": Look(stroke="ink", width=1.2, dash="3 2"),
-    "zero": Look(stroke="accent", width=1.6),
     "arrow": Look(stroke="faint", width=1.3, opacity=0.6),
     "leader": Look(stroke="faint", opacity=0.6),
     "whisker": Look(stroke="ink", width=1.4),

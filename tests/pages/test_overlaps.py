@@ -14,6 +14,7 @@ from heval_core.figures.dots_drawn import fluid_panels
 from heval_core.figures.front import as_drawing
 from heval_core.figures.measures import figure_of
 from heval_core.figures.pattern_panels import pattern_figure
+from heval_core.figures.techniques import differences_figure
 from heval_core.metrics import measures
 from heval_core.present.drawing import LOOKS, Drawing, Mark, Scale
 from heval_core.present.names import names_of
@@ -92,10 +93,22 @@ def figures(few, made):
         measure = measures()[key]
         own = measured(few, CHOSEN, measure, measure.metric, measure.at(5))
         found[key] = figure_of(own, own.ranked([row.key for row in made.rows if not row.control]), names)
+    found["techniques"] = differences_figure(few.technique_cells(Filter(("demo-qwen2",), ("world_capital",))), "bcu", names)
     return found
 
 
-NAMES = ("overall", "overview", "prompts RQ2", "prompts RQ3", "failures", "pairs", "mrr", "instance_margin", "auroc")
+NAMES = (
+    "overall",
+    "overview",
+    "prompts RQ2",
+    "prompts RQ3",
+    "failures",
+    "pairs",
+    "techniques",
+    "mrr",
+    "instance_margin",
+    "auroc",
+)
 
 
 @pytest.mark.parametrize("wider", [1.0, 1.4, 2.0])

@@ -180,8 +180,9 @@ def test_differences_are_filled_where_the_interval_leaves_out_0_and_share_one_ax
     assert [panel.title for panel in drawn.panels] == ["Gold", "Conflicting", "Irrelevant"]
     assert [panel.note for panel in drawn.panels] == ["Regular 100 %", "Regular 50 %", "Regular 50 %"]
     assert [(row.title, row.strong) for row in drawn.rows] == [("ACD", True), ("PH3", False)]
-    dots = [panel.slots[1].dots[0] for panel in drawn.panels]
-    assert [dot.text for dot in dots] == ["0", "+30", "−40"]
+    slots = [panel.slots[1] for panel in drawn.panels]
+    dots = [slot.dots[0] for slot in slots]
+    assert [slot.text for slot in slots] == ["0", "+30", "−40"]
     assert [dot.hollow for dot in dots] == [True, False, False]
     assert [dot.value for dot in dots] == pytest.approx([0, 30, -40])
     assert dots[2].low < dots[2].high < 0 < dots[1].low < dots[1].high
