@@ -65,10 +65,7 @@ def layout_of(instances: pd.DataFrame) -> Layout:
     return Layout.of(
         list(instances["length"]),
         list(instances["first_ranked"]),
-        [
-            list(zip(starts, ends, strict=True))
-            for starts, ends in zip(instances["document_starts"], instances["document_ends"], strict=True)
-        ],
+        [list(zip(*ends, strict=True)) for ends in zip(instances["document_starts"], instances["document_ends"], strict=True)],
         list(instances["answer_tokens"]),
         list(instances["group"]),
         list(instances["ranked_end"]),
@@ -165,20 +162,11 @@ def _read(stored: StoredScores, regime: Regime, explainers: Sequence[str]) -> di
     }
 
 
-def control_attributions(instances: pd.DataFrame, answers: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """The controls' scores, which need only what is stored of an instance.
-
-    answers: for each instance, the first token of the explained answer; by default of the answer that the model gave.
-    """
-    answers = list(instances["predicted_text"]) if answers is None else answers
+def control_attributions(instances: pd.DataFrame, answers: Sequence[str]) -> list[dict[str, Any]]:
+    """The controls' scores, which need only what is stored of an instance. answers: the first token of each explained one."""
     asked = [
-        (key, tuple(tokens), answer, slice(int(first), int(end)))
-        for key, tokens, answer, first, end in zip(
-            *(instances[name] for name in ("instance_id", "tokens")),
-            answers,
-            *(instances[name] for name in ("first_ranked", "ranked_end")),
-            strict=True,
-        )
+        (row.instance_id, tuple(row.tokens), answer, slice(int(row.first_ranked), int(row.ranked_end)))
+        for row, answer in zip(instances.itertuples(), answers, strict=True)
     ]
     rows = []
     for explainer, control in catalogue.explainers(control=True).items():
@@ -204,7 +192,7 @@ def with_controls(
     scores only where a method has them, so that both are measured on the same instances.
     """
     explained = instances[instances["instance_id"].isin(methods["instance_id"].to_pylist())]
-    controls = control_attributions(explained, answers and answers(explained))
+    controls = control_attributions(explained, answers(explained) if answers else list(explained["predicted_text"]))
     rows = pa.concat_tables([methods, pa.Table.from_pylist(controls, schema=ATTRIBUTION.schema)])
     places = pd.Index(instances["instance_id"]).get_indexer(rows["instance_id"].to_pylist())
     order = pd.DataFrame({"place": places, "explainer": rows["explainer"].to_pylist()})

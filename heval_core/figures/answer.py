@@ -12,6 +12,7 @@ from typing import Any
 from heval_core import catalogue
 from heval_core.html import digest, joined, render
 from heval_core.present.names import first_sentence
+from heval_core.present.numbers import so_many
 from heval_core.records import HEvalError
 from heval_core.sources import changed_words
 from heval_core.units import units_of
@@ -249,5 +250,5 @@ def on_card(data: Mapping[str, Any]) -> dict[str, Any]:
     shown = [{name: word[name] for name in ("text", "source", "nats")} for word in data["words"][:_FIRST]]
     of, read = len(data["words"]), len(data["documents"])
     name, most = next(iter(_counts(data).items()), ("", 0))
-    about = f"{read} document{'' if read == 1 else 's'}"
+    about = so_many(read, "document")
     return {"words": shown, "cut": of > _FIRST, "about": about, "found": f"{most} of {of} {name}" if name else ""}

@@ -19,10 +19,10 @@ from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED, QUESTIONS, Measure
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names, short_model
-from heval_core.present.numbers import COST, change, interval, number, of_cells, p_value, passes
+from heval_core.present.numbers import COST, change, interval, number, p_value, passes, so_many
 from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, number_cell
 from heval_core.words import DECOYS
-from heval_core.words import counted as so_many
+from heval_core.words import counted as in_words
 
 Record = Mapping[Any, Any]
 # Stands for all questions together in the id of a mark.
@@ -133,7 +133,7 @@ def said(row: Record, measure: Measure, *, scaled: bool = True) -> str:
 
 
 def counted(row: Record) -> str:
-    return f"mean over {of_cells(row['cells'])}, {int(row['n']):,} instances"
+    return f"mean over {so_many(row['cells'], 'cell')}, {int(row['n']):,} instances"
 
 
 def pair_figure(board: Board, pairs: pd.DataFrame, names: Names) -> DotFigure:
@@ -263,7 +263,7 @@ def _table(board: Board, title: str, parts: Sequence[_Part], note: str, label: s
 
 
 def _note(board: Board) -> str:
-    of = " and ".join((so_many(len(board.models), "model"), so_many(len(board.datasets), "dataset")))
+    of = " and ".join((in_words(len(board.models), "model"), in_words(len(board.datasets), "dataset")))
     times = f" ms: {TIMES}" if board.timed else ""
     values = board.values
     lacking = _LACKING if len(values) and (values["reason"].ne("") & values["value"].notna()).any() else ""

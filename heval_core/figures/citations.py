@@ -32,10 +32,10 @@ def recovery_figure(
     own = cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
     maskings = [kind for kind in (masking, beside) if kind]
     own = own[own["masking"].isin(maskings)]
-    found, keys, panels = _records(own, "writer", "annotator", "masking"), names.in_order(own["annotator"]), []
+    found, keys, panels = crossed(own, ["writer", "annotator"], "masking"), names.in_order(own["annotator"]), []
     for writer in writers:
         counts = own["claims"][own["writer"] == writer].dropna()
-        slots = [_slot([found.get((writer, key, kind)) for kind in maskings], (writer, key), names) for key in keys]
+        slots = [_slot([found.get((writer, key), {}).get(kind) for kind in maskings], (writer, key), names) for key in keys]
         note = so_many(int(counts.max()), "claim") if len(counts) else ""
         panels.append(Panel(f"by {writer}", slots, note, f"explanations written by {writer}"))
     legend = (("dot", f"filled: {masking}, hollow: {beside}, with their 95 % intervals"), *_LEGEND[1:]) if beside else _LEGEND
@@ -49,19 +49,15 @@ def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names)
     own = cells[cells["measure"].isin(OF_EXPLAINERS) & cells["writer"].isin(writers)]
     # Where both maskings have rows, those of full masking.
     own = own.sort_values("masking", key=lambda masking: masking != "full", kind="stable")
-    found = _records(own.drop_duplicates(["measure", "writer", "annotator"]), "measure", "writer", "annotator")
+    found = crossed(own.drop_duplicates(["measure", "writer", "annotator"]), ["writer", "annotator"], "measure")
     keys = [key for key in names.in_order(own["annotator"]) if key == TRUTH or names.family(key) == "explainer"]
     pairs, titles = [(writer, key) for writer in writers for key in keys], names.short(keys)
     rows = [_row(key, names, titles[key] if len(writers) == 1 else f"{titles[key]}, {writer}") for writer, key in pairs]
     panels = []
     for word in map(CITATION_MEASURES.__getitem__, OF_EXPLAINERS):
-        slots = [_slot([found.get((word.key, *pair))], (*pair, word.key), names) for pair in pairs]
+        slots = [_slot([found.get(pair, {}).get(word.key)], (*pair, word.key), names) for pair in pairs]
         panels.append(Panel(word.title, slots, "low is good" if word.key in _LOW else "high is good", word.meaning))
     return DotFigure("What explainers say of sentences", rows, panels, legend=_LEGEND)
-
-
-def _records(cells: pd.DataFrame, *by: str) -> dict[tuple[Any, ...], Record]:
-    return {tuple(row[name] for name in by): row for row in cells.to_dict("records")}
 
 
 def _row(key: str, names: Names, title: str) -> dots.Row:

@@ -17,7 +17,7 @@ from heval_core.html import render
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
-from heval_core.present.numbers import COUNT, EXACT, interval, number, of_cells, span
+from heval_core.present.numbers import COUNT, EXACT, interval, number, so_many, span
 from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, counted, crossed, number_cell
 from heval_core.records import CELL, REGIMES
 from heval_core.regime_keys import ordered_regimes
@@ -169,7 +169,7 @@ def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigu
             single = tuple(_dot(cell, measured, names) for cell in every if several and not pd.isna(cell["at"]))
             text = number(float(of_regime["at"][row.key])) if row.key in of_regime.index else ""
             slots.append(Slot(dots, single, text, row.key in best, None if dots else _missing(row, regime, every, chance)))
-        note = f"n = {of_regime['n'].max():,} in {of_cells(of_regime['cells'].max())}"
+        note = f"n = {of_regime['n'].max():,} in {so_many(of_regime['cells'].max(), 'cell')}"
         panels.append(Panel(regime_title(regime), slots, note, regime_meaning(regime), chance))
     words = ((0.0, "guessing"), (1.0, "best")) if measured.scaled else ()
     axis = axis_over(rows, panels, measured.measure.best, words, scaled=measured.scaled)

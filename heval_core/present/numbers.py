@@ -143,9 +143,9 @@ def passes(count: float) -> str:
     return f"{text} pass" if text == "1" else f"{text} passes"
 
 
-def of_cells(count: float) -> str:
-    """`1 cell`, `12 cells`."""
-    return f"{int(count)} cell{'' if count == 1 else 's'}"
+def so_many(count: float, one: str) -> str:
+    """`1 cell`, `1,240 models`."""
+    return f"{int(count):,} {one}{'' if count == 1 else 's'}"
 
 
 def ordinal(rank: float) -> str:

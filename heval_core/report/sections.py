@@ -21,7 +21,7 @@ from heval_core.figures.quoted import quoted_table
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import apart, names_of, regime_title
-from heval_core.present.numbers import of_cells
+from heval_core.present.numbers import so_many
 from heval_core.present.table import IN_BOLD, Table, number_cell
 from heval_core.records import CELL, DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
 from heval_core.report import citation_sections, technique_sections
@@ -121,7 +121,7 @@ def _gaps(table: pd.DataFrame, plan: Plan) -> Iterator[str]:
         yield "Not in these results" + "".join(f"; run the batch job with {option}" for option in sorted(needed)) + "."
     without = table[table["unavailable"].notna()]
     for reason, rows in without.groupby("unavailable", sort=True):
-        yield f"Not available in {of_cells(rows.groupby([*CELL, 'part']).ngroups)}: {reason}."
+        yield f"Not available in {so_many(rows.groupby([*CELL, 'part']).ngroups, 'cell')}: {reason}."
 
 
 def _datasets(results: Reader, plan: Plan) -> Section:

@@ -17,6 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from heval_core.html import plain
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import Measure
+from heval_core.present.numbers import so_many
 from heval_core.records import TECHNIQUE, head_name
 from heval_core.regime_keys import ordered_regimes
 from heval_core.store.filters import COUNTED, NOT_ANSWER, Filter
@@ -131,11 +132,6 @@ def _chip(results: Reader, columns: Sequence[str], choices: pd.DataFrame) -> str
         several = f"{len(asked)} {_LABELS[column].lower()}"
         parts.append(one or (several if asked else every))
     return " · ".join(filter(None, parts))
-
-
-def so_many(count: int, one: str) -> str:
-    """`1 model`, `1,240 models`."""
-    return f"{count:,} {one}{'' if count == 1 else 's'}"
 
 
 def counts(results: Reader, chosen: Filter) -> str:

@@ -23,6 +23,7 @@ from heval_core.figures.answer import SCREENED
 from heval_core.figures.palette import in_order
 from heval_core.installed import folder_of, has_bfloat16, has_chat_template
 from heval_core.installed import places as places_of_models
+from heval_core.present.numbers import so_many
 from heval_core.prompt_service.client import Answer, Ticket, begin
 from heval_core.prompts import AUTO, CHAT, TEMPLATE, assemble
 from heval_core.records import HEvalError
@@ -215,7 +216,7 @@ def _document_fields(places: dict[str, DeltaGenerator]) -> list[str]:
         with st.popover("Paste several"):
             pasted = st.text_area("Documents, with an empty line between them", key="own_pasted", height=160)
             parts = [part.strip() for part in re.split(r"\n\s*\n", pasted) if part.strip()]
-            said = f"Add {len(parts)} document{'' if len(parts) == 1 else 's'}"
+            said = f"Add {so_many(len(parts), 'document')}"
             st.button(said, key="own_paste", on_click=_put, args=(parts,), disabled=not parts)
     return documents
 

@@ -60,11 +60,8 @@ CELL, QUESTION = ["dataset", "writer", "selector"], ["explanation_id", "passage"
 RETRIEVAL = ("precision", "recall", "f1")
 # Behind the name of a measure: the column of what is expected of a random choice.
 CHANCE = " chance"
-# Every claim counts once.
-_OF_CLAIMS = ("f1_of_claims",)
 # The least and the largest possible value where these are not 0 and 1; None where there are none.
 _ENDS = {"helpfulness": (0.0, 100.0), "helpfulness_z": None, "entropy": None}
-_SIZES = ("chosen", "golds", "sentences")
 NEEDS_FULL = "It needs answers about every passage; people are asked about one, others with --masking full."
 # Why a measure has no value, where it has none.
 _REASONS = {
@@ -94,7 +91,8 @@ def rows_of(
             measure = name.removesuffix(CHANCE)
             used[name] = own[measure].notna()
             ends = _ENDS.get(measure, (0.0, 1.0)) if name == measure else None
-            columns[name] = questions.column(own["claim_id"], own[name].where(used[name]), measure in _OF_CLAIMS, ends)
+            once = measure == "f1_of_claims"  # every claim counts once
+            columns[name] = questions.column(own["claim_id"], own[name].where(used[name]), once, ends)
     means = questions.means(columns)
     for measure in (name for name in columns if not name.endswith(CHANCE)):
         mean, chance = means.get(measure), means.get(f"{measure}{CHANCE}")
@@ -166,7 +164,9 @@ def _transparent(rows: pd.DataFrame) -> pd.DataFrame:
     """By explanation that cites a passage."""
     cited = rows[rows["golds"] > 0]
     sizes: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}
-    for explanation, passage, *of_answer in zip(*(cited[name] for name in (*QUESTION, *_SIZES)), strict=True):
+    for explanation, passage, *of_answer in zip(
+        *(cited[name] for name in (*QUESTION, "chosen", "golds", "sentences")), strict=True
+    ):
         sizes.setdefault((explanation, passage), []).append(tuple(of_answer))
     asked = cited.groupby(QUESTION, sort=False, observed=True).agg(claim_id=("claim_id", "first"), f1=("f1", "mean"))
     above = {"above": asked["f1"] >= TRANSPARENT - ROUNDING, "level": [_above(tuple(sorted(own))) for own in sizes.values()]}
