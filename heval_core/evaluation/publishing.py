@@ -153,21 +153,19 @@ def _newest(store: ShardStore) -> list[Entry]:
     instances would be counted twice, or get each other's scores.
     """
     entries = [entry for entry in store.entries().values() if kinds.KINDS[entry.kind].of_regime]
-    newest = {_asked(asdict(entry)): _state(asdict(entry)) for entry in entries}
-    known = {(*_asked(asdict(entry)), *_state(asdict(entry))) for entry in entries}
+    told = [(entry, _asked(line), _state(line)) for entry in entries for line in [asdict(entry)]]
+    newest, known = {asked: state for _, asked, state in told}, {(asked, state) for _, asked, state in told}
     revision = {entry.model: entry.revision for entry in entries}
     for line in store.journal("state"):
-        if (*_asked(line), *_state(line)) in known:
+        if (_asked(line), _state(line)) in known:
             newest[_asked(line)] = _state(line)
             revision[line["model"]] = line["revision"]
     standing = [
-        entry
-        for entry in entries
-        if entry.revision == revision[entry.model] and _state(asdict(entry)) == newest[_asked(asdict(entry))]
+        (entry, asked) for entry, asked, state in told if entry.revision == revision[entry.model] and state == newest[asked]
     ]
     # Of two searches that chose the same setting, the newest one is told.
-    searches = {_asked(asdict(entry)): entry.key for entry in standing if entry.kind == kinds.TRIAL.name}
-    return [entry for entry in standing if entry.kind != kinds.TRIAL.name or entry.key == searches[_asked(asdict(entry))]]
+    searches = {asked: entry.key for entry, asked in standing if entry.kind == kinds.TRIAL.name}
+    return [entry for entry, asked in standing if entry.kind != kinds.TRIAL.name or entry.key == searches[asked]]
 
 
 def _asked(line: dict[str, Any]) -> tuple[str, str, str]:

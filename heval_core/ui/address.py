@@ -253,8 +253,11 @@ def whole(name: str, least: int, most: int, default: int, what: str) -> int:
     return min(max(least, int(asked)), most) if asked else default
 
 
-def span(label: str, least: int, most: int, name: str, what: str) -> tuple[int, int]:
-    """A range within limits, as a slider with two ends. The link's is cut to the limits, and refused if none of it is left."""
+def span(label: str, least: int, most: int, name: str, what: str) -> tuple[int, ...]:
+    """A range within limits, as a slider with two ends; empty where it takes all. The link's is cut to the limits, and refused
+    if none of it is left."""
+    if least == most:
+        return ()
     held = (least, most)
     asked = values(name)
     ends = [int(end) for end in asked if end.isascii() and end.isdecimal()]
@@ -263,7 +266,7 @@ def span(label: str, least: int, most: int, name: str, what: str) -> tuple[int, 
     elif asked:
         unreadable(name, what, f"two numbers from {least} to {most}")
     st.slider(label, least, most, **_bound(name, held, lambda new: None if tuple(new) == (least, most) else new))
-    return held
+    return () if held == (least, most) else held
 
 
 def setter(**changed: Any) -> Callable[[], None]:

@@ -177,6 +177,8 @@ _ON_CHIP = {
     "explained": "with highlights",
     "explained_by": "explained by {}",
 }
+# Of the used document's answer: the control, its limits, the parameter, and what an error says.
+_POSITION = ("Position of the used document's answer, % of the prompt", 0, 100, "answer_at", "a position of the answer of")
 # How answers under a technique compare with Regular's.
 _CHANGES = {"gained": "gained over Regular", "lost": "lost", "same": "as under Regular", COUNTED: "test questions"}
 # What goes along from the list of instances, and does not cut what is measured.
@@ -195,17 +197,22 @@ def _slice(results: Reader, chosen: Filter, *, by_result: bool) -> Filter:
         return chosen
     names, relations = _slice_names(by_result=by_result), sorted(set(query(results, Reader.relations, chosen)["relation"]))
     about = "natural: shipped with the dataset. substituted: the first document with another false answer put in."
+    limits = int(ranges["shortest"]), int(ranges["longest"])
     origins, what = ("natural", "substituted"), "origin of the second false answer"
     own: dict[str, Any] = {
         "relation": address.some_of("Relation", relations, "relation"),
         "origin": tuple(filter(None, [address.maybe("Second false answer", origins, "origin", what=what, help=about)])),
-        "tokens": _tokens(int(ranges["shortest"]), int(ranges["longest"])),
-        "answer_at": _answer_at(),
+        "tokens": address.span("Length of the prompt, tokens", *limits, "tokens", "prompts of a length of"),
+        "answer_at": tuple(end / 100 for end in address.span(*_POSITION)),
         "head": _head(results, chosen),
     }
     if by_result:
         own |= {"best": _best(results), "changed": _changed(results)}
-        own |= {"explained": _explained(results), "explained_by": _explained_by(results)}
+        own["explained"] = _explained(results)
+        titles = names_of(results).known("explainer")
+        about = "Only instances on which this explainer ran: others may have run on more, or on fewer."
+        asked = address.maybe("Explained by", list(titles), "explained_by", what="explainer", titles=titles, help=about)
+        own["explained_by"] = asked or ""
     held = any(address.values(name) for name in names)
     st.button("Clear these", key="clear_slice", on_click=address.setter(**dict.fromkeys(names)), disabled=not held)
     if not by_result and any(address.values(name) for name in _OF_LISTS):
@@ -237,21 +244,6 @@ def _best_titles(results: Reader) -> dict[str, str]:
     return named
 
 
-def _tokens(shortest: int, longest: int) -> tuple[int, int] | tuple[()]:
-    """Least and most tokens of a prompt; empty where these are the shortest and the longest there are."""
-    if shortest == longest:
-        return ()
-    tokens = address.span("Length of the prompt, tokens", shortest, longest, "tokens", "prompts of a length of")
-    return () if tokens == (shortest, longest) else tokens
-
-
-def _answer_at() -> tuple[float, float] | tuple[()]:
-    """Where the used document's answer stands, as shares of the prompt; empty for anywhere."""
-    label = "Position of the used document's answer, % of the prompt"
-    least, most = address.span(label, 0, 100, "answer_at", "a position of the answer of")
-    return () if (least, most) == (0, 100) else (least / 100, most / 100)
-
-
 def _best(results: Reader) -> tuple[str, ...]:
     options = query(results, Reader.best_tokens)
     label = "What explainers' best tokens are"
@@ -268,13 +260,6 @@ def _changed(results: Reader) -> str:
     about = "Of answers under other techniques, to test questions only."
     held = address.maybe("BCU against Regular", list(_CHANGES), "changed", what="change of BCU", titles=_CHANGES, help=about)
     return held or ""
-
-
-def _explained_by(results: Reader) -> str:
-    """The explainer that ran on them; any where none is chosen."""
-    titles = names_of(results).known("explainer")
-    about = "Only instances on which this explainer ran: others may have run on more, or on fewer."
-    return address.maybe("Explained by", list(titles), "explained_by", what="explainer", titles=titles, help=about) or ""
 
 
 def _explained(results: Reader) -> bool:
