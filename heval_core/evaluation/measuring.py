@@ -1,7 +1,7 @@
 """Publishes one model, dataset, regime and technique after another: shards ▶ instances, attributions, patterns and metrics.
 
 Rows go from shards to tables a few instances at a time, with the scores of all explainers. Then metrics read the scores, one
-explainer after another. What headline and findings need of a regime stays in memory (`OverRegimes`).
+explainer after another. What headline and findings need of a regime stays in memory (`Measuring`).
 """
 
 import functools
@@ -55,15 +55,6 @@ class Shards(NamedTuple):
     size: int
 
 
-@dataclass
-class OverRegimes:
-    """What is computed over all regimes together is made from this. rows: the cells' values, with the (resamples,) replicates
-    of those that are wanted. paired_rows: the values for findings, over the instances for which all methods have scores."""
-
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    paired_rows: list[dict[str, Any]] = field(default_factory=list)
-
-
 def by_regime(store: ShardStore, entries: Iterable[Entry]) -> list[Shards]:
     """The shards of each regime, in the order in which results are stored.
 
@@ -80,71 +71,83 @@ def _order(key: RegimeKey) -> tuple[str, str, str, tuple[int, ...]]:
     return key.model, key.dataset, key.technique, order(key.regime)
 
 
-def insert_regimes(
-    writer: Writer,
-    store: ShardStore,
-    regimes: Sequence[Shards],
-    resamples: Mapping[str, Resamples],
-    keep: bool,
-    ended: Callable[[Shards], None],
-) -> OverRegimes:
-    """Evaluate regimes and write their rows. ended: is called after each."""
-    whole = OverRegimes()
-    for _, of_technique in groupby(regimes, key=lambda one: _order(one.key)[:3]):
-        mirrored: list[cells.Mirrored] = []
-        group = list(of_technique)
-        behaviours.insert(writer, store, [entry for one in group for entry in one.entries])
-        for one in group:
-            own = _insert_regime(writer, store, one, resamples[one.key.dataset], keep, whole)
-            mirrored += [] if own is None else [own]
-            ended(one)
-        whole.rows += cells.swap_rows(mirrored)
-    return whole
+@dataclass
+class Measuring:
+    """Evaluates regimes and writes their rows. keep: see `publishing.publish`.
 
-
-def _insert_regime(
-    writer: Writer, store: ShardStore, one: Shards, resamples: Resamples, keep: bool, whole: OverRegimes
-) -> cells.Mirrored | None:
-    """Evaluate a regime and write its rows; what is needed over all regimes goes to `whole`.
-
-    Returns what is left of it for comparing it with its mirror; None if every instance was dropped.
+    What is computed over all regimes together is made from what is left here. rows: the cells' values, with the (resamples,)
+    replicates of those that are wanted. paired_rows: the values for findings, over the instances for which all methods have
+    scores.
     """
-    entries = one.entries
-    instances = ShardRows(store, entries, kinds.INSTANCE, _COLUMNS)
-    methods = ShardRows(store, entries, kinds.ATTRIBUTION)
-    rows = _without_unsampled(
-        _with_lengths(instances.rows.sort_values(["place", "instance_id"])),
-        set(methods.rows["instance_id"]),
-        set(ShardRows(store, entries, kinds.SAMPLE).rows["fact_id"]),
-    )
-    writer.insert_pieces("instance", kinds.INSTANCE.schema, _instances(instances, rows))
-    heads = (store.read(entry) for entry in entries if entry.kind == kinds.HEAD_ATTENTION.name)
-    writer.insert_pieces("head_attention", kinds.HEAD_ATTENTION.schema, heads)
-    for kind in (kinds.HEAD_NEED, kinds.ANSWER):
-        found = ShardRows(store, entries, kind)
-        writer.insert_arrow(kind.name, found.take(found.rows))
-    used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
-    on_top: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
 
-    def visit(piece: pd.DataFrame, attributions: pa.Table) -> None:
-        scores = attributions.select(["instance_id", "explainer", "scores"]).to_pandas()
-        on_top.append(patterns.rows_of(piece, scores))
+    writer: Writer
+    store: ShardStore
+    resamples: Mapping[str, Resamples]
+    keep: bool
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    paired_rows: list[dict[str, Any]] = field(default_factory=list)
 
-    writer.insert_pieces("attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, methods, visit=visit))
-    towards = ShardRows(store, entries, kinds.CONTEXT_ATTRIBUTION)
-    writer.insert_pieces(
-        "context_attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, towards, first_document_tokens)
-    )
-    for table, pieces in zip(("pattern", "pattern_chance"), zip(*on_top, strict=True), strict=False):
-        writer.insert(table, [row for piece in pieces for row in piece])
-    # Agents may have answered without the document: that is explained, but metrics would ask where its tokens rank.
-    used = used[used["document_starts"].map(len) == used["document_kinds"].map(len)].reset_index(drop=True)
-    if used.empty:
-        return None
-    ids = list(used["instance_id"])
-    tables = [writer.scores_of(table, ids) for table in ("attribution", "context_attribution")]
-    scored = Scored(tables[0], Measurements.of(_faithful(store, entries)), tables[1])
-    return _measured(writer, store, regime_of(used, resamples), scored, keep, whole)
+    def insert(self, regimes: Sequence[Shards], ended: Callable[[Shards], None]) -> None:
+        """ended: is called after each regime."""
+        for _, of_technique in groupby(regimes, key=lambda one: _order(one.key)[:3]):
+            mirrored: list[cells.Mirrored] = []
+            group = list(of_technique)
+            behaviours.insert(self.writer, self.store, [entry for one in group for entry in one.entries])
+            for one in group:
+                own = self._insert(one)
+                mirrored += [] if own is None else [own]
+                ended(one)
+            self.rows += cells.swap_rows(mirrored)
+
+    def _insert(self, one: Shards) -> cells.Mirrored | None:
+        """What is left of a regime for comparing it with its mirror; None if every instance was dropped."""
+        writer, store, entries = self.writer, self.store, one.entries
+        instances = ShardRows(store, entries, kinds.INSTANCE, _COLUMNS)
+        methods = ShardRows(store, entries, kinds.ATTRIBUTION)
+        rows = _without_unsampled(
+            _with_lengths(instances.rows.sort_values(["place", "instance_id"])),
+            set(methods.rows["instance_id"]),
+            set(ShardRows(store, entries, kinds.SAMPLE).rows["fact_id"]),
+        )
+        writer.insert_pieces("instance", kinds.INSTANCE.schema, _instances(instances, rows))
+        heads = (store.read(entry) for entry in entries if entry.kind == kinds.HEAD_ATTENTION.name)
+        writer.insert_pieces("head_attention", kinds.HEAD_ATTENTION.schema, heads)
+        for kind in (kinds.HEAD_NEED, kinds.ANSWER):
+            found = ShardRows(store, entries, kind)
+            writer.insert_arrow(kind.name, found.take(found.rows))
+        used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
+        on_top: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
+
+        def visit(piece: pd.DataFrame, attributions: pa.Table) -> None:
+            scores = attributions.select(["instance_id", "explainer", "scores"]).to_pandas()
+            on_top.append(patterns.rows_of(piece, scores))
+
+        writer.insert_pieces("attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, methods, visit=visit))
+        towards = ShardRows(store, entries, kinds.CONTEXT_ATTRIBUTION)
+        writer.insert_pieces(
+            "context_attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, towards, first_document_tokens)
+        )
+        for table, pieces in zip(("pattern", "pattern_chance"), zip(*on_top, strict=True), strict=False):
+            writer.insert(table, [row for piece in pieces for row in piece])
+        # Agents may have answered without the document: that is explained, but metrics would ask where its tokens rank.
+        used = used[used["document_starts"].map(len) == used["document_kinds"].map(len)].reset_index(drop=True)
+        if used.empty:
+            return None
+        ids = list(used["instance_id"])
+        tables = [writer.scores_of(table, ids) for table in ("attribution", "context_attribution")]
+        scored = Scored(tables[0], Measurements.of(_faithful(store, entries)), tables[1])
+        return self._measured(regime_of(used, self.resamples[one.key.dataset]), scored)
+
+    def _measured(self, regime: Regime, scored: Scored) -> cells.Mirrored:
+        cache = ValueCache(self.store.folder, regime.key, paper.WANTED, self.keep)
+        complete, evaluated = cells.evaluate_all(regime, scored, cache=cache, wanted=_is_wanted)
+        cache.save()
+        if evaluated.scores:
+            self.writer.insert_arrow("score", pa.concat_tables(evaluated.scores).combine_chunks())
+        self.rows += evaluated.rows
+        paired = _paired(regime, complete, scored, evaluated)
+        self.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in paper.WANTED]
+        return cells.Mirrored(regime.key, regime.questions, evaluated.swap_inputs)
 
 
 def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
@@ -153,20 +156,6 @@ def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
     measured = (("", kinds.FAITHFULNESS), (PROTECTED, kinds.FAITHFULNESS_PROTECTED))
     rows = [with_means(ShardRows(store, entries, kind, columns).rows, suffix) for suffix, kind in measured]
     return pd.concat([own for own in rows if len(own)] or rows[:1])
-
-
-def _measured(
-    writer: Writer, store: ShardStore, regime: Regime, scored: Scored, keep: bool, whole: OverRegimes
-) -> cells.Mirrored:
-    cache = ValueCache(store.folder, regime.key, paper.WANTED, keep)
-    complete, evaluated = cells.evaluate_all(regime, scored, cache=cache, wanted=_is_wanted)
-    cache.save()
-    if evaluated.scores:
-        writer.insert_arrow("score", pa.concat_tables(evaluated.scores).combine_chunks())
-    whole.rows += evaluated.rows
-    paired = _paired(regime, complete, scored, evaluated)
-    whole.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in paper.WANTED]
-    return cells.Mirrored(regime.key, regime.questions, evaluated.swap_inputs)
 
 
 def _with_lengths(instances: pd.DataFrame) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
 from heval_core.evaluation.findings.claims import RuleShares
 from heval_core.evaluation.means import headline
-from heval_core.evaluation.measuring import Shards, by_regime, insert_regimes
+from heval_core.evaluation.measuring import Measuring, Shards, by_regime
 from heval_core.evaluation.techniques import tables
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
@@ -187,7 +187,8 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
     regimes = by_regime(store, entries)
     resamples = {dataset: Resamples(dataset, asked) for dataset, asked in _questions(store, entries).items()}
     steps = Steps([one.size for one in regimes], tell)
-    whole = insert_regimes(writer, store, regimes, resamples, keep, steps.ended)
+    whole = Measuring(writer, store, resamples, keep)
+    whole.insert(regimes, steps.ended)
     steps.last()
     compared = tables.insert(writer, store, entries, resamples)
     if whole.rows:

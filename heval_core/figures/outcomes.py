@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from heval_core.figures.dots_drawn import BETWEEN, WIDTH
 from heval_core.figures.palette import DROPPED, GROUPS, HATCHES, RIM, luminance
 from heval_core.figures.plots import clickable, escape, lay_out
-from heval_core.present.drawing import Drawing, Mark, Scale, parted, wrapped
+from heval_core.present.drawing import Drawing, Mark, Scale, wrapped
 from heval_core.present.names import regime_title
 from heval_core.present.numbers import percent
 from heval_core.records import CELL
@@ -29,8 +29,12 @@ def outcome_shares(outcomes: pd.DataFrame) -> tuple[tuple[str, Drawing], ...]:
     """For each model, a few to a figure: (caption, drawing). outcomes: of one technique."""
     bars = outcomes["dataset"] + " · " + outcomes["regime"].map(regime_title)
     own = in_regime_order(outcomes.assign(panel=outcomes["model"], label=bars))
-    parts = parted("Outcomes of the questions asked, in %", sorted(set(own["panel"])), _ACROSS)
-    return tuple((caption, share_figure(own, caption, part)) for caption, part in parts)
+    models = sorted(set(own["panel"]))
+    starts, found = range(0, len(models), _ACROSS), []
+    for place, start in enumerate(starts, start=1):
+        caption = "Outcomes of the questions asked, in %" + (f" ({place} of {len(starts)})" if len(starts) > 1 else "")
+        found.append((caption, share_figure(own, caption, models[start : start + _ACROSS])))
+    return tuple(found)
 
 
 def share_figure(outcomes: pd.DataFrame, title: str, panels: Sequence[str]) -> Drawing:

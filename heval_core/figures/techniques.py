@@ -131,12 +131,7 @@ def _best(rows: Mapping[str, Mapping[Any, Any]], of: tuple[str, str, str]) -> tu
 
 
 def technique_table(
-    cells: pd.DataFrame,
-    measure: str,
-    names: Names,
-    front: Collection[str] = (),
-    of: tuple[str, str, str] = VALUES,
-    title: str = "The numbers, techniques by kind of context",
+    cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = (), of: tuple[str, str, str] = VALUES
 ) -> Table:
     """A measure by kind of context, what each technique does to the model, J, and the cost of an answer; Regular first.
 
@@ -158,6 +153,7 @@ def technique_table(
     heads = [Head(column.title + ("" if column.measure in SIGNED else ", %"), column.meaning) for column in columns]
     heads.append(Head("cost of an answer", "Forward passes, Regular's being 1, and what precedes the first answer"))
     label = f"techniques-{measure.replace('_', '-')}"
+    title = "The numbers, techniques by kind of context"
     return Table(title, ("Technique",), tuple(heads), tuple(rows), _note(columns, measure), label)
 
 

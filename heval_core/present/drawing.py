@@ -13,11 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from heval_core.html import render, visible
-
-T = TypeVar("T")
 
 
 class Theme(NamedTuple):
@@ -354,13 +352,6 @@ class Scale(NamedTuple):
         first = math.ceil(self.least / step - 1e-9)
         values = [round((first + number) * step, 10) + 0.0 for number in range(most + 2)]
         return [value for value in values if not self.beyond(value)]
-
-
-def parted(caption: str, panels: Sequence[T], most: int) -> list[tuple[str, Sequence[T]]]:
-    """Panels in parts of at most so many, each with its caption, numbered where there are several."""
-    parts = [panels[start : start + most] for start in range(0, len(panels), most)]
-    captions = [f"{caption} ({place} of {len(parts)})" for place in range(1, len(parts) + 1)]
-    return list(zip(captions if len(parts) > 1 else [caption], parts, strict=False))
 
 
 def wrapped(text: str, width: int, most: int = 3) -> list[str]:

@@ -119,9 +119,9 @@ def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, s
     for place, ((model, dataset), own) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
         front = set(points[(points["model"] == model) & (points["dataset"] == dataset)]["technique"])
         title = f"{measure_name(measure)}, {model} on {names.dataset(str(dataset))}"
-        table = technique_table(own, measure, names, front, of, title)
+        table = technique_table(own, measure, names, front, of)
         gain = "" if of == VALUES else "-gain"
-        yield replace(table, label=f"{table.label}{gain}-{place}")
+        yield replace(table, title=title, label=f"{table.label}{gain}-{place}")
 
 
 def _not_available(results: Reader, names: Names) -> Iterator[str]:
