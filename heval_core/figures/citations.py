@@ -64,9 +64,12 @@ def _row(key: str, names: Names, title: str) -> dots.Row:
     return dots.Row(key, title, names.control(key), names.meaning("annotator", key), annotator_colour(key, names))
 
 
-def told(row: Record, names: Names) -> list[str]:
-    """A cell in words: who and where, its number beside its chance, and how many there are."""
-    where = f"{names.annotator(str(row['annotator']))}, explanations by {row['writer']}"
+def told(row: Record | None, id: Sequence[str], names: Names) -> list[str]:
+    """A cell in words: who and where, its number beside its chance, and how many there are; or why there is none. id: of its
+    mark, which begins with writer and annotator."""
+    where = f"{names.annotator(id[1])}, explanations by {id[0]}"
+    if row is None or pd.isna(row["value"]):
+        return [where, "not available", reason(row)]
     value = f"{CITATION_MEASURES[row['measure']].title} {interval(row['value'], row['low'], row['high'])}"
     chance = "" if pd.isna(row["chance"]) else f", chance {number(row['chance'])}"
     counts = [] if pd.isna(row["n"]) else [f"n = {int(row['n']):,} of {so_many(int(row['claims']), 'claim')}"]
@@ -78,12 +81,12 @@ def _slot(rows: Sequence[Record | None], id: tuple[str, ...], names: Names) -> S
     found, several = [], len(rows) > 1
     for place, row in enumerate(rows):
         if row is not None and not pd.isna(row["value"]):
-            about = (*told(row, names), *([MASKINGS[row["masking"]].title] if several else []))
+            about = (*told(row, id, names), *([MASKINGS[row["masking"]].title] if several else []))
             value, low, high, chance = (float("nan" if row[name] is None else row[name]) for name in _NUMBERS)
             found.append(Dot(value, about, (*id, row["masking"]) if several else id, low, high, chance, bool(place)))
     if found:
         return Slot(tuple(found), text=" · ".join(number(dot.value) for dot in found))
-    return Slot(missing=Dot(0.0, (f"{names.annotator(id[1])}, explanations by {id[0]}", "not available", reason(rows[0])), id))
+    return Slot(missing=Dot(0.0, tuple(told(rows[0], id, names)), id))
 
 
 def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names) -> list[tuple[str, str]]:

@@ -24,7 +24,6 @@ from heval_core.figures.citations import (
 from heval_core.html import plain
 from heval_core.present.names import Names
 from heval_core.present.numbers import interval, number
-from heval_core.present.table import reason
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, filters, listing
@@ -191,11 +190,7 @@ def _selection(results: Reader, shown: Shown, measure: str, masking: str) -> Non
     own = cells[(cells["writer"] == writer) & (cells["annotator"] == annotator) & (cells["masking"] == masking)]
     rows = own[own["measure"] == measure].to_dict("records")
     with MARK.bar():
-        if rows and not pd.isna(rows[0]["value"]):
-            who, *said = told(rows[0], shown.names)
-        else:
-            who = f"{shown.names.annotator(annotator)}, explanations by {writer}"
-            said = ["not available", reason(rows[0] if rows else None)]
+        who, *said = told(rows[0] if rows else None, MARK.id, shown.names)
         st.markdown(f"**{plain(who)}** {plain('; '.join(said))}", width="stretch")
         go = address.setter(tab="claim", writer=writer, only=None, explanation=None, passage=None)
         count = len(query(results, Reader.explanation_ids, CitationFilter(shown.dataset, shown.selector, (writer,))))
