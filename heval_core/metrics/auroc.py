@@ -22,7 +22,6 @@ Worked by hand: .4 and .2 from context, .3 and .1 from memory: three of four pai
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -55,14 +54,6 @@ def auroc(context: np.ndarray, memory: np.ndarray) -> float:
     return float(placements(context, memory)[0].mean())
 
 
-class _Sides(NamedTuple):
-    """(N,) placements less half of the AUROC, on the side of context and on that of memory; NaN elsewhere."""
-
-    part: str
-    context: np.ndarray
-    memory: np.ndarray
-
-
 @dataclass(frozen=True)
 class ContextAuroc:
     drop_first: int = 0
@@ -90,8 +81,8 @@ class ContextAuroc:
         ),
     )
 
-    def _sides(self, cell: Cell) -> Iterator[_Sides]:
-        """For each target."""
+    def _halves(self, cell: Cell) -> Iterator[tuple[Each, Each]]:
+        """For each target: placements less half of the AUROC, on the side of context and on that of memory; NaN elsewhere."""
         cell = cell.without_first(self.drop_first)
         layout = cell.layout
         if len(layout.documents) != 1:
@@ -107,22 +98,23 @@ class ContextAuroc:
                 placed = placements(*(shares[side] for side in known))
                 for side, inside, own in zip(sides, known, placed, strict=True):
                     side[inside] = own - placed[0].mean() / 2
-            yield _Sides(PART + suffix, *sides)
+            half = np.full(len(shares), CHANCE / 2), np.full(len(shares), 0.5)
+            yield Each(PART + suffix, sides[0], *half), Each(PART + suffix, sides[1], *half)
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """Placements less half of the AUROC: so the means of both sides add up to it. There is no best single value."""
+        """The means of both sides add up to the AUROC. There is no best single value."""
         found = []
-        for part, context, memory in self._sides(cell):
-            own, half = np.where(np.isfinite(context), context, memory), np.full(len(context), CHANCE / 2)
-            if np.isfinite(context).any() and np.isfinite(memory).any():
-                found.append(Each(part, own, half, np.full(len(own), np.nan)).within(np.isfinite(own)))
+        for context, memory in self._halves(cell):
+            there = np.isfinite([context.value, memory.value])
+            if there.any(axis=1).all():
+                own, nothing = np.where(there[0], context.value, memory.value), np.full(there.shape[1], np.nan)
+                found.append(context._replace(value=own, best=nothing).within(np.isfinite(own)))
         return found
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         values = []
-        for part, *sides in self._sides(cell):
-            halves = [Each(part, side, np.full(len(side), CHANCE / 2), np.full(len(side), 0.5)) for side in sides]
-            value = mean_of(part, halves, self.smallest_group, (1.0, 1.0), ("C", MEMORY))
+        for halves in self._halves(cell):
+            value = mean_of(halves[0].part, halves, self.smallest_group, (1.0, 1.0), ("C", MEMORY))
             smaller = min(size for _, size in value.sizes)
             values.append(value if value.unavailable else value._replace(limits=self.limits, counted=2 * smaller))
         return values

@@ -58,14 +58,8 @@ class PositionBias(RankSettings):
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """How far the first document ranks above the second, in every instance of C1 and C2 (part `tilt`)."""
-        if len(cell.layout.documents) != 2:
-            return []
-        return [Each("tilt", *self._lead(cell, k)).within(np.isin(cell.layout.groups, context_groups(2)))]
-
-    def _lead(self, cell: Cell, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        first, second = self.documents(cell, k)
-        # There is no best value to normalise by: a bias is best at its chance level.
-        return lead(first.value, second.value), lead(first.chance, second.chance), np.full(len(first.value), np.nan)
+        own = self.one_way(cell, k)
+        return [] if own is None else [own._replace(part="tilt").within(np.isin(cell.layout.groups, context_groups(2)))]
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         values = []
@@ -80,7 +74,12 @@ class PositionBias(RankSettings):
 
     def one_way(self, cell: Cell, k: int) -> Each | None:
         """How far the first document ranks above the second, in every instance; None for prompts without two documents."""
-        return Each("swap", *self._lead(cell, k)) if len(cell.layout.documents) == 2 else None
+        if len(cell.layout.documents) != 2:
+            return None
+        first, second = self.documents(cell, k)
+        # There is no best value to normalise by: a bias is best at its chance level.
+        nothing = np.full(len(first.value), np.nan)
+        return Each("swap", lead(first.value, second.value), lead(first.chance, second.chance), nothing)
 
     def both_ways(self, one: Each, swapped: Each) -> Value:
         """Part `swap`: the i-th instances of both ask the same question, with the documents swapped."""
