@@ -157,8 +157,8 @@ def compare_with_chance_and_instances(reader, cells):
 def stores(tmp_path_factory):
     """One store with plain faithfulness, to which the protected one of the first questions and then of all is added."""
     folder = tmp_path_factory.mktemp("protected")
-    command = "run --models cache/demo/models/demo-gpt2 --datasets world_capital --limit 40 --regimes conflicting".split()
-    command += f"--shard-size 20 --explainers attn --device cpu --memory any --store {folder}".split()
+    asked = f"run --models cache/demo/models/demo-gpt2 --datasets world_capital --limit 40 --memory any --store {folder}"
+    command = f"{asked} --regimes conflicting --shard-size 20 --explainers attn --device cpu".split()
     assert main([*command, "--faithfulness"]) == 0
     before = {key: entry.content for key, entry in ShardStore(folder).entries().items()}
     alone = published(folder)

@@ -23,7 +23,6 @@ from heval_core.figures.techniques import (
     technique_table,
     unavailable,
 )
-from heval_core.present.drawing import Drawing, parted
 from heval_core.present.names import Names, measure_name, names_of
 from heval_core.present.numbers import EXACT, number
 from heval_core.present.table import Table, number_cell
@@ -34,8 +33,6 @@ from heval_core.store.reader import Reader
 from heval_core.words import BEHAVIOURS, REGIMES
 
 CHAPTER = "Techniques"
-# Fronts side by side in a figure.
-_ACROSS = 2
 _KINDS = " ".join(f"{REGIMES[kind].title}: {REGIMES[kind].meaning}." for kind in CONTEXT_KINDS)
 
 
@@ -69,21 +66,12 @@ def _front(results: Reader, plan: Plan) -> Section:
     return section_of(plan, text, pd.DataFrame(rows), points, figures)
 
 
-def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> tuple[Figure, ...]:
-    """A figure for each dataset, with a panel for each model. points: rows of `pareto`. cells: of `cell_behaviour`."""
-    figures, wide = [], front.WIDTH + 36
-    for dataset, own in points.groupby("dataset"):
-        known, title = cells[cells["dataset"] == dataset], f"Following against ignoring, {names.dataset(str(dataset))}"
-        for caption, part in parted(title, list(own.groupby("model")), _ACROSS):
-            drawing = Drawing(len(part) * wide - 36, 0, caption)
-            for place, (model, rows) in enumerate(part):
-                knew = share_known(known[known["model"] == model])
-                drawn = front.as_drawing(front_figure(rows, names, blind_line(knew), "blind to relevance"))
-                drawing.words("title", (place * wide, 16), str(model))
-                drawing.place(drawn, place * wide, 26)
-                drawing.height = max(drawing.height, drawn.height + 26)
-            figures.append((caption, drawing))
-    return tuple(figures)
+def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> Iterator[Figure]:
+    """A figure for each dataset and model. points: rows of `pareto`. cells: of `cell_behaviour`."""
+    for (dataset, model), own in points.groupby(["dataset", "model"]):
+        knew = share_known(cells[(cells["dataset"] == dataset) & (cells["model"] == model)])
+        drawn = front.as_drawing(front_figure(own, names, blind_line(knew), "blind to relevance"))
+        yield f"Following against ignoring, {model} on {names.dataset(str(dataset))}", drawn
 
 
 def _measured(measure: str, results: Reader, plan: Plan) -> Section:

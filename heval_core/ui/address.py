@@ -153,33 +153,24 @@ def _bound(name: str, held: Any, written: Callable[[Any], Any]) -> dict[str, Any
     return {"key": name, "on_change": changed}
 
 
-def _shown(titles: Mapping[T, str] | None, hidden: bool, help: str | None) -> dict[str, Any]:
+def _shown(titles: Mapping[Any, str] | None = None, hidden: bool = False, help: str | None = None) -> dict[str, Any]:
     """How a control looks. hidden: its label. titles: of its options."""
     looks = {"help": help, "label_visibility": "collapsed" if hidden else "visible"}
     return looks | ({"format_func": titles.get} if titles else {})
 
 
 def one_of(
-    label: str,
-    options: Sequence[T],
-    name: str,
-    default: T | None = None,
-    *,
-    what: str = "",
-    hidden: bool = False,
-    titles: Mapping[T, str] | None = None,
-    help: str | None = None,
-    menu: bool = False,
+    label: str, options: Sequence[T], name: str, default: T | None = None, *, what: str = "", menu: bool = False, **looks: Any
 ) -> T:
-    """One of some options, by default the first, as buttons in a row or as a menu. what: its name in messages."""
+    """One of some options, by default the first, as buttons in a row or as a menu. what: its name in messages. looks: see
+    `_shown`."""
     first = options[0] if default is None else default
     held = (known(name, options, what) or [first])[-1]
     bound = _bound(name, held, lambda new: None if new in (None, first) else new)
-    looks = _shown(titles, hidden, help)
     if menu:
-        st.selectbox(label, options, **looks, **bound)
+        st.selectbox(label, options, **_shown(**looks), **bound)
     else:
-        st.segmented_control(label, options, required=True, **looks, **bound)
+        st.segmented_control(label, options, required=True, **_shown(**looks), **bound)
     return held
 
 
@@ -198,36 +189,20 @@ def chip(label: str, options: Sequence[str], name: str, titles: Mapping[str, str
 
 
 def some_of(
-    label: str,
-    options: Sequence[T],
-    name: str,
-    *,
-    what: str = "",
-    titles: Mapping[T, str] | None = None,
-    help: str | None = None,
-    placeholder: str = "all",
+    label: str, options: Sequence[T], name: str, *, what: str = "", placeholder: str = "all", **looks: Any
 ) -> tuple[T, ...]:
     """Some of the options; none are chosen where the address is empty."""
     held = known(name, options, what)
     bound = _bound(name, held, lambda new: new)
-    st.multiselect(label, options, placeholder=placeholder, **_shown(titles, False, help), **bound)
+    st.multiselect(label, options, placeholder=placeholder, **_shown(**looks), **bound)
     return tuple(held)
 
 
-def maybe(
-    label: str,
-    options: Sequence[T],
-    name: str,
-    *,
-    what: str = "",
-    hidden: bool = False,
-    titles: Mapping[T, str] | None = None,
-    help: str | None = None,
-) -> T | None:
+def maybe(label: str, options: Sequence[T], name: str, *, what: str = "", **looks: Any) -> T | None:
     """One of some options, or none, as buttons in a row."""
     asked = known(name, options, what)
     held = asked[-1] if asked else None
-    st.pills(label, options, **_shown(titles, hidden, help), **_bound(name, held, lambda new: new))
+    st.pills(label, options, **_shown(**looks), **_bound(name, held, lambda new: new))
     return held
 
 

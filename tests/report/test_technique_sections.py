@@ -87,7 +87,7 @@ def test_both_discriminations_memory_and_neither_stand_beside_bcu(store):
 def test_the_front_is_that_of_the_page(store, told):
     rows, names = rows_of(told, "techniques_front"), names_of(store)
     figures = section(store, "techniques_front").figures
-    assert len(figures) == len(DATASETS)
+    assert len(figures) == len(MODELS) * len(DATASETS)
     for model, dataset in ((model, dataset) for model in MODELS for dataset in DATASETS):
         points = store.rows("pareto", Filter(model=(model,), dataset=(dataset,)))
         page = {point.id[0]: point for point in front_figure(points, names).points}
