@@ -21,7 +21,7 @@ from heval_core.lm.memory import NotEnoughMemory
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
 from heval_core.protocols import Method
-from heval_core.records import TECHNIQUE, Attribution, Behaviour, Cost, Dropped, HEvalError, RegimeKey
+from heval_core.records import TECHNIQUE, UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, RegimeKey
 from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
 from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS
 from heval_core.store.shards import Shard
@@ -178,10 +178,11 @@ class _Computation:
         """The instances of a pass that a kind of shard needs, with their targets; None if it needs none."""
         if kind == "context_attribution":
             return pipeline.towards_context(answered)
-        before = self.task.measured.get(kind)
-        if before is not None:
-            places = map(self._place, answered.prepared)
-            chosen = [index for index, place in enumerate(places) if place < before]
+        if kind in MEASURED:  # it costs most, and of other answers no metric reads it
+            before = self.task.measured[kind]
+            each = enumerate(zip(map(self._place, answered.prepared), answered.behaviours, strict=True))
+            asked = ((i, place) for i, (place, behaviour) in each if behaviour.explained_group not in UNCOMPARED)
+            chosen = [index for index, place in asked if before is None or place < before]
             return pipeline.part_of(answered, chosen) if chosen else None
         if kind == "head_attention" and not any(map(self._keeps_heads, answered.prepared)):
             return None

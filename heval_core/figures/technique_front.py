@@ -32,7 +32,7 @@ def cards(ranked: Sequence[Expected], over: Sequence[Expected], names: Names, fr
 
     front: the techniques on the Pareto front, whose signs are filled.
     """
-    drawing = Drawing(WIDTH, 20, "Right answers to expect, of 100 questions")
+    drawing = Drawing(WIDTH, 20, "Good answers to expect, of 100 questions")
     drawing.words("faint", (_BAR, 13), "0 to 100")
     drawing.words("faint", (_PRICE, 13), "price", "end")
     for place, one in enumerate(ranked):
@@ -68,8 +68,8 @@ def _card(drawing: Drawing, one: Expected, names: Names, filled: bool, state: st
         text("faint", _PRICE, names.cost(key)),
     ]
     rank = "over the budget" if state == "over" else f"rank {one.ranks}"
-    right, meaning = f"{interval(value, low, high, SHARE)} right", names.meaning("technique", key)
-    about = (f"{names.technique(key)}: {right}", means, rank, names.cost_in_words(key), meaning)
+    good, meaning = f"{interval(value, low, high, SHARE)} good answers", names.meaning("technique", key)
+    about = (f"{names.technique(key)}: {good}", means, rank, names.cost_in_words(key), meaning)
     drawing.spot((_SIGN, drawing.height + tall / 2), marks, tuple(filter(None, about)), id=(key, EVERY_KIND), reach=13)
     drawing.height += tall
 
@@ -89,7 +89,7 @@ def _bar(value: float, low: float, high: float, state: str) -> list[Mark]:
 
 
 def equal_line(best: float, share: float) -> list[tuple[float, float]]:
-    """Both ends of the line of all points (followed, ignored) that give as many right answers as the best: see `expected`.
+    """Both ends of the line of all points (followed, ignored) that give as many good answers as the best: see `expected`.
 
     Nothing where it is no line, because both ends coincide.
     """
@@ -127,7 +127,7 @@ def front_figure(points: pd.DataFrame, names: Names, level: Sequence[tuple[float
     x, y = (
         _axis(title, [row[name] for row in rows for name in columns])
         for title, *columns in (
-            ("right documents followed, of 100 →", "context_faithfulness", "faithfulness_low"),
+            ("relevant documents followed, of 100 →", "context_faithfulness", "faithfulness_low"),
             ("irrelevant ones ignored, of 100 →", "robustness", "robustness_low"),
         )
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.records import CELL
+from heval_core.records import CELL, UNCOMPARED
 from heval_core.store.citation_queries import CitationQueries
 from heval_core.store.filters import Filter
 from heval_core.store.instances import InstanceQueries
@@ -161,12 +161,14 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def needed_most(self, chosen: Filter, heads: int) -> pd.DataFrame:
-        """Per question: n instances whose need of each head is known, and how many need MechLight's most. heads: per layer."""
+        """Per question: n answers from a document or memory whose need of each head is known, how many need MechLight's most,
+        and which head (counted from 1) each of them needs most. heads: per layer."""
         where, values = chosen.of_instances()
         return self.query(
-            "SELECT count(*) AS n, count(*) FILTER (lost[layer * ? + head + 1] >= list_max(lost)) AS most FROM head_need JOIN "
-            f"attribution USING (instance_id) JOIN instance USING (instance_id) WHERE explainer = 'mechlight' AND {where} "
-            "GROUP BY dataset, fact_id",
+            "SELECT count(*) AS n, count(*) FILTER (lost[layer * ? + head + 1] >= list_max(lost)) AS most, "
+            "list(list_position(lost, list_max(lost))) AS heads FROM head_need JOIN attribution USING (instance_id) "
+            "JOIN instance USING (instance_id) "
+            f"WHERE explainer = 'mechlight' AND \"group\" NOT IN {UNCOMPARED} AND {where} GROUP BY dataset, fact_id",
             [heads, *values],
         )
 

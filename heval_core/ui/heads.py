@@ -184,7 +184,8 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
     if len(needs):
         share = Column(needs["most"].to_numpy(float), needs["n"].to_numpy(float), ends=(0.0, 1.0)).bounded()
         said = plain(interval(share.value, *share.interval(), SHARE))
-        st.markdown(f"In {said} of {share.n:,} the answer needs the chosen head most (chance {percent(1 / table.size)}).")
+        always = percent(needs["heads"].explode().value_counts().max() / share.n)
+        st.markdown(f"In {said} of {share.n:,} the answer needs the chosen head most; one and the same head at best {always}.")
 
     def pick(id: Sequence[str]) -> None:
         if id:

@@ -115,19 +115,19 @@ def advise(results: Reader, compared: Compared) -> None:
     over = expected([point for point in of if point not in payable], good / 100)
     _bar(results, compared, [*ranked, *over])
     best = max((one.value.value for one in ranked), default=0.0)
-    along = f"{with_unit(best, SHARE)} right" if ranked else ""
+    along = f"{with_unit(best, SHARE)} good" if ranked else ""
     line = equal_line(best, good / 100) if ranked else []
     front = as_drawing(front_figure(compared.front, compared.names, line, along))
     draw_figures(
         "technique_marks",
-        Part(cards(ranked, over, compared.names, compared.on_front), "Right answers to expect, of 100"),
+        Part(cards(ranked, over, compared.names, compared.on_front), "Good answers to expect, of 100"),
         Part(front, "Following against ignoring"),
         on_pick=MARK.pick,
         picked=MARK.drawn,
     )
     st.caption(
-        f"{_told_apart(compared)} Expected: good documents × followed + the others × ignored, with 95 % intervals over "
-        "questions. Ranks are shared where the paired difference may be 0. Filled: on the front, so that nobody is better at "
+        f"{_told_apart(compared)} A good answer follows a document about the question, true or not, and keeps to memory, right or "
+        "not, where it is about something else. Brackets: 95 % intervals over questions. Ranks are shared where the paired difference may be 0. Filled: on the front, so that nobody is better at "
         "both; Regular always. Dashed: as good as the best card; the line turns with the slider."
     )
 
@@ -147,10 +147,12 @@ def _choose(compared: Compared, of: Sequence[Point]) -> tuple[int, str]:
             pay = address.one_of("I can pay", list(BUDGETS), "pay", _USUAL_PAY, titles=_PAY)
             st.caption("1 × is one answer of the model as it is.")
         with left:
-            label = f"My documents are right and relevant for **{held} of 100** questions"
+            label = f"My documents are relevant for **{held} of 100** questions"
             st.slider(label, 0, 100, key="right", on_change=moved)
             lead = leaders([point for point in of if compared.affordable(point.technique, pay)])
-            st.caption(f"Left: often irrelevant. Right: usually right. Most right: {_leads(lead, compared.names)}.")
+            st.caption(
+                f"Left: often about something else. Right: usually relevant. Most good answers: {_leads(lead, compared.names)}."
+            )
     return held, pay
 
 
@@ -206,7 +208,7 @@ def _bar(results: Reader, compared: Compared, every: Sequence[Expected]) -> None
 
 def _of_card(one: Expected) -> str:
     follows, ignores = (with_unit(own.value, SHARE) for own in (one.point.faithfulness, one.point.robustness))
-    return f"{interval(one.value.value, *one.value.interval(), SHARE)} right; follows {follows}, ignores {ignores}"
+    return f"{interval(one.value.value, *one.value.interval(), SHARE)} good answers; follows {follows}, ignores {ignores}"
 
 
 def _of_kind(compared: Compared, key: str, kind: str) -> str:

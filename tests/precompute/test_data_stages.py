@@ -275,7 +275,9 @@ def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store
     assert "random-qwen2 · mixed: 6 asked" in printed
 
 
-def test_faithfulness_of_the_first_questions_only_and_later_of_all(model_folders, tmp_path):
+def test_faithfulness_of_the_first_questions_only_and_later_of_all(tmp_path):
+    demo = {"gpt2": ROOT / "cache/demo/models/demo-gpt2"}  # its answers are all compared
+
     def measured():
         store = ShardStore(tmp_path)
         found = [(entry, row) for entry in store.entries().values() for row in store.read(entry).to_pylist()]
@@ -284,11 +286,11 @@ def test_faithfulness_of_the_first_questions_only_and_later_of_all(model_folders
         return len(rows), {place for _, place in rows}, {explainer for explainer, _ in rows}
 
     asked = ("--datasets", "world_capital", "--regimes", "conflicting", "--limit", "8", "--explainers", "attn")
-    assert main(command(model_folders, tmp_path, *asked, "--faithfulness", "3")) == 0
+    assert main(command(demo, tmp_path, *asked, "--faithfulness", "3")) == 0
     count, places, explainers = measured()
     assert places
     assert places <= {0, 1, 2}
     assert explainers == {"attn", "lexical", "position", "random"}
     assert count == len(places) * len(explainers) * 3  # replacements
-    assert main(command(model_folders, tmp_path, *asked, "--faithfulness")) == 0
+    assert main(command(demo, tmp_path, *asked, "--faithfulness")) == 0
     assert measured()[1] > places

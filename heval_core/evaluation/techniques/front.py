@@ -2,8 +2,8 @@
 
 Formula: context faithfulness = (BCU gold + BCU conflicting) / 2, robustness = BCU irrelevant. A technique lies on the front if
 no other is at least as good in both and better in one. share_on_front: the share of the resamples of the questions in which it
-does; techniques with the same point lie on the front together. Right answers to expect: p x context faithfulness + (1 - p) x
-robustness, where p of the questions come with a document that is right and relevant, and the others with an irrelevant one.
+does; techniques with the same point lie on the front together. Good answers to expect: p x context faithfulness + (1 - p) x
+robustness, where p of the questions come with a relevant document, and the others with an irrelevant one.
 Ranks: a technique is ahead of another one if the 95 % interval of the difference leaves out 0, over the same resamples (a
 paired bootstrap); its ranks run from 1 + those ahead of it to all less those behind it.
 Reference: CUB, arXiv 2505.16518; the share, and what to expect, are ours.
@@ -123,7 +123,7 @@ def points(results: Reader, model: str, dataset: str) -> list[Point]:
 
 
 def expected(points: Sequence[Point], share: float) -> list[Expected]:
-    """Those with the most right answers first. share: of questions whose document is right and relevant."""
+    """Those with the most good answers first. share: of questions whose document is relevant."""
     values = [total(((share, point.faithfulness), (1 - share, point.robustness))) for point in points]
     drawn = [np.asarray(value.drawn) for value in values]
     leads = [percentile_interval(one - other).low for one in drawn for other in drawn]
@@ -136,7 +136,7 @@ def expected(points: Sequence[Point], share: float) -> list[Expected]:
 
 
 def leaders(points: Sequence[Point]) -> list[tuple[int, int, str]]:
-    """(from, to, technique): who has the most right answers at how many good documents of 100. Of equals the first one."""
+    """(from, to, technique): who has the most good answers at how many relevant documents of 100. Of equals the first one."""
     found: list[tuple[int, int, str]] = []
     for of_100 in range(101):
         right = [(of_100 * point.faithfulness.value + (100 - of_100) * point.robustness.value) / 100 for point in points]
