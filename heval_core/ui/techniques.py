@@ -126,9 +126,10 @@ def advise(results: Reader, compared: Compared) -> None:
         picked=MARK.drawn,
     )
     st.caption(
-        f"{_told_apart(compared)} A good answer follows a document about the question, true or not, and keeps to memory, right or "
-        "not, where it is about something else. Brackets: 95 % intervals over questions. Ranks are shared where the paired difference may be 0. Filled: on the front, so that nobody is better at "
-        "both; Regular always. Dashed: as good as the best card; the line turns with the slider."
+        f"{_told_apart(compared)} A good answer follows a document about the question, true or not, and keeps to memory, "
+        "right or not, where it is about something else. Brackets: 95 % intervals over questions. Ranks are shared where the "
+        "paired difference may be 0. Filled: on the front, so that nobody is better at both; Regular always. Dashed: as good "
+        "as the best card; the line turns with the slider."
     )
 
 
@@ -150,9 +151,7 @@ def _choose(compared: Compared, of: Sequence[Point]) -> tuple[int, str]:
             label = f"My documents are relevant for **{held} of 100** questions"
             st.slider(label, 0, 100, key="right", on_change=moved)
             lead = leaders([point for point in of if compared.affordable(point.technique, pay)])
-            st.caption(
-                f"Left: often about something else. Right: usually relevant. Most good answers: {_leads(lead, compared.names)}."
-            )
+            st.caption(f"Left: often irrelevant. Right: usually relevant. Most good answers: {_leads(lead, compared.names)}.")
     return held, pay
 
 
