@@ -218,11 +218,13 @@ def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:
     writer.insert("finding", [{"place": place, **row} for place, row in enumerate(stated)])
 
 
-def _questions(store: ShardStore, entries: list[Entry]) -> dict[str, set[str]]:
-    questions: dict[str, set[str]] = defaultdict(set)
+def _questions(store: ShardStore, entries: list[Entry]) -> dict[str, dict[str, str]]:
+    """Dataset ▶ fact ▶ its question."""
+    questions: dict[str, dict[str, str]] = defaultdict(dict)
     for entry in entries:
         if entry.kind == kinds.INSTANCE.name:
-            questions[entry.dataset].update(store.read(entry, ["fact_id"]).column("fact_id").to_pylist())
+            asked = store.read(entry, ["fact_id", "question"]).to_pydict()
+            questions[entry.dataset] |= zip(asked["fact_id"], asked["question"], strict=True)
     return dict(questions)
 
 

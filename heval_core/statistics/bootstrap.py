@@ -7,7 +7,7 @@ Cost: one (resamples x questions) matrix per dataset, one matrix product for all
 
 import functools
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,26 +51,33 @@ def priorities(questions: int, seed: int = 0) -> np.ndarray:
 class Resamples:
     """The same resamples of a dataset's questions for all its cells, so that they stay paired.
 
-    Each dataset has its own seed: two datasets of equal size must not be resampled alike. questions: all questions asked of
-    the dataset, in any order, including those of dropped instances.
+    Each dataset has its own seed: two datasets of equal size must not be resampled alike. asked: fact (or claim) ▶ its
+    question, of all that was asked of the dataset, including dropped instances. Facts with one question, but other false
+    answers, are drawn together.
     """
 
-    def __init__(self, dataset: str, questions: Iterable[str]):
-        self._column = {question: index for index, question in enumerate(sorted(set(questions)))}
+    def __init__(self, dataset: str, asked: Mapping[str, str]):
+        texts = {text: index for index, text in enumerate(sorted(set(asked.values())))}
+        self._column = {fact: texts[text] for fact, text in asked.items()}
+        self._place = {fact: index for index, fact in enumerate(sorted(asked))}
         self._seed = zlib.crc32(dataset.encode())
-        self._matrix = resample_weights(len(self._column), seed=self._seed)
+        self._matrix = resample_weights(len(texts), seed=self._seed)
 
-    def of(self, questions: Iterable[str]) -> np.ndarray:
+    def of(self, facts: Iterable[str]) -> np.ndarray:
         """(resamples, N) how often each of N instances' questions is drawn."""
-        return self._matrix[:, [self._column[question] for question in questions]]
+        return self._matrix[:, self.questions(facts)]
 
-    def order(self, questions: Iterable[str]) -> np.ndarray:
-        """(SPLITS, N) position of N instances' questions in the order of each split (`priorities`)."""
-        return self._order[:, [self._column[question] for question in questions]]
+    def questions(self, facts: Iterable[str]) -> list[int]:
+        """(N,) the same number for the same question."""
+        return [self._column[fact] for fact in facts]
+
+    def order(self, facts: Iterable[str]) -> np.ndarray:
+        """(SPLITS, N) position of N instances' facts in the order of each split (`priorities`)."""
+        return self._order[:, [self._place[fact] for fact in facts]]
 
     @functools.cached_property
     def _order(self) -> np.ndarray:
-        return priorities(len(self._column), self._seed)
+        return priorities(len(self._place), self._seed)
 
 
 def resampled_sums(weights: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -303,12 +303,15 @@ def too_small(sizes: tuple[tuple[str, int], ...], needed: int) -> str | None:
 class Questions:
     """The questions (or claims) of a cell with their resamples, which are those of the other cells of a dataset."""
 
-    def __init__(self, resamples: Resamples, questions: Iterable[str]):
-        self._places = {question: place for place, question in enumerate(sorted(set(questions)))}
-        self.weights = resamples.of(self._places)
+    def __init__(self, resamples: Resamples, facts: Iterable[str]):
+        there = sorted(set(facts))
+        own, first, places = np.unique(resamples.questions(there), return_index=True, return_inverse=True)
+        self._places = dict(zip(there, places.tolist(), strict=True))
+        self._count = len(own)
+        self.weights = resamples.of([there[index] for index in first])
 
-    def _of(self, questions: Iterable[str]) -> np.ndarray:
-        return np.array([self._places[question] for question in questions], dtype=np.intp)
+    def _of(self, facts: Iterable[str]) -> np.ndarray:
+        return np.array([self._places[fact] for fact in facts], dtype=np.intp)
 
     def column(
         self,
@@ -321,8 +324,8 @@ class Questions:
         values = np.asarray(values, dtype=float)
         there = ~np.isnan(values)
         places = self._of(questions)[there]
-        sums = np.bincount(places, values[there], minlength=len(self._places))
-        counts = np.bincount(places, minlength=len(self._places)).astype(float)
+        sums = np.bincount(places, values[there], minlength=self._count)
+        counts = np.bincount(places, minlength=self._count).astype(float)
         if once:
             sums, counts = sums / np.maximum(counts, 1), np.minimum(counts, 1)
         return Column(sums, counts, ends=ends)

@@ -221,8 +221,8 @@ class Database:
     def resamples(self, dataset: str) -> Resamples:
         """The resamples from which the published intervals of a dataset were computed."""
         if dataset not in self._resamples:
-            questions = self.query("SELECT DISTINCT fact_id FROM instance WHERE dataset = ?", [dataset])
-            self._resamples[dataset] = Resamples(dataset, questions["fact_id"])
+            asked = self.query("SELECT DISTINCT fact_id, question FROM instance WHERE dataset = ?", [dataset])
+            self._resamples[dataset] = Resamples(dataset, dict(zip(asked["fact_id"], asked["question"], strict=True)))
         return self._resamples[dataset]
 
 

@@ -133,7 +133,7 @@ def regime(answer_tokens=((1,),)):
             "group": ["C"],
         }
     )
-    return regime_of(frame, Resamples("d", ["q"]))
+    return regime_of(frame, Resamples("d", {"q": "q"}))
 
 
 def scored(scores, signed=True):

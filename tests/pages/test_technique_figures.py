@@ -104,7 +104,7 @@ def test_all_points_of_the_dashed_line_are_as_good_as_the_best(share, best):
 def asked(**right):
     """A point for each technique. right: of every ten questions with gold and irrelevant documents those answered rightly."""
     names = [f"q{number}" for number in range(40)]
-    questions = Questions(Resamples("d", names), names)
+    questions = Questions(Resamples("d", dict(zip(names, names, strict=True))), names)
     found = []
     for technique, of_kinds in right.items():
         columns = [

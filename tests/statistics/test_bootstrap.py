@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from heval_core.statistics import bootstrap, correlation
 from heval_core.statistics.bootstrap import Resamples, percentile_interval, resample_weights, resampled_means
 from heval_core.statistics.correlation import clustered_spearman, holm, spearman
+from heval_core.statistics.values import Questions
 
 
 def test_the_examples_worked_by_hand_hold():
@@ -63,9 +64,24 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
 
 
 def test_resamples_are_the_same_whatever_the_order_and_differ_between_datasets():
-    one, two = Resamples("a", ["q2", "q1", "q3"]), Resamples("a", ["q1", "q2", "q3", "q1"])
-    np.testing.assert_array_equal(one.of(["q3", "q1"]), two.of(["q3", "q1"]))
-    assert (Resamples("b", ["q1", "q2", "q3"]).of(["q1"]) != one.of(["q1"])).any()
+    asked = {f"f{number}": f"q{number}" for number in range(3)}
+    one, two = Resamples("a", asked), Resamples("a", dict(reversed(asked.items())))
+    np.testing.assert_array_equal(one.of(["f2", "f0"]), two.of(["f2", "f0"]))
+    assert (Resamples("b", asked).of(["f0"]) != one.of(["f0"])).any()
+
+
+def test_facts_with_one_question_are_drawn_together_and_count_as_one_answer():
+    asked = {f"{number}|{again}": f"q{number}" for number in range(30) for again in range(2)}
+    resamples = Resamples("d", asked)
+    np.testing.assert_array_equal(*(resamples.of([f"4|{again}"]) for again in range(2)))
+
+    def mean(facts):
+        values = [float(asked[fact] > "q2") for fact in facts]
+        return Questions(resamples, facts).column(facts, values, ends=(0.0, 1.0))
+
+    twice, once = mean(list(asked)), mean([fact for fact in asked if fact.endswith("0")])
+    assert (len(twice.sums), twice.n, once.n) == (30, 60, 30)
+    assert twice.bounded().interval() == pytest.approx(once.bounded().interval(), abs=0.01)
 
 
 def test_a_clustered_correlation_is_that_of_the_clusters_that_were_drawn():

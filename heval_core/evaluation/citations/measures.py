@@ -108,7 +108,7 @@ def rows_of(
 def resamples_of(claims: Iterable[tuple[str, str]]) -> dict[str, Resamples]:
     """Resamples by source of claims. claims: all (dataset, claim_id) that have an explanation."""
     frame = pd.DataFrame(list(claims), columns=["dataset", "claim_id"])
-    return {str(dataset): Resamples(str(dataset), own) for dataset, own in frame.groupby("dataset")["claim_id"]}
+    return {str(of): Resamples(str(of), dict(zip(own, own, strict=True))) for of, own in frame.groupby("dataset")["claim_id"]}
 
 
 def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
