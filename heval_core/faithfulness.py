@@ -6,8 +6,9 @@ answer's first token. Higher comprehensiveness and lower sufficiency are better.
 K: 1 to 5 tokens for prompts under 64 tokens, else 1 % to 5 % of them, rounded up. Tokens are taken out in each of three ways,
 and the value is the mean over these: `baseline`, the token that fa ablates with, which alone would favour fa; `drawn`, a token
 drawn by its frequency in the language; `deletion`, no token, so that later ones move up. The best tokens have the highest
-scores; of equal scores the earlier token comes first. A BOS and a chat template are neither ranked nor taken out. If deletion
-leaves no token, the baseline token stands alone.
+scores; equal ones come in an order that the prompt's ids draw, so that explainers of whole documents get what chance gives
+within them. A BOS and a chat template are neither ranked nor taken out. If deletion leaves no token, the baseline token stands
+alone.
 Frequencies (our decision) are counted in the model's own tokens, over the package's English passages and questions about
 every state. They depend on the tokenizer alone, so a prompt gets the same tokens in a batch, in a shard of another size, and
 by itself; counted over a prompt's own dataset, they would depend on what else was asked. The draw is seeded by the prompt's
@@ -139,9 +140,9 @@ class Faithfulness:
         return ranked & context
 
     def best(self, prompt: TokenisedPrompt, scores: np.ndarray) -> np.ndarray:
-        """Indices of the tokens that may be taken out, by falling score; of equal scores the earlier token first."""
+        """Indices of the tokens that may be taken out, by falling score; equal ones by their `turns`."""
         candidates = np.flatnonzero(self._free(prompt))
-        return candidates[np.argsort(-np.asarray(scores)[candidates], kind="stable")]
+        return candidates[np.lexsort((turns(np.array(prompt.ids))[candidates], -np.asarray(scores)[candidates]))]
 
 
 def _log_probabilities(lm: LanguageModel, rows: Sequence[np.ndarray], targets: np.ndarray) -> np.ndarray:
@@ -183,8 +184,17 @@ def frequencies(lm: LanguageModel) -> tuple[np.ndarray, np.ndarray]:
 
 def drawn(lm: LanguageModel, ids: np.ndarray) -> np.ndarray:
     """(n,) ids of a prompt ▶ (n,) other ids, one for each position, by frequency; the same for the same prompt."""
-    seed = int.from_bytes(hashlib.sha256(np.ascontiguousarray(ids, dtype="<i8").tobytes()).digest()[:8], "little")
     known, shares = frequencies(lm)
-    draws = np.random.default_rng(seed).choice(known, size=(TRIES, len(ids)), p=shares)
+    draws = _generator(ids).choice(known, size=(TRIES, len(ids)), p=shares)
     first = np.argmax(draws != ids, axis=0)
     return np.asarray(draws[first, np.arange(len(ids))])
+
+
+def turns(ids: np.ndarray) -> np.ndarray:
+    """(n,) ids of a prompt ▶ (n,) whose turn comes first among equal scores; the same for the same prompt."""
+    return _generator(ids).permutation(len(ids))
+
+
+def _generator(ids: np.ndarray) -> np.random.Generator:
+    digest = hashlib.sha256(np.ascontiguousarray(ids, dtype="<i8").tobytes()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from heval_core.faithfulness import Faithfulness, drawn, frequencies, levels
+from heval_core.faithfulness import Faithfulness, drawn, frequencies, levels, turns
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
@@ -28,7 +28,8 @@ def literally(lm, prompt, target, scores, free, replacement, count=None):
             fill = drawn(lm, np.array(prompt.ids)).tolist()
         return [fill[i] if i in gone else t for i, t in enumerate(prompt.ids)]
 
-    best = sorted(free, key=lambda i: (-scores[i], i))
+    turn = turns(np.array(prompt.ids))
+    best = sorted(free, key=lambda i: (-scores[i], turn[i]))
     whole, masked, kept = log_p(prompt.ids), [], []
     for k in levels(count or len(prompt.ids)):
         top = set(best[:k])
@@ -72,6 +73,11 @@ def test_neither_company_nor_budget_changes_them(clean, scores, budget, protect,
     _, found = measuring.measure(together, [5, target], [scores[0][::-1], scores[0]])
     for one, other in zip(found, alone, strict=True):
         np.testing.assert_allclose(one.masked + one.kept, other.masked + other.kept, atol=1e-4)
+
+
+def test_equal_scores_have_no_order_of_their_own():
+    first = [turns(np.array([number, *range(9)])).argmin() for number in range(2000)]
+    np.testing.assert_allclose(np.bincount(first) / 2000, 0.1, atol=0.03)
 
 
 def test_masking_nothing_but_the_special_tokens_is_impossible(clean):

@@ -115,7 +115,7 @@ def by_hand():
 
 
 def test_where_the_prompts_end_decides_only_the_protected_value_prefers_the_answer_to_the_position():
-    position, right = np.arange(len(IDS)), np.eye(len(IDS))[GOLD]
+    position, right = np.arange(len(IDS)), 99 * np.eye(len(IDS))[GOLD] - np.arange(len(IDS))
 
     def lost(protect, scores):
         ((found,),) = Faithfulness(protect, ("deletion",)).measure(by_hand(), [3], [scores])
