@@ -152,10 +152,8 @@ def small_store(small_grid, tmp_path_factory) -> Path:
 
 
 def published_once(source: Path, name: str, **how: Any) -> Path:
-    """Results that come along, published once for all processes; and again where other code or data give others.
-
-    Whatever a published file depends on is in its name, but for the kept values that come along: these are in the folder's.
-    """
+    """Results that come along, published once for all processes; and again where other code or data give others. Whatever a
+    published file depends on is in its name, but for the kept values that come along: these are in the folder's."""
     from filelock import FileLock
 
     from heval_core.evaluation.publishing import publish

@@ -34,11 +34,9 @@ Draw = Callable[[dict[str, Any], str, np.random.Generator], np.ndarray]
 
 @dataclass(frozen=True)
 class _Instances:
-    """How the instances of a cell are made.
-
-    lengths: least and most tokens. rule: the expected group. change: what else is to be different of an instance. failed: of
-    which explainers there is no attribution. first_part: the first of two documents' share of both.
-    """
+    """How the instances of a cell are made. lengths: least and most tokens. rule: the expected group. change: what else is to
+    be different of an instance. failed: of which explainers there is no attribution. first_part: the first of two documents'
+    share of both."""
 
     explainers: Sequence[str] = EXPLAINERS
     count: int = 100

@@ -160,10 +160,8 @@ def kept(lm, instance):
 
 
 def margin(lm, instances):
-    """The lexical control's balanced instance margin, if half of the answers come from either document.
-
-    Of the questions that a run would keep.
-    """
+    """The lexical control's balanced instance margin, if half of the answers come from either document. Of the questions that
+    a run would keep."""
     instances = [one for one in instances if kept(lm, one)]
     prompts = [lm.tokenise(prompt_of(one)) for one in instances]
     groups = [f"C{1 + number % 2}" for number in range(len(prompts))]

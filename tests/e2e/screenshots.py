@@ -52,10 +52,8 @@ def main() -> None:
 
 
 def save(picture: bytes, path: Path) -> None:
-    """With a palette: a page has few colours, and git keeps every version.
-
-    It covers all colours that occur, so that no two marks share one, then moves to those of most pixels: else greys are green.
-    """
+    """With a palette: a page has few colours, and git keeps every version. It covers all colours that occur, so that no two
+    marks share one, then moves to those of most pixels: else greys are green."""
     whole = Image.open(io.BytesIO(picture)).convert("RGB")
     whole.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE).save(path, optimize=True)
 

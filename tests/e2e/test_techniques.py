@@ -89,30 +89,31 @@ def test_both_figures_are_above_the_fold(address, page):
     assert all(plot["y"] + plot["height"] < 800 for plot in plots)
 
 
-def test_a_click_on_a_card_leads_to_exactly_the_answers_that_it_counted(address, page):
-    visit(page, f"{address}/techniques")
-    page.get_by_role("button", name="COIECD: ").click()
-    page.wait_for_url("**point=coiecd**")
-    settle(page)
-    page.get_by_role("link", name="Its 120 answers").click()
-    page.wait_for_url("**/instances**")
-    settle(page)
-    for part in ("technique=coiecd", "regime=conflicting", "regime=irrelevant", "changed=counted"):
-        assert part in page.url
-    assert page.get_by_text("of 120", exact=False).count() >= 1
+CLICKS = {
+    # What is clicked, its mark in the address, the link to follow, what the list's address has, and how many it holds.
+    "a card": ("COIECD: ", "coiecd", "Its 120 answers", ("regime=conflicting", "regime=irrelevant", "changed=counted"), 120),
+    "a difference": (
+        "COIECD, conflicting",
+        "conflicting",
+        "gained over Regular",
+        ("regime=conflicting", "changed=gained"),
+        20,
+    ),
+}
 
 
-def test_a_click_on_a_difference_leads_to_the_instances_that_changed(address, page):
+@pytest.mark.parametrize("what", CLICKS)
+def test_a_click_leads_to_exactly_the_answers_that_it_counted(address, page, what):
+    button, point, link, parts, count = CLICKS[what]
     visit(page, f"{address}/techniques?measure=bcu")
-    page.get_by_role("button", name="COIECD, conflicting").click()
-    page.wait_for_url("**point=conflicting**")
+    page.get_by_role("button", name=button).click()
+    page.wait_for_url(f"**point={point}**")
     settle(page)
-    page.get_by_role("link", name="gained over Regular").click()
+    page.get_by_role("link", name=link).click()
     page.wait_for_url("**/instances**")
     settle(page)
-    for part in ("technique=coiecd", "regime=conflicting", "changed=gained"):
-        assert part in page.url
-    assert page.get_by_text("of 20", exact=False).count() >= 1
+    assert all(part in page.url for part in ("technique=coiecd", *parts))
+    assert page.get_by_text(f"of {count}", exact=False).count() >= 1
     page.get_by_role("button", name="Regular: Oslo").click()
     page.wait_for_url(lambda url: "technique=" not in url)
 

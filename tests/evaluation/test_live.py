@@ -115,25 +115,17 @@ def test_the_bias_over_both_ways_round_is_the_mean_lead_of_the_first_document(fe
 
 
 def regime(answer_tokens=((1,),)):
-    frame = pd.DataFrame(
-        {
-            "instance_id": ["i7"],
-            "fact_id": ["q"],
-            "model": ["m"],
-            "dataset": ["d"],
-            "regime": ["conflicting"],
-            "technique": ["regular"],
-            "length": [4],
-            "first_ranked": [0],
-            "ranked_end": [4],
-            "document_starts": [[0]],
-            "document_kinds": [["conflicting"]],
-            "document_ends": [[3]],
-            "answer_tokens": [list(answer_tokens)],
-            "group": ["C"],
-        }
-    )
-    return regime_of(frame, Resamples("d", {"q": "q"}))
+    whose = {
+        "instance_id": "i7",
+        "fact_id": "q",
+        "model": "m",
+        "dataset": "d",
+        "regime": "conflicting",
+        "technique": "regular",
+    }
+    prompt = {"length": 4, "first_ranked": 0, "ranked_end": 4, "document_starts": [0], "document_ends": [3]}
+    answer = {"document_kinds": ["conflicting"], "answer_tokens": list(answer_tokens), "group": "C"}
+    return regime_of(pd.DataFrame([whose | prompt | answer]), Resamples("d", {"q": "q"}))
 
 
 def scored(scores, signed=True):

@@ -65,26 +65,13 @@ def by_hand(case):
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory):
-    folder = plant(
-        tmp_path_factory.mktemp("by-hand"),
-        {"regular": by_hand, "acd": by_hand},
-        regimes=("gold", "conflicting", "irrelevant"),
-        development=2,
-        test=4,
-        trials=[
-            {"technique": "prompting", "unavailable": "The model follows no instructions."},
-            {
-                "technique": "coiecd",
-                "setting": '{"lam": 0.1}',
-                "regime": "gold",
-                "bcu": 0.25,
-                "n": 2,
-                "chosen": True,
-                "tied": True,
-            },
-        ],
-    )
-    return published(folder)
+    tried = {"regime": "gold", "bcu": 0.25, "n": 2, "chosen": True, "tied": True}
+    trials = [
+        {"technique": "prompting", "unavailable": "The model follows no instructions."},
+        {"technique": "coiecd", "setting": '{"lam": 0.1}', **tried},
+    ]
+    asked, kinds = {"regular": by_hand, "acd": by_hand}, ("gold", "conflicting", "irrelevant")
+    return published(plant(tmp_path_factory.mktemp("by-hand"), asked, regimes=kinds, development=2, test=4, trials=trials))
 
 
 def cell(reader, technique, regime, measure):

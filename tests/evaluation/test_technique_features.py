@@ -106,9 +106,7 @@ SENTENCE = "It is known that Rome is the capital of the country today as ever be
 
 def confounded(case):
     """Two models: one trusts its source in 4 of 5 questions and reads long documents, the other in 1 of 5 and short ones.
-
-    Within a model, lengths have a period of 4 and answers one of 5: of 20 questions, one cannot tell the other.
-    """
+    Within a model, lengths have a period of 4 and answers one of 5: of 20 questions, one cannot tell the other."""
     long = case.model == "long-instruct"
     words = (*["Indeed"] * (8 if long else 0), *SENTENCE.split(" ")[: 10 + case.number % 4])
     follows = (case.number % 5 != 0) if long else (case.number % 5 == 0)

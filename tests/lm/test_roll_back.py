@@ -95,9 +95,7 @@ IS_SOURCE, IS_A, IS_B, IS_STOP, IS_ASK, IS_BEGIN, FILLS, COPIED_A, COPIED_B, OUT
 @pytest.fixture
 def toy(tmp_path):
     """Layer 0: a full stop copies the source before it. Layer 1: the question reads the full stop, and answers with it.
-
-    Whoever has nothing to read reads the beginning, whose values are zero.
-    """
+    Whoever has nothing to read reads the beginning, whose values are zero."""
     config = hf.LlamaConfig(
         vocab_size=12, hidden_size=16, intermediate_size=4, num_hidden_layers=2, num_attention_heads=1, head_dim=16,
         max_position_embeddings=64, rope_parameters={"rope_type": "default", "rope_theta": 1e9}, tie_word_embeddings=False,

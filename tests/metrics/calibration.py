@@ -38,9 +38,7 @@ SHARE_DRAWS = 1000
 
 class Calibrated(NamedTuple):
     """Shares of draws. covers: the truth is in the interval. chance: 0 is in that above chance (where nothing is known).
-
-    above: p under chance below .05 (where nothing is known).
-    """
+    above: p under chance below .05 (where nothing is known)."""
 
     covers: float
     chance: float
@@ -114,10 +112,8 @@ def calibrate(count: int, dual: bool, strength: float, layouts: int, metrics: li
 
 
 def drawn_shares(share: float, count: int, rng: np.random.Generator) -> dict[str, tuple[float, Value]]:
-    """What a table of techniques has of one draw, with the truth.
-
-    A fifth of the questions is answered alike under all four kinds of context, three fifths alike under two techniques.
-    """
+    """What a table of techniques has of one draw, with the truth. A fifth of the questions is answered alike under all four
+    kinds of context, three fifths alike under two techniques."""
     own = np.where(rng.random((count, 1)) < 0.2, rng.random((count, 1)), rng.random((count, 4)))
     other = np.where(rng.random((count, 4)) < 0.6, own, rng.random((count, 4)))
     right, lower = own < share, 0.5 * min(share, 1 - share)

@@ -103,10 +103,8 @@ def test_all_equal_scores_get_exactly_what_chance_gives():
 
 
 def test_a_string_match_that_is_97_percent_tied_has_no_margin_beyond_its_one_token():
-    """400 prompts of 30 tokens, one token of the document's 15 matches where it was used: 1 of its 5 best stands first.
-
-    By hand: 1, and four of 29 tied places that the document's 14 others share, against five of 30 that its 15 share.
-    """
+    """400 prompts of 30 tokens, one token of the document's 15 matches where it was used: 1 of its 5 best stands first. By
+    hand: 1, and four of 29 tied places that the document's 14 others share, against five of 30 that its 15 share."""
     groups = ["C", "M"] * 200
     layout = Layout.of([30] * 400, [0] * 400, [[(0, 15)]] * 400, [[(3,)]] * 400, groups)
     scores = np.zeros((400, 30))

@@ -24,9 +24,7 @@ QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
 
 def open_page(page: str, /, **query: str | list[str]) -> AppTest:
     """A page as a link opens it: the overview through app.py, every other by itself, without table of contents and sidebar.
-
-    There an error is an exception and no sentence on the page, so that a test sees it.
-    """
+    There an error is an exception and no sentence on the page, so that a test sees it."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for name, value in query.items():
         app.query_params[name] = value

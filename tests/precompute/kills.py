@@ -50,10 +50,8 @@ def _command(arguments: Sequence[str], printed: Path) -> None:
 
 @contextmanager
 def states_at_every_moment(store: Path, into: Path, look: Callable[[], object] = bool) -> Iterator[list[Path]]:
-    """Copies of a store as a kill would leave it before each `fsync` and each `os.replace` of this process.
-
-    Before an `fsync` the end of the file may be missing too: that is another copy. look: is called at each moment.
-    """
+    """Copies of a store as a kill would leave it before each `fsync` and each `os.replace` of this process. Before an `fsync`
+    the end of the file may be missing too: that is another copy. look: is called at each moment."""
     left: list[Path] = []
     sync, replace = os.fsync, os.replace
 

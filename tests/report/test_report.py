@@ -120,10 +120,8 @@ _NUMBER = re.compile(r"[−-]?\d+\.\d+(?:e-?\d+)?")
 
 
 def all_but_rounding(one, other):
-    """Whether two texts are the same but for numbers that differ in the last digit they are written with.
-
-    On another kind of processor matrix products add up in another order.
-    """
+    """Whether two texts are the same but for numbers that differ in the last digit they are written with. On another kind of
+    processor matrix products add up in another order."""
     numbers = [[float(found.replace("−", "-")) for found in _NUMBER.findall(text)] for text in (one, other)]
     return _NUMBER.sub("#", one) == _NUMBER.sub("#", other) and numbers[0] == pytest.approx(numbers[1], rel=1e-3, abs=1.5e-3)
 

@@ -43,10 +43,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of it. token: predicted. alone: predicted without the document. p, p_alone: of the compared token.
-
-    change: columns of the instance or of the behaviour row that are to be different. None instead of an Answer: not answered.
-    """
+    """What came of it. token: predicted. alone: predicted without the document. p, p_alone: of the compared token. change:
+    columns of the instance or of the behaviour row that are to be different. None instead of an Answer: not answered."""
 
     token: int
     alone: int = MEMORY
@@ -83,12 +81,9 @@ def plant(
     test: int = 20,
     trials: Iterable[Mapping[str, Any]] = (),
 ) -> Path:
-    """Write the shards of a store; publish it with `published`.
-
-    techniques: key ▶ what it answers in each Case. models: name ▶ parameters. development, test: numbers of questions; those
-    numbered below `development` are development questions. trials: rows of `technique_trial` with technique; model, dataset
-    and the rest are filled in for every model and dataset.
-    """
+    """Write the shards of a store; publish it with `published`. techniques: key ▶ what it answers in each Case. models: name ▶
+    parameters. development, test: numbers of questions; those numbered below `development` are development questions. trials:
+    rows of `technique_trial` with technique; model, dataset and the rest are filled in for every model and dataset."""
     store = ShardStore(folder)
     store.create()
     sizes = dict(models) if isinstance(models, Mapping) else dict.fromkeys(models, 1_000_000)
