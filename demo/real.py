@@ -16,7 +16,7 @@ COUNTERFACT = Path("../shared/data/counterfact/known_1000.json")
 # Of one document, and of two that both answer the question: so a small model answers from either.
 PLAIN = ("conflicting", "double_conflicting")
 # So many questions that most groups have 30 answers: of CounterFact more, since small models know few of its facts.
-FIRST, FITTED, PROTECTED = 60, 60, 40
+FIRST, FITTED, PROTECTED = 60, 60, 60
 QUESTIONS = {"world_capital": 120, "counterfact": 240, "invented_states": FIRST}
 # Prompts several times as long, which take most of the time: they come last, and are fewer.
 LONG, OF_LONG = "country_profiles", 40

@@ -281,7 +281,7 @@ def mean_of(
     return Value(part, value, chance, best, sizes, columns=columns)
 
 
-def means_of(parts: Sequence[Each], smallest: int, ends: tuple[float, float]) -> list[Value]:
+def means_of(parts: Sequence[Each], smallest: int, ends: tuple[float, float] | None = None) -> list[Value]:
     """The mean of each group's instances; with several groups also of all (`balanced`), weighing the same.
 
     All together need `smallest` instances, and each of them a third of that. ends: see `mean_of`.
