@@ -219,12 +219,12 @@ def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:
 
 
 def _questions(store: ShardStore, entries: list[Entry]) -> dict[str, dict[str, str]]:
-    """Dataset ▶ fact ▶ its question."""
+    """Dataset ▶ fact ▶ its question: see `published.QUESTION`."""
     questions: dict[str, dict[str, str]] = defaultdict(dict)
     for entry in entries:
         if entry.kind == kinds.INSTANCE.name:
-            asked = store.read(entry, ["fact_id", "question"]).to_pydict()
-            questions[entry.dataset] |= zip(asked["fact_id"], asked["question"], strict=True)
+            asked = store.read(entry, ["fact_id", "subject", "question"]).to_pylist()
+            questions[entry.dataset] |= {row["fact_id"]: f"{row['subject']} {row['question']}" for row in asked}
     return dict(questions)
 
 

@@ -221,11 +221,13 @@ class Database:
     def resamples(self, dataset: str) -> Resamples:
         """The resamples from which the published intervals of a dataset were computed."""
         if dataset not in self._resamples:
-            asked = self.query("SELECT DISTINCT fact_id, question FROM instance WHERE dataset = ?", [dataset])
+            asked = self.query(f"SELECT DISTINCT fact_id, {QUESTION} AS question FROM instance WHERE dataset = ?", [dataset])
             self._resamples[dataset] = Resamples(dataset, dict(zip(asked["fact_id"], asked["question"], strict=True)))
         return self._resamples[dataset]
 
 
+# What facts are drawn together by: some data sets ask the same of every subject.
+QUESTION = "subject || ' ' || question"
 # SQL and the values of its parameters ▶ all rows.
 Query = Callable[[str, list[Any]], pa.Table]
 
