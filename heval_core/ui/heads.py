@@ -185,7 +185,7 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
         share = Column(needs["most"].to_numpy(float), needs["n"].to_numpy(float), ends=(0.0, 1.0)).bounded()
         said = plain(interval(share.value, *share.interval(), SHARE))
         always = percent(needs["heads"].explode().value_counts().max() / share.n)
-        st.markdown(f"In {said} of {share.n:,} the answer needs the chosen head most; one and the same head at best {always}.")
+        st.markdown(f"In {said} of {share.n:,} the answer needs the chosen head most. Always one head: {always} at best.")
 
     def pick(id: Sequence[str]) -> None:
         if id:

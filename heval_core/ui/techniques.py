@@ -151,7 +151,7 @@ def _choose(compared: Compared, of: Sequence[Point]) -> tuple[int, str]:
             label = f"My documents are relevant for **{held} of 100** questions"
             st.slider(label, 0, 100, key="right", on_change=moved)
             lead = leaders([point for point in of if compared.affordable(point.technique, pay)])
-            st.caption(f"Left: often irrelevant. Right: usually relevant. Most good answers: {_leads(lead, compared.names)}.")
+            st.caption(f"Left: often irrelevant. Right: usually relevant. Best: {_leads(lead, compared.names)}.")
     return held, pay
 
 
