@@ -1,10 +1,8 @@
 """Explainers of citations as ratios: what `explainer(loo)` costs beside scoring an explanation once per passage."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
-import torch
 
 from benchmarks.timing import Figure, best
 from heval_core.citations.annotators.shared.weights import left_one_out, sentence_logprobs, tokens_of
@@ -12,6 +10,7 @@ from heval_core.citations.questions import explained
 from heval_core.citations.reading import reading
 from heval_core.citations.records import Claim, Explained, Passage
 from heval_core.lm.model import LanguageModel
+from heval_core.lm.passes import counting
 
 PASSAGES, SENTENCES = 8, 6
 PASSAGE_TOKENS, SENTENCE_TOKENS = 20, 8
@@ -23,11 +22,10 @@ def citation_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
     texts = [tokens_of(lm, reading(made, left_out)) for left_out in ((), *((number,) for number in made.selected))]
     length, shape = len(texts[0].ids), f"{PASSAGES} passages, {SENTENCES} sentences"
     left_one_out(lm, made)  # a model that is asked for the first time is checked
-    with counted(lm) as passes:
+    with counting(lm) as counted:
         left_one_out(lm, made)
-    detail = f"{shape}: {passes[0]} texts against {PASSAGES}"
-    what = "passes of loo / the explanation once per passage"
-    yield Figure(name, length, what, passes[0] / PASSAGES, 1.2, True, detail)
+    passes, what = counted.passes(1, length), "passes of loo / the explanation once per passage"
+    yield Figure(name, length, what, passes / PASSAGES, 1.2, True, f"{shape}: {passes:.1f} against {PASSAGES}")
     together, alone = best(
         lambda: sentence_logprobs(lm, texts), lambda: [sentence_logprobs(lm, [text]) for text in texts], rounds=1
     )
@@ -46,18 +44,3 @@ def explanation(lm: LanguageModel) -> Explained:
     claim = Claim("bench", text(SENTENCE_TOKENS), "supported", passages)
     sentences = [f"{text(SENTENCE_TOKENS)} [{number}]." for number in range(1, SENTENCES + 1)]
     return explained(claim, "bench", "all", [passage.number for passage in passages], sentences)
-
-
-@contextmanager
-def counted(lm: LanguageModel) -> Iterator[list[int]]:
-    """Texts that go through the model meanwhile; the first element holds how many."""
-    found = [0]
-
-    def count(module: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> None:
-        found[0] += len(given[0])
-
-    hook = lm.model.get_input_embeddings().register_forward_pre_hook(count)
-    try:
-        yield found
-    finally:
-        hook.remove()

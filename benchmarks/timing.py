@@ -160,15 +160,14 @@ def random_model(name: str, config: Any, device: torch.device, dtype: torch.dtyp
 
 def prompts_of(lm: LanguageModel, tokens: int, count: int) -> CleanPass:
     """`count` prompts of exactly `tokens` tokens, words of the demo models' tokenizer: two documents and a question."""
-    words = np.random.default_rng(0)
+    drawn = np.random.default_rng(0).integers(300, 2300, size=(count, tokens))
+    words = {int(i): lm.decode([int(i)]) for i in np.unique(drawn)}
     ends = [tokens // 3, 2 * tokens // 3, tokens]
-    documents = (Span(0, ends[0]), Span(ends[0], ends[1]))
+    documents, question = (Span(0, ends[0]), Span(ends[0], ends[1])), Span(ends[1], ends[2])
     prompts = []
-    for _ in range(count):
-        ids = tuple(int(i) for i in words.integers(300, 2300, size=tokens))
-        read = tuple(lm.decode([i]) for i in ids)
-        question = Span(ends[1], ends[2])
-        prompts.append(TokenisedPrompt("".join(read), ids, read, documents, question, ((), ()), ((), ())))
+    for row in drawn.tolist():
+        read = tuple(words[i] for i in row)
+        prompts.append(TokenisedPrompt("".join(read), tuple(row), read, documents, question, ((), ()), ((), ())))
     return CleanPass(lm, prompts)
 
 

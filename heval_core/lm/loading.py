@@ -1,5 +1,4 @@
-"""Loads a model by its Hugging Face id, from a local folder, or from a GGUF file: safetensors or GGUF only, no remote code,
-one-line messages. A GGUF file is dequantised first (`gguf`)."""
+"""Loads a model from the hub, a folder or a GGUF file (`gguf` dequantises it first): no remote code, one-line messages."""
 
 import json
 from dataclasses import dataclass, replace
@@ -191,6 +190,7 @@ def as_language_model(
     _fuse_activations(model)
     _read_in_one_piece(model)
     on_cpu = model.device.type == "cpu"
+    torch.backends.cuda.enable_cudnn_sdp(False)  # .1 s for each new length of a prompt, of which exact fa has hundreds
     budget = Budget(batch_tokens or (4096 if on_cpu else 8192), model.device, batch_tokens is None and not on_cpu)
     return LanguageModel(key, model, tokenizer, style, revision, template, budget)
 

@@ -19,8 +19,8 @@ from heval_core.lm.forward import Prefix
 from heval_core.lm.heads import Heads, working
 from heval_core.lm.hooks import Hooked
 
-# Numbers at a time: of vectors for pairs of tokens (64 MB), and of attention patterns (256 MB).
-BLOCK, PATTERNS = 16_000_000, 64_000_000
+# Numbers at a time: of vectors for pairs of tokens (64 MB; on a GPU 1 GB), and of attention patterns (256 MB).
+BLOCK, ON_GPU, PATTERNS = 16_000_000, 256_000_000, 64_000_000
 
 
 class RollBack:
@@ -77,7 +77,7 @@ class RollBack:
         written = values @ self._heads.output_matrix(layer) * alive[:, None, None]  # (b, H, n, d)
         mixing = after.new_zeros(batch, n, n)
         sizes = after.abs().sum(-1)
-        height = max(1, BLOCK // (batch * n * self._facts.width))
+        height = max(1, (BLOCK if after.device.type == "cpu" else ON_GPU) // (batch * n * self._facts.width))
         for start in range(0, n, height):
             stop = min(start + height, n)
             own = torch.arange(start, stop, device=after.device)

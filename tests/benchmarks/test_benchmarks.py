@@ -13,6 +13,8 @@ from benchmarks import citations, gpu, others, table, techniques, timing
 from heval_core import catalogue
 from heval_core.lm.memory import Budget
 
+TINY = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
+
 
 @pytest.fixture(autouse=True)
 def once(monkeypatch):
@@ -23,8 +25,7 @@ def once(monkeypatch):
 
 @pytest.fixture(scope="module")
 def lm():
-    config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
-    return timing.random_model("tiny", config, torch.device("cpu"), torch.float32)
+    return timing.random_model("tiny", TINY, torch.device("cpu"), torch.float32)
 
 
 def test_path_patching_is_timed_for_every_head(lm):
@@ -137,9 +138,7 @@ def test_other_weights_in_bfloat16_are_seen(monkeypatch):
 @pytest.fixture(scope="module")
 def on_card():
     """The command for a card, on the CPU with a tiny shape."""
-    config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
-    found: dict[str, Any] = {}
-    gpu.on_gpu(lambda line: None, found, {"tiny": lambda: config}, (20, 40, 400), "cpu", 300)
+    gpu.on_gpu(lambda line: None, found := dict[str, Any](), {"tiny": lambda: TINY}, (20, 40, 400), "cpu", 300)
     return found
 
 
@@ -157,8 +156,7 @@ def test_the_command_for_a_card_measures_every_explainer_at_each_length_that_the
 
 
 def test_what_does_not_fit_into_the_time_is_said():
-    config = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4)
-    gpu.on_gpu(lambda line: None, found := dict[str, Any](), {"tiny": lambda: config}, (20,), "cpu", 0)
+    gpu.on_gpu(lambda line: None, found := dict[str, Any](), {"tiny": lambda: TINY}, (20,), "cpu", 0)
     assert found["gpu_rows"]
     assert all("the time was up" in row["left_out"] for row in found["gpu_rows"])
 
@@ -175,7 +173,8 @@ def test_a_batch_is_halved_until_memory_suffices(lm, monkeypatch):
     monkeypatch.setattr(gpu, "explained", explained)
     monkeypatch.setattr(lm, "budget", Budget(160, lm.device))
     assert gpu._measured(lm, catalogue.method("attn"), 20)["batch"] == 2
-    assert asked == [1, 8, 4, 2]
+    assert gpu.largest(lm, 20, 1) == 2
+    assert asked == [1, 8, 4, 2, 2, 2, 4]
 
 
 def test_the_hours_of_the_papers_grid_by_hand():
