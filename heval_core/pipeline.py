@@ -1,8 +1,8 @@
 """Read this first: from a prompt to scores.
 
-`explain_request` shows all of it in one function: a prompt is tokenised, answered in one clean pass (`behaviours_of`), and
-that pass is explained (`attributions_of`). The batch job takes the same two steps for many instances of equal length together
-(`prepare`, `answer`, `explain`), so that a prompt gets the same scores in the batch, on the command line and in the sidebar.
+A prompt is `Prepared`: tokenised, with the answers that it may get. Prompts of equal length are answered in one clean pass
+(`answer`), and each explainer scores that pass (`explain`). The batch job does so with instances (`prepare`), and
+`explain_request` with one prompt, so that a prompt gets the same scores in the batch, on the command line and in the sidebar.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +41,8 @@ from heval_core.statistics.scores import check
 
 @dataclass(frozen=True)
 class Prepared:
-    """An instance with its prompt for one model; or the reason why it was dropped.
+    """An instance with its prompt for one model; or the reason why it was dropped. A prompt of one's own is an instance of no
+    data set, without an id.
 
     said: with `within`, the answer up to which the prompt goes.
     """
@@ -106,10 +107,10 @@ def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first"
     match: what decides an answer's group, one of MATCHES; `text` generates some more tokens, for all prompts together;
     `within` needs instances that `going_on` gives.
     """
-    clean = CleanPass(lm, [asked.prompt for asked in prepared])
+    clean, names = CleanPass(lm, [asked.prompt for asked in prepared]), [asked.names for asked in prepared]
+    answers = said(lm, clean, names) if match == "text" else [asked.said for asked in prepared]
     memory_answers = [asked.memory_answer for asked in prepared]
-    answers = [asked.said for asked in prepared]
-    behaviours = behaviours_of(clean, [asked.names for asked in prepared], memory_answers, match, answers)
+    behaviours = tuple(observe(lm, *each) for each in zip(clean.logits, names, memory_answers, answers, strict=True))
     targets = tuple(answer_target(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True))
     return Answered(clean, tuple(prepared), behaviours, targets)
 
@@ -118,30 +119,9 @@ def explain(answered: Answered, explainer: Method) -> list[Attribution]:
     """One explainer's scores for every answered instance. Raises HEvalError for a model that lacks what the explainer
     needs, and, naming the instance, for scores that cannot be ranked."""
     require(answered.clean.lm, explainer.needs)
-    labels = [f"Instance {prepared.instance.id}" for prepared in answered.prepared]
-    return attributions_of(answered.clean, answered.targets, explainer, labels)
-
-
-def behaviours_of(
-    clean: CleanPass,
-    names: Sequence[tuple[Names, ...]],
-    memory_answers: Sequence[str],
-    match: str,
-    answers: Sequence[Said | None],
-) -> tuple[Behaviour, ...]:
-    """The model's answer to each prompt of a pass. names: each prompt's candidates. match: see `answer`. answers: with
-    `within`, those up to which the prompts go."""
-    if match == "text":
-        answers = said(clean.lm, clean, names)
-    return tuple(observe(clean.lm, *each) for each in zip(clean.logits, names, memory_answers, answers, strict=True))
-
-
-def attributions_of(
-    clean: CleanPass, targets: Sequence[Target], explainer: Method, labels: Sequence[str]
-) -> list[Attribution]:
-    """One explainer's scores for every prompt of a pass. Raises HEvalError, with the label, for unrankable scores."""
-    attributions = explainer.explain(clean, targets)
-    for label, attribution in zip(labels, attributions, strict=True):
+    attributions = explainer.explain(answered.clean, answered.targets)
+    for prepared, attribution in zip(answered.prepared, attributions, strict=True):
+        label = f"Instance {prepared.instance.id}" if prepared.instance.id else "The prompt"
         check(attribution.scores, f"{label}, explainer {explainer.key}")
     return attributions
 
@@ -231,27 +211,30 @@ def explain_request(
     if refused and not able:
         raise _all_refused(refused)
     prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
-    names, memory_answer = candidates_of(lm, request.question, answers, request.memory_answer, match)
-    answered: Said | None = None
-    if match == "within":
-        ((prompt, names, answered),) = up_to_answers(lm, [prompt], [names])
-    clean = CleanPass(lm, [prompt])
-    (behaviour,) = lm.budget.within(clean.length, lambda: behaviours_of(clean, [names], [memory_answer], match, [answered]))
-    explained = context_target(behaviour) if target == "context" else answer_target(clean.logits[0], behaviour)
+    given = request.memory_answer
+    memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, request.question)
+    names = _named(lm, answers, memory if memory.text else None, match, bool(given))
+    asked = [Prepared(Instance("", "", "", "", "", "", request.question, "", ()), prompt, memory.text, names)]
+    asked = going_on(lm, asked) if match == "within" else asked
+    length = len(asked[0].prompt.ids)
+    answered = lm.budget.within(length, lambda: answer(lm, asked, match))
+    (behaviour,) = answered.behaviours
+    explained = context_target(behaviour) if target == "context" else answered.targets[0]
     if explained is None:
         raise HEvalError(missing_target(behaviour, answers))
+    answered = replace(answered, targets=(explained,))
     attributions: list[Attribution] = []
     for explainer in able:
         try:
-            attributions += lm.budget.within(
-                clean.length, partial(attributions_of, clean, (explained,), explainer, ["The prompt"])
-            )
+            attributions += lm.budget.within(length, partial(explain, answered, explainer))
         except HEvalError as error:
             refused[explainer.key] = str(error)
     if refused and not attributions:
         raise _all_refused(refused)
     text, foil = lm.decode(list(explained.ids)), f"{lm.decode(list(explained.foils)).strip()} ({explained.foil_kind})"
-    return Explained(lm.key, prompt, behaviour, answers, target, text, foil, tuple(attributions), tuple(refused.items()))
+    return Explained(
+        lm.key, asked[0].prompt, behaviour, answers, target, text, foil, tuple(attributions), tuple(refused.items())
+    )
 
 
 def _all_refused(refused: dict[str, str]) -> HEvalError:
@@ -284,22 +267,13 @@ def _answers_of(request: Request) -> tuple[str | None, ...]:
     return answers
 
 
-def candidates_of(
-    lm: LanguageModel, question: str, answers: tuple[str | None, ...], given: str | None, match: str
-) -> tuple[tuple[Names, ...], str]:
-    """The candidate answers of a prompt, and the model's memory answer.
-
-    answers: the documents'. given: what the model is taken to remember; None to ask it. match: see `pipeline.answer`.
-    Raises HEvalError for candidates that cannot be told apart.
-    """
-    memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, question)
-    return _named(lm, answers, memory if memory.text else None, match, bool(given)), memory.text
-
-
 def _named(
     lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory | None, match: str, given: bool
 ) -> tuple[Names, ...]:
-    """given: whether somebody said what memory is, who is told where it agrees with a document."""
+    """The candidate answers. given: whether somebody said what memory is, who is told where it agrees with a document.
+
+    Raises HEvalError for candidates that cannot be told apart.
+    """
     try:
         return name_candidates(lm, answers, memory, match, agreeing=True)
     except Dropped as dropped:
