@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heval_core.explainers.shared.base import Base
-from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.records import Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
@@ -57,14 +57,12 @@ class Attention(Base):
         """The clean pass, and one over the last token with hooks, or over the whole prompt."""
         return Cost(2, tokens + 1, (CLEAN, HEADS)) if self.row == "last" else Cost(2, 2 * tokens, (CLEAN,))
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         import torch
 
         from heval_core.lm.heads import mean_rows, working
         from heval_core.lm.targets import positions_of
 
-        self.check()
-        clock = clean.clock()
         readings = [clean.heads_at(position) for position in positions_of(targets)]
         votes = sum(
             self._votes(clean, reading, [target.ids[place] for target in targets]) for place, reading in enumerate(readings)
@@ -75,12 +73,8 @@ class Attention(Base):
             attention = mean_rows([reading.attention[:, -1] for reading in readings], clean.length)
         else:
             attention = clean.lm.heads.column_means(clean.ids)
-        rows = [attention[index, head].cpu().numpy() for index, head in enumerate(heads)]
-        seconds = clock.stop()
-        return [
-            Attribution(self.key, row, seconds, repr(self), layer=clean.lm.layers - 1, head=head)
-            for row, head in zip(rows, heads, strict=True)
-        ]
+        told = [{"layer": clean.lm.layers - 1, "head": head} for head in heads]
+        return attention[list(range(clean.size)), heads], told
 
     def _votes(self, clean: CleanPass, reading: HeadReading, token_ids: list[int]) -> torch.Tensor:
         """(B, H) how strongly each head of the last layer supports each prompt's token at one position."""

@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heval_core.explainers.shared import screened
 from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores, check_baseline, falls
 from heval_core.explainers.shared.base import Base
-from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target
+from heval_core.records import BASELINE, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.units import Matrix
 
@@ -74,15 +74,11 @@ class FeatureAblation(Base):
         part = screened.cost(tokens, self.screen) if self.screen else ablation_cost(tokens)
         return Cost(1 + part.passes, tokens + part.tokens, (CLEAN,))
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        self.check()
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         if self.answers_only:  # ranks of tokens that were not looked at would be made up
             raise HEvalError(f"{self!r} does not score every token: it explains whole answers, and nothing is ranked by it.")
-        clock = clean.clock()
-        scores = ablation_scores(clean, targets, self.target, self.baseline)
-        seconds = clock.stop()
         details = (("baseline_id", float(clean.lm.baseline(self.baseline))),)
-        return [Attribution(self.key, row, seconds, repr(self), details=details) for row in scores]
+        return ablation_scores(clean, targets, self.target, self.baseline), [{"details": details}] * clean.size
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
         """In nats (`logprob`) whatever the target option: all tokens of the answer are read from the same passes."""

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heval_core.explainers.shared.ablated import check_baseline
 from heval_core.explainers.shared.base import Base
-from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target
+from heval_core.records import BASELINE, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 
 if TYPE_CHECKING:
@@ -59,34 +59,22 @@ class IntegratedGradients(Base):
         passes = 2 * self.steps + 2
         return Cost(passes, passes * tokens, (CLEAN,))
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         import torch
 
         from heval_core.lm.targets import positions_of, values
 
-        self.check()
-        clock = clean.clock()
         lm = clean.lm
         baseline, baselines = lm.baseline(self.baseline), clean.ids.clone()
         for row, prompt in zip(baselines, clean.prompts, strict=True):
             row[prompt.ranked.start : prompt.ranked.stop] = baseline
-        scores = lm.gradients.integrated(clean.ids, baselines, targets, self.steps, self.method, clean.prefix)
-        scores = scores.cpu().numpy()
+        scores = lm.gradients.integrated(clean.ids, baselines, targets, self.steps, self.method, clean.prefix).cpu().numpy()
         positions = positions_of(targets)
         with torch.no_grad():
             at_baseline = lm.forward.checked(lm.forward.logits_at(baselines, positions))
         change = (values(clean.logits_at(positions), targets) - values(at_baseline, targets)).tolist()
-        seconds = clock.stop()
-        return [
-            Attribution(
-                self.key,
-                row,
-                seconds,
-                repr(self),
-                details=(("completeness_gap", _gap(float(row.sum()), rise)), ("baseline_id", float(baseline))),
-            )
-            for row, rise in zip(scores, change, strict=True)
-        ]
+        gaps = [_gap(float(row.sum()), rise) for row, rise in zip(scores, change, strict=True)]
+        return scores, [{"details": (("completeness_gap", gap), ("baseline_id", float(baseline)))} for gap in gaps]
 
 
 def _gap(attributed: float, change: float) -> float:

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heval_core.explainers.shared.base import Base
-from heval_core.records import Attribution, Cost, Target, head_name
+from heval_core.records import Cost, Target, head_name
 from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
@@ -53,11 +53,10 @@ class MechLight(Base):
         """The clean pass, and one over the last token with hooks."""
         return Cost(2, tokens + 1, (CLEAN, HEADS))
 
-    def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         from heval_core.lm.heads import mean_rows, working
         from heval_core.lm.targets import positions_of
 
-        clock = clean.clock()
         lm = clean.lm
         lm.direct_effects.check_stream()
         readings = [clean.heads_at(position) for position in positions_of(targets)]
@@ -70,20 +69,16 @@ class MechLight(Base):
             attention[index, layer, _members(alive, layer, head, group)].mean(0).cpu().numpy()
             for index, (layer, head, _) in enumerate(chosen)
         ]
-        seconds = clock.stop()
-        return [
-            Attribution(
-                self.key,
-                row,
-                seconds,
-                repr(self),
-                layer=layer,
-                head=head,
-                head_scores=_shared(by_head, alive, group),
-                details=(("foil", target.foil_kind or "none"), *details),
-            )
-            for row, by_head, target, (layer, head, details) in zip(rows, strengths, targets, chosen, strict=True)
+        told = [
+            {
+                "layer": layer,
+                "head": head,
+                "head_scores": _shared(by_head, alive, group),
+                "details": (("foil", target.foil_kind or "none"), *details),
+            }
+            for by_head, target, (layer, head, details) in zip(strengths, targets, chosen, strict=True)
         ]
+        return rows, told
 
     def _strengths(self, lm: LanguageModel, place: int, reading: HeadReading, targets: Sequence[Target]) -> torch.Tensor:
         """(B, L, H) S at one of the targets' positions, the one with this index."""

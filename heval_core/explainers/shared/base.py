@@ -23,13 +23,15 @@ class Base:
         """Raises HEvalError for options that it cannot have."""
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
-        """(B, n) float32, a row for each prompt of the pass: a tensor or an array."""
+        """(B, n) float32, a row for each prompt of the pass: a tensor or an array. An explainer that has more to tell gives a
+        pair: these, and for each prompt what else its `Attribution` has, by name."""
         raise NotImplementedError
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()
         clock = clean.clock()
-        scores = self.scored(clean, targets)
+        found = self.scored(clean, targets)
+        scores, told = found if isinstance(found, tuple) else (found, [{}] * clean.size)
         rows = scores.cpu().numpy() if hasattr(scores, "cpu") else scores
         seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self)) for row in rows]
+        return [Attribution(self.key, row, seconds, repr(self), **own) for row, own in zip(rows, told, strict=True)]
