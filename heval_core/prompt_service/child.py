@@ -36,12 +36,8 @@ def main() -> None:
 
 def _answer(request: dict[str, Any], loaded: dict[Any, Any], progress: Any) -> Any:
     lm = _model(request["model"], request.get("dtype", "float32"), loaded, progress)
-    if "expected" in request:
-        _refuse_another(lm, _stored_prompt(lm, request), request["expected"])
-    if request["op"] == "heads":
-        return _heads(lm, _stored_prompt(lm, request))
-    if request["op"] == "need":
-        return _need(lm, _stored_prompt(lm, request), request["answer"], request["foil"])
+    if request["op"] != "answer":
+        return _of_stored(lm, request)
     return _write(lm, request, loaded, progress)
 
 
@@ -78,11 +74,22 @@ def _write(lm: Any, request: dict[str, Any], loaded: dict[Any, Any], progress: A
     return ExplainedAnswer(found, lm.template).to_json()
 
 
-def _stored_prompt(lm: Any, request: dict[str, Any]) -> Any:
-    """The tokens of a stored prompt. One with a chat template holds its special tokens, and none may be added."""
-    from heval_core.records import Prompt, Span
+def _of_stored(lm: Any, request: dict[str, Any]) -> Any:
+    """What the heads did with a stored prompt. `heads`: their attention from its last position, layers x heads x tokens.
+    `need`: the answer's lead in logits over its competitor, and what it loses without each head, layers x heads."""
+    from heval_core.lm.clean_pass import CleanPass
+    from heval_core.records import Prompt, Span, Target
 
-    return lm.tokenise(Prompt(request["prompt"], (), Span(0, 0), (), adds_special=not request.get("in_chat")))
+    # One with a chat template holds its special tokens, and none may be added.
+    prompt = lm.tokenise(Prompt(request["prompt"], (), Span(0, 0), (), adds_special=not request.get("in_chat")))
+    if "expected" in request:
+        _refuse_another(lm, prompt, request["expected"])
+    clean = CleanPass(lm, [prompt])
+    if request["op"] == "heads":
+        return clean.heads.attention[0].tolist()
+    answer, foil = request["answer"], request["foil"]
+    lost = clean.lost_leads([Target.next_token(answer, foil, "")])[0]
+    return {"lead": float(clean.logits[0, answer] - clean.logits[0, foil]), "lost": lost.tolist()}
 
 
 # Logits of one model in another precision differ by less than this, those of another model by more.
@@ -103,24 +110,6 @@ def _refuse_another(lm: Any, prompt: Any, expected: dict[str, Any]) -> None:
         raise HEvalError(
             f"The model installed here is not the one that these results are of: its logits differ by {apart:.1f} here."
         )
-
-
-def _heads(lm: Any, prompt: Any) -> list[list[list[float]]]:
-    """Every head's attention from the last position of a stored prompt: layers x heads x tokens."""
-    from heval_core.lm.clean_pass import CleanPass
-
-    attention: list[list[list[float]]] = CleanPass(lm, [prompt]).heads.attention[0].tolist()
-    return attention
-
-
-def _need(lm: Any, prompt: Any, answer: int, foil: int) -> dict[str, Any]:
-    """The answer's lead in logits over its competitor, and what it loses without each head: layers x heads."""
-    from heval_core.lm.clean_pass import CleanPass
-    from heval_core.records import Target
-
-    clean = CleanPass(lm, [prompt])
-    lost = clean.lost_leads([Target.next_token(answer, foil, "")])[0]
-    return {"lead": float(clean.logits[0, answer] - clean.logits[0, foil]), "lost": lost.tolist()}
 
 
 def _model(name: str, dtype: str, loaded: dict[Any, Any], progress: Any) -> Any:
