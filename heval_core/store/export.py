@@ -46,19 +46,13 @@ def export(store: Path, folder: Path, formats: Iterable[str] = FORMATS, say: Cal
 
 
 def _write(results: Reader, table: str, path: Path, kind: str) -> int:
-    rows = 0
+    whole, rows = kind == "parquet", 0
     with results.batches(table, _BATCH) as batches:
-        if kind == "parquet":
-            with pq.ParquetWriter(path, batches.schema, compression="zstd") as out:
-                for batch in batches:
-                    rows += batch.num_rows
-                    out.write_batch(batch)
-            return rows
-        schema = pa.schema([(field.name, _plain_type(field.type)) for field in batches.schema])
-        with pa.csv.CSVWriter(path, schema) as out:
+        schema = batches.schema if whole else pa.schema([(field.name, _plain_type(field.type)) for field in batches.schema])
+        with pq.ParquetWriter(path, schema, compression="zstd") if whole else pa.csv.CSVWriter(path, schema) as out:
             for batch in batches:
                 rows += batch.num_rows
-                out.write_table(_as_cells(batch, schema))
+                out.write_table(pa.Table.from_batches([batch]) if whole else _as_cells(batch, schema))
     return rows
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import psutil
 import pyarrow as pa
 
 from heval_core.records import HEvalError
@@ -125,21 +126,11 @@ def remove_unfinished(target: Path) -> None:
     """
     for left in [*target.glob("*.tmp"), *target.glob("*.tmp.wal")]:
         process = left.name.split(".tmp")[0].rpartition(".")[2]
-        if process.isdigit() and not _is_alive(int(process)):
+        if process.isdigit() and not psutil.pid_exists(int(process)):
             if left.is_dir():
                 shutil.rmtree(left, ignore_errors=True)
             else:
                 left.unlink(missing_ok=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def remove_old(target: Path, final: Path) -> None:
