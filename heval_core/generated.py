@@ -274,10 +274,7 @@ def explain_answer(
     if DOCUMENT in found.matrices:
         found = replace(found, drawn=lm.budget.within(clean.length, partial(_drawn, found, target, wanted)))
         yield "level", found
-    for explainer in able:
-        if explainer.key not in found.matrices:
-            found = _explained(found, explainer, target)
-            yield explainer.key, found
+    yield from explained_by(found, [explainer for explainer in able if explainer.key not in found.matrices])
 
 
 def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:

@@ -61,11 +61,6 @@ def note_new(store: ShardStore, kind: str, line: dict[str, Any], whose: Sequence
         store.note(kind, line)
 
 
-def note_model(store: ShardStore, facts: dict[str, Any]) -> None:
-    if facts not in store.journal("model"):
-        store.note("model", facts)
-
-
 def note_state(store: ShardStore, pair: Pair, chosen: Chosen) -> None:
     """Publishing takes the newest state of each model, dataset and technique, so it is noted even if nothing is computed.
 

@@ -209,8 +209,8 @@ class _Driver:
     def _take(self, task: Task, done: Done, schedule: Schedule) -> None:
         if done.model is not None and task.model.name not in self.loaded:
             self.loaded.add(task.model.name)
-            if done.model:
-                journal.note_model(self.store, done.model)
+            if done.model and done.model not in self.store.journal("model"):
+                self.store.note("model", done.model)
             journal.note_loaded(self.store, task.model.name)
         if done.model_failed:
             self.failed(HEvalError(done.error), model=task.model.name, at_loading=True)

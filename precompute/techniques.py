@@ -19,7 +19,7 @@ from heval_core.lm.needs import require
 from heval_core.pipeline import Answered, Prepared
 from heval_core.prompts import memory_prompt, prompt_of
 from heval_core.protocols import Technique
-from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEvalError, NotHere, TokenisedPrompt
+from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEvalError, NotHere
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT, Shard
 from heval_core.techniques.shared.base import Development, Question, Setting, Trial
@@ -145,7 +145,9 @@ class UnderTechniques:
         asked = technique.asked(lm, instances, self._main.setting)
         self._traces = {one.instance.id: each.trace for one, each in zip(prepared, asked, strict=True)}
         prompts = [lm.tokenise(each.prompt, check_length=False) for each in asked]
-        return [_with_prompt(one, prompt, lm.positions) for one, prompt in zip(prepared, prompts, strict=True)]
+        too_long = ("prompt too long" if len(prompt.ids) > lm.positions else None for prompt in prompts)
+        each = zip(prepared, prompts, too_long, strict=True)
+        return [replace(one, prompt=prompt, dropped_because=reason) for one, prompt, reason in each]
 
     def _logits_alone(self, answered: Answered) -> torch.Tensor:
         """(B, V) without documents."""
@@ -196,11 +198,6 @@ class UnderTechniques:
 def _true_tokens(lm: LanguageModel, one: Prepared) -> tuple[int, ...]:
     answers = (one.instance.true_answer, *one.instance.accepted)
     return tuple(dict.fromkeys(token for answer in answers if answer for token in lm.first_tokens(answer)))
-
-
-def _with_prompt(one: Prepared, prompt: TokenisedPrompt, positions: int) -> Prepared:
-    too_long = "prompt too long" if len(prompt.ids) > positions else None
-    return replace(one, prompt=prompt, dropped_because=too_long)
 
 
 @dataclass(frozen=True)

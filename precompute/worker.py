@@ -94,30 +94,26 @@ class Model:
         return loaded
 
     def facts(self, loaded: LanguageModel) -> dict[str, Any]:
-        return facts_of(loaded)
-
-
-def facts_of(lm: LanguageModel) -> dict[str, Any]:
-    tokenizer = lm.tokenizer
-    encoded = tokenizer("x").input_ids
-    bos = tokenizer.bos_token_id
-    return {
-        "model": lm.key,
-        "revision": lm.revision,
-        "architecture": lm.model.config.model_type,
-        "layers": lm.layers,
-        "heads": lm.heads_per_layer,
-        "kv_heads": lm.kv_heads,
-        "width": lm.width,
-        "parameters": sum(p.numel() for p in lm.model.parameters()),
-        "positions": lm.positions,
-        "bos_id": bos,
-        "adds_bos": bool(encoded) and bos is not None and encoded[0] == bos,
-        "pad_id": tokenizer.pad_token_id,
-        "baseline_id": lm.baseline(),
-        "prompt_style": lm.style,
-        "float32_logits": lm.read_out.is_float32,
-    }
+        tokenizer = loaded.tokenizer
+        encoded = tokenizer("x").input_ids
+        bos = tokenizer.bos_token_id
+        return {
+            "model": loaded.key,
+            "revision": loaded.revision,
+            "architecture": loaded.model.config.model_type,
+            "layers": loaded.layers,
+            "heads": loaded.heads_per_layer,
+            "kv_heads": loaded.kv_heads,
+            "width": loaded.width,
+            "parameters": sum(p.numel() for p in loaded.model.parameters()),
+            "positions": loaded.positions,
+            "bos_id": bos,
+            "adds_bos": bool(encoded) and bos is not None and encoded[0] == bos,
+            "pad_id": tokenizer.pad_token_id,
+            "baseline_id": loaded.baseline(),
+            "prompt_style": loaded.style,
+            "float32_logits": loaded.read_out.is_float32,
+        }
 
 
 @dataclass

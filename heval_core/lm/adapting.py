@@ -74,17 +74,13 @@ def linear_layers(facts: ModelFacts) -> dict[str, torch.nn.Module]:
     found = {
         name: module
         for name, module in facts.model.named_modules()
-        if re.search(r"\.\d+\.", name) and isinstance(module, (torch.nn.Linear, Conv1D)) and _is_plain(module)
+        if re.search(r"\.\d+\.", name) and isinstance(module, (torch.nn.Linear, Conv1D))
+        # The weight of a quantised layer is no matrix of numbers.
+        if module.weight.is_floating_point() and module.weight.ndim == 2
     }
     if not found:
         raise lacks(facts, "an adapter", "has no linear layers in floating point in its blocks")
     return found
-
-
-def _is_plain(module: torch.nn.Module) -> bool:
-    """Whether its weight is a matrix of numbers; that of a quantised layer is not."""
-    weight: Any = module.weight
-    return bool(weight.is_floating_point() and weight.ndim == 2)
 
 
 @torch.no_grad()

@@ -118,11 +118,7 @@ class ModelFacts:
         SentencePiece every answer would begin with the same one, and a ":" before an answer tells nothing of it. None are left
         of an answer that is only punctuation.
         """
-        beginnings = []
-        for ids in self.spellings(answer):
-            if ids[0] not in beginnings:
-                beginnings.append(ids[0])
-        return tuple(beginnings)
+        return tuple(dict.fromkeys(ids[0] for ids in self.spellings(answer)))
 
     def spellings(self, answer: str) -> tuple[tuple[int, ...], ...]:
         """The ids of an answer in each form that `first_tokens` names, the likeliest form first; some may be equal."""
