@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from heval_core.explainers.shared.base import Base
-from heval_core.records import BASELINE, Attribution, Cost, HEvalError, Target, TokenisedPrompt
-from heval_core.shared_passes import CLEAN, HEADS
+from heval_core.explainers.shared.base import Base, cost_of_heads
+from heval_core.records import BASELINE, Attribution, HEvalError, Target, TokenisedPrompt
 from heval_core.units import Unit, passages_of, units_of
 
 if TYPE_CHECKING:
@@ -60,18 +59,16 @@ class AT2(Base):
     answers = "token"
     needs_fit = True
     order = 12
+    choices = (("unit", "unit", UNITS),)
     reference = "Cohen-Wang et al. 2025 (arXiv 2504.13752)"
 
     def check(self) -> None:
         """Raises HEvalError for an unknown unit, or too few masks for a correlation."""
-        if self.unit not in UNITS:
-            raise HEvalError(f"at2 has no unit {self.unit!r}; there are: {', '.join(UNITS)}.")
+        super().check()
         if self.masks < 2:
             raise HEvalError(f"at2 needs at least 2 masks for a correlation, not {self.masks}.")
 
-    def cost(self, tokens: float) -> Cost:
-        """The clean pass, and one over the last token with hooks."""
-        return Cost(2, tokens + 1, (CLEAN, HEADS))
+    cost = staticmethod(cost_of_heads)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         """Raises HEvalError for a model that it is not fitted to."""

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from heval_core.explainers.shared.base import Base
-from heval_core.records import Cost, HEvalError, Target
-from heval_core.shared_passes import CLEAN, HEADS
+from heval_core.explainers.shared.base import Base, cost_of_heads
+from heval_core.records import Cost, Target
+from heval_core.shared_passes import CLEAN
 
 if TYPE_CHECKING:
     import torch
@@ -46,16 +46,11 @@ class Attention(Base):
     answers = "token"
     order = 4
     reference = "Sun et al. 2025, eq. 9-10 (arXiv 2510.02629)"
-
-    def check(self) -> None:
-        """Raises HEvalError for an unknown head score or row."""
-        for option, value, known in (("head score", self.score, SCORES), ("row", self.row, ROWS)):
-            if value not in known:
-                raise HEvalError(f"attn has no {option} {value!r}; there are: {', '.join(known)}.")
+    choices = (("score", "head score", SCORES), ("row", "row", ROWS))
 
     def cost(self, tokens: float) -> Cost:
         """The clean pass, and one over the last token with hooks, or over the whole prompt."""
-        return Cost(2, tokens + 1, (CLEAN, HEADS)) if self.row == "last" else Cost(2, 2 * tokens, (CLEAN,))
+        return cost_of_heads(tokens) if self.row == "last" else Cost(2, 2 * tokens, (CLEAN,))
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         import torch

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from heval_core.explainers.shared.base import Base
-from heval_core.lm.rules import ATTNLRP, cost
-from heval_core.records import Cost, Target
+from heval_core.lm import rules
+from heval_core.records import Target
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -35,12 +35,10 @@ class AttnLRP(Base):
     answers = "sentence"
     order = 6
     reference = "Achtibat et al. 2024 (arXiv 2402.05602)"
-
-    def cost(self, tokens: float) -> Cost:
-        return cost(tokens)
+    cost = staticmethod(rules.cost)
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
-        return clean.relevance(ATTNLRP, targets, self.contrast)
+        return clean.relevance(rules.ATTNLRP, targets, self.contrast)
 
 
 PLUGIN = AttnLRP()

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from heval_core.explainers.shared.base import Base
-from heval_core.records import Cost, Target
-from heval_core.shared_passes import CLEAN, HEADS
+from heval_core.explainers.shared.base import Base, cost_of_heads
+from heval_core.records import Target
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -31,10 +30,7 @@ class DirectLogits(Base):
     answers = "token"
     order = 8
     reference = "ours; cf. Ferrando et al. 2023 (arXiv 2305.12535)"
-
-    def cost(self, tokens: float) -> Cost:
-        """The clean pass, and one over the last token with hooks."""
-        return Cost(2, tokens + 1, (CLEAN, HEADS))
+    cost = staticmethod(cost_of_heads)
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         return sum(layers.sum(1) for layers in clean.direct_effects(targets))

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from heval_core.explainers.shared.base import Base
-from heval_core.lm.rules import CGIM, cost
-from heval_core.records import Cost, Target
+from heval_core.lm import rules
+from heval_core.records import Target
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
@@ -32,12 +32,10 @@ class ContrastiveGIM(Base):
     answers = "sentence"
     order = 7
     reference = "ours, after Edin et al. 2025 (GIM, arXiv 2505.17630)"
-
-    def cost(self, tokens: float) -> Cost:
-        return cost(tokens)
+    cost = staticmethod(rules.cost)
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
-        return clean.relevance(CGIM, targets, contrast=True)
+        return clean.relevance(rules.CGIM, targets, contrast=True)
 
 
 PLUGIN = ContrastiveGIM()

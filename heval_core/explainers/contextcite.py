@@ -19,7 +19,7 @@ import numpy as np
 
 from heval_core.explainers.shared.base import Base
 from heval_core.explainers.shared.left_out import logprobs, said, units
-from heval_core.records import Cost, HEvalError, Target
+from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.statistics.sparse_fit import MASKS, log_odds, masks, weights
 from heval_core.units import Matrix
@@ -39,12 +39,8 @@ class ContextCite(Base):
     family = "perturbation"
     needs = ()
     order = 11
+    choices = (("unit", "unit", UNITS),)
     reference = "Cohen-Wang et al. 2024 (arXiv 2409.00729)"
-
-    def check(self) -> None:
-        """Raises HEvalError for an unknown unit."""
-        if self.unit not in UNITS:
-            raise HEvalError(f"contextcite has no unit {self.unit!r}; there are: {', '.join(UNITS)}.")
 
     def cost(self, tokens: float) -> Cost:
         """The documents are taken to be nearly all of the prompt."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from heval_core.explainers.shared.base import Base
 from heval_core.explainers.shared.left_out import effects, lost, units
-from heval_core.records import Cost, HEvalError, Target
+from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.units import LEVELS, Matrix
 
@@ -36,16 +36,12 @@ class DocumentEffect(Base):
     family = "control"
     needs = ()
     order = 14
+    choices = (("unit", "unit", LEVELS),)
     reference = "control"
 
     def __repr__(self) -> str:
         """As it was before there were units: stored results are known by it."""
         return "DocumentEffect()" if self.unit == "document" else f"DocumentEffect(unit={self.unit!r})"
-
-    def check(self) -> None:
-        """Raises HEvalError for an unknown unit."""
-        if self.unit not in LEVELS:
-            raise HEvalError(f"document has no unit {self.unit!r}; there are: {', '.join(LEVELS)}.")
 
     def cost(self, tokens: float) -> Cost:
         """Of two documents, or ten sentences: each pass without one of them runs half of the prompt on average."""

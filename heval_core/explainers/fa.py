@@ -45,6 +45,7 @@ class FeatureAblation(Base):
     family = "perturbation"
     default = True
     order = 2
+    choices = (("target", "target", TARGETS),)
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"
 
     def __repr__(self) -> str:
@@ -63,8 +64,7 @@ class FeatureAblation(Base):
 
     def check(self) -> None:
         """Raises HEvalError for an unknown target or screen, or no baseline."""
-        if self.target not in TARGETS:
-            raise HEvalError(f"fa has no target {self.target!r}; there are: {', '.join(TARGETS)}.")
+        super().check()
         check_baseline(self.key, self.baseline)
         if self.screen:
             screened.parsed(self.screen)

@@ -44,12 +44,12 @@ class IntegratedGradients(Base):
     needs = ("gradients",)
     answers = "sentence"
     order = 3
+    choices = (("method", "method", METHODS),)
     reference = "Sun et al. 2025, eq. 8 (arXiv 2510.02629); Sundararajan et al. 2017"
 
     def check(self) -> None:
         """Raises HEvalError for an unknown method, no steps, or no baseline."""
-        if self.method not in METHODS:
-            raise HEvalError(f"ig has no method {self.method!r}; there are: {', '.join(METHODS)}.")
+        super().check()
         if self.steps < 1:
             raise HEvalError(f"ig needs at least one step, not {self.steps}.")
         check_baseline(self.key, self.baseline)

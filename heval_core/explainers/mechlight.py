@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heval_core.explainers.shared.base import Base
-from heval_core.records import Cost, Target, head_name
-from heval_core.shared_passes import CLEAN, HEADS
+from heval_core.explainers.shared.base import Base, cost_of_heads
+from heval_core.records import Target, head_name
 
 if TYPE_CHECKING:
     import torch
@@ -48,10 +47,7 @@ class MechLight(Base):
     answers = "token"
     order = 1
     reference = "Sun et al. 2025, eq. 11-17 (arXiv 2510.02629)"
-
-    def cost(self, tokens: float) -> Cost:
-        """The clean pass, and one over the last token with hooks."""
-        return Cost(2, tokens + 1, (CLEAN, HEADS))
+    cost = staticmethod(cost_of_heads)
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         from heval_core.lm.heads import mean_rows, working

@@ -46,12 +46,8 @@ class Origin(Base):
     family = "perturbation"
     needs = ("gradients", "softmax attention")
     order = 13
+    choices = (("tokens", "token part", token_parts.PARTS),)
     reference = "ours"
-
-    def check(self) -> None:
-        """Raises HEvalError for an unknown token part."""
-        if self.tokens not in token_parts.PARTS:
-            raise HEvalError(f"origin has no token part {self.tokens!r}; there are: {', '.join(token_parts.PARTS)}.")
 
     def cost(self, tokens: float) -> Cost:
         """Of two documents, each pass without one of them running half of the prompt; with sentences, of five in each."""

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from heval_core.records import Attribution, Target
+from heval_core.records import Attribution, Cost, HEvalError, Target
+from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
+
+
+def cost_of_heads(tokens: float) -> Cost:
+    """Of reading heads: the clean pass, and one over the last token with hooks."""
+    return Cost(2, tokens + 1, (CLEAN, HEADS))
 
 
 class Base:
@@ -18,9 +24,15 @@ class Base:
     signed = True
     control = False
     default = False
+    # An option with few values, what it is called, and the values.
+    choices: tuple[tuple[str, str, Sequence[str]], ...] = ()
 
     def check(self) -> None:
         """Raises HEvalError for options that it cannot have."""
+        for name, what, known in self.choices:
+            if getattr(self, name) not in known:
+                own = self.key.partition("(")[0]
+                raise HEvalError(f"{own} has no {what} {getattr(self, name)!r}; there are: {', '.join(known)}.")
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         """(B, n) float32, a row for each prompt of the pass: a tensor or an array. An explainer that has more to tell gives a
