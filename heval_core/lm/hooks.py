@@ -72,23 +72,16 @@ class Hooked:
                 f"{str(dtype).removeprefix('torch.')} explains",
             )
 
-    def run(self, ids: torch.Tensor, hooks: Sequence[tuple[str, Any]], start: int, **options: Any) -> torch.Tensor:
-        """A pass with hooks over (b, n) ids at positions from `start` on ▶ (b, V) last logits, float32."""
-        batch, length = ids.shape
-        positions = torch.arange(start, start + length, device=self._facts.device).expand(batch, -1)
-        return self._run(ids, hooks, positions, start + length, **options)
-
-    def run_alone(self, ids: torch.Tensor, positions: torch.Tensor, hooks: Sequence[tuple[str, Any]]) -> torch.Tensor:
-        """A pass with hooks over single tokens, (b, 1) ids at (b, 1) positions ▶ (b, V) logits, float32.
-
-        The tokens before them are not there: the hooks must give every head's output.
-        """
-        return self._run(ids, hooks, positions, 1, use_cache=False)
-
-    def _run(
-        self, ids: torch.Tensor, hooks: Sequence[tuple[str, Any]], positions: torch.Tensor, attended: int, **options: Any
+    def run(
+        self, ids: torch.Tensor, hooks: Sequence[tuple[str, Any]], start: int, at: torch.Tensor | None = None, **options: Any
     ) -> torch.Tensor:
-        bridge, device = self.bridge, self._facts.device
+        """A pass with hooks over (b, n) ids at positions from `start` on ▶ (b, V) last logits, float32.
+
+        at: (b, 1) positions of single tokens, in place of those. The tokens before them are not there (`start` is 0): the
+        hooks must give every head's output.
+        """
+        bridge, device, attended = self.bridge, self._facts.device, start + ids.shape[1]
+        positions = torch.arange(start, attended, device=device).expand(len(ids), -1) if at is None else at
         try:
             with in_float32(self._twin_head) if self._read_out.is_float32 else nullcontext():
                 logits = bridge.run_with_hooks(

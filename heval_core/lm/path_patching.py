@@ -102,4 +102,5 @@ class PathPatching:
             outputs[own, heads[own]] = others[prompts[own], layer, heads[own]]
             return outputs.to(tensor.dtype).reshape(tensor.shape)
 
-        return self._hooked.run_alone(clean.ids[prompts], clean.positions[prompts], [(name, given) for name in names])
+        hooks, at = [(name, given) for name in names], clean.positions[prompts]
+        return self._hooked.run(clean.ids[prompts], hooks, 0, at, use_cache=False)
