@@ -274,7 +274,11 @@ class Citations:
 
     def about(self, chunk: Chunk, entries: dict[str, Entry]) -> Iterator[RecoverTask]:
         """What is left to ask about a chunk's explanations, which are there. entries: of the store."""
-        explanations = stored_of(chunk, self.store.read(entries[chunk.shard.key]).to_pylist())
+        # Claims go without what others have written about them.
+        claims = {claim.id: dataclasses.replace(claim, written=()) for claim in chunk.claims}
+        there = (row for row in self.store.read(entries[chunk.shard.key]).to_pylist() if row["unavailable"] is None)
+        each = ((row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"]) for row in there)
+        explanations = tuple(Stored(*one) for one in each)
         for reading in self.writing.readings:
             task = RecoverTask(reading.reader, chunk.answers[reading.key], explanations, self.study.parts)
             wanted = task.wanted
@@ -326,13 +330,6 @@ class Citations:
 
     def note_end(self) -> None:
         """Nothing: all is known before."""
-
-
-def stored_of(chunk: Chunk, rows: list[Row]) -> tuple[Stored, ...]:
-    """The explanations that there are. rows: of the chunk's shard. Claims go without what others have written about them."""
-    claims = {claim.id: dataclasses.replace(claim, written=()) for claim in chunk.claims}
-    there = (row for row in rows if row["unavailable"] is None)
-    return tuple(Stored(row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"]) for row in there)
 
 
 def citations_of(study: Study, store: ShardStore, problems: Problems) -> list[Citations]:
