@@ -6,7 +6,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import citations, filters
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
-from heval_core.ui.published_results import ASKED, offered, results_folder
+from heval_core.ui.published_results import ASKED, offered, query, results_folder
 
 TABS = {"overview": "Overview", "claim": "One claim"}
 EMPTY = (
@@ -18,7 +18,7 @@ EMPTY = (
 
 def page(results: Reader) -> None:
     """The tabs and chips in a line, then the tab."""
-    if not citations.has_citations(results):
+    if query(results, Reader.citation_choices).empty:
         st.title(citations.TITLE)
         st.info(EMPTY, icon=":material/format_quote:")
         if "demo" in offered() and results_folder() != offered()["demo"]:

@@ -1,15 +1,20 @@
 """Which tokens does each explainer point at?"""
 
-import streamlit as st
+from functools import partial
 
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from heval_core.figures.highlights import instance_page
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui import address, filters, heads, listing, own_answer, reading
-from heval_core.ui.exports import link_button
+from heval_core.ui.exports import download, link_button, table_exports
 from heval_core.ui.frame import results_page
-from heval_core.ui.instance_tables import draw_answers, html_export, more, scores_table
+from heval_core.ui.instance_tables import draw_answers, scores_table, tokens_of
 from heval_core.ui.published_results import ASKED, names_of, query
+
+FILE = "One file with the prompt, all highlights and numbers; no script, no request, opens anywhere."
 
 
 def page(results: Reader) -> None:
@@ -23,16 +28,14 @@ def page(results: Reader) -> None:
     with bar:
         steps = st.container(horizontal=True, gap="xsmall", vertical_alignment="center", width="content")
         chosen = filters.filter_bar(results, ("model", "dataset", "regime", "group"), sliced=True, by_result=True)
-    listed = listing.ordered(results, chosen)
-    position, shown = listing.position_of(results, listed)
+    listed, position, shown = listing.listed_instances(results, chosen)
     with steps:
         listing.steps(position, listing.show_instance, "instance")
     with listing.beside_drawer(lambda: listing.draw_instances(results, listed, position, shown)):
         if shown is None:
             nothing()
             return
-        instance = results.instance(shown)
-        one(results, instance, results.attributions(shown), position, bar, chosen)
+        one(results, shown, position, bar, chosen)
 
 
 def nothing() -> None:
@@ -42,23 +45,18 @@ def nothing() -> None:
     st.button("Show all instances", on_click=address.setter(**names))
 
 
-def one(
-    results: Reader,
-    instance: StoredInstance,
-    attributions: dict[str, StoredAttribution],
-    position: listing.Position,
-    bar: st.delta_generator.DeltaGenerator,
-    chosen: Filter,
-) -> None:
+def one(results: Reader, shown: str, position: listing.Position, bar: DeltaGenerator, chosen: Filter) -> None:
     """The reading surface, and the numbers below it. chosen: the filter that the instance is looked at under."""
+    instance, attributions, names = results.instance(shown), results.attributions(shown), names_of(results)
     rows = reading.rows_of(results, attributions)
-    mechlight = attributions.get("mechlight")
-    mapped = None
+    methods = [row for row in rows if not row.control]
+    mechlight, mapped = attributions.get("mechlight"), None
     if mechlight is not None and mechlight.chosen_head is not None:
         layers = int(results.models().set_index("model").loc[instance.model, "layers"])
-        mapped = heads.HeadMap.of_stored(mechlight, layers)
+        runner_up, foil = (str(mechlight.details.get(name, "")) for name in ("runner_up", "foil"))
+        mapped = heads.HeadMap(mechlight.strengths(layers), mechlight.head_name, runner_up, foil)
     view = reading.view_of(rows, mapped.names if mapped else [], len(instance.tokens))
-    all_rows, data = heads.with_map(results, instance, mapped, rows, view.pick)
+    all_rows, data = heads.with_map(results, instance, mapped, rows, view["pick"])
 
     def asked(what: str) -> None:
         if what == "need":
@@ -66,22 +64,26 @@ def one(
         else:
             listing.show_instance(position.beside(int(what.removeprefix("step "))))
 
-    title = instance.question or instance.subject
-    reading.draw(instance, all_rows, view, data, title, reading.sentence(instance, rows), asked=asked)
-    names = names_of(results)
+    reading.draw(instance, all_rows, view, data, asked)
     st.caption(reading.facts(instance, names.dataset(instance.dataset), names.technique(instance.technique)))
     own_answer.draw_stored(results, instance)
     draw_answers(results, instance)
     with bar, st.popover("Save", icon=":material/download:"):
-        html_export(results, instance, [row for row in rows if not row.control], view.k)
+        made = partial(instance_page, instance, methods, view["k"], results.snapshot_id)
+        download("This instance as an HTML file", made, f"heval-{shown}.html", "instance_html", FILE)
     with bar:
         link_button(results)
     if not attributions:  # the surface says so
         return
-    scores_table(results, instance.instance_id, attributions, view.k)
-    shown_rows = [row for row in rows if not row.control]
-    others = {"heads": "Which heads does MechLight choose?"} if mapped else {}
-    if more(results, instance, shown_rows, others) == "heads":
+    scores_table(results, shown, attributions, view["k"])
+    # Only the table that is asked for is made.
+    titles = {"tokens": "Every token's rank and score"} | ({"heads": "Which heads does MechLight choose?"} if mapped else {})
+    more = address.maybe("More about this instance", list(titles), "more", titles=titles, hidden=True)
+    if more == "tokens":
+        table = tokens_of(instance, methods)
+        st.dataframe(table, hide_index=True)
+        table_exports(results, table, "tokens")
+    elif more == "heads":
         heads.draw_counts(results, chosen, instance.model)
 
 

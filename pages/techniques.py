@@ -2,10 +2,12 @@
 
 import streamlit as st
 
+from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import techniques
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
+from heval_core.ui.published_results import query
 
 EMPTY = (
     "These results compare no techniques yet. Run `python -m precompute run --grid cub-smoke --store STORE`, then publish. "
@@ -15,7 +17,7 @@ EMPTY = (
 
 def page(results: Reader) -> None:
     """The recommendation, then the evidence."""
-    if not techniques.has_techniques(results):
+    if query(results, Reader.technique_cells, Filter()).empty:
         st.title(techniques.TITLE)
         st.info(EMPTY, icon=":material/tune:")
         link_button(results)

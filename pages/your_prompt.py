@@ -34,23 +34,18 @@ def page() -> None:
 
 def menus(kept: Kept) -> None:
     """Other answers, the link, and files."""
-    asked, result, name = kept.asked, kept.result, f"heval-{kept.asked.id}"
+    asked, result, file = kept.asked, kept.result, f"heval-{kept.asked.id}"
     with st.popover("Kept", icon=":material/collections_bookmark:"):
-        gallery()
+        for name, title in own_prompts.titles().items():  # what cannot be opened is not offered
+            st.page_link(PAGE, label=plain(title), query_params={"result": name})
     with st.popover("Link", icon=":material/link:"):
-        component("copy_link")(key="link_to_this_view", data={"more": {"asked": own_prompts.packed(asked)}})
+        component("copy_link", "link_to_this_view", {"more": {"asked": own_prompts.packed(asked)}})
         st.caption("It opens this answer; where that is gone, or on another machine with the model, it asks again.")
     with st.popover("Save", icon=":material/download:"):
-        download("One HTML file", lambda: answer_page(result, asked.question, asked.explainers), f"{name}.html", "own_html")
-        download("A picture (SVG)", lambda: answer_card(result, asked.question), f"{name}.svg", "own_svg")
+        download("One HTML file", lambda: answer_page(result, asked.question, asked.explainers), f"{file}.html", "own_html")
+        download("A picture (SVG)", lambda: answer_card(result, asked.question), f"{file}.svg", "own_svg")
         same = "The object that `python -m precompute explain --generate N --format json` prints."
-        download("As JSON", lambda: json.dumps(result, ensure_ascii=False), f"{name}.json", "own_json", same)
-
-
-def gallery() -> None:
-    """Links to the examples, and to one's own answers, the newest first. What cannot be opened is not offered."""
-    for name, title in own_prompts.titles().items():
-        st.page_link(PAGE, label=plain(title), query_params={"result": name})
+        download("As JSON", lambda: json.dumps(result, ensure_ascii=False), f"{file}.json", "own_json", same)
 
 
 def empty(name: str) -> None:
@@ -69,7 +64,7 @@ def empty(name: str) -> None:
     else:
         st.markdown("Paste documents, ask a question, press **Explain**. Then click any word of the answer.")
     if groups := own_prompts.cards():
-        component("answer")(key="cards", data={"documents": [None] * 3, "groups": groups})
+        component("answer", "cards", {"documents": [None] * 3, "groups": groups})
         links.follow()
 
 

@@ -60,7 +60,7 @@ def imports_of(path: Path) -> set[str]:
 # in their own package. `prompts`, `records`, `installed`, `html` and `words` are the ground that all stand on.
 MAY_IMPORT = {part: set(others.split()) for part, others in {
     "app": "ui",
-    "pages": "figures html present report store stored ui",
+    "pages": "figures html present report store ui",
     "ui": "answers catalogue citations evaluation figures groups html installed metrics present prompt_service prompts "
         "protocols records regime_keys statistics store stored units words",
     "prompt_service": "catalogue explained_answer generated installed lm pipeline records stored",

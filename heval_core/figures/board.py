@@ -19,7 +19,7 @@ from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED, QUESTIONS, Measure
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names, short_model
-from heval_core.present.numbers import COST, change, interval, number, p_value, passes, so_many
+from heval_core.present.numbers import COST, change, interval, number, p_value, passes, short, so_many
 from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, number_cell
 from heval_core.words import DECOYS
 from heval_core.words import counted as in_words
@@ -180,6 +180,7 @@ def front_figure(board: Board) -> Front | None:
     level = controls.loc[controls["value"].idxmax()] if len(controls) else None
     values = [*own["value"], *own["low"].dropna(), *own["high"].dropna(), *([] if level is None else [level["value"]])]
     least = min(values)
+    scale = Scale(least - 0.08 * (1 - least), 1 + 0.04 * (1 - least))
     front = own[own["on_front"].astype(bool)].sort_values("whole_passes", ascending=False)
     told = [
         f"{board.titles[row.explainer]} {row.value:.2f} with {passes(row.whole_passes)}"
@@ -191,7 +192,7 @@ def front_figure(board: Board) -> Front | None:
         f"{about}{'; '.join(told)}.",
         [_point(row, board) for row in own.to_dict("records")],
         _passes_axis(*(math.log10(end) for end in (own["whole_passes"].min(), own["whole_passes"].max()))),
-        Ticks.over("", Scale(least - 0.08 * (1 - least), 1 + 0.04 * (1 - least))),
+        Ticks("", scale.least, scale.most, [(value, short(value)) for value in scale.ticks()]),
         [(-math.log10(row.whole_passes), row.value) for row in front.itertuples()],
         levels=[] if level is None else [(float(level["value"]), f"{board.titles[level['explainer']]}, control")],
         column=True,

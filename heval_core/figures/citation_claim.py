@@ -94,8 +94,8 @@ def claim_drawing(
 
 def _notes(explanation: Record, columns: Sequence[Record]) -> list[str]:
     """What is wrong though it can be used: with the claim, with the explanation, and with answers."""
-    told = [f"Of this claim: {problem.rstrip('.')}." for problem in explanation["claim_problems"] or []]
-    told += [f"Of this explanation: {problem.rstrip('.')}." for problem in explanation["problems"] or []]
+    problems = {"claim": explanation["claim_problems"], "explanation": explanation["problems"]}
+    told = [f"Of this {what}: {problem.rstrip('.')}." for what, own in problems.items() for problem in own or []]
     return told + [
         f"{column['name']}: its answer could not be read ({column['problem']}), and counts as marking nothing."
         for column in columns

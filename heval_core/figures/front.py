@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from heval_core.figures.dots_drawn import shaped
 from heval_core.present.drawing import Drawing, Mark, Scale
-from heval_core.present.numbers import short
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 14.0, 10.0, 46.0
 # Left where the axis has no title of its own.
@@ -50,10 +49,6 @@ class Ticks(NamedTuple):
     low: float
     high: float
     at: Sequence[tuple[float, str]]
-
-    @classmethod
-    def over(cls, title: str, scale: Scale) -> Ticks:
-        return cls(title, scale.least, scale.most, [(value, short(value)) for value in scale.ticks()])
 
 
 def ends(value: float, low: float, high: float) -> tuple[float, float]:

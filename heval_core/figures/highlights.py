@@ -3,8 +3,9 @@
 Strengths of colour are classes, so that a page's content-security policy needs no inline styles.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,67 +30,37 @@ class Scored:
     scores: Sequence[float]
     note: str = ""
 
-
-@dataclass(frozen=True)
-class Strip:
-    """One explainer's mark under one token. style: its class. best: among the explainer's k best. score, rank: as text."""
-
-    style: str
-    best: bool
-    score: str
-    rank: str
-
-
-@dataclass(frozen=True)
-class MarkedToken:
-    """A token as it is drawn. heading: of the part of the prompt that begins here. gold: part of a document's answer.
-
-    ranked: False for a BOS and a chat template, which are drawn faint.
-    """
-
-    text: str
-    heading: str
-    gold: bool
-    ranked: bool
-    strips: tuple[Strip, ...]
-
-
-@dataclass(frozen=True)
-class Highlights:
-    """What the macros of `highlights.html` draw. names: (title, share of tied tokens) per explainer. hues: class ▶ colour."""
-
-    tokens: tuple[MarkedToken, ...]
-    names: tuple[tuple[str, str], ...]
-    hues: Mapping[str, str]
-    steps: int = STEPS
-
-    @property
-    def faint(self) -> bool:
-        """Whether some tokens are never ranked."""
-        return not all(token.ranked for token in self.tokens)
+    def marked(self, places: range) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Per token its score, normalised score, and rank as metrics count it; and the largest size. places: those ranked."""
+        raw = np.asarray(self.scores, dtype=np.float64)
+        ranked, scores = np.isin(np.arange(len(raw)), places), normalise(raw, self.signed)
+        largest = float(np.abs(scores[ranked]).max(initial=0.0)) or 1.0
+        return raw, scores, average_ranks(raw[None], ranked[None])[0], largest
 
 
 def highlights(
     tokens: Sequence[str], ranked: range, documents: Sequence[PromptDocument], used: int | None, rows: Sequence[Scored], k: int
-) -> Highlights:
-    """ranked: the tokens that are. used: index of the document the answer came from. rows: one per explainer, over all tokens.
+) -> dict[str, Any]:
+    """What the macros of `highlights.html` draw: tokens, each with a strip for every explainer; their names, with the share of
+    tied tokens; the hues of the strips' classes; and whether some tokens are never ranked.
+
+    ranked: the tokens that are. used: index of the document the answer came from. rows: one per explainer, over all tokens.
     k: how many are framed."""
     gold = {token for document in documents for token in document.answer_tokens}
     headings = _headings(documents, used)
-    strips = [_strips(row, number, len(tokens), ranked, k) for number, row in enumerate(rows)]
-    marked = (
-        MarkedToken(token, headings.get(index, ""), index in gold, index in ranked, tuple(of_row[index] for of_row in strips))
+    strips = [_strips(row, number, ranked, k) for number, row in enumerate(rows)]
+    marked = [
+        {"text": token, "heading": headings.get(index, ""), "gold": index in gold, "ranked": index in ranked}
+        | {"strips": [of_row[index] for of_row in strips]}
         for index, token in enumerate(tokens)
-    )
-    names = tuple(
-        (
-            f"{row.title} · {row.note}" if row.note else row.title,
-            f"{tied(np.asarray(row.scores)[ranked.start : ranked.stop]):.0%}",
-        )
+    ]
+    names = [
+        (" · ".join(filter(None, (row.title, row.note))), f"{tied(np.asarray(row.scores)[ranked.start : ranked.stop]):.0%}")
         for row in rows
-    )
-    hues = {_class(number): colour(row.explainer) for number, row in enumerate(rows) if not row.signed}
-    return Highlights(tuple(marked), names, {"p": _POSITIVE, "m": _NEGATIVE} | hues)
+    ]
+    hues = {"p": _POSITIVE, "m": _NEGATIVE}
+    hues |= {_class(number): colour(row.explainer) for number, row in enumerate(rows) if not row.signed}
+    return {"tokens": marked, "names": names, "hues": hues, "steps": STEPS, "faint": len(ranked) < len(tokens)}
 
 
 def _headings(documents: Sequence[PromptDocument], used: int | None) -> dict[int, str]:
@@ -101,19 +72,15 @@ def _headings(documents: Sequence[PromptDocument], used: int | None) -> dict[int
     return headings
 
 
-def _strips(row: Scored, number: int, count: int, places: range, k: int) -> list[Strip]:
-    raw = np.asarray(row.scores, dtype=np.float64)
-    ranked = np.isin(np.arange(count), places)
-    ranks = average_ranks(raw[None], ranked[None])[0]
-    scores = normalise(raw, row.signed)
-    largest = float(np.abs(scores[ranked]).max(initial=0.0)) or 1.0
-    best = set(best_tokens(raw, ranks, k))
-    strips = []
-    for index in range(count):
+def _strips(row: Scored, number: int, places: range, k: int) -> list[dict[str, Any]]:
+    """An explainer's marks under the tokens: the class, whether it is among the k best, score and rank as text."""
+    raw, scores, ranks, largest = row.marked(places)
+    best, strips = set(best_tokens(raw, ranks, k)), []
+    for index in range(len(raw)):
         step = round(STEPS * min(1.0, abs(scores[index]) / largest) ** 0.5)
         hue = ("m" if scores[index] < 0 else "p") if row.signed else _class(number)
         rank = "–" if np.isnan(ranks[index]) else f"{ranks[index]:g}"
-        strips.append(Strip(f"{hue}{step}", index in best, f"{raw[index]:.4g}", rank))
+        strips.append({"style": f"{hue}{step}", "best": index in best, "score": f"{raw[index]:.4g}", "rank": rank})
     return strips
 
 

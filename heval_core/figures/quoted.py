@@ -3,6 +3,7 @@
 import pandas as pd
 
 from heval_core.evaluation.quoted import MEASURES
+from heval_core.figures.citations import with_chance
 from heval_core.present.names import Names
 from heval_core.present.table import Cell, Head, Row, Table, counted, number_cell
 from heval_core.records import TEXT_CONTROLS
@@ -28,15 +29,11 @@ def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
             whole, apart, span = (records.get((key, *of)) for of in ((_SOURCE, "all"), (_SOURCE, "below .85"), (_RANK, "all")))
             title = _TITLES.get(key) or (names.annotator(key) if key in TEXT_CONTROLS else names.explainer(key))
             found = (
-                _with_chance(whole),
+                with_chance(whole),
                 number_cell(whole, of=("delta", "delta_low", "delta_high")),
-                _with_chance(apart),
-                _with_chance(span),
+                with_chance(apart),
+                with_chance(span),
                 Cell(" · ".join(counted(row and row["n"]).main for row in (whole, span))),
             )
             rows.append(Row((str(model), names.dataset(str(dataset)), title), found, key in TEXT_CONTROLS))
     return Table(TITLE, ("model", "dataset", "explainer"), tuple(map(Head, _HEADS)), tuple(rows), NOTE, "quoted")
-
-
-def _with_chance(row: dict[str, float] | None) -> Cell:
-    return number_cell(row, chance=None if row is None else float(row["chance"]))

@@ -89,17 +89,8 @@ def _bar(value: float, low: float, high: float, state: str) -> list[Mark]:
 
 
 def equal_line(best: float, share: float) -> list[tuple[float, float]]:
-    """Both ends of the line of all points (followed, ignored) that give as many good answers as the best: see `expected`.
-
-    Nothing where it is no line, because both ends coincide.
-    """
-    found = set()
-    for fixed in (0.0, 1.0):
-        if share and 0 <= (x := (best - (1 - share) * fixed) / share) <= 1:
-            found.add((round(x, 9), fixed))
-        if share < 1 and 0 <= (y := (best - share * fixed) / (1 - share)) <= 1:
-            found.add((fixed, round(y, 9)))
-    return sorted(found)[:: max(1, len(found) - 1)] if len(found) > 1 else []
+    """Two points (followed, ignored) that give as many good answers as the best; all lie on one line, see `expected`."""
+    return [(best, 0.0), (best, 1.0)] if share == 1 else [(x, (best - share * x) / (1 - share)) for x in (0.0, 1.0)]
 
 
 def blind_line(knew: float) -> list[tuple[float, float]]:
@@ -145,7 +136,7 @@ def front_figure(points: pd.DataFrame, names: Names, level: Sequence[tuple[float
 
 
 def within(line: Sequence[tuple[float, float]], x: Ticks, y: Ticks) -> list[tuple[float, float]]:
-    """The part of a line between the axes' ends; nothing where hardly any of it is there."""
+    """The part of a line through two points between the axes' ends; nothing where hardly any of it is there."""
     if not line:
         return []
     (x0, y0), (x1, y1) = line

@@ -60,7 +60,6 @@ LOOKS = {
     "chance": Look(stroke="faint", dash="4 3"),
     "level": Look(stroke="faint", width=1.3, dash="5 4"),
     "limit": Look(stroke="ink", width=1.2, dash="3 2"),
-    "arrow": Look(stroke="faint", width=1.3, opacity=0.6),
     "leader": Look(stroke="faint", opacity=0.6),
     "whisker": Look(stroke="ink", width=1.4),
     "thin": Look(stroke="faint", width=1.1),

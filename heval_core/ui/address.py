@@ -113,34 +113,28 @@ def known(name: str, options: Sequence[T], what: str = "") -> list[T]:
 
 def refuse(name: str, wrong: str, options: Sequence[str], what: str) -> None:
     """An error on the page: the link asks for something that is not there. Offers the nearest that is."""
-    if not _is_new(name, wrong):
-        return
     listed = ", ".join(options[:_LISTED]) + (f", and {len(options) - _LISTED} more" if len(options) > _LISTED else "")
     there = f"there are: {plain(listed)}." if options else "there is none under these filters."
-    slot = st.session_state.get(_NOTICES, st)
-    slot.error(f"The link asks for the {what} {plain(wrong[:80])}, which is not in these results; {there}")
     nearest = (difflib.get_close_matches(wrong, options, 1, cutoff=0.4) or [""])[0]
     rest = [text for text in values(name) if text != wrong]
     label = f"Show {plain(nearest)} instead" if nearest else "Show the page without it"
-    slot.button(label, key=f"nearest_{name}_{wrong}", on_click=put, kwargs={name: [*rest, nearest]})
+    error = f"The link asks for the {what} {plain(wrong[:80])}, which is not in these results; {there}"
+    _say(name, wrong, error, label, [*rest, nearest])
 
 
 def unreadable(name: str, what: str, right: str) -> None:
     """An error on the page: a parameter is not what it should be. right: what would be, as in `a number`."""
-    if not _is_new(name, ""):
-        return
     shown = " to ".join(plain(text[:40]) for text in values(name))
-    slot = st.session_state.get(_NOTICES, st)
-    slot.error(f"The link asks for {what} {shown}; it should be {right}.")
-    slot.button("Show the page without it", key=f"without_{name}", on_click=put, kwargs={name: None})
+    _say(name, "", f"The link asks for {what} {shown}; it should be {right}.", "Show the page without it", [])
 
 
-def _is_new(name: str, wrong: str) -> bool:
-    """Whether this draw of the page has not said it yet: several of its parts may read a parameter, or a link repeat it."""
-    said = st.session_state.get(_SAID, set())
-    new = (name, wrong) not in said
-    said.add((name, wrong))
-    return new
+def _say(name: str, wrong: str, error: str, label: str, instead: Sequence[str]) -> None:
+    """An error and the button that puts the parameter right; once, though several parts may read it, or a link repeat it."""
+    said, slot = st.session_state.get(_SAID, set()), st.session_state.get(_NOTICES, st)
+    if (name, wrong) not in said:
+        said.add((name, wrong))
+        slot.error(error)
+        slot.button(label, key=f"nearest_{name}_{wrong}", on_click=setter(**{name: instead}))
 
 
 def _bound(name: str, held: Any, written: Callable[[Any], Any]) -> dict[str, Any]:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from heval_core.citations.people import PRACTICE
 from heval_core.figures.citation_claim import masked
+from heval_core.installed import ROOT
 from heval_core.records import HEvalError
 from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.ui import address
 from heval_core.ui.component import component
-from heval_core.ui.published_results import BUNDLED, ROOT, results_folder
+from heval_core.ui.published_results import BUNDLED, results_folder
 
 TITLE = "Annotate"
 KEY = "annotate"
@@ -50,11 +52,6 @@ def draw(store: AnnotationStore) -> None:
 
 
 def _draw(store: AnnotationStore) -> None:
-    def done() -> None:
-        message = (st.session_state.get(KEY) or {}).get("did")
-        if message:
-            act(store, message)
-
     try:
         data = st.session_state[_SHOWN] = shown(store)
     except HEvalError as error:
@@ -62,7 +59,7 @@ def _draw(store: AnnotationStore) -> None:
         if _SHOWN not in st.session_state:
             raise
         data = st.session_state[_SHOWN] | {"error": str(error)}
-    component("annotate")(key=KEY, data=data, on_did_change=done)
+    component("annotate", KEY, data, did=partial(act, store))
 
 
 def shown(store: AnnotationStore) -> dict[str, Any]:

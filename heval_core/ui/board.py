@@ -196,11 +196,10 @@ def exported_board(made: Board) -> pd.DataFrame:
 
 def choose_question(there: Collection[str] = ASKED) -> str:
     """One of the three questions, kept in the link. there: those that have a number."""
-    asked = [question for question in ASKED if question in there]
-    links, titles = ({QUESTIONS[one].link: own for one, own in zip(asked, named, strict=True)}
-                     for named in (asked, [QUESTIONS[one].title for one in asked]))  # fmt: skip
-    default = QUESTIONS["RQ3" if "RQ3" in asked else asked[0]].link
-    return links[address.one_of("Question", list(titles), "question", default, hidden=True, titles=titles)]
+    links = {QUESTIONS[one].link: one for one in ASKED if one in there}
+    titles, default = {link: QUESTIONS[one].title for link, one in links.items()}, QUESTIONS["RQ3"].link
+    default = default if default in links else next(iter(links))
+    return links[address.one_of("Question", list(links), "question", default, hidden=True, titles=titles)]
 
 
 def draw_prompts(results: Reader, chosen: Filter, made: Board) -> None:

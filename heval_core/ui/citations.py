@@ -26,7 +26,7 @@ from heval_core.present.names import Names
 from heval_core.present.numbers import interval, number
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, filters, listing
+from heval_core.ui import address, listing
 from heval_core.ui.component import component
 from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import Selection, draw_figures
@@ -67,11 +67,6 @@ class Shown:
         return CitationFilter(self.dataset, self.selector, chosen, only, controls, search)
 
 
-def has_citations(results: Reader) -> bool:
-    """Whether these results hold a study of citations at all."""
-    return len(query(results, Reader.citation_choices)) > 0
-
-
 def choose(results: Reader) -> Shown:
     """Draw the chips of what is looked at; one with a single choice is left out."""
     choices = query(results, Reader.citation_choices)
@@ -85,12 +80,13 @@ def choose(results: Reader) -> Shown:
     choices = choices[choices["dataset"] == dataset]
     selector = one("Selector", "selector", "selector")
     every = tuple(choices[choices["selector"] == selector]["writer"])
-    shown = every
+    shown = tuple(writer for writer in every if writer in address.values("writer")) or every
     if len(every) == 1:
         address.known("writer", every, "writer")
     else:
-        chosen = filters.menu("Writers", every, "writer", what="writer", help="Who wrote the explanations.")
-        shown = tuple(writer for writer in every if writer in chosen) or every
+        many = f"all {len(every)}" if shown == every else f"{len(shown)} of {len(every)}"
+        with st.popover(f"Writers **{plain(shown[0]) if len(shown) == 1 else many}**"):
+            address.some_of("Writers", every, "writer", what="writer", help="Who wrote the explanations.")
     cells = query(results, Reader.rows, "cell_recovery", dataset=dataset, selector=selector)
     return Shown(dataset, selector, shown, every, names, cells)
 
@@ -249,7 +245,6 @@ def _numbers(results: Reader, shown: Shown, measure: str, masking: str) -> None:
         st.html(explanations_table(shown.cells, shown.writers, shown.names).html())
 
 
-_KEY = "one_claim"
 _NOTHING = "No explanation is left under these filters."
 
 
@@ -303,16 +298,14 @@ def _claim(results: Reader, shown: Shown, position: listing.Position, id: str) -
     verdict = f"The claim came with the verdict “{explanation['verdict']}”. " if explanation["verdict"] else ""
     data["facts"] = f"{verdict}{explanation['writer']} explains it below. One citation is hidden: a reader has to put it back."
 
-    def asked() -> None:
-        state = st.session_state.get(_KEY) or {}
-        what, _, value = str(state.get("asked", "")).partition(" ")
-        value = value.rpartition(" ")[0]
+    def asked(said: str) -> None:
+        what, _, value = said.rpartition(" ")[0].partition(" ")
         if what == "passage" and value.isdecimal():
             address.put(passage=value)
         elif what == "step" and value in ("1", "-1"):
             _show(position.beside(int(value)))
 
-    component("citations")(key=_KEY, data=data, on_asked_change=asked)
+    component("citations", "one_claim", data, asked=asked)
 
 
 def _show(id: str | None) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import streamlit as st
@@ -11,7 +12,17 @@ from heval_core.html import joined
 
 
 @cache
-def component(name: str) -> Any:
-    """The component of this name; what it draws goes into the element of the class `host`."""
+def _declared(name: str) -> Any:
+    """What it draws goes into the element of the class `host`."""
     html = '<div class="host"></div>'
     return st.components.v2.component(f"heval_{name}", html=html, css=joined(name, "css"), js=joined(name, "js"))
+
+
+def component(name: str, key: str, data: Any, width: str = "stretch", **heard: Callable[[Any], None]) -> None:
+    """Draw the component of this name. heard: of each value that its script sets, what is called with it."""
+
+    def told(what: str) -> None:
+        if said := (st.session_state.get(key) or {}).get(what):
+            heard[what](said)
+
+    _declared(name)(key=key, data=data, width=width, **{f"on_{what}_change": partial(told, what) for what in heard})

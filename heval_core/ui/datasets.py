@@ -12,7 +12,7 @@ import streamlit as st
 from heval_core.evaluation.usable import notes, text_agreement
 from heval_core.figures.outcomes import LEFT_OUT, in_regime_order, outcome_bars, sources, statistics
 from heval_core.html import plain
-from heval_core.present.names import Names, apart, regime_title
+from heval_core.present.names import apart, regime_title
 from heval_core.present.numbers import interval, percent
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
@@ -55,7 +55,10 @@ def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) ->
     st.markdown(verdicts.of_outcomes(outcomes))
     names = names_of(results)
     dropped = [reason for reason in DROP_REASONS if reason in set(outcomes["outcome"])]
-    drawn = outcome_bars(outcomes.assign(label=labels_of(outcomes, names)))
+    labels = outcomes["regime"].map(regime_title)
+    if outcomes["dataset"].nunique() > 1:
+        labels = outcomes["dataset"].map(names.dataset) + " · " + labels
+    drawn = outcome_bars(outcomes.assign(label=labels))
     draw_plotly(results, drawn, "outcomes", "Outcomes of the questions", BAR.hold)
     if BAR.on(drawn):
         dataset, regime, outcome = BAR.id
@@ -68,14 +71,6 @@ def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) ->
         "All chosen models together. Other and ambiguous answers enter no metric. Click a part of a bar for its instances; "
         "of what was dropped, those that were kept beside it." + (f" Dropped: {reasons}." if reasons else "")
     )
-
-
-def labels_of(outcomes: pd.DataFrame, names: Names) -> list[str]:
-    """`Country profiles · Mixed`; the regime alone where there is one dataset."""
-    single = outcomes["dataset"].nunique() == 1
-    regimes = [regime_title(regime) for regime in outcomes["regime"]]
-    titles = outcomes["dataset"].map(names.dataset)
-    return regimes if single else [f"{title} · {regime}" for title, regime in zip(titles, regimes, strict=True)]
 
 
 _RULE = "follows the rule"
@@ -128,21 +123,15 @@ def named(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _help(shown: pd.DataFrame) -> dict[str, Any]:
-    about = {
+    about = titles(GROUPS) | {
         "asked": "Questions put to the model",
         "kept": "Instances that metrics may use",
         "substituted": "Double conflicts whose second false answer was put into the first document",
-    }
-    about |= titles(GROUPS)
-    texts = {
         _RULE: "How often the answer comes from where the rule that a demo model was taught says",
         "tokens": "Of the context, all documents together: mean [5 %, 95 %]",
         "why": "Why instances were dropped; below the figure is what each reason means",
     }
-    return {
-        **{name: st.column_config.NumberColumn(help=text) for name, text in about.items() if name in shown},
-        **{name: st.column_config.TextColumn(help=text) for name, text in texts.items() if name in shown},
-    }
+    return {name: st.column_config.Column(help=text) for name, text in about.items() if name in shown}
 
 
 def matching(results: Reader, chosen: Filter) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -75,7 +74,7 @@ def table_exports(
 
     files: dict[str, tuple[Callable[[], str | bytes], str]] = {
         "CSV": (lambda: as_csv(noted()), "csv"),
-        "Parquet": (lambda: as_parquet(noted()), "parquet"),
+        "Parquet": (lambda: noted().to_parquet(index=False), "parquet"),
         "LaTeX": (papers, "tex"),
     }
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -89,14 +88,8 @@ def picture(results: Reader, draw: Callable[[], Drawing], name: str, about: str 
     download(label, lambda: as_svg(draw()), f"{stem}.svg", f"svg_{name}", about)
 
 
-def as_parquet(frame: pd.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
-    return buffer.getvalue()
-
-
 def link_button(results: Reader) -> None:
     """The address of exactly this view, with the snapshot of its results."""
     with st.popover("Link", icon=":material/link:"):
-        component("copy_link")(key="link_to_this_view", data={"more": {SNAPSHOT: results.snapshot_id}})
+        component("copy_link", "link_to_this_view", {"more": {SNAPSHOT: results.snapshot_id}})
         st.caption("It opens this view in any browser. The newest two sets of results are kept.")

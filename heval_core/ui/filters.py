@@ -15,8 +15,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.html import plain
-from heval_core.metrics.shared.cell import DEFAULT_K, KS
-from heval_core.metrics.shared.measure import Measure
 from heval_core.present.numbers import so_many
 from heval_core.records import TECHNIQUE, head_name
 from heval_core.regime_keys import ordered_regimes
@@ -64,14 +62,6 @@ def _options(choices: pd.DataFrame, column: str) -> list[str]:
     return [value for value in order if value in values] + [value for value in values if value not in order]
 
 
-def in_regimes(chosen: Filter, measure: Measure) -> Filter | None:
-    """The filter, limited to the regimes of a measure; None where none of these is chosen."""
-    if not measure.regimes:
-        return chosen
-    there = tuple(filter(measure.asks, ordered_regimes(chosen.regime or measure.regimes)))
-    return replace(chosen, regime=there) if there else None
-
-
 def kept(results: Reader, *, explained: bool) -> pd.DataFrame:
     """What there is to choose from, without dropped instances. explained: only where explainers ran, if any did."""
     choices = query(results, Reader.choices)
@@ -111,17 +101,6 @@ def filter_bar(
     return narrowed
 
 
-def menu(label: str, options: Sequence[str], name: str, **more: Any) -> tuple[str, ...]:
-    """A chip, and its menu, of which several may be chosen: `Writers all 3`, `Writers 2 of 3`, or `Writers careful`.
-
-    name: of the parameter. more: what, help.
-    """
-    wanted = [plain(value) for value in address.values(name) if value in options]
-    told = f"all {len(options)}" if not wanted else wanted[0] if len(wanted) == 1 else f"{len(wanted)} of {len(options)}"
-    with st.popover(f"{label} **{told}**"):
-        return address.some_of(label, options, name, **more)
-
-
 def _chip(results: Reader, columns: Sequence[str], choices: pd.DataFrame) -> str:
     """What the closed filter says."""
     names, parts, there = names_of(results), list[str](), plain_regimes(choices)
@@ -148,13 +127,6 @@ def counts(results: Reader, chosen: Filter) -> str:
 def how_many(results: Reader, chosen: Filter) -> int:
     """The number of kept instances under a filter: of the list that opens."""
     return int(query(results, Reader.ranges, chosen)["instances"].iloc[0])
-
-
-def choose_k() -> int:
-    """How many of the best-ranked tokens count."""
-    about = "How many of the best-ranked tokens count"
-    titles = {k: f"k = {k}" if k == KS[0] else str(k) for k in KS}
-    return address.one_of("k", KS, "k", DEFAULT_K, hidden=True, titles=titles, help=about)
 
 
 def _technique(results: Reader, there: list[str]) -> tuple[str, ...]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +14,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 
 from heval_core.evaluation import evaluator
-from heval_core.html import plain
+from heval_core.html import COMPONENTS, plain
 from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
 from heval_core.ui import address
@@ -101,9 +100,8 @@ def move(page: str) -> None:
         st.switch_page(f"pages/{new[0]}.py", query_params=kept | new[1])
 
 
-_ASSETS = Path(__file__).parent / "components"
 # A file of our own: a Material symbol here would be fetched from outside.
-ICON = str(_ASSETS / "icon.png")
+ICON = str(COMPONENTS / "icon.png")
 OWN_PROMPT = "Your prompt"
 
 
@@ -112,12 +110,11 @@ def draw(pages: Sequence[StreamlitPage], current: StreamlitPage) -> None:
 
     All in one row: a narrow window has the links in a menu. The form is open on its own page alone.
     """
-    st.html(_ASSETS / "page.css")
+    st.html(COMPONENTS / "page.css")
     with st.container(horizontal=True, key="navigation", gap="xsmall", vertical_alignment="center"):
         # First, so that the keyboard comes to it first; the stylesheet puts it last.
-        data = {"own": current.title == OWN_PROMPT}
-        component("sidebar_button")(key="sidebar_button", data=data, width="content")
-        st.html(_ASSETS / "brand.html", width="content")
+        component("sidebar_button", "sidebar_button", {"own": current.title == OWN_PROMPT}, width="content")
+        st.html(COMPONENTS / "brand.html", width="content")
         with st.container(horizontal=True, key="pages", gap="xsmall", vertical_alignment="center"):
             for page in pages:
                 _link(page, current, "")
@@ -132,16 +129,12 @@ def _link(page: StreamlitPage, current: StreamlitPage, place: str) -> None:
         st.page_link(page, label=page.title, query_params=address.onward(page.title))
 
 
-# Column of a table ▶ what readers call it; other columns are for programs.
-_RUNS = {
-    "started": "started", "finished": "finished", "device": "device", "dtype": "precision", "seed": "seed",
-    "git_commit": "program", "run_id": "run",
-}  # fmt: skip
-_MODELS = {
-    "model": "model", "architecture": "architecture", "layers": "layers", "heads": "heads", "width": "width",
-    "parameters": "parameters", "positions": "longest prompt", "revision": "revision",
-}  # fmt: skip
-_DATASETS = {"dataset": "dataset", "usable": "usable questions", "asked": "asked", "fingerprint": "fingerprint"}
+# Columns of tables for readers, the others are for programs; and what they are called where it is not their name.
+_RUNS = ("started", "finished", "device", "dtype", "seed", "git_commit", "run_id")
+_MODELS = ("model", "architecture", "layers", "heads", "width", "parameters", "positions", "revision")
+_DATASETS = ("dataset", "usable", "asked", "fingerprint")
+_CALLED = {"dtype": "precision", "git_commit": "program", "run_id": "run", "positions": "longest prompt"}
+_CALLED |= {"usable": "usable questions"}
 
 
 def draw_provenance(results: Reader) -> None:
@@ -176,16 +169,14 @@ def _table(caption: str, table: pd.DataFrame) -> None:
     st.dataframe(table, hide_index=True)
 
 
-def readable(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """These columns under their names for people: times to the minute, dashes for what is missing, commits in short."""
+def readable(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Those of these columns that are there: times to the minute, dashes for what is missing, commits in short."""
     shown = {}
-    for name, title in columns.items():
-        if name not in table:
-            continue
+    for name in filter(table.columns.__contains__, columns):
         values = table[name]
         if pd.api.types.is_datetime64_any_dtype(values):
             values = values.dt.strftime("%Y-%m-%d %H:%M")
         elif name == "git_commit":
             values = values.str.slice(0, 10)
-        shown[title] = values if pd.api.types.is_numeric_dtype(values) else values.fillna("–")
+        shown[_CALLED.get(name, name)] = values if pd.api.types.is_numeric_dtype(values) else values.fillna("–")
     return pd.DataFrame(shown)

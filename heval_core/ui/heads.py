@@ -18,7 +18,7 @@ from heval_core.records import HEvalError, head_name
 from heval_core.statistics.values import Column
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.stored import StoredAttribution, StoredInstance
+from heval_core.stored import StoredInstance
 from heval_core.ui import address
 from heval_core.ui.marks import draw_plotly
 from heval_core.ui.published_results import query
@@ -36,13 +36,6 @@ class HeadMap:
     chosen: str
     runner_up: str
     foil: str
-
-    @classmethod
-    def of_stored(cls, mechlight: StoredAttribution, layers: int) -> HeadMap:
-        details = mechlight.details
-        return cls(
-            mechlight.strengths(layers), mechlight.head_name, str(details.get("runner_up", "")), str(details.get("foil", ""))
-        )
 
     @property
     def names(self) -> list[str]:
@@ -113,7 +106,9 @@ def map_data(
                 need = _told(instance, {"op": "need", "answer": instance.predicted_id, "foil": foil.token_id})
         except HEvalError as error:
             refused = str(error)
-    told = _of_picked(instance, heads, rows, pick, answer, against) if pick else _of_chosen(heads, answer, against)
+    lead = f"{pick} instead of {heads.chosen}" if pick else f"{heads.chosen} chosen"
+    told: Pieces = [("b", lead), ("", f": {change(heads.of(pick or heads.chosen))} for "), ("i", answer)]
+    told += [("", " over "), ("i", against), *(_of_picked(instance, heads, rows, pick, answer) if pick else _of_chosen(heads))]
     return {
         "strengths": [[round(float(value), 4) for value in layer] for layer in heads.strengths],
         "chosen": heads.chosen,
@@ -127,17 +122,14 @@ def map_data(
     }
 
 
-def _of_chosen(heads: HeadMap, answer: str, against: str) -> Pieces:
-    told: Pieces = [("b", f"{heads.chosen} chosen"), ("", f": {change(heads.of(heads.chosen))} for "), ("i", answer)]
+def _of_chosen(heads: HeadMap) -> Pieces:
     second = f"; runner-up {heads.runner_up} (dashed) {change(heads.of(heads.runner_up))}" if heads.runner_up else ""
-    return [*told, ("", " over "), ("i", against), ("", f"{second}. Pick any square to see where it looks.")]
+    return [("", f"{second}. Pick any square to see where it looks.")]
 
 
-def _of_picked(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, answer: str, against: str) -> Pieces:
+def _of_picked(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, answer: str) -> Pieces:
     """The picked head beside the chosen one: in S, and in the rank of the answer."""
-    behind = heads.of(heads.chosen) - heads.of(pick)
-    told: Pieces = [("b", f"{pick} instead of {heads.chosen}"), ("", f": {change(heads.of(pick))} for "), ("i", answer)]
-    told += [("", " over "), ("i", against), ("", f", {number(behind)} less than the chosen head.")]
+    told: Pieces = [("", f", {number(heads.of(heads.chosen) - heads.of(pick))} less than the chosen head.")]
     ranks = answer_ranks(instance, [row for row in rows if row.picked or row.explainer == "mechlight"])
     if pick in ranks and "mechlight" in ranks:
         told += [("", " It would put "), ("i", answer), ("", f" {ordinal(ranks[pick])}, not {ordinal(ranks['mechlight'])}.")]

@@ -1,17 +1,15 @@
-"""What stands below an instance: its answers under other techniques, and the numbers behind it; all as a file."""
+"""What stands below an instance: its answers under other techniques, and the numbers behind it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from heval_core.figures.highlights import instance_page
 from heval_core.figures.palette import in_order
 from heval_core.groups import document_of
 from heval_core.html import plain
@@ -22,8 +20,7 @@ from heval_core.records import TECHNIQUE
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
-from heval_core.ui import address, listing
-from heval_core.ui.exports import download, table_exports
+from heval_core.ui import listing
 from heval_core.ui.published_results import names_of, query
 from heval_core.ui.reading import Row
 
@@ -63,20 +60,6 @@ def part_in_words(part: str) -> str:
     return part if document is None else "the document" if part.upper() == "C" else f"document {document + 1}"
 
 
-def more(results: Reader, instance: StoredInstance, rows: Sequence[Row], others: Mapping[str, str]) -> str:
-    """A further table, or none; only the chosen one is made. others: further ones that the page draws itself.
-
-    Returns the key of the chosen one.
-    """
-    titles = {"tokens": "Every token's rank and score", **others}
-    chosen = address.maybe("More about this instance", list(titles), "more", titles=titles, hidden=True) or ""
-    if chosen == "tokens":
-        table = tokens_of(instance, rows)
-        st.dataframe(table, hide_index=True)
-        table_exports(results, table, "tokens")
-    return chosen
-
-
 def tokens_of(instance: StoredInstance, rows: Sequence[Row]) -> pd.DataFrame:
     tokens, gold = instance.tokens, instance.answer_tokens
     ranked = np.isin(np.arange(len(tokens)), instance.ranked)
@@ -99,13 +82,6 @@ def tokens_of(instance: StoredInstance, rows: Sequence[Row]) -> pd.DataFrame:
         columns[f"rank, {row.title}"] = list(ranks)
         columns[f"score, {row.title}"] = [round(float(value), 6) for value in row.scores]
     return pd.DataFrame(columns)
-
-
-def html_export(results: Reader, instance: StoredInstance, rows: Sequence[Row], k: int) -> None:
-    """The instance as one self-contained file."""
-    made = partial(instance_page, instance, rows, k, results.snapshot_id)
-    about = "One file with the prompt, all highlights and numbers; no script, no request, opens anywhere."
-    download("This instance as an HTML file", made, f"heval-{instance.instance_id}.html", "instance_html", about)
 
 
 _LONGEST = 4000
@@ -135,8 +111,9 @@ def _strip(results: Reader, instance: StoredInstance, answers: pd.DataFrame) -> 
                 key=f"under_{row['instance_id']}",
                 type="primary" if here else "secondary",
                 help=_told(row),
-                on_click=_open,
-                args=(str(row["instance_id"]), str(row["technique"])),
+                on_click=listing.show_instance,
+                args=(str(row["instance_id"]),),
+                kwargs={"technique": None if row["technique"] == TECHNIQUE else row["technique"]},  # the list is of one
             )
 
 
@@ -145,11 +122,6 @@ def _told(row: dict[str, Any]) -> str:
         return "No BCU: metrics leave this answer out."
     asked = "what" if row["bcu"] == 1 else "not what"
     return f"BCU {row['bcu']:.0f}: the answer is {asked} this kind of context asks for."
-
-
-def _open(instance_id: str, technique: str) -> None:
-    """The list goes along: it is of one technique."""
-    listing.show_instance(instance_id, technique=None if technique == TECHNIQUE else technique)
 
 
 def _trace(trace: str) -> None:

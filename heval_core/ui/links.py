@@ -80,9 +80,9 @@ def href(page: str, parameters: Mapping[str, str | list[str]]) -> str:
 
 def follow() -> None:
     """Makes links of the class `soft` on this page such links."""
-    component("soft_links")(key="soft_links", data={})
+    component("soft_links", "soft_links", {})
 
 
 def go(page: str, parameters: Mapping[str, str | list[str]]) -> None:
     """Open a page now, as if such a link had been clicked; draw it until that page is there."""
-    component("soft_links")(key="soft_link_now", data={"go": href(page, parameters)})
+    component("soft_links", "soft_link_now", {"go": href(page, parameters)})

@@ -17,7 +17,7 @@ from heval_core.figures.palette import colour
 from heval_core.html import plain
 from heval_core.metrics import headlines
 from heval_core.records import HEvalError
-from heval_core.store.filters import AS_STORED, Filter
+from heval_core.store.filters import AS_STORED, Filter, ScoreOrder
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.component import component
@@ -67,15 +67,10 @@ def position_among(ids: list[str], name: str, find: Callable[[str], object]) -> 
     return Position(ids, None), wanted
 
 
-def is_open() -> bool:
-    """Whether the drawer is."""
-    return address.value("list") == "open"
-
-
 def steps(position: Position, go: Callable[[str | None], None], what: str) -> None:
     """The drawer's button; previous, where one is, and next. go: shows an id. what: an `instance` or a `claim`."""
-    toggle = address.setter(list=None if is_open() else "open")
-    st.button("List", key="list", icon=":material/menu:", on_click=toggle, type="primary" if is_open() else "secondary")
+    toggle, looks = ("open", "secondary") if address.value("list") != "open" else (None, "primary")
+    st.button("List", key="list", icon=":material/menu:", on_click=address.setter(list=toggle), type=looks)
     back, forward = position.beside(-1), position.beside(1)
     st.button("‹ [", key="previous", disabled=back is None, on_click=go, args=(back,), help=f"Previous {what}: [")
     count = f"{len(position.ids):,}"
@@ -88,7 +83,7 @@ def steps(position: Position, go: Callable[[str | None], None], what: str) -> No
 def beside_drawer(draw: Callable[[], None]) -> Iterator[None]:
     """The drawer, where it is open, and beside it what the block draws. draw: the drawer."""
     columns = st.container(horizontal=True, gap="medium", key="list_frame")
-    if is_open():
+    if address.value("list") == "open":
         with columns.container(width=264, key="drawer"):
             draw()
     with columns.container(width="stretch", key="beside_drawer"):
@@ -105,9 +100,8 @@ def draw_rows(
     """
     page, pages = position.page
 
-    def asked() -> None:
-        state = st.session_state.get("list_rows") or {}
-        what, _, value = str(state.get("asked", "")).partition(" ")
+    def asked(said: str) -> None:
+        what, _, value = said.partition(" ")
         if what == "open" and value in position.ids:
             go(value)
         elif what == "page" and value.isdecimal():
@@ -115,34 +109,25 @@ def draw_rows(
 
     data = {"rows": rows, "shown": shown, "page": page, "pages": pages, "first": (page - 1) * PAGE + 1}
     data |= {"count": len(position.ids), "what": what, "legend": list(legend)}
-    component("list")(key="list_rows", data=data, on_asked_change=asked)
+    component("list", "list_rows", data, asked=asked)
 
 
-class Ordered(NamedTuple):
-    """The instances that are gone through: the filter, narrowed by the search, and the order."""
-
-    chosen: Filter
-    order: str = AS_STORED
-    descending: bool = False
+# The filter, narrowed by the search, the order as the database has it, and whether the highest come first.
+Listed = tuple[Filter, str | ScoreOrder, bool]
 
 
-def ordered(results: Reader, chosen: Filter) -> Ordered:
-    """The instances that the address asks for. Shows an error for a search that is none."""
-    order = (address.known("sort", list(SORTED_BY), "order") or [AS_STORED])[-1]
-    descending = bool(address.known("descending", (True,)))
-    narrowed = replace(chosen, search=address.value("search"))
+def listed_instances(results: Reader, chosen: Filter) -> tuple[Listed, Position, str | None]:
+    """The instances that the address asks for, the position among them, and the one that is shown. Shows an error for a search
+    that is none."""
+    order = SORTED_BY[(address.known("sort", list(SORTED_BY), "order") or [AS_STORED])[-1]]
+    listed = replace(chosen, search=address.value("search")), order, bool(address.known("descending", (True,)))
     try:
-        query(results, Reader.instance_ids, narrowed, SORTED_BY[order], descending)
+        ids = query(results, Reader.instance_ids, *listed)
     except HEvalError as error:
         st.error(plain(str(error)))
-        return Ordered(chosen, order, descending)
-    return Ordered(narrowed, order, descending)
-
-
-def position_of(results: Reader, listed: Ordered) -> tuple[Position, str | None]:
-    """Position among the instances, and the one that is shown."""
-    ids = query(results, Reader.instance_ids, listed.chosen, SORTED_BY[listed.order], listed.descending)
-    return position_among(ids, "instance", results.instance)
+        listed = (chosen, *listed[1:])
+        ids = query(results, Reader.instance_ids, *listed)
+    return listed, *position_among(ids, "instance", results.instance)
 
 
 def show_instance(instance_id: str | None, **more: Any) -> None:
@@ -152,7 +137,7 @@ def show_instance(instance_id: str | None, **more: Any) -> None:
         address.put(**{"instance": instance_id, "painted": painted, "page": None, **OF_ONE, **more})
 
 
-def draw_instances(results: Reader, listed: Ordered, position: Position, shown: str | None) -> None:
+def draw_instances(results: Reader, listed: Listed, position: Position, shown: str | None) -> None:
     """Search, order, and a page of the instances. shown: the one on the page."""
     st.markdown(f"**{len(position.ids):,} instances**")
     address.text("Search prompts and answers", "search", "search: a word, or a regular expression")
@@ -161,7 +146,7 @@ def draw_instances(results: Reader, listed: Ordered, position: Position, shown: 
     address.one_of("Order", list(SORTED_BY), "sort", what="order", titles=titles, hidden=True, menu=True)
     address.switch("Highest first", "descending")
     where = ((position.page[0] - 1) * PAGE, PAGE, scores_of(headlines()["RQ3"]))
-    rows = query(results, Reader.instances, listed.chosen, SORTED_BY[listed.order], listed.descending, *where)
+    rows = query(results, Reader.instances, *listed, *where)
     # The first two explainers whose rank of the answer is in the table.
     ranked = [name.removeprefix("1/rank of ") for name in rows.columns if name.startswith("1/rank of ")][:2]
     legend = [{"title": explainers[key], "color": colour(key)} for key in ranked]

@@ -85,12 +85,12 @@ def draw_figures(key: str, *figures: Part | DotFigure, on_pick: OnPick, picked: 
     """Figures of marks. on_pick: called with the id of the mark that is clicked, or on which Enter is pressed. picked: the id
     of the one that is picked, as `id_of` writes it."""
 
-    def told() -> None:
-        if found := _texts(json.loads((st.session_state.get(key) or {}).get("picked") or "[]")):
+    def told(picked: str) -> None:
+        if found := _texts(json.loads(picked)):
             on_pick(found)
 
     parts = [one if isinstance(one, Part) else Part(one) for one in figures]
-    component("marks")(key=key, data={"html": as_html(*parts), "picked": picked}, on_picked_change=told)
+    component("marks", key, {"html": as_html(*parts), "picked": picked}, picked=told)
 
 
 def draw_plotly(results: Reader, figure: Any, key: str, about: str, on_pick: OnPick, **more: Any) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from heval_core import catalogue
@@ -29,25 +28,22 @@ from heval_core.figures.measures import (
 from heval_core.html import plain
 from heval_core.metrics import measures_of
 from heval_core.metrics._features import LearnedMetric
-from heval_core.metrics.shared.cell import DEFAULT_K
+from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.names import ALL, Names, regime_title
 from heval_core.present.numbers import interval, number
+from heval_core.regime_keys import ordered_regimes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, verdicts
 from heval_core.ui.board import choose_question
 from heval_core.ui.exports import picture, table_exports
-from heval_core.ui.filters import choose_k, in_regimes, kept
+from heval_core.ui.filters import kept
 from heval_core.ui.marks import Selection, draw_figures
 from heval_core.ui.published_results import names_of, query
 
 CELL = Selection("cell", ("explainer", "model", "dataset", "regime", "part"))
-WITHOUT_FIRST = (
-    "Leave the prompt's first token out of the ranks",
-    "without_first",
-    "If a tokenizer adds no BOS, the first token of the first document becomes the attention sink.",
-)
+_SINK = "If a tokenizer adds no BOS, the first token of the first document becomes the attention sink."
 
 
 def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, int]:
@@ -58,9 +54,13 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
         menu = st.popover("Other measures", icon=":material/tune:")
     with menu:
         measure = choose_measure(results, chosen, asked)
-        without_first = measure.ranked and address.switch(*WITHOUT_FIRST[:2], help=WITHOUT_FIRST[2])
+        label = "Leave the prompt's first token out of the ranks"
+        without_first = measure.ranked and address.switch(label, "without_first", help=_SINK)
         metric = f"{measure.metric}(drop_first=1)" if without_first else measure.metric
-        k = measure.at(choose_k()) if measure.uses_k else 0
+        titles, about = {k: f"k = {k}" if k == KS[0] else str(k) for k in KS}, "How many of the best-ranked tokens count"
+        k = 0
+        if measure.uses_k:
+            k = measure.at(address.one_of("k", KS, "k", DEFAULT_K, hidden=True, titles=titles, help=about))
         unit = st.container()
     values = measured(results, chosen, measure, metric, k)
     if values is None or values.cells.empty:
@@ -73,7 +73,8 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
         st.markdown(verdicts.of_measure(values, names))
     st.caption(f"**{plain(measure.title)}.** {plain(measure.meaning)}")
     draw_picked(results, values, chosen, names)
-    shown = in_order_of(values, names)
+    # Controls only where they have all cells.
+    shown = [key for key in values.explainers(names.controls) if not {key} & names.controls & values.few]
     draw_figures("figure", figure_of(values, shown, names), on_pick=CELL.pick, picked=CELL.drawn)
     with st.expander("The numbers · table, every cell, CSV, Parquet, LaTeX", key="numbers", on_change="rerun") as box:
         if box.open:
@@ -101,9 +102,10 @@ def choose_measure(results: Reader, chosen: Filter, question: str) -> Measure:
 
 def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> Measured | None:
     """In its own unit. metric: the measure's, or a variant of it. None where the chosen regimes do not ask its question."""
-    limited = in_regimes(chosen, measure)
-    if limited is None:
+    regimes = tuple(filter(measure.asks, ordered_regimes(chosen.regime or measure.regimes)))
+    if measure.regimes and not regimes:
         return None
+    limited = replace(chosen, regime=regimes) if measure.regimes else chosen
     wanted = wanted_of(measure)
     if (limited.cuts_cells or metric != measure.metric) and isinstance(catalogue.find("metric", metric), LearnedMetric):
         with st.spinner("Computed again on a hundred halves of the questions: some seconds for each cell …", show_time=True):
@@ -113,11 +115,6 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
         cells, means = query(results, cells_and_means, limited, metric, k, wanted)
     parts, regimes, overall = means
     return Measured(measure, of_measure(cells, measure), parts, regimes, overall)
-
-
-def in_order_of(values: Measured, names: Names) -> list[str]:
-    """All explainers: methods best first, then the controls that have all cells."""
-    return [key for key in values.explainers(names.controls) if key not in names.controls or key not in values.few]
 
 
 def _scaled(values: Measured) -> bool:
@@ -150,10 +147,6 @@ def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, k:
         table_exports(results, cells, values.measure.key, about, latex=lambda: (table.exact(),))
         if values.parts["explainer"].isin(drawn).any():
             picture(results, lambda: as_drawing(figure_of(values, drawn, names)), values.measure.key)
-    _all_cells(cells, names)
-
-
-def _all_cells(cells: pd.DataFrame, names: Names) -> None:
     shown = ["model", "dataset", "regime", "technique", "part", "explainer"]
     shown += ["value", "low", "high", "chance", "n", "group_sizes"]
     more = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import streamlit as st
 
 from heval_core.figures.definitions import Definition, as_html, definition
 from heval_core.figures.palette import colour, in_order
+from heval_core.html import COMPONENTS
 from heval_core.installed import ROOT
 from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.store.reader import Reader
 from heval_core.ui.published_results import query
 from heval_core.words import short_name
 
-_STYLE = Path(__file__).parent / "components" / "definitions.css"
 CITE = """@misc{sun2025highlight,
   title  = {Evaluation Framework for Highlight Explanations of Context Utilisation in Language Models},
   author = {Sun and Atanasova and Ray Choudhury and Islam and Augenstein},
@@ -25,7 +23,7 @@ CITE = """@misc{sun2025highlight,
 
 def draw(results: Reader) -> None:
     """Every explainer, metric, technique and dataset with its formula and reference; how to cite, licences, promises."""
-    st.html(_STYLE)
+    st.html(COMPONENTS / "definitions.css")
     st.markdown(
         "A batch job asks each model every question with documents whose answers are known, and runs every explainer on "
         "it. The answer itself shows where it came from: it is the document's answer, or the memory answer. Every "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import streamlit as st
 
@@ -11,7 +10,7 @@ from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.orders import order_of
 from heval_core.figures.board import by_question
-from heval_core.html import plain, render
+from heval_core.html import COMPONENTS, plain, render
 from heval_core.metrics import headlines
 from heval_core.store.filters import NOT_ANSWER, Filter
 from heval_core.store.reader import Reader
@@ -23,12 +22,11 @@ from heval_core.ui.published_results import ASKED, names_of, offered
 TITLE = "Which highlight explanation can be trusted?"
 # What the folders of results are called.
 _RESULTS = {"own": "Your results", "real": "Real models", "demo": "Models with a taught rule"}
-STYLE = Path(__file__).parent / "components" / "overview.css"
 
 
 def draw_head(results: Reader) -> Filter:
     """Title, introduction, which results, and the filter. Returns what it asks for."""
-    st.html(STYLE)
+    st.html(COMPONENTS / "overview.css")
     with st.container(key="overview_head", horizontal=True):
         with st.container(key="overview_words"):
             st.title(TITLE)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -93,15 +92,7 @@ def draw(
         data |= {"without": _without(asked, result), "old": _OLD if old else None}
     if small and not data["view"]["chosen"] and len(data["sentences"]) > 1:  # something to see at first sight
         data["view"]["chosen"] = [data["sentences"][1]["start"], data["sentences"][1]["end"]]
-    key = f"answer_{name}"
-
-    def heard() -> None:
-        if said := (st.session_state.get(key) or {}).get("asked"):
-            _answer(json.loads(said), asked, result or {})
-
-    component("answer")(key=key, data=data, on_view_change=partial(_viewed, key), on_asked_change=heard)
-    for note in data["notes"]:
-        st.caption(plain(note))
+    _component(data, asked=lambda said: _answer(json.loads(said), asked, result or {}))
     if refused := st.session_state.get(sidebar.REFUSED):
         st.error(plain(refused))
 
@@ -117,18 +108,20 @@ def draw_stored(results: Reader, instance: StoredInstance) -> None:
         return
     documents = [{"start": own.start, "end": own.end} for own in instance.documents]
     result = {"model": instance.model, "tokens": instance.tokens, "documents": documents, "generated": generated}
-    key = f"answer_{instance.instance_id}"
-    data = {"id": key, "static": True, "status": None, "view": _view(), "without": None, "old": None, **drawn(result)}
-    component("answer")(key=key, data=data, on_view_change=partial(_viewed, key))
-    for note in data["notes"]:
-        st.caption(plain(note))
+    same = {"id": instance.instance_id, "static": True, "status": None, "view": _view(), "without": None, "old": None}
+    _component(same | drawn(result))
 
 
-def _viewed(key: str) -> None:
-    """Keep what the reader has chosen in the address."""
-    if view := (st.session_state.get(key) or {}).get("view"):
+def _component(data: dict[str, Any], asked: Callable[[str], None] = lambda said: None) -> None:
+    """The answer, and notes below it; what the reader chooses is kept in the address. asked: a stored one asks for nothing."""
+
+    def viewed(view: Mapping[str, Any]) -> None:
         span = view["chosen"]
         address.put(words=span and f"{span[0]}-{span[1]}", by=view["method"])
+
+    component("answer", f"answer_{data['id']}", data, view=viewed, asked=asked)
+    for note in data["notes"]:
+        st.caption(plain(note))
 
 
 def _view() -> dict[str, Any]:

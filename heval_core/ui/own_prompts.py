@@ -146,9 +146,8 @@ def find(name: str) -> Kept | None:
 
 
 class Summary(NamedTuple):
-    """Of a kept answer: what a list and a price need. seconds: of all explainers. card: its first words and what was found."""
+    """Of a kept answer: what a list and a price need. seconds: of all explainers. card: title, first words, what was found."""
 
-    title: str
     model: str
     tokens: int
     seconds: float
@@ -161,14 +160,9 @@ def _summary(name: str, modified: int) -> Summary | None:
     with suppress(HEvalError):
         if kept := find(name):
             asked, seconds = kept.asked, sum(own["seconds"] for own in kept.result["generated"]["matrix"].values())
-            title = kept.title or f"{asked.model}: {asked.question}"
-            card = {
-                "id": name,
-                "title": title,
-                "question": asked.question if kept.title else "",
-                **on_card(drawn(kept.result)),
-            }
-            return Summary(title, asked.model, len(kept.result["tokens"]), seconds, card)
+            title, question = (kept.title, asked.question) if kept.title else (f"{asked.model}: {asked.question}", "")
+            card = {"id": name, "title": title, "question": question, **on_card(drawn(kept.result))}
+            return Summary(asked.model, len(kept.result["tokens"]), seconds, card)
     return None
 
 
@@ -180,7 +174,7 @@ def _summaries(names: Iterable[str]) -> Iterator[tuple[str, Summary]]:
 
 def titles() -> dict[str, str]:
     """Id ▶ title of the examples and of one's own answers; what cannot be opened is left out."""
-    return {name: own.title for name, own in _summaries((*examples(), *mine()))}
+    return {name: own.card["title"] for name, own in _summaries((*examples(), *mine()))}
 
 
 def cards() -> list[tuple[str, list[dict[str, Any]]]]:

@@ -16,6 +16,7 @@ import streamlit as st
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import Told, is_outdated, not_renewed, obstacle, renew
 from heval_core.html import plain
+from heval_core.installed import ROOT
 from heval_core.present import names
 from heval_core.present.names import Names
 from heval_core.records import HEvalError
@@ -23,7 +24,6 @@ from heval_core.store.published import KEPT_FILES, current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import POINTER
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "cache" / "results"
 # The results that come with the program, by what the address calls them: what is published, and of which shards.
 BUNDLED = {name: (ROOT / "cache" / f"{name}-results", ROOT / "cache" / name) for name in ("real", "demo")}

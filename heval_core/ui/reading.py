@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from heval_core.answers import first_clause
 from heval_core.figures.highlights import Scored
@@ -19,7 +19,7 @@ from heval_core.present.names import regime_title
 from heval_core.present.numbers import ordinal, percent
 from heval_core.prompts import is_fragment
 from heval_core.records import TECHNIQUE
-from heval_core.statistics.scores import average_ranks, best_tokens, normalise
+from heval_core.statistics.scores import average_ranks, best_tokens
 from heval_core.store.reader import Reader
 from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui import address
@@ -60,12 +60,8 @@ def row_data(row: Row, places: range) -> dict[str, Any]:
 
     places: the units that are ranked. `strength` is how strong a unit's tint is, from 0 to 1 at the strongest that is ranked.
     """
-    raw = np.asarray(row.scores, dtype=np.float64)
-    ranked = np.isin(np.arange(len(raw)), places)
-    ranks = average_ranks(raw[None], ranked[None])[0]
-    scores = normalise(raw, row.signed)
-    sizes = np.abs(scores)
-    total, largest = sizes.sum(), float(sizes[ranked].max(initial=0.0)) or 1.0
+    raw, scores, ranks, largest = row.marked(places)
+    sizes, total = np.abs(scores), np.abs(scores).sum()
     return {
         "key": "head" if row.picked else row.explainer,
         "title": row.title,
@@ -197,7 +193,7 @@ def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list
     ]
 
 
-def sentence(instance: StoredInstance, rows: list[Row]) -> Pieces:
+def sentence(instance: StoredInstance, rows: Sequence[Row]) -> Pieces:
     """What the model answered, and which method puts the answer highest and lowest among its tokens."""
     pieces: Pieces = [("", "The model answers "), ("b", answer_of(instance)), ("", f", {answer_from(instance.group)}.")]
     if instance.group == "other" and is_fragment(instance.predicted_text):
@@ -232,57 +228,35 @@ def facts(instance: StoredInstance, dataset: str, technique: str = "") -> str:
 MODES = ("text", "rows")
 
 
-@dataclass(frozen=True)
-class View:
-    """What a reader has chosen to see of a prompt; every field is a parameter of the address.
+def view_of(rows: Sequence[Row], heads: Sequence[str], units: int) -> dict[str, Any]:
+    """What the address asks to see of a prompt, each of its parameters by its name. Shows an error for what is not here.
 
-    mode: one of MODES. painted: one or two explainers; `head` is a head that was picked. level: of `units.LEVELS`.
-    drawn: the picked set of explainers, empty for the first six. pick: a head, as in `L3H4`. pin: a unit.
-    """
-
-    mode: str
-    painted: list[str]
-    k: int
-    level: str
-    drawn: list[str]
-    controls: bool
-    pick: str
-    pin: int | None
-
-
-def view_of(rows: Sequence[Row], heads: Sequence[str], units: int) -> View:
-    """The view that the address asks for. Shows an error for what it asks for that is not here.
-
-    heads: names of those that can be picked. units: how many units a pin can be on.
+    painted: one or two explainers; `head` is a head that was picked. drawn: the picked set of explainers, empty for the first
+    six. pick: a head, as in `L3H4`; heads: names of those that can be. pin: one of so many units.
     """
     keys = in_order([row.explainer for row in rows])
     pick = (address.known("pick", heads, "head") or [""])[-1]
     painted = address.known("painted", [*keys, "head"], "explainer")[:2]
     painted = [key for key in painted if key != "head" or pick] or (["head"] if pick else keys[:1])
     pin = address.value("pin")
-    return View(
-        mode=(address.known("mode", MODES) or ["text"])[-1],
-        painted=painted,
-        k=(address.known("k", KS) or [DEFAULT_K])[-1],
-        level=(address.known("level", LEVELS) or [LEVELS[0]])[-1],
-        drawn=address.known("drawn", keys, "explainer"),
-        controls=bool(address.known("controls", (True,))),
-        pick=pick,
-        pin=address.whole("pin", 0, max(0, units - 1), 0, "the token") if pin else None,
-    )
+    return {
+        "mode": (address.known("mode", MODES) or [MODES[0]])[-1],
+        "painted": painted,
+        "k": (address.known("k", KS) or [DEFAULT_K])[-1],
+        "level": (address.known("level", LEVELS) or [LEVELS[0]])[-1],
+        "drawn": address.known("drawn", keys, "explainer"),
+        "controls": bool(address.known("controls", (True,))),
+        "pick": pick,
+        "pin": address.whole("pin", 0, max(0, units - 1), 0, "the token") if pin else None,
+    }
 
 
 def keep(view: dict[str, Any], first: str) -> None:
     """Write a view that the surface reports into the address. first: the explainer that is painted by default."""
-    plain_painted = view["painted"] == [first] and not view["pick"]
+    usual = {"mode": MODES[0], "k": DEFAULT_K, "level": LEVELS[0], "painted": None if view["pick"] else [first]}
     address.put(
-        mode=view["mode"] if view["mode"] != "text" else None,
-        painted=None if plain_painted else view["painted"],
-        k=view["k"] if view["k"] != DEFAULT_K else None,
-        level=view["level"] if view["level"] != LEVELS[0] else None,
-        drawn=view["drawn"],
-        controls=bool(view["controls"]),
-        pick=view["pick"],
+        **{name: None if view[name] == own else view[name] for name, own in usual.items()},
+        **{name: view[name] for name in ("drawn", "controls", "pick")},
         # A unit of one level is not that of another.
         pin=view["pin"] if view["level"] == address.value("level", LEVELS[0]) else None,
     )
@@ -291,48 +265,31 @@ def keep(view: dict[str, Any], first: str) -> None:
 def draw(
     instance: StoredInstance,
     rows: Sequence[Row],
-    view: View,
+    view: dict[str, Any],  # see `view_of`
     heads: dict[str, Any] | None,
-    title: str,
-    lead: Pieces,
-    *,
-    asked: Callable[[str], None] = lambda what: None,
+    asked: Callable[[str], None],
 ) -> None:
-    """Draw the surface.
-
-    heads: as `heads.map_data` gives. lead: the sentence under the title. asked: called with `step -1`, `step 1` or `need`.
-    """
-    key = "reading"
+    """Draw the surface. heads: as `heads.map_data` gives. asked: called with `step -1`, `step 1` or `need`."""
     # Without an explainer, of an answer that none was run on, nothing is painted.
-    first = next(iter(in_order([row.explainer for row in rows])), "")
-
-    def changed() -> None:
-        state = st.session_state.get(key) or {}
-        if state.get("view"):
-            keep(state["view"], first)
-
-    def triggered() -> None:
-        state = st.session_state.get(key) or {}
-        if state.get("asked"):
-            asked(str(state["asked"]).rpartition(" ")[0])
-
-    likely = instance.predicted_probability
+    first = rows[0].explainer if rows else ""
+    said, likely = answer_of(instance), percent(instance.predicted_probability)
     data = {
         "id": instance.instance_id,
-        "title": title,
-        "lead": lead,
-        **prompt_data(instance, rows, view.level),
-        "answer": {"text": answer_of(instance), "share": percent(likely), "from": answer_from(instance.group)},
+        "title": instance.question or instance.subject,
+        "lead": sentence(instance, rows),
+        **prompt_data(instance, rows, view["level"]),
+        "answer": {"text": said, "share": likely, "from": answer_from(instance.group)},
         "used": instance.used_document is not None,
         "chance": chance_rank(instance),
         "sources": sources(instance),
         "heads": heads,
-        "level": view.level,
+        "level": view["level"],
         "levels": list(LEVELS),
         "ks": list(KS),
-        "view": asdict(view),
+        "view": view,
     }
-    component("reading")(key=key, data=data, on_view_change=changed, on_asked_change=triggered)
+    kept = partial(keep, first=first)
+    component("reading", "reading", data, view=kept, asked=lambda said: asked(said.rpartition(" ")[0]))
 
 
 def sources(instance: StoredInstance) -> list[dict[str, Any]]:
@@ -340,20 +297,17 @@ def sources(instance: StoredInstance) -> list[dict[str, Any]]:
     groups = context_groups(len(instance.documents))
     likely = {candidate.group: candidate.probability for candidate in instance.candidates}
 
-    def line(label: str, answer: str, share: float, used: bool, about: str = "") -> dict[str, Any]:
-        return {"label": label, "about": about, "answer": answer, "share": share, "used": used}
-
-    lines = [
-        line(
-            f"document {number + 1}",
-            document.answer,
-            likely.get(groups[number], 0.0),
-            number == instance.used_document,
-            (document.source or "").replace("_", " "),
-        )
-        for number, document in enumerate(instance.documents)
+    shown = [
+        (f"document {place}", (one.source or "").replace("_", " "), one.answer, group)
+        for place, (one, group) in enumerate(zip(instance.documents, groups, strict=True), start=1)
     ]
-    lines.append(line("memory", instance.memory_answer, likely.get("M", 0.0), instance.group == "M"))
-    if not any(own["used"] for own in lines):
-        lines.append(line("neither", instance.predicted_text.strip(), instance.predicted_probability, True))
-    return [own | {"percent": percent(own["share"])} for own in lines]
+    shown.append(("memory", "", instance.memory_answer, "M"))
+    if instance.group not in {group for *_, group in shown}:
+        shown.append(("neither", "", instance.predicted_text.strip(), instance.group))
+        likely |= {instance.group: instance.predicted_probability}
+    names = ("label", "about", "answer", "share", "percent", "used")
+    shares = [likely.get(group, 0.0) for *_, group in shown]
+    return [
+        dict(zip(names, (*told, share, percent(share), group == instance.group), strict=True))
+        for (*told, group), share in zip(shown, shares, strict=True)
+    ]

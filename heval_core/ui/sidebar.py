@@ -289,7 +289,9 @@ def missing(asked: Asked, models: dict[str, Path]) -> tuple[str, str] | None:
 def size(asked: Asked, folder: Path) -> tuple[int | None, int | None]:
     """The tokens of the form's prompt, without a chat template's, and how many the model reads; None where no file says."""
     template, folder = template_of(asked, folder), folder_of(folder)
-    return count_tokens(folder, asked.documents, asked.question, template), limit_of(folder)
+    config = _json_of(folder / "config.json")
+    most = next((config[name] for name in _LIMITS if isinstance(config.get(name), int)), None)
+    return count_tokens(folder, asked.documents, asked.question, template), most
 
 
 def template_of(asked: Asked, path: Path) -> str:
@@ -312,12 +314,6 @@ def _tokenizer(folder: str, modified: float) -> Any:
     from tokenizers import Tokenizer
 
     return Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
-
-
-def limit_of(folder: Path) -> int | None:
-    """How many tokens a model reads, as its configuration says; None if it cannot be read, or does not say."""
-    config = _json_of(folder / "config.json")
-    return next((config[name] for name in _LIMITS if isinstance(config.get(name), int)), None)
 
 
 def count_tokens(folder: Path, documents: tuple[str, ...], question: str, template: str = TEMPLATE) -> int | None:

@@ -74,11 +74,6 @@ class Compared:
         return Filter((self.model,), (self.dataset,), kinds, technique=(technique,), changed=change)
 
 
-def has_techniques(results: Reader) -> bool:
-    """Whether these results compare techniques at all."""
-    return len(query(results, Reader.technique_cells, Filter())) > 0
-
-
 def head(results: Reader) -> Compared:
     """Draw the title, and in a line with it the chips of model and data set."""
     cells, names = query(results, Reader.technique_cells, Filter()), names_of(results)

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import streamlit as st
 
 from heval_core.citations.people import QUESTION, Item, practice
 from heval_core.citations.records import Passage
@@ -43,14 +42,13 @@ class Page:
 
     def __init__(self, monkeypatch, **query):
         self.drawn, self.messages = [], []
-        monkeypatch.setattr(annotate, "component", lambda name: self.draw)
+        monkeypatch.setattr(annotate, "component", self.draw)
         self.app = open_page("annotate", **query)
 
-    def draw(self, *, key, data, on_did_change):
+    def draw(self, name, key, data, did):
         self.drawn.append(data)
         if self.messages:
-            st.session_state[key] = {"did": self.messages.pop()}
-            on_did_change()
+            did(self.messages.pop())
 
     def send(self, op, **message):
         """What is drawn after a message."""

@@ -49,7 +49,7 @@ def sent(monkeypatch):
     """The requests that the form's button sends, none of which is carried out."""
     requests: list[dict] = []
     monkeypatch.setattr("heval_core.ui.sidebar.begin", lambda request: requests.append(request) or over())
-    monkeypatch.setattr("heval_core.ui.links.component", lambda name: lambda key, data: None)
+    monkeypatch.setattr("heval_core.ui.links.component", lambda *drawn: None)
     return requests
 
 

@@ -15,7 +15,6 @@ from heval_core.figures.highlights import instance_page
 from heval_core.records import Candidate, Span
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
-from heval_core.ui.exports import as_parquet
 from heval_core.ui.instance_tables import part_in_words, tokens_of
 from heval_core.ui.reading import Row, row_data
 
@@ -51,7 +50,7 @@ def test_an_exported_instance_has_no_script_no_request_and_every_token_as_text()
 
 def test_tables_are_taken_away_whole_and_harmless(demo):
     frame = demo.cells(Filter(("demo-qwen2",)), "mrr", 0)
-    back = pd.read_parquet(io.BytesIO(as_parquet(frame)))
+    back = pd.read_parquet(io.BytesIO(frame.to_parquet(index=False)))
     pd.testing.assert_frame_equal(back, frame)
 
 

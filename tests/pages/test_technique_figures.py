@@ -94,8 +94,6 @@ def test_all_points_of_the_dashed_line_are_as_good_as_the_best(share, best):
     assert len(ends) == 2
     for x, y in ends:
         assert share * x + (1 - share) * y == pytest.approx(best)
-        assert 0 <= x <= 1
-        assert 0 <= y <= 1
     drawn = front_figure(POINTS, NAMES, ends, "80 % good")
     assert all(drawn.x.low - 1e-9 <= x <= 1 and drawn.y.low - 1e-9 <= y <= 1 for x, y in drawn.level)
     assert any(mark.text == "80 % good" for mark in as_drawing(drawn).marks if hasattr(mark, "text"))

@@ -73,7 +73,7 @@ def test_a_head_that_mechlight_chose_is_a_filter(demo):
 def lists(monkeypatch):
     """What the list of instances is given to draw."""
     given: list[dict] = []
-    monkeypatch.setattr("heval_core.ui.listing.component", lambda name: lambda **asked: given.append(asked["data"]))
+    monkeypatch.setattr("heval_core.ui.listing.component", lambda name, key, data, asked: given.append(data))
     return given
 
 

@@ -107,7 +107,9 @@ def test_instances_shows_the_answer_that_is_stored(results, store, monkeypatch):
     (one, *_), (other, *_) = (results.instance_ids(Filter(regime=(regime,))) for regime in ("gold", "irrelevant"))
     shown = {}
     usual = own_answer.component
-    monkeypatch.setattr(own_answer, "component", lambda name: lambda **how: shown.update(how) or usual(name)(**how))
+    monkeypatch.setattr(
+        own_answer, "component", lambda name, key, data, **heard: shown.update(data=data) or usual(name, key, data, **heard)
+    )
     app = open_page("instances", instance=one, words="0-1", by="attn")
     assert not app.exception
     assert "The whole answer, word by word" in text_of(app)

@@ -8,6 +8,12 @@ function element(tag, className, ...content) {
   return made;
 }
 
+// A sentence in pieces: [kind, text], where a kind is b, i, a class, or nothing.
+function pieces(tag, className, parts) {
+  const piece = ([kind, text]) => (["b", "i"].includes(kind) ? element(kind, "", text) : kind ? element("span", kind, text) : text);
+  return element(tag, className, ...parts.map(piece));
+}
+
 // The same element with these attributes.
 function having(made, attributes) {
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -25,6 +31,21 @@ function button(className, text, pressed, onclick) {
   const made = having(element("button", className, text), { type: "button", ...(pressed !== null && { "aria-pressed": pressed }) });
   made.onclick = onclick;
   return made;
+}
+
+// A number with so many decimals, no zero before the point, a real minus.
+function written(value, decimals) {
+  const text = Math.abs(value).toFixed(decimals).replace(/^0\./, ".");
+  return Number(text) === 0 ? "0" : value < 0 ? `−${text}` : text;
+}
+
+// Where the focus is in a part of the page, as a selector that finds it again when the part has been drawn anew.
+function placeOf(part) {
+  const active = part.getRootNode().activeElement;
+  if (!active || !part.contains(active)) return null;
+  const name = ["id", "index", "name", "key", "at", "passage"].find((one) => active.dataset[one] !== undefined);
+  const group = active.closest("[role=group]")?.getAttribute("aria-label");
+  return name ? `[data-${name}="${CSS.escape(active.dataset[name])}"]` : group ? `[aria-label="${group}"] [aria-pressed=true]` : null;
 }
 
 // What a mark says: its first line in bold, near it and inside of its frame. lines: none hides it.

@@ -3,11 +3,8 @@
 function ranks(row) {
   const track = element("span", "track");
   for (const { rank, color } of row.ranks) {
-    if (rank === null) continue;
-    const dot = element("span", "dot");
-    dot.style.setProperty("--hue", color);
-    dot.style.left = `${(100 * Math.log(rank)) / Math.log(Math.max(2, row.tokens))}%`;
-    track.append(dot);
+    const left = (100 * Math.log(rank)) / Math.log(Math.max(2, row.tokens));
+    if (rank !== null) track.append(having(element("span", "dot"), { style: `--hue: ${color}; left: ${left}%` }));
   }
   return track;
 }
@@ -40,14 +37,13 @@ function foot(data, send) {
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
-  const host = parentElement.querySelector(".host"), focused = () => host.getRootNode().activeElement;
+  const host = parentElement.querySelector(".host"), held = placeOf(host);
   const send = (what) => setTriggerValue("asked", what);
-  const held = host.contains(focused()) ? focused().dataset.id : null;
   const list = element("nav", "list", data.legend.length ? legend(data) : null, ...data.rows.map((row) => line(data, row, send)), foot(data, send));
   host.replaceChildren(having(list, { "aria-label": data.what }));
-  if (held) [...host.querySelectorAll("button")].find((button) => button.dataset.id === held)?.focus();
+  if (held) host.querySelector(held)?.focus();
   host.onkeydown = (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], rows = [...host.querySelectorAll(".row")], here = rows.indexOf(focused());
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], rows = [...host.querySelectorAll(".row")], here = rows.indexOf(host.getRootNode().activeElement);
     if (!step || here < 0 || !rows[here + step]) return;
     event.preventDefault();
     rows[here + step].focus();

@@ -78,7 +78,7 @@ function band(host, picked) {
 }
 
 function draw(host, data) {
-  const root = host.getRootNode(), focused = root.activeElement?.dataset?.id;
+  const held = placeOf(host);
   if (host.drawn !== data.html) {
     host.drawn = data.html;
     host.replaceChildren(...new DOMParser().parseFromString(data.html, "text/html").body.childNodes);
@@ -92,7 +92,7 @@ function draw(host, data) {
   // The picked mark, else the first, is the one that Tab goes to.
   (marks.find((mark) => mark.dataset.id === data.picked) || marks[0])?.setAttribute("tabindex", "0");
   band(host, data.picked);
-  if (focused) marks.find((mark) => mark.dataset.id === focused)?.focus();
+  if (held) host.querySelector(held)?.focus();
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {

@@ -3,11 +3,11 @@
 const key = (text) => having(element("kbd", "", text), { "aria-hidden": true });
 
 function topLine(data, act) {
-  const saved = having(element("span", "saved"), { role: "status" }), fill = element("span", "fill");
+  const saved = having(element("span", "saved"), { role: "status" });
   if (data.practice) saved.append(`Practice ${data.practice.number} of ${data.practice.of}`);
   else saved.append(element("b", "", `${data.answered.toLocaleString("en")} saved`), ` · ${data.left === 1 ? "1 question left" : `${data.left.toLocaleString("en")} questions left`}`);
-  fill.style.width = `${100 * (data.practice ? (data.practice.number - 1) / data.practice.of : data.answered / Math.max(1, data.answered + data.left))}%`;
-  return element("div", "top", saved, element("span", "track", fill), element("span", "who", data.person), button("link", "Sign out", null, () => act({ op: "leave" })));
+  const share = data.practice ? (data.practice.number - 1) / data.practice.of : data.answered / Math.max(1, data.answered + data.left);
+  return element("div", "top", saved, element("span", "track", having(element("span", "fill"), { style: `width: ${100 * share}%` })), element("span", "who", data.person), button("link", "Sign out", null, () => act({ op: "leave" })));
 }
 
 function passageOf(one, here) {
@@ -58,9 +58,7 @@ function itemView(data, act) {
     element("h1", data.claim.length > 110 ? "long" : "", data.claim, " ", element("span", "verdict", data.verdict)),
   );
   const question = heading("h2", "", `Which sentences should cite [${data.passage}]?`);
-  // Markers of other passages are set back.
-  const text = (pieces) => element("span", "text", ...pieces.map(([kind, said]) => (kind ? element("span", "marker", said) : said)));
-  const rows = data.sentences.map((pieces, place) => choice(place, text(pieces), place < 9 ? String(place + 1) : ""));
+  const rows = data.sentences.map((parts, place) => choice(place, pieces("span", "text", parts), place < 9 ? String(place + 1) : ""));
   const none = choice("none", element("span", "text", "None of these"), "0");
   none.classList.add("none");
   const [here, rest] = evidence(data), range = slider();

@@ -1,11 +1,6 @@
 // What the reader has chosen, summed: scores are linear, so that a word, a span and a sentence come from one matrix.
 
-// Two significant digits, no zero before the point, a real minus.
-function nats(value) {
-  const size = Math.abs(value);
-  const text = size >= 10 ? size.toFixed(size >= 100 ? 0 : 1) : size >= 1 ? size.toFixed(1) : size < 0.05 ? "0" : size.toFixed(1).replace(/^0/, "");
-  return value < 0 && text !== "0" ? `−${text}` : text;
-}
+const nats = (value) => written(value, Math.abs(value) >= 100 ? 0 : 1);
 
 // From document 7 on a document has no hue of its own, only its number.
 const hueOf = (number) => (number === null ? "" : number < 6 ? `d${number + 1}` : "d0");

@@ -2,12 +2,6 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function pieces(tag, className, parts) {
-  const made = parts.map(([kind, text]) => (kind === "b" ? element("b", "", text) : element("span", kind, text)));
-  made.filter((part) => part.className === "gap").forEach((part) => { part.title = "its citation was taken out here"; });
-  return element(tag, className, ...made);
-}
-
 // What an annotator made of a sentence: found, wrongly marked, missed, not marked, or not known.
 const MARKS = {
   found: [["rect", { class: "full", x: 2, y: 2, width: 16, height: 16, rx: 4 }], ["path", { class: "tick", d: "M5.5 10.5l3 3l6-7" }]],

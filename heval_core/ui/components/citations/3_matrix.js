@@ -29,7 +29,9 @@ function heads(data) {
 
 function sentence(data, line, index) {
   const dot = line.gold ? having(cell("gold", "cell", element("span", "yes", "●")), { "aria-label": "should cite" }) : cell("gold", "cell");
-  const row = cell(`line${line.gold ? " should" : ""}`, "row", cell("no", "cell", String(index + 1)), cell("said", "cell", pieces("p", "", line.pieces)), dot);
+  const text = pieces("p", "", line.pieces);
+  text.querySelectorAll(".gap").forEach((gap) => { gap.title = "its citation was taken out here"; });
+  const row = cell(`line${line.gold ? " should" : ""}`, "row", cell("no", "cell", String(index + 1)), cell("said", "cell", text), dot);
   for (const one of data.annotators) {
     const own = one.cells[index], votes = own.votes ? element("span", "votes", String(own.votes)) : null;
     const made = cell("mark", "cell", mark(own.state), votes, own.weight === undefined ? null : weight(own.weight));

@@ -22,7 +22,7 @@ class Claim {
   }
 
   draw(another = false) {
-    const { data, root, host } = this, held = this.held();
+    const { data, root, host } = this, held = placeOf(root);
     this.width = host.clientWidth || 900;
     const top = element("header"), title = element("div", "title");
     title.append(element("h1", "", data.claim));
@@ -33,8 +33,7 @@ class Claim {
     const both = element("div", beside ? "both beside" : "both"), left = Math.max(LEFT, Math.min(rest * 0.32, rest >= 1500 ? 430 : 392, rest - GAP - needed));
     both.style.setProperty("--left", `${left}px`);
     both.append(evidence(data, this.act), matrix(data, beside ? rest - left - GAP : rest));
-    this.tip = element("div", "tip");
-    this.tip.setAttribute("role", "status");
+    this.tip = having(element("div", "tip"), { role: "status" });
     root.replaceChildren(top, both, this.tip);
     const first = root.querySelector(`.mark[data-at="${CSS.escape(this.at ?? "")}"]`) ?? root.querySelector(".mark");
     if (first) first.tabIndex = 0;
@@ -48,16 +47,6 @@ class Claim {
       const own = this.root.querySelector(name), list = own?.parentElement;
       if (own && list.scrollHeight > list.clientHeight) list.scrollTop = own.offsetTop - 40;
     }
-  }
-
-  // Where the focus goes back to after the page was drawn again.
-  held() {
-    const active = this.host.getRootNode().activeElement;
-    if (!active || !this.root.contains(active)) return null;
-    for (const name of ["at", "passage"]) {
-      if (active.dataset[name] !== undefined) return `[data-${name}="${CSS.escape(active.dataset[name])}"]`;
-    }
-    return null;
   }
 
   tell(target) {

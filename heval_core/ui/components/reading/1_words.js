@@ -5,11 +5,6 @@ const NEGATIVE = "#1F6FB5", POSITIVE = "#D95F02";
 // A score below this share of the strongest is next to nothing: its frame is dashed.
 const FAINT = 0.02;
 
-// Pieces of a sentence: [kind, text], where a kind is b, i or nothing.
-function segmentsOf(tag, className, pieces) {
-  return element(tag, className, ...pieces.map(([kind, text]) => (kind === "b" || kind === "i" ? element(kind, "", text) : text)));
-}
-
 function shown(token) {
   if (token === "") return "·";
   return Array.from(token, (c) => GLYPHS[c] ?? c).join("");
@@ -23,17 +18,9 @@ function ordinal(rank) {
   return `${rank}${ending}`;
 }
 
-// Two significant digits, no zero before the point, a real minus.
-function brief(value) {
-  const size = Math.abs(value);
-  const text = size >= 10 ? size.toFixed(0) : size >= 1 ? size.toFixed(1) : size < 0.005 ? "0" : size.toFixed(2).replace(/^0/, "");
-  return value < 0 && text !== "0" ? `−${text}` : text;
-}
+// Two significant digits.
+const brief = (value) => written(value, Math.abs(value) >= 10 ? 0 : Math.abs(value) >= 1 ? 1 : 2);
 const signed = (value) => (value < 0 ? brief(value) : `+${brief(value)}`);
-
-function hueOf(row, index) {
-  return row.signed && row.scores[index] < 0 ? NEGATIVE : row.color;
-}
 
 function isNegative(row, index) {
   return row.signed && row.scores[index] < 0 && Math.abs(row.scores[index]) > row.largest * FAINT;

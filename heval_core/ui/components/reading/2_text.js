@@ -10,17 +10,14 @@ function answerChip(data) {
   return element("span", "answered", element("span", "answer", data.answer.text), element("span", "from", ` ${data.answer.share} · ${data.answer.from}`));
 }
 
-function paintToken(made, data, row, view, index) {
-  const strength = isRanked(data, index) ? row.strength[index] : 0;
-  made.style.setProperty("--hue", hueOf(row, index));
-  made.style.setProperty("--tint", String(Math.round(100 * strength ** 1.5)));
-  made.style.setProperty("--bar", String(Math.round(3 * strength * strength)));
-  if (isNegative(row, index)) made.classList.add("negative");
-  if (row.top[view.k].includes(index)) {
-    made.classList.add("top");
-    if (isFaint(row, index)) made.classList.add("faint");
-    made.dataset.rank = row.ranks[index];
-  }
+// A token in an explainer's colours. positive: the hue of what speaks for the answer. power: by which weak scores are paler.
+function painting(made, data, row, view, index, positive, power) {
+  const strength = isRanked(data, index) ? row.strength[index] : 0, hue = row.signed && row.scores[index] < 0 ? NEGATIVE : positive;
+  made.style.cssText = `--hue: ${hue}; --tint: ${Math.round(100 * strength ** power)}; --bar: ${Math.round(3 * strength * strength)}`;
+  made.classList.toggle("negative", isNegative(row, index));
+  if (!row.top[view.k].includes(index)) return made;
+  made.classList.add("top", ...(isFaint(row, index) ? ["faint"] : []));
+  return having(made, { "data-rank": row.ranks[index] });
 }
 
 // What a token is in both modes: a button with its place, its name, and what it is of.
@@ -34,7 +31,7 @@ function tokenOf(data, view, index, made) {
 function textToken(data, block, row, view, index) {
   const text = shown(data.tokens[index]), word = text.trimStart();
   const made = tokenOf(data, view, index, element("span", "t", word || text));
-  if (row) paintToken(made, data, row, view, index);
+  if (row) painting(made, data, row, view, index, row.color, 1.5);
   return word && word !== text && index > block.start ? [text.slice(0, text.length - word.length), made] : [made];
 }
 

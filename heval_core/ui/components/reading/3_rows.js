@@ -28,18 +28,8 @@ function holdsSomething(data, rows, view, line) {
   return line.some(([index]) => data.gold.includes(index) || rows.some((row) => row.top[view.k].includes(index)));
 }
 
-function cell(data, row, view, index) {
-  const made = element("div", "cell");
-  const strength = isRanked(data, index) ? row.strength[index] : 0;
-  made.style.setProperty("--hue", row.signed ? (row.scores[index] < 0 ? NEGATIVE : POSITIVE) : row.color);
-  made.style.setProperty("--tint", String(Math.round(100 * strength)));
-  if (isNegative(row, index)) made.classList.add("negative");
-  if (row.top[view.k].includes(index)) made.classList.add("top", ...(isFaint(row, index) ? ["faint"] : []));
-  return made;
-}
-
 function rowToken(data, rows, view, index, width) {
-  const cells = rows.map((row) => cell(data, row, view, index));
+  const cells = rows.map((row) => painting(element("div", "cell"), data, row, view, index, row.signed ? POSITIVE : row.color, 1));
   const made = tokenOf(data, view, index, element("div", "t", element("div", "word", shown(data.tokens[index]).trim() || "·"), ...cells));
   made.style.width = `${width}px`;
   return made;

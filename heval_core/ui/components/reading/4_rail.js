@@ -4,8 +4,8 @@ const section = (title, aside, ...content) => element("section", "", element("di
 
 function drawSources(data) {
   const rows = data.sources.map((source) => {
-    const about = source.about ? [" ", element("span", "about", source.about)] : [], fill = element("span", "fill");
-    fill.style.width = `${Math.round(100 * source.share)}%`;
+    const about = source.about ? [" ", element("span", "about", source.about)] : [];
+    const fill = having(element("span", "fill"), { style: `width: ${Math.round(100 * source.share)}%` });
     const name = element("span", "name", source.label, ...about);
     return element("div", source.used ? "source used" : "source", name, element("span", "text", source.answer), element("span", "track", fill), element("span", "number", source.percent));
   });
@@ -18,10 +18,7 @@ const position = (data, rank) => `${share(data, rank)}%`;
 function rankLine(data, view, row) {
   const line = element("span", "ranks");
   for (const [name, rank] of [["best", view.k], ["chance", data.chance]]) {
-    if (rank === null) continue;
-    const mark = element("span", name);
-    mark.style.left = position(data, rank);
-    line.append(mark);
+    if (rank !== null) line.append(having(element("span", name), { style: `left: ${position(data, rank)}` }));
   }
   if (row.rank !== null) {
     const stem = element("span", "stem"), dot = element("span", row.control ? "dot diamond" : row.picked ? "dot hollow" : "dot");

@@ -3,14 +3,11 @@
 function square(heads, layer, head, largest) {
   const value = heads.strengths[layer][head], name = `L${layer}H${head}`;
   const role = name === heads.chosen ? ", chosen by MechLight" : name === heads.runner_up ? ", runner-up" : "";
-  const text = `${name}: ${signed(value)} logits ${heads.side}${role}`, classes = ["square"];
-  if (value < 0) classes.push("negative");
-  if (name === heads.chosen) classes.push("chosen");
-  if (name === heads.runner_up) classes.push("runner");
-  if (heads.need?.most.includes(name)) classes.push("most");
+  const text = `${name}: ${signed(value)} logits ${heads.side}${role}`;
+  const classes = { square: true, negative: value < 0, chosen: name === heads.chosen, runner: name === heads.runner_up, most: heads.need?.most.includes(name) };
   const style = `--hue: ${value < 0 ? NEGATIVE : POSITIVE}; --tint: ${Math.round((100 * Math.abs(value)) / largest)}`;
   const said = { title: text, "aria-label": text, "aria-pressed": name === heads.picked, tabindex: name === (heads.picked || heads.chosen) ? 0 : -1 };
-  return having(element("button", classes.join(" ")), { type: "button", "data-name": name, style, ...said });
+  return having(element("button", Object.keys(classes).filter((own) => classes[own]).join(" ")), { type: "button", "data-name": name, style, ...said });
 }
 
 function headMap(heads, act) {
@@ -56,7 +53,7 @@ const ends = (labels) => element("div", "ends", ...labels.map(([left, text]) => 
 function drawHeads(heads, act) {
   const ask = heads.can_ask ? button("link", "does the answer need it?", null, () => act.ask("need")) : null;
   const made = section(["MechLight’s head"], ask);
-  const told = segmentsOf("p", "note", heads.told);
+  const told = pieces("p", "note", heads.told);
   if (heads.picked) told.append(" ", button("link", `Back to ${heads.chosen}`, null, () => act.head("")));
   const need = heads.need ? [drawNeed(heads)] : [], map = [headMap(heads, act), element("div", "map-foot", colourScale(heads), element("span", "side", heads.side))];
   made.append(told, ...(heads.strengths.length > 14 ? [...need, ...map] : [...map, ...need])); // a tall map would hide it
@@ -77,5 +74,5 @@ function drawNeed(heads) {
   const strip = element("div", "strip", having(element("span", "zero"), { style: `left: ${at(0)}` }), ...dots);
   const scale = ends([[at(least), signed(least)], [at(most), signed(most)]]);
   const key = "logits of the lead lost without what a head writes at the last token; dashed: none; ringed in the map: the most";
-  return having(element("div", "need", segmentsOf("p", "note", need.told), strip, scale, element("p", "note small", key)), { tabindex: -1 });
+  return having(element("div", "need", pieces("p", "note", need.told), strip, scale, element("p", "note small", key)), { tabindex: -1 });
 }

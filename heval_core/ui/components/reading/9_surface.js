@@ -63,11 +63,10 @@ class Surface {
   }
 
   draw() {
-    const { data, view, root, host } = this, active = host.getRootNode().activeElement;
-    const hadFocus = Boolean(active && root.contains(active)), held = hadFocus ? this.placeOf(active) : null;
+    const { data, view, root } = this, held = placeOf(root);
     this.out = having(element("div", "readout"), { "aria-live": "polite" });
     const surface = element("div", "surface"), rail = element("div", "rail", drawSources(data), drawRanks(data, view, this.all, this.act));
-    const main = element("div", "main", element("h1", "", data.title), segmentsOf("p", "lead", data.lead), drawBar(data, view, this.act), this.out, surface);
+    const main = element("div", "main", element("h1", "", data.title), pieces("p", "lead", data.lead), drawBar(data, view, this.act), this.out, surface);
     if (data.heads) rail.append(drawHeads(data.heads, this.act));
     root.replaceChildren(main, rail);
     surface.append(view.mode === "rows" ? drawRows(data, view, surface) : drawText(data, view));
@@ -81,16 +80,7 @@ class Surface {
     // What was asked for comes into sight, and what is gone takes the focus nowhere.
     const answered = this.asking && root.querySelector(".need");
     if (answered) { this.asking = false; answered.focus(); answered.scrollIntoView({ block: "nearest" }); }
-    else if (hadFocus && held) (root.querySelector(held) ?? first)?.focus({ preventScroll: true });
-  }
-
-  // Where the focus goes back to after the page was drawn again.
-  placeOf(active) {
-    if (active.dataset.index !== undefined) return `.t[data-index="${active.dataset.index}"]`;
-    if (active.dataset.name) return `.square[data-name="${active.dataset.name}"]`;
-    if (active.dataset.key) return `.rank[data-key="${CSS.escape(active.dataset.key)}"]`;
-    const group = active.closest("[role=group]")?.getAttribute("aria-label");
-    return group ? `[aria-label="${group}"] [aria-pressed=true]` : null;
+    else if (held) (root.querySelector(held) ?? first)?.focus({ preventScroll: true });
   }
 
   at(index) { return index === null ? null : this.root.querySelector(`.t[data-index="${index}"]`); }
