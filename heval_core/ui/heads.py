@@ -83,20 +83,13 @@ def _kept(asked: tuple[str, ...], request: dict[str, Any], _instance: StoredInst
 def with_map(
     results: Reader, instance: StoredInstance, heads: HeadMap | None, rows: list[Row], pick: str
 ) -> tuple[list[Row], dict[str, Any] | None]:
-    """The rows with a picked head's, and what the surface draws of all heads."""
+    """The rows with a picked head's, and what the surface draws of all heads. Where it was not stored what the answer needs of
+    each, the model can be asked."""
     if heads is None:
         return rows, None
     picked = picked_row(results, instance, pick) if pick else None
-    shown_rows = [*rows, picked] if isinstance(picked, Row) else rows
-    refused = picked if isinstance(picked, str) else ""
-    return shown_rows, map_data(instance, heads, shown_rows, pick, refused, results.head_need(instance.instance_id))
-
-
-def map_data(
-    instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, refused: str, need: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """What the surface draws. rows: its own. pick: a head, or empty. refused: why it cannot be painted. need: as
-    `Reader.head_need` gives; where it was not stored, the model can be asked."""
+    rows = [*rows, picked] if isinstance(picked, Row) else rows
+    refused, need = picked if isinstance(picked, str) else "", results.head_need(instance.instance_id)
     foils = {candidate.group: candidate for candidate in instance.candidates}
     foil = foils.get(heads.foil.removeprefix("candidate "))
     answer, against = answer_of(instance), foil.text if foil else heads.foil
@@ -109,7 +102,7 @@ def map_data(
     lead = f"{pick} instead of {heads.chosen}" if pick else f"{heads.chosen} chosen"
     told: Pieces = [("b", lead), ("", f": {change(heads.of(pick or heads.chosen))} for "), ("i", answer)]
     told += [("", " over "), ("i", against), *(_of_picked(instance, heads, rows, pick, answer) if pick else _of_chosen(heads))]
-    return {
+    return rows, {
         "strengths": [[round(float(value), 4) for value in layer] for layer in heads.strengths],
         "chosen": heads.chosen,
         "runner_up": heads.runner_up,

@@ -269,7 +269,7 @@ def draw(
     heads: dict[str, Any] | None,
     asked: Callable[[str], None],
 ) -> None:
-    """Draw the surface. heads: as `heads.map_data` gives. asked: called with `step -1`, `step 1` or `need`."""
+    """Draw the surface. heads: as `heads.with_map` gives. asked: called with `step -1`, `step 1` or `need`."""
     # Without an explainer, of an answer that none was run on, nothing is painted.
     first = rows[0].explainer if rows else ""
     said, likely = answer_of(instance), percent(instance.predicted_probability)

@@ -134,8 +134,9 @@ def mapped():
 def test_a_picked_head_is_compared_with_the_chosen_one_in_s_and_rank(shown, monkeypatch):
     instance, rows = shown
     monkeypatch.setattr(heads.address, "value", lambda name, default="": "")
-    picked = Row("L0H1", "head L0H1", False, list(np.linspace(0, 1, len(instance.tokens))), picked=True)
-    data = heads.map_data(instance, mapped(), [*rows, picked], "L0H1", "")
+    scores = list(np.linspace(0, 1, len(instance.tokens)))
+    kept = SimpleNamespace(head_attention=lambda *asked: scores, head_need=lambda id: None)
+    (*_, picked), data = heads.with_map(kept, instance, mapped(), rows, "L0H1")
     text = "".join(piece for _, piece in data["told"])
     assert text.startswith("L0H1 instead of L1H0: −1.00 for ")
     assert "4.0 less than the chosen head" in text
