@@ -20,7 +20,8 @@ from heval_core.metrics.shared.measure import MirrorMetric
 from heval_core.protocols import Metric
 from heval_core.records import CellKey, RegimeKey
 from heval_core.regime_keys import mirror
-from heval_core.statistics.values import Each, Value, defined, replicates
+from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.values import Each, Questions, Value, defined, replicates
 from heval_core.store.kinds import TABLES
 
 
@@ -104,15 +105,16 @@ def evaluate(
         for own in mirrors:
             swap_inputs.update({(own, explainer, k): inputs for k in ks if (inputs := own.one_way(cell, k)) is not None})
 
+    questions = Questions(regime.resamples, regime.facts)
     found = [
-        ((explainer, key, k), value)
+        ((explainer, key, k), questions.by_question(value, regime.facts))
         for key, by_explainer in estimates(metrics, cells, ks, cache, visit).items()
         for (explainer, k), own in by_explainer.items()
         for value in own
     ]
     rows = [metric_row(regime.key.cell(explainer), metric, k, value) for (explainer, metric, k), value in found]
     places = [place for place, ((_, metric, k), value) in enumerate(found) if wanted(metric, value.part, k)]
-    for place, drawn in zip(places, replicates([found[place][1] for place in places], regime.weights), strict=True):
+    for place, drawn in zip(places, replicates([found[place][1] for place in places], questions.weights), strict=True):
         rows[place]["drawn"] = drawn
     return Evaluated(list(chain(*scores.values())), rows, swap_inputs)
 
@@ -147,10 +149,11 @@ def evaluate_all(
 
 
 class Mirrored(NamedTuple):
-    """What is left of a regime for comparing it with its mirror. questions: (N,). swap_inputs: see `Evaluated`."""
+    """What is left of a regime for comparing it with its mirror. facts: (N,). swap_inputs: see `Evaluated`."""
 
     key: RegimeKey
-    questions: np.ndarray
+    facts: np.ndarray
+    resamples: Resamples
     swap_inputs: dict[tuple[MirrorMetric, str, int], Each]
 
 
@@ -163,13 +166,14 @@ def swap_rows(regimes: Iterable[Mirrored]) -> list[dict[str, Any]]:
 
 
 def _swap_rows(one: Mirrored, two: Mirrored) -> Iterator[dict[str, Any]]:
-    _, mine, theirs = np.intersect1d(one.questions, two.questions, return_indices=True)
+    _, mine, theirs = np.intersect1d(one.facts, two.facts, return_indices=True)
     order = np.argsort(mine)
     mine, theirs = mine[order], theirs[order]
+    questions = Questions(one.resamples, one.facts[mine])
     for (metric, explainer, k), inputs in one.swap_inputs.items() if len(mine) else ():
         other = two.swap_inputs.get((metric, explainer, k))
         if other is not None:
-            value = metric.both_ways(inputs.rows(mine), other.rows(theirs))
+            value = questions.by_question(metric.both_ways(inputs.rows(mine), other.rows(theirs)), one.facts[mine])
             yield metric_row(one.key.cell(explainer), metric.key, k, value)
 
 

@@ -33,6 +33,6 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int, drawn: bool = 
         scored = Scored(reader.scores_of(ids), measured, reader.scores_of(ids, towards_context=True))
         _, evaluated = cells.evaluate_all(regime, scored, [plugin], (k,), wanted=lambda *value: drawn)
         rows += evaluated.rows
-        mirrored.append(cells.Mirrored(regime.key, regime.questions, evaluated.swap_inputs))
+        mirrored.append(cells.Mirrored(regime.key, regime.facts, regime.resamples, evaluated.swap_inputs))
     found = pd.DataFrame([*rows, *cells.swap_rows(mirrored)], columns=[*COLUMNS, *(["drawn"] if drawn else [])])
     return found.sort_values([*CELL, "part"], kind="stable", ignore_index=True)

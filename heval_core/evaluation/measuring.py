@@ -147,7 +147,7 @@ class Measuring:
         self.rows += evaluated.rows
         paired = _paired(regime, complete, scored, evaluated)
         self.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in paper.WANTED]
-        return cells.Mirrored(regime.key, regime.questions, evaluated.swap_inputs)
+        return cells.Mirrored(regime.key, regime.facts, regime.resamples, evaluated.swap_inputs)
 
 
 def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:

@@ -29,16 +29,14 @@ TOGETHER = 2**23
 class Regime:
     """N kept instances of one model, dataset, regime and technique.
 
-    ids, questions: (N,) str, the instances and their questions. weights: (resamples, N), how often each question is drawn.
-    order: (splits, N), the position of each question in the random order that is cut in halves.
+    ids, facts: (N,) str, the instances and what they ask; several facts may be of one question.
     """
 
     key: RegimeKey
     ids: np.ndarray
-    questions: np.ndarray
+    facts: np.ndarray
     layout: Layout
-    weights: np.ndarray
-    order: np.ndarray
+    resamples: Resamples
 
     @functools.cached_property
     def stored_ids(self) -> pa.Array:
@@ -48,8 +46,7 @@ class Regime:
         """The instances chosen by (N,) bools."""
         if chosen.all():
             return self
-        layout, weights, order = self.layout.rows(chosen), self.weights[:, chosen], self.order[:, chosen]
-        return Regime(self.key, self.ids[chosen], self.questions[chosen], layout, weights, order)
+        return Regime(self.key, self.ids[chosen], self.facts[chosen], self.layout.rows(chosen), self.resamples)
 
 
 def layout_of(instances: pd.DataFrame) -> Layout:
@@ -75,9 +72,8 @@ def layout_of(instances: pd.DataFrame) -> Layout:
 def regime_of(instances: pd.DataFrame, resamples: Resamples) -> Regime:
     """From rows of one model, dataset, regime and technique, at least one."""
     key = RegimeKey(*instances.iloc[0][list(CELL)])
-    ids, questions = (instances[name].to_numpy(dtype=object) for name in ("instance_id", "fact_id"))
-    weights, order = resamples.of(questions), resamples.order(questions)
-    return Regime(key, ids, questions, layout_of(instances), weights, order)
+    ids, facts = (instances[name].to_numpy(dtype=object) for name in ("instance_id", "fact_id"))
+    return Regime(key, ids, facts, layout_of(instances), resamples)
 
 
 def measured_metrics() -> dict[str, MeasuredMetric]:
@@ -215,7 +211,7 @@ def cell_of(
     table = np.zeros(regime.layout.ranked.shape)
     _fill(table, regime, explainer, usual)
     fixed = None if towards is None else _fixed(regime, explainer, table, towards)
-    return Cell(regime.layout, table, measured or {}, regime.order, fixed)
+    return Cell(regime.layout, table, measured or {}, regime.resamples.order(regime.facts), fixed)
 
 
 def _fill(table: np.ndarray, regime: Regime, explainer: str, rows: ScoreRows) -> None:

@@ -59,9 +59,8 @@ class Resamples:
     def __init__(self, dataset: str, asked: Mapping[str, str]):
         texts = {text: index for index, text in enumerate(sorted(set(asked.values())))}
         self._column = {fact: texts[text] for fact, text in asked.items()}
-        self._place = {fact: index for index, fact in enumerate(sorted(asked))}
-        self._seed = zlib.crc32(dataset.encode())
-        self._matrix = resample_weights(len(texts), seed=self._seed)
+        self._seed, self._count = zlib.crc32(dataset.encode()), len(texts)
+        self._matrix = resample_weights(self._count, seed=self._seed)
 
     def of(self, facts: Iterable[str]) -> np.ndarray:
         """(resamples, N) how often each of N instances' questions is drawn."""
@@ -72,12 +71,12 @@ class Resamples:
         return [self._column[fact] for fact in facts]
 
     def order(self, facts: Iterable[str]) -> np.ndarray:
-        """(SPLITS, N) position of N instances' facts in the order of each split (`priorities`)."""
-        return self._order[:, [self._place[fact] for fact in facts]]
+        """(SPLITS, N) position of N instances' questions in the order of each split (`priorities`)."""
+        return self._order[:, self.questions(facts)]
 
     @functools.cached_property
     def _order(self) -> np.ndarray:
-        return priorities(len(self._place), self._seed)
+        return priorities(self._count, self._seed)
 
 
 def resampled_sums(weights: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -135,8 +135,10 @@ def replicates(value: float, error: Error, count: int) -> np.ndarray:
 
 
 def _bounded(value: float, away: np.ndarray, bound: float) -> np.ndarray:
-    """value + away; with a bound, the same on the logarithm of the distance to the bound."""
+    """value + away; with a bound, the same on the logarithm of the distance to the bound: at most 1.7 times as far from it,
+    since one step of the logarithm from a value next to its bound would be without end."""
     left = value - bound
     if not np.isfinite(left) or left == 0:
         return np.asarray(value + away)
-    return np.asarray(bound + left * np.exp(away / left))
+    steps = away / left
+    return np.asarray(bound + left * np.where(steps > 1, 1 + (np.e - 1) * steps, np.exp(np.minimum(steps, 1))))

@@ -84,9 +84,18 @@ class Column(NamedTuple):
         """(U,) how far each unit's values are above the mean, summing to 0."""
         return self.sums - self.mean() * self.counts
 
+    def by(self, places: np.ndarray, units: int) -> Column:
+        """The same mean, by what larger units add to it. places: (U,) the number of each one's larger unit."""
+        return self._replace(sums=np.bincount(places, self.sums, units), counts=np.bincount(places, self.counts, units))
+
+    @property
+    def units(self) -> int:
+        """How many have any value."""
+        return int((self.counts > 0).sum())
+
     def bounded(self) -> Bounded:
         assert self.ends is not None
-        return Bounded(self.mean(), self.apart() / self.counts.sum(), self.n, int((self.counts > 0).sum()), *self.ends)
+        return Bounded(self.mean(), self.apart() / self.counts.sum(), self.n, self.units, *self.ends)
 
 
 class Value(NamedTuple):
@@ -173,7 +182,10 @@ class Value(NamedTuple):
     def _around(self, error: subsampling.Error) -> Interval:
         if self.counted:
             return subsampling.share_interval(self.value, error, self.counted)
-        return subsampling.interval(self.value, error, self.bound)
+        low, high = subsampling.interval(self.value, error, self.bound)
+        if self.value == self.bound:  # from there it goes one way only
+            low, high = (low, min(high, self.bound)) if self.bound > self.chance else (max(low, self.bound), high)
+        return Interval(low, high)
 
     def _influence(self, columns: tuple[Column, ...]) -> tuple[np.ndarray, int]:
         """How much each question moves the value, summing to 0; and the degrees of freedom of the value's error.
@@ -185,8 +197,8 @@ class Value(NamedTuple):
         up, down = np.split(self.of_means(means + np.concatenate([np.diag(steps), -np.diag(steps)])), 2)
         influence: np.ndarray = np.zeros(len(columns[0].sums))
         for column, slope in zip(columns, (up - down) / (2 * steps), strict=True):
-            influence += slope / column.n * np.sqrt(column.n / max(column.n - 1, 1)) * column.apart()
-        groups = {column.counts.tobytes(): column.n for column in columns}
+            influence += slope / column.n * np.sqrt(column.units / max(column.units - 1, 1)) * column.apart()
+        groups = {column.counts.tobytes(): column.units for column in columns}
         return influence, sum(groups.values()) - len(groups)
 
     def of_means(self, means: np.ndarray) -> np.ndarray:
@@ -329,6 +341,13 @@ class Questions:
         if once:
             sums, counts = sums / np.maximum(counts, 1), np.minimum(counts, 1)
         return Column(sums, counts, ends=ends)
+
+    def by_question(self, value: Value, facts: Sequence[str] | np.ndarray) -> Value:
+        """The same number, by what each question adds to it. value: of (N,) instances that ask these facts."""
+        whole, of_chance = (
+            tuple(column.by(self._of(facts), self._count) for column in own) for own in (value.columns, value.chance_columns)
+        )
+        return value._replace(columns=whole, chance_columns=of_chance)
 
     def means(self, columns: Mapping[Key, Column]) -> dict[Key, Value]:
         """The mean of each column that has any value, with replicates, in one matrix product for all."""

@@ -160,8 +160,8 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     """The answer in a sentence, what a click leads to, the figure; then what the model used, who agrees, and the numbers."""
     with st.container(key="answer"):
         st.markdown(answer(shown.cells, measure, masking, shown.writers, shown.names))
-    if results.bundled:
-        st.caption(_SMALL if results.note == REAL_NOTE else _DEMO)
+    notes = [_most(shown)] if (measure, masking) == ("f1", "full") else []
+    st.caption(" ".join([*notes, *([_SMALL if results.note == REAL_NOTE else _DEMO] if results.bundled else [])]))
     _selection(results, shown, measure, masking)
     own = recovery_figure(shown.cells, measure, shown.writers, shown.names, masking)
     draw_figures("citation_marks", own, on_pick=MARK.pick, picked=MARK.drawn)
@@ -174,6 +174,13 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     if fold.open:
         with fold:
             _numbers(results, shown, measure, masking)
+
+
+def _most(shown: Shown) -> str:
+    """How high the F1 of all passages can be."""
+    own = shown.cells[(shown.cells["measure"] == "omitted") & shown.cells["writer"].isin(shown.writers)].dropna(subset="value")
+    most = ", ".join(f"{number(1 - row.value)} on {plain(row.writer)}" for row in own.itertuples())
+    return f"A passage that no sentence cites counts 0, so that F1 is at most {most}." if most else ""
 
 
 def _selection(results: Reader, shown: Shown, measure: str, masking: str) -> None:
@@ -282,7 +289,7 @@ def draw_claim(results: Reader, shown: Shown, chosen: CitationFilter, bar: Delta
     with listing.beside_drawer(lambda: _list(results, chosen, position, id)):
         _claim(results, shown, position, id)
         st.subheader("Over all claims")
-        st.caption("F1 of citations put back, with 95 % intervals over claims. Click a dot for more.")
+        st.caption(f"F1 of citations put back, with 95 % intervals over claims. {_most(shown)} Click a dot for more.")
         figure = recovery_figure(shown.cells, "f1", shown.writers, shown.names, "full")
         draw_figures("over_all", figure, on_pick=lambda id: address.put(tab=None, point=id[:2]))
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from heval_core.statistics.bootstrap import SPLITS, priorities
-from heval_core.statistics.subsampling import Runs, replicates, splits
+from heval_core.statistics.subsampling import Error, Runs, interval, replicates, splits
+from heval_core.statistics.values import Value
 
 
 def runs_of(values, order, draws=1, noise=0.0, seed=0):
@@ -72,3 +73,11 @@ def test_halves_without_a_value_are_passed_over_and_too_few_give_none():
     error = Runs(np.array([0.0]), parts).error()
     assert math.isnan(error.se)
     assert np.isnan(replicates(0.0, error, 10)).all()
+
+
+def test_next_to_a_bound_that_it_never_passes_an_interval_is_at_most_1_7_times_as_long_as_students():
+    error = Error(0.3, 20.0, np.zeros(0))
+    (low, high), plain = interval(0.695, error, 0.6962), interval(0.695, error)
+    assert 0.695 - low == pytest.approx((math.e - 1) * (0.695 - plain.low))
+    assert 0.695 < high <= 0.6962
+    assert Value("", 1.0, 0.3, 1.0, error=error, bound=1.0).interval() == pytest.approx((interval(1.0, error).low, 1.0))

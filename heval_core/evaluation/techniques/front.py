@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.records import FOLLOWED
-from heval_core.statistics.bootstrap import percentile_interval
+from heval_core.statistics.bootstrap import Resamples, percentile_interval
 from heval_core.statistics.values import Questions, Value, total
 from heval_core.store.reader import Reader
 from heval_core.techniques.shared.context_use import pareto_front
@@ -38,12 +38,14 @@ class Point(NamedTuple):
     discrimination: Value | None
 
 
-def rows_of(key: Mapping[str, str], found: Mapping[str, Means], rows: pd.DataFrame) -> list[dict[str, Any]]:
+def rows_of(
+    key: Mapping[str, str], found: Mapping[str, Means], rows: pd.DataFrame, resamples: Resamples
+) -> list[dict[str, Any]]:
     """The points of one model and dataset. found: technique ▶ its means. rows: the test answers, for counting questions."""
     points = points_of(found)
     shares, on_front = on_the_front(points), pareto_front([(p.faithfulness.value, p.robustness.value) for p in points])
     used = rows[rows["regime"].isin([*FOLLOWED, IGNORED])]
-    questions = used.groupby("technique")["fact_id"].nunique()
+    questions = used.groupby("technique")["fact_id"].agg(lambda facts: len(set(resamples.questions(facts))))
     return [
         {
             **key,

@@ -104,7 +104,7 @@ def _of_cell(
     conflicting = regular[regular["regime"] == "conflicting"]
     memory = questions.spearman(conflicting["fact_id"], conflicting["memory_strength"], conflicting["bcu"])
     told = Cell(model, dataset, {name: _wanted(own) for name, own in found.items()}, all_gains, memory)
-    return rows, front.rows_of(key, found, answers), told
+    return rows, front.rows_of(key, found, answers, resamples), told
 
 
 def _wanted(found: Means) -> dict[Measured, Value]:
