@@ -149,22 +149,22 @@ def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
     points = faithful_and_right(demo, Filter(), "MRR", 5)
     measured = demo.cells(Filter(), "comprehensiveness", 0).query("part == 'all'")
     assert len(points) == len(measured.dropna(subset=["value"])) > 100
-    random = points[points["explainer"] == "random"]
-    assert random["x"].to_numpy() == pytest.approx(0)  # it is its own chance level
+    assert points.query("explainer == 'random'")["x"].to_numpy() == pytest.approx(0)  # it is its own chance level
     fa = points[points["explainer"] == "fa"]
     assert (fa["x_low"] > 0).all()
-    # Literally: the random control is a sample too, so its noise is in the interval. Skewness is SciPy's.
+    # Literally: the random control is a sample too, so its noise is in the interval. Skewness is SciPy's, over questions.
     own = demo.query(
-        "SELECT i.fact_id, any_value(s.value) FILTER (explainer = 'fa') AS fa, any_value(s.value) FILTER (explainer = "
-        "'random') AS random FROM score s JOIN instance i USING (instance_id) WHERE metric = 'comprehensiveness' "
-        "AND part = 'all' AND model = 'demo-qwen2' "
-        "AND dataset = 'world_capital' AND regime = 'conflicting' GROUP BY i.fact_id, instance_id ORDER BY 1"
+        "SELECT i.subject || i.question AS question, any_value(s.value) FILTER (explainer = 'fa') - any_value(s.value) "
+        "FILTER (explainer = 'random') AS apart FROM score s JOIN instance i USING (instance_id) WHERE metric = "
+        "'comprehensiveness' AND part = 'all' AND model = 'demo-qwen2' AND dataset = 'world_capital' AND regime = 'conflicting' "
+        "GROUP BY 1, instance_id"
     )
-    apart = (own["fa"] - own["random"]).to_numpy()
-    count, skewness = len(apart), skew(apart) * ((len(apart) - 1) / len(apart)) ** 1.5 / np.sqrt(len(apart))
+    mean, each = own["apart"].mean(), own.assign(apart=own["apart"] - own["apart"].mean()).groupby("question")["apart"].sum()
+    count, skewness = len(each), skew(each) / np.sqrt(len(each))
     ends = 3 / skewness * (np.cbrt(1 + skewness * (t.ppf([0.975, 0.025], count - 1) - skewness / 6)) - 1)
     (dot,) = fa.query("model == 'demo-qwen2' and dataset == 'world_capital' and regime == 'conflicting'").itertuples()
-    assert (dot.x_low, dot.x_high) == pytest.approx(tuple(apart.mean() - apart.std(ddof=1) / np.sqrt(count) * ends), rel=1e-4)
+    error = np.sqrt(count / (count - 1) * np.square(each).sum()) / len(own)
+    assert (dot.x_low, dot.x_high) == pytest.approx(tuple(mean - error * ends), rel=1e-4)
     assert dot.x_high - dot.x_low > 1.2 * (dot.high - dot.low)  # a mean over three replacements: its noise is the smaller part
     app = open_page("leaderboard", tab="faithful", model="demo-gpt2")
     assert not app.exception
