@@ -155,7 +155,7 @@ class Value(NamedTuple):
             return around, self._less(self._around(self.error.plus(self.chance_se)) if self.chance_se else around)
         if not self.columns or all(column.ends for column in self.columns):
             terms = [(column.factor, column.bounded()) for column in self.columns]
-            around = sum_interval(terms, self.shift) if terms else percentile_interval(np.asarray(self.drawn))
+            around = sum_interval(terms, self.shift) if terms else percentile_interval(np.array([self.drawn], float).ravel())
             return around, self._less(around)
         influence, freedom = self._influence(self.columns)
         if self.counted:

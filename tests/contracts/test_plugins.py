@@ -82,7 +82,7 @@ ORDERED = {
 @pytest.mark.parametrize(("kind", "control"), [*((kind, False) for kind in ORDERED), ("explainer", True), ("annotator", True)])
 def test_every_plugin_of_a_kind_has_a_number_of_its_own_and_a_family(kind, control):
     found = [one for one in catalogue.plugins(kind).values() if getattr(one, "control", False) is control]
-    assert sorted(one.order for one in found) == list(range(1, len(found) + 1))
+    assert sorted(one.order for one in found) == list(range(1, len(found) + 1)), {one.key: one.order for one in found}
     for one in found:
         assert one.family in ORDERED[kind]
         # A method may be a control too, one that asks the model.

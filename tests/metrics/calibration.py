@@ -192,7 +192,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--draws", type=int, help="by default 200, and 100 of the largest size; of mdl two fifths of that")
     parser.add_argument("--metrics", nargs="+", default=metrics())
-    parser.add_argument("--print", action="store_true", help="leave docs/metrics.md as it is")
+    parser.add_argument("--print", action="store_true", help="leave docs/metrics.md as it is, as with some metrics or sizes")
     parser.add_argument("--shares", action="store_true", help="only shares, their differences and J")
     options = parser.parse_args()
     shares = share_table(options.draws or SHARE_DRAWS)
@@ -214,7 +214,7 @@ def main() -> None:
                     print(size, "two" if dual else "one", strength, *place, *(f"{value:.3f}" for value in own), flush=True)
     table = as_table(found, options.sizes)
     print(table)
-    if not options.print:
+    if not options.print and (options.metrics, options.sizes) == (metrics(), list(SIZES)):
         DOC.write_text(put(DOC.read_text(encoding="utf-8"), "calibration", table), encoding="utf-8")
 
 

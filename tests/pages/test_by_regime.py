@@ -154,12 +154,11 @@ def test_faithfulness_stands_beside_accuracy_in_every_cell(demo, plain_session):
     assert (fa["x_low"] > 0).all()
     # Literally: the random control is a sample too, so its noise is in the interval. Skewness is SciPy's, over questions.
     own = demo.query(
-        "SELECT i.subject || i.question AS question, any_value(s.value) FILTER (explainer = 'fa') - any_value(s.value) "
-        "FILTER (explainer = 'random') AS apart FROM score s JOIN instance i USING (instance_id) WHERE metric = "
-        "'comprehensiveness' AND part = 'all' AND model = 'demo-qwen2' AND dataset = 'world_capital' AND regime = 'conflicting' "
-        "GROUP BY 1, instance_id"
+        "SELECT subject || question AS asked, sum(CASE explainer WHEN 'fa' THEN value WHEN 'random' THEN -value END) AS apart "
+        "FROM score JOIN instance USING (instance_id) WHERE part = 'all' AND metric = 'comprehensiveness' "
+        "AND model = 'demo-qwen2' AND dataset = 'world_capital' AND regime = 'conflicting' GROUP BY 1, instance_id"
     )
-    mean, each = own["apart"].mean(), own.assign(apart=own["apart"] - own["apart"].mean()).groupby("question")["apart"].sum()
+    mean, each = own["apart"].mean(), own.assign(apart=own["apart"] - own["apart"].mean()).groupby("asked")["apart"].sum()
     count, skewness = len(each), skew(each) / np.sqrt(len(each))
     ends = 3 / skewness * (np.cbrt(1 + skewness * (t.ppf([0.975, 0.025], count - 1) - skewness / 6)) - 1)
     (dot,) = fa.query("model == 'demo-qwen2' and dataset == 'world_capital' and regime == 'conflicting'").itertuples()
