@@ -34,8 +34,11 @@ from heval_core.store.reader import Reader
 
 RESAMPLED, OF_CELL, BOUND = "resampled", "cell", "bound"
 _MEANS = ("value", "chance", "best", "normalised")
+# A mean less its chance level, and the ends of its interval, for which both vary together where chance was measured too.
+ABOVE = ("above", "above_low", "above_high")
 _NUMBERS = [
-    *("value", "low", "high", "chance", "best", "normalised", "normalised_low", "normalised_high", "cells", "n", "interval")
+    *("value", "low", "high", "chance", "best", "normalised", "normalised_low", "normalised_high"),
+    *(*ABOVE, "cells", "n", "interval"),
 ]
 
 
@@ -44,8 +47,8 @@ def means(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
     values: available rows of `cell_metric`, with (resamples,) replicates in the column `drawn`, where there are any. by: the
     columns that make a group. Columns after these: value, low, high (95 %), chance, best; normalised (0 at chance, 1 at best;
-    the mean over cells), normalised_low, normalised_high; cells; n, the instances in them; interval: `resampled`, `cell` (of
-    the only cell, as published), or `bound` (the mean of the cells' ends: 95 % or more).
+    the mean over cells), normalised_low, normalised_high; `ABOVE`; cells; n, the instances in them; interval: `resampled`,
+    `cell` (of the only cell, as published), or `bound` (the mean of the cells' ends: 95 % or more).
     """
     groups = values.groupby(list(by), sort=True) if len(values) else ()
     rows = [dict(zip(by, names, strict=True)) | _mean(own) for names, own in groups]
@@ -59,10 +62,13 @@ def _mean(own: pd.DataFrame) -> dict[str, Any]:
     moved = None if drawn is None else scaled(own, drawn)
     ends = mean_interval(numbers["value"], numbers["low"], numbers["high"], drawn)
     of_scaled = mean_interval(numbers["normalised"], sides.min(axis=0), sides.max(axis=0), moved)
+    apart = numbers["value"] - numbers["chance"]
+    beyond = [own[end].to_numpy(float) if end in own else numbers[end[6:]] - numbers["chance"] for end in ABOVE[1:]]
     count = len({*zip(*(own[name] for name in CELL), strict=True)})
     return {
         **{name: float(numbers[name].mean()) for name in _MEANS},
         **dict(zip(("low", "high", "normalised_low", "normalised_high"), (*ends, *of_scaled), strict=True)),
+        **dict(zip(ABOVE, (apart.mean(), *mean_interval(apart, beyond[0], beyond[1], drawn)), strict=True)),
         "cells": count,
         "n": int(own["n"].sum()) if count == len(own) else entering(own),
         "interval": OF_CELL if len(own) == 1 else BOUND if drawn is None else RESAMPLED,

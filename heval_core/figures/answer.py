@@ -30,10 +30,8 @@ _IN_NATS = ("fa", "document")
 
 
 def drawn(result: Mapping[str, Any], chosen: Sequence[str] = ()) -> dict[str, Any]:
-    """What is drawn of an answer, as far as it is known. result: see above; it may be anybody's file.
-
-    chosen: the explainers that were asked for, in the order in which they stand. Raises HEvalError where the file is broken.
-    """
+    """What is drawn of an answer, as far as it is known. result: see above; it may be anybody's file. chosen: the explainers
+    that were asked for, in the order in which they stand. Raises HEvalError where the file is broken."""
     try:
         return _drawn(result, chosen)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

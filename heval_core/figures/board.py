@@ -138,10 +138,7 @@ def counted(row: Record) -> str:
 
 def pair_figure(board: Board, pairs: pd.DataFrame, names: Names) -> DotFigure:
     """A row for each model and dataset, a panel for each question: differences in the colour of the one that is ahead; hollow
-    where the difference does not hold.
-
-    pairs: rows of `Board.pairs` of one pair, turned alike.
-    """
+    where the difference does not hold. pairs: rows of `Board.pairs` of one pair, turned alike."""
     places = list(pairs[["model", "dataset"]].drop_duplicates().itertuples(index=False, name=None))
     single = len({dataset for _, dataset in places}) == 1
     rows = [dots.Row(f"{m} {d}", m if single else f"{m} · {names.dataset(d)}") for m, d in places]
@@ -168,11 +165,9 @@ def _difference(row: Record, names: Names) -> Slot:
 
 
 def front_figure(board: Board) -> Front | None:
-    """Every method by quality and cost, with the front of those that none beats in both; None with fewer than two.
-
-    Cost: forward passes over the whole prompt, on a logarithmic axis. Further right is cheaper, so that better is up and
-    right, as in the figure of techniques.
-    """
+    """Every method by quality and cost, with the front of those that none beats in both; None with fewer than two. Cost:
+    forward passes over the whole prompt, on a logarithmic axis. Further right is cheaper, so that better is up and right, as
+    in the figure of techniques."""
     own = board.quality[board.quality["explainer"].isin(list(board.methods)) & board.quality["whole_passes"].notna()]
     if len(own) < 2:
         return None

@@ -43,10 +43,8 @@ def _cited(explanation: Record) -> set[int]:
 
 
 def masked(sentence: str, passage: int, cited: Sequence[int]) -> Pieces:
-    """A sentence in pieces: text, citations of other passages (`cite`), and a gap where this one's was taken out.
-
-    cited: the passages that it cites; brackets with other numbers are text.
-    """
+    """A sentence in pieces: text, citations of other passages (`cite`), and a gap where this one's was taken out. cited: the
+    passages that it cites; brackets with other numbers are text."""
     pieces: Pieces = []
     end, gaps = 0, 0
     for marker in markers.markers(sentence):

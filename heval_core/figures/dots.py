@@ -52,10 +52,8 @@ class Slot:
 @dataclass(frozen=True)
 class Row:
     """hint: what it is, in a sentence. hue: of its dots; without one they are ink, and hollow where that says something.
-
     shape: of OUTLINES, before its title. strong: whether that is filled. note: below it. rank, mean: as they are written.
-    best: whether its mean is bold. id: what a click on its name is of.
-    """
+    best: whether its mean is bold. id: what a click on its name is of."""
 
     key: str
     title: str
@@ -176,10 +174,8 @@ def axis_over(
     *,
     scaled: bool = False,
 ) -> Axis:
-    """An axis for the dots of all methods; controls may lie beyond it, and count only where there is nothing else.
-
-    scaled: from chance, 0, to the best possible, 1.
-    """
+    """An axis for the dots of all methods; controls may lie beyond it, and count only where there is nothing else. scaled:
+    from chance, 0, to the best possible, 1."""
     pairs = [pair for panel in panels for pair in zip(rows, panel.slots, strict=True)]
     every = [(row, dot) for row, slot in pairs for dot in (*slot.dots, *slot.cells)]
     dots = [dot for row, dot in every if not row.control] or [dot for _, dot in every]

@@ -116,10 +116,8 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
 
 
 def _in_column(drawing: Drawing, labels: Sequence[Label], right: float, y: Scale) -> dict[Label, tuple[float, float]]:
-    """Names one below the other, each as near to its point's height as the others let it, with a line to its point.
-
-    right: where the axes end. Names stand in the order in which their lines pass the points furthest right: they do not cross.
-    """
+    """Names one below the other, each as near to its point's height as the others let it, with a line to its point. right:
+    where the axes end. Names stand in the order in which their lines pass the points furthest right: they do not cross."""
     left, furthest = right + _COLUMN, max((label.x for label in labels), default=right)
     tops = {label: label.y for label in labels}
 

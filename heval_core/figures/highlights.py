@@ -42,10 +42,8 @@ def highlights(
     tokens: Sequence[str], ranked: range, documents: Sequence[PromptDocument], used: int | None, rows: Sequence[Scored], k: int
 ) -> dict[str, Any]:
     """What the macros of `highlights.html` draw: tokens, each with a strip for every explainer; their names, with the share of
-    tied tokens; the hues of the strips' classes; and whether some tokens are never ranked.
-
-    ranked: the tokens that are. used: index of the document the answer came from. rows: one per explainer, over all tokens.
-    k: how many are framed."""
+    tied tokens; the hues of the strips' classes; and whether some tokens are never ranked. ranked: the tokens that are. used:
+    index of the document the answer came from. rows: one per explainer, over all tokens. k: how many are framed."""
     gold = {token for document in documents for token in document.answer_tokens}
     headings = _headings(documents, used)
     strips = [_strips(row, number, ranked, k) for number, row in enumerate(rows)]

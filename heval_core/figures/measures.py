@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from heval_core.evaluation.means import Wanted
+from heval_core.evaluation.means import ABOVE, Wanted
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
 from heval_core.figures.dots import Row as DotRow
@@ -97,6 +97,8 @@ class Measured:
         """Of those means that are over all cells that count. In whatever unit they are shown, it is that from chance to best,
         where there is one, as on the board."""
         own = in_unit(means[means["whole"].astype(bool)], self.can_be_scaled)
+        if self.measure.paired:
+            return ranking(own.assign(at_chance=0.0), controls, self.measure.best, ABOVE, chance="at_chance")
         return ranking(own, controls, "high" if self.can_be_scaled else self.measure.best, _AT, chance="at_chance")
 
     def ranked(self, explainers: Sequence[str]) -> list[str]:
@@ -187,10 +189,8 @@ def _legend(measured: Measured, several: bool) -> list[tuple[str, str]]:
 
 
 def by_place(frame: pd.DataFrame, panel: str = "regime") -> dict[tuple[str, str], list[Record]]:
-    """Rows of a table by panel and explainer. panel: the column that is a panel's.
-
-    Plain records: a figure has hundreds, and frames of one row each would take most of a page's time.
-    """
+    """Rows of a table by panel and explainer. panel: the column that is a panel's. Plain records: a figure has hundreds, and
+    frames of one row each would take most of a page's time."""
     found: dict[tuple[str, str], list[Record]] = {}
     for record in frame.drop(columns=["details", "group_sizes"], errors="ignore").to_dict("records"):
         found.setdefault((record[panel], record["explainer"]), []).append(record)

@@ -39,9 +39,7 @@ def outcome_shares(outcomes: pd.DataFrame) -> tuple[tuple[str, Drawing], ...]:
 
 def share_figure(outcomes: pd.DataFrame, title: str, panels: Sequence[str]) -> Drawing:
     """Shares of all that was asked: the groups, then each reason for dropping; a bar for each label, in each of the panels.
-
-    outcomes: columns `panel`, `label`, `outcome`, `instances`. A piece of 7 % or more has its number.
-    """
+    outcomes: columns `panel`, `label`, `outcome`, `instances`. A piece of 7 % or more has its number."""
     looks = _looks(outcomes)
     counts = outcomes.pivot_table("instances", ["panel", "label"], "outcome", "sum", fill_value=0)
     bars = list(dict.fromkeys(outcomes["label"]))
@@ -80,11 +78,8 @@ def _piece(drawing: Drawing, ends: tuple[float, float], top: float, share: float
 
 
 def outcome_bars(outcomes: pd.DataFrame) -> go.Figure:
-    """The same with all models in one bar, to be zoomed; what was dropped is hatched.
-
-    outcomes: columns `label`, `dataset`, `regime`, `outcome`, `instances`. Ids of pieces: dataset, regime, and the group or
-    LEFT_OUT.
-    """
+    """The same with all models in one bar, to be zoomed; what was dropped is hatched. outcomes: columns `label`, `dataset`,
+    `regime`, `outcome`, `instances`. Ids of pieces: dataset, regime, and the group or LEFT_OUT."""
     figure = go.Figure()
     counts = outcomes.pivot_table("instances", ["label", "dataset", "regime"], "outcome", "sum", fill_value=0, sort=False)
     asked = counts.sum(axis=1)
@@ -138,9 +133,7 @@ def in_regime_order(frame: pd.DataFrame) -> pd.DataFrame:
 
 def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:
     """A row per model, dataset, regime and technique: asked, kept, by group, lengths of the context, dropped by reason.
-
-    outcomes, contexts: what `Reader.outcomes` and `Reader.rows` of `context` give.
-    """
+    outcomes, contexts: what `Reader.outcomes` and `Reader.rows` of `context` give."""
     cell = list(CELL)
     counts = outcomes.pivot_table(index=cell, columns="outcome", values="instances", aggfunc="sum", fill_value=0)
     groups = [group for group in GROUP_WORDS if group in counts.columns]

@@ -23,10 +23,8 @@ NEARLY_ALL = 0.9
 
 
 def shares_of(counts: pd.DataFrame) -> pd.DataFrame:
-    """Means over an explainer's datasets, per explainer and pattern. counts: what `patterns_under` gives.
-
-    A dataset in which a pattern never occurs has no row for it: its share there is 0.
-    """
+    """Means over an explainer's datasets, per explainer and pattern. counts: what `patterns_under` gives. A dataset in which a
+    pattern never occurs has no row for it: its share there is 0."""
     totals = counts.groupby(["explainer", "pattern"], sort=False)[["share", "low", "high", "chance", "instances"]].sum()
     own = counts.drop_duplicates(["explainer", "dataset", "technique"]).groupby("explainer")["n"]
     sizes = pd.DataFrame({"datasets": own.size(), "n": own.sum()}).loc[totals.index.get_level_values("explainer")]

@@ -47,10 +47,8 @@ def legible(figure: go.Figure, dark: bool) -> None:
 
 
 def scatter(points: pd.DataFrame, names: Names, x_title: str, y_title: str) -> go.Figure:
-    """A dot per cell and explainer, with 95 % intervals both ways; dashed lines: chance.
-
-    points: label, x, x_low, x_high, y, y_low, y_high, n, and model, dataset, regime, part, explainer, which are a dot's id.
-    """
+    """A dot per cell and explainer, with 95 % intervals both ways; dashed lines: chance. points: label, x, x_low, x_high, y,
+    y_low, y_high, n, and model, dataset, regime, part, explainer, which are a dot's id."""
     figure, id = go.Figure(), ["model", "dataset", "regime", "part", "explainer"]
     for key in in_order(list(points["explainer"].unique())):
         own, shown, name = points[points["explainer"] == key], look(key), names.explainer(key)

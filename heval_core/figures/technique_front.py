@@ -28,10 +28,8 @@ _RANK, _SIGN, _TITLE, _BAR, _HUNDRED, _NUMBER, _INTERVAL, _PRICE = 30.0, 58.0, 7
 
 
 def cards(ranked: Sequence[Expected], over: Sequence[Expected], names: Names, front: Collection[str]) -> Drawing:
-    """A card for each technique, the best first. over: those that cost more than the reader can pay, hatched and last.
-
-    front: the techniques on the Pareto front, whose signs are filled.
-    """
+    """A card for each technique, the best first. over: those that cost more than the reader can pay, hatched and last. front:
+    the techniques on the Pareto front, whose signs are filled."""
     drawing = Drawing(WIDTH, 20, "Good answers to expect, of 100 questions")
     drawing.words("faint", (_BAR, 13), "0 to 100")
     drawing.words("faint", (_PRICE, 13), "price", "end")

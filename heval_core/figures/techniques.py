@@ -27,10 +27,8 @@ _SETTINGS = {"lam": "λ", "lambda": "λ", "alpha": "α", "n": "N", "top": "N"}
 
 
 def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = ()) -> DotFigure | None:
-    """A row for each technique, a panel for each kind of context, one axis for all; None without any technique.
-
-    cells: rows of `cell_behaviour` of one model and dataset. front: techniques in bold.
-    """
+    """A row for each technique, a panel for each kind of context, one axis for all; None without any technique. cells: rows of
+    `cell_behaviour` of one model and dataset. front: techniques in bold."""
     own = cells[cells["measure"] == measure]
     found = {(row["technique"], row["regime"]): row for row in own.to_dict("records")}
     rows = [
@@ -133,10 +131,8 @@ def _best(rows: Mapping[str, Mapping[Any, Any]], of: tuple[str, str, str]) -> tu
 def technique_table(
     cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = (), of: tuple[str, str, str] = VALUES
 ) -> Table:
-    """A measure by kind of context, what each technique does to the model, J, and the cost of an answer; Regular first.
-
-    cells: of one model and dataset. front: techniques on the Pareto front. of: VALUES, or CHANGES since Regular.
-    """
+    """A measure by kind of context, what each technique does to the model, J, and the cost of an answer; Regular first. cells:
+    of one model and dataset. front: techniques on the Pareto front. of: VALUES, or CHANGES since Regular."""
     columns = columns_of(cells.dropna(subset=[of[0]]), measure)
     by_place = crossed(cells, ["regime", "measure"], "technique")
     own = [by_place[column.regime, column.measure] for column in columns]

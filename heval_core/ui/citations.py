@@ -178,7 +178,8 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
 
 def _most(shown: Shown) -> str:
     """How high the F1 of all passages can be."""
-    own = shown.cells[(shown.cells["measure"] == "omitted") & shown.cells["writer"].isin(shown.writers)].dropna(subset="value")
+    of_all = shown.cells[(shown.cells["measure"] == "omitted") & (shown.cells["masking"] == "full")]
+    own = of_all[of_all["writer"].isin(shown.writers)].dropna(subset="value")
     most = ", ".join(f"{number(1 - row.value)} on {plain(row.writer)}" for row in own.itertuples())
     return f"A passage that no sentence cites counts 0, so that F1 is at most {most}." if most else ""
 

@@ -15,7 +15,7 @@ import pandas as pd
 from heval_core.evaluation.board.costs import costs_of
 from heval_core.evaluation.board.records import ASKED, EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
 from heval_core.evaluation.comparisons import pairs_of
-from heval_core.evaluation.means import PLACE, available, counting, means, replicates, values_of
+from heval_core.evaluation.means import ABOVE, PLACE, available, counting, means, replicates, values_of
 from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED, Measure
@@ -146,7 +146,7 @@ def _values(column: Column, measured: pd.DataFrame, counted: pd.DataFrame, rows:
     shown = {"value": "normalised", "low": "normalised_low", "high": "normalised_high"} if column.scaled else {}
     native = {f"native{'' if name == 'value' else f'_{name}'}": found[name] for name in ends}
     scaled = {name: found[shown.get(name, name)] for name in ends} | ({"chance": 0.0} if column.scaled else {})
-    found = found[["cells", "n"]].assign(**native, **scaled)
+    found = found[["cells", "n", *ABOVE]].assign(**native, **scaled)
     index = [*(sorted(places[name].unique()) for name in by), list(rows)]
     made = found.reindex(
         pd.MultiIndex.from_product(index, names=keys) if by else pd.Index(rows, name="explainer")

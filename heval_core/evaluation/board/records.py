@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from heval_core.evaluation.comparisons import against, tally
+from heval_core.evaluation.means import ABOVE
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.regime_keys import read_key
@@ -14,7 +15,7 @@ from heval_core.regime_keys import read_key
 ASKED = ("RQ1", "RQ2", "RQ3")
 VALUES = [
     *("column", "explainer", "value", "low", "high", "chance", "native", "native_low", "native_high", "native_chance"),
-    *("cells", "of", "n", "reason"),
+    *(*ABOVE, "cells", "of", "n", "reason"),
 ]
 COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds", "ratio"]
 PAIRS = ["column", "first", "second"]
@@ -139,6 +140,8 @@ class Board:
     def ranking(self, column: Column) -> Ranking:
         """Who is best in a column, of the rows that lack no cell."""
         own = self.values[(self.values["column"] == column.key) & (self.values["cells"] == self.values["of"])]
+        if column.measure.paired:
+            return ranking(own.assign(chance=0.0), self.controls, column.measure.best, ABOVE)
         return ranking(own, self.controls, "high" if column.scaled else column.measure.best)
 
     @property

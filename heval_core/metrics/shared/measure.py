@@ -80,7 +80,8 @@ class Measure:
     sections: its sections in the report; by default one of its own. paper, reported_ks: the paper's name for that section, and
     the k that the section shows.
     fixed_target: whether it has a variant in which all explainers explain the same answer. variant_of, switch: the title of
-    the measure that this one is a variant of, and how a page goes from one to the other.
+    the measure that this one is a variant of, and how a page goes from one to the other. paired: whether chance is the random
+    control's on the same answers, so that methods are ranked by what they are above it.
 
     The rest is filled in by `heval_core.metrics.declared`: the metric's key, whether it uses k, and whether it uses ranks, so
     that the prompt's first token can be left out.
@@ -109,6 +110,7 @@ class Measure:
     fixed_target: bool = False
     variant_of: str = ""
     switch: Switch | None = None
+    paired: bool = False
     metric: str = ""
     uses_k: bool = True
     ranked: bool = False
@@ -188,13 +190,15 @@ def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure, Measure
         ("all",),
         "nats",
         f"How much log-probability the answer loses when {what}: the mean over three ways to take tokens out (feature "
-        "ablation's baseline token, tokens drawn by frequency, deletion). Chance is the random control.",
+        "ablation's baseline token, tokens drawn by frequency, deletion). Chance is the random control on the same answers; "
+        "ranks are of what is above it.",
         question="faithfulness",
         order=order,
         instance_parts=("all",),
         instance_title=f"{title} ({{part}})",
         needs="--faithfulness",
         sections=("faithfulness",),
+        paired=True,
     )
     protected = replace(
         measure,
