@@ -109,9 +109,9 @@ def test_words_are_chosen_by_mouse_and_keyboard_without_the_server(asked):
 
 def test_an_explainer_that_waited_is_computed_at_a_click_and_the_selection_stays(asked):
     page = asked
-    page.locator(".word").first.dblclick()
     waits = page.locator(".methods button[data-key=contextcite]")
-    waits.get_by_text("click: 33 passes").wait_for()  # it says "waits" while others are computed
+    waits.get_by_text("click: 33 passes").wait_for()  # it says "waits" while others are computed, and words are drawn again
+    page.locator(".word").first.dblclick()
     waits.click()
     waits.locator("em").wait_for(timeout=60_000)
     assert "Sentence 1" in page.locator(".read").inner_text()
