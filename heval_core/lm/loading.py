@@ -190,7 +190,7 @@ def as_language_model(
     _fuse_activations(model)
     _read_in_one_piece(model)
     on_cpu = model.device.type == "cpu"
-    torch.backends.cuda.enable_cudnn_sdp(False)  # .1 s for each new length of a prompt, of which exact fa has hundreds
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it plans for each new length, .1 s; exact fa has hundreds
     budget = Budget(batch_tokens or (4096 if on_cpu else 8192), model.device, batch_tokens is None and not on_cpu)
     return LanguageModel(key, model, tokenizer, style, revision, template, budget)
 
