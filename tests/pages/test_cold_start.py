@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import streamlit as st
@@ -77,34 +78,32 @@ def test_other_shards_or_a_lost_file_are_published_again(cold):
 
 
 def test_many_tabs_publish_once_and_each_sees_how_far_it_is(cold, monkeypatch):
-    begun, go_on, bars = [], threading.Event(), []
+    """The tabs are threads outside of a session: several AppTests at once replace one another's runtime."""
+    begun, bars, all_look, all_told = [], {}, threading.Barrier(3), threading.Barrier(4)
 
     def renew(source, target, bundled, tell):
         begun.append(source)
         tell(Told("Marking every explainer", "", 0.25, 30.0))
-        go_on.wait(120)
+        all_told.wait(60)
         publish(source, target, bundled)
 
+    def tab():
+        all_look.wait(60)
+        return published_results.ensure_published()
+
     monkeypatch.setattr(published_results, "renew", renew)
-    progress = st.delta_generator.DeltaGenerator.progress
-    monkeypatch.setattr(
-        st.delta_generator.DeltaGenerator,
-        "progress",
-        lambda self, share, text: (bars.append((threading.get_ident(), share, text)), progress(self, share, text))[1],
-    )
-    found = []
-    tabs = [threading.Thread(target=lambda: found.append(opened())) for _ in range(3)]
-    for tab in tabs:
-        tab.start()
-    while len({own for own, _, _ in bars}) < 3:
-        assert any(tab.is_alive() for tab in tabs)
-    go_on.set()
-    for tab in tabs:
-        tab.join()
-    assert len(begun) == 1
-    assert [texts(app) for app in found] == [["True 1"]] * 3
-    told = [(share, text) for _, share, text in bars if "explainer" in text]
-    assert all(share >= 0.25 and "seconds left" in text for share, text in told)
+    monkeypatch.setattr(published_results, "results_folder", lambda: cold)
+
+    def bar(self, share, text):
+        if "explainer" in text and threading.get_ident() not in bars:
+            bars[threading.get_ident()] = (share, text)
+            all_told.wait(60)
+
+    monkeypatch.setattr(st.delta_generator.DeltaGenerator, "progress", bar)
+    with ThreadPoolExecutor(3) as tabs:
+        assert [one.result() for one in [tabs.submit(tab) for _ in range(3)]] == [""] * 3
+    assert (len(begun), len(bars)) == (1, 3)
+    assert all(share >= 0.25 and "seconds left" in text for share, text in bars.values())
 
 
 @pytest.mark.parametrize("why", ["the folder /x cannot be written", None])
