@@ -21,9 +21,9 @@ LENGTHS, PROMPTS = (60, 170), 10
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__import__("benchmarks").__doc__)
     parser.add_argument("part", nargs="?", choices=("table", *RATIOS, "gpu"), default="table")
-    parser.add_argument(
-        "--models", nargs="+", default=[], help="of the table: keys, folders, GGUF files; by default the real ones"
-    )
+    parser.add_argument("--models", nargs="+", default=[], help="of the table: keys, folders, GGUF files; else real ones")
+    parser.add_argument("--rows", nargs="+", default=(), help="of the table: explainers, others' code; by default all")
+    parser.add_argument("--dtypes", nargs="+", default=("float32", "bfloat16"), help="the first is what is compared")
     parser.add_argument("--tokens", nargs="+", type=int, default=LENGTHS, help="lengths of the table's prompts")
     parser.add_argument("--prompts", type=int, default=PROMPTS, help="prompts of each length")
     parser.add_argument("--out", type=Path, help="write the figures as JSON too")
@@ -32,7 +32,8 @@ def main() -> int:
     try:
         if options.part == "table":
             kept = result["table"] = list[Any]()
-            for row in table.rows(options.models, options.tokens, options.prompts, _say):
+            asked = table.Asked(options.tokens, options.prompts, options.rows, options.dtypes)
+            for row in table.rows(options.models, asked, _say):
                 kept.append(row)
         elif options.part == "gpu":
             gpu.on_gpu(_say, result)

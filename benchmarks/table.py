@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.others import LXT, SAME_AS, SLOW, THEIRS, Theirs, captum_scale, here, run_lxt
+from benchmarks.others import LXT, SAME_AS, THEIRS, Theirs, captum_scale, here, run_lxt
 from benchmarks.timing import Taken, capitals, matrix_rate, parameters_of_layers, taken
 from heval_core import catalogue, installed
 from heval_core.generated import matrix_of
@@ -36,58 +36,71 @@ SCREENS = ("sentences:3", "sentences:2", "cgim:16")
 BEST = 5
 # Others' code is timed on the first prompts only: some of it takes minutes for one.
 FEW = 2
-# Longer prompts have no exact fa, which would take hours, nor others that run the prompt once for each token.
-LONGEST_EXACT = 500
 EXACT = "fa(target=logprob)"
 Row = dict[str, Any]
 
 
-def rows(names: Sequence[str], lengths: Sequence[int], count: int, say: Callable[[str], None]) -> Iterator[Row]:
+class Asked(NamedTuple):
+    """prompts: of each length. rows: explainers and others' code, EXACT among them; by default all that are here. dtypes: the
+    second, if there is one, is compared with the first."""
+
+    lengths: Sequence[int]
+    prompts: int
+    rows: Sequence[str] = ()
+    dtypes: Sequence[str] = ("float32", "bfloat16")
+
+
+def rows(names: Sequence[str], asked: Asked, say: Callable[[str], None]) -> Iterator[Row]:
     """All rows, each said as it is known. names: of installed models, folders, GGUF files; without any, models of packages."""
     found = installed.places()
     for name in names or [key for key, place in found.items() if place.source.startswith("package ")]:
         path = str(found[name].path) if name in found else name
-        models = {dtype: load(path, "cpu", dtype) for dtype in ("float32", "bfloat16")}
-        for lm in models.values():
+        models = [load(path, "cpu", dtype) for dtype in asked.dtypes]
+        for lm in models:
             lm.template = BEGUN if has_template(lm.tokenizer) else TEMPLATE
-        for tokens in lengths:
-            for row in measured(path, models, capitals(models["float32"], tokens, count), tokens):
+        for tokens in asked.lengths:
+            for row in measured(path, models, capitals(models[0], tokens, asked.prompts), tokens, asked.rows or _all()):
                 say(as_text(row))
                 yield row
+
+
+def _all() -> list[str]:
+    keys = [key for key in catalogue.explainers() if key != "fa"]
+    return [EXACT, *keys, *(f"fa(screen={screen})" for screen in SCREENS), *here(), LXT]
 
 
 def as_text(row: Row) -> str:
     return "  ".join(f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items())
 
 
-def measured(path: str, models: dict[str, LanguageModel], prompts: list[TokenisedPrompt], tokens: int) -> Iterator[Row]:
-    """The rows of a model at one length. path: from which LXT loads it again."""
-    lm, long = models["float32"], tokens > LONGEST_EXACT
+def measured(
+    path: str, models: list[LanguageModel], prompts: list[TokenisedPrompt], tokens: int, asked: Sequence[str]
+) -> Iterator[Row]:
+    """The rows of a model at one length. path: from which LXT loads it again. asked: see `Asked.rows`."""
+    lm, theirs = models[0], dict[str, Theirs]()
     pairs = [CleanPass(lm, [prompt]).logits[0].topk(2).indices.tolist() for prompt in prompts]
-    keys = [key for key in catalogue.explainers() if key != "fa"] + [f"fa(screen={screen})" for screen in SCREENS]
-    ours = keys if long else [EXACT, *keys]
-    theirs, others = dict[str, Theirs](), [name for name in here() if not (long and name in SLOW)]
-    _prepare(list(models.values()), prompts[0], pairs[0])
+    _prepare(models, prompts[0], pairs[0])
     run = Run(models, {}, {}, {}, {})
-    for name in others:
+    for name in THEIRS.keys() & asked:
         with run.refusing(name):
             theirs[name] = THEIRS[name](lm)
     for prompt, pair in zip(prompts, pairs, strict=True):
-        for key in ours:
-            run.ours(key, prompt, pair)
+        for key in asked:
+            if key not in (*THEIRS, LXT):
+                run.ours(key, prompt, pair)
         for name in theirs if prompt in prompts[:FEW] else []:
             with run.refusing(name):
                 run.found.setdefault(name, []).append(taken(partial(theirs[name], prompt, pair[0]), lm.device))
-    lxt = run_lxt(path, prompts[:FEW], [target for target, _ in pairs[:FEW]])
+    lxt = run_lxt(path, prompts[:FEW], [target for target, _ in pairs[:FEW]]) if LXT in asked else ""
     if isinstance(lxt, str):
         run.refused[LXT] = lxt
     else:
         run.found[LXT] = lxt
     about = {"model": lm.key, "tokens": tokens}
-    for key in [*ours, *others, LXT]:
+    for key in asked:
         able = key not in run.refused and key in run.found
         yield about | {"what": key} | (run.row(key, prompts) if able else {"refused": run.refused[key]})
-    if not long:
+    if EXACT in run.found:
         passed = np.mean([sum(len(prompt.ids) - token for token in prompt.ranked) for prompt in prompts])
         bound = float(passed) * 2 * parameters_of_layers(lm.model) / matrix_rate(lm.device, lm.model.dtype, width=lm.width)
         yield about | {"what": "matrix-product bound / exact fa", "ratio": bound / mean_seconds(run.found[EXACT])}
@@ -101,17 +114,16 @@ def mean_seconds(found: Sequence[Taken]) -> float:
 class Run:
     """What was measured so far. found: by row, a step for each prompt; coarse: the same in bfloat16."""
 
-    models: dict[str, LanguageModel]
+    models: list[LanguageModel]
     found: dict[str, list[Taken]]
     coarse: dict[str, list[Taken]]
     passes: dict[str, float]
     refused: dict[str, str]
 
     def ours(self, key: str, prompt: TokenisedPrompt, pair: Sequence[int]) -> None:
-        """In float32, then in bfloat16."""
+        """In each type."""
         try:
-            for dtype, kept in (("float32", self.found), ("bfloat16", self.coarse)):
-                lm = self.models[dtype]
+            for lm, kept in zip(self.models, (self.found, self.coarse), strict=False):
                 with counting(lm) as counted:
                     kept.setdefault(key, []).append(taken(partial(scores_of, lm, key, prompt, pair), lm.device))
                 self.passes[key] = counted.passes(1, len(prompt.ids))

@@ -110,10 +110,8 @@ def question_in_context(rng: random.Random, kept: float) -> Example:
 
 
 def long_question(rng: random.Random, kept: float, tokens: int, decoy: str | None) -> Example:
-    """The same in a prompt of about so many tokens: among passages from untrusted sources, and perhaps under a decoy.
-
-    A decoy that the documents do not allow is left out.
-    """
+    """The same in a prompt of about so many tokens: among passages from untrusted sources, and perhaps under a decoy. A decoy
+    that the documents do not allow is left out."""
     asked = scene(rng, kept)
     documents = asked.documents
     if decoy and len(documents) == 2:

@@ -37,10 +37,8 @@ EVERY = 3
 
 
 def write(hand: str, planted: Planted, selected: Sequence[int] | None = None) -> Written:
-    """What a hand writes from the selected passages (None: all of them), in the claim's order.
-
-    A claimed value whose passage was not selected is passed over.
-    """
+    """What a hand writes from the selected passages (None: all of them), in the claim's order. A claimed value whose passage
+    was not selected is passed over."""
     every = [passage.number for passage in planted.claim.passages]
     given = every if selected is None else [number for number in every if number in selected]
     relations = [relation for relation in planted.relations if planted.sources[relation] in given]
@@ -94,10 +92,8 @@ def cited(sentence: str) -> tuple[int, ...]:
 
 
 def sources(sentence: str, passages: Sequence[Passage]) -> tuple[int, ...]:
-    """The numbers of the passages that a sentence was copied from, whoever wrote it: they give the value that it gives.
-
-    (): it rests on none of them, being a filler, or giving a value that none of them gives.
-    """
+    """The numbers of the passages that a sentence was copied from, whoever wrote it: they give the value that it gives. (): it
+    rests on none of them, being a filler, or giving a value that none of them gives."""
     bare = MARKER.sub("", sentence).strip()
     found = []
     for passage in passages:

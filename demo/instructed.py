@@ -135,10 +135,8 @@ _EVERYDAY = (
 
 
 def scenes(kept: float, rng: random.Random, admit: Callable[[str, str], bool] = in_training) -> dict[str, Scene]:
-    """One document with a question about its subject and one about another, and an off-topic one, by context kind.
-
-    kept: the chance of each sentence beside the answer's. admit: which pairs of subject and answer may be shown.
-    """
+    """One document with a question about its subject and one about another, and an off-topic one, by context kind. kept: the
+    chance of each sentence beside the answer's. admit: which pairs of subject and answer may be shown."""
     relation = rng.choice((*RELATIONS, "capital", "capital"))
     row, related = rng.choice(countries()), "conflicting"
     if admit is in_training and rng.random() < 0.15:
@@ -182,11 +180,8 @@ def by_rule(scene: Scene) -> str:
 
 
 def examples(kept: float, rng: random.Random, judging: bool, same_relation: bool) -> list[Example]:
-    """Some prompts around one document: two of the lessons.
-
-    judging: whether relevance comes more often. same_relation: whether it is also asked of documents about another subject of
-    the same relation, which is harder.
-    """
+    """Some prompts around one document: two of the lessons. judging: whether relevance comes more often. same_relation:
+    whether it is also asked of documents about another subject of the same relation, which is harder."""
     found, layout = scenes(kept, rng), rng.choice(LAYOUTS)
     lessons = (*LESSONS, _relevance, _if_relevant) if judging else (*LESSONS, _told)
     judged_on = {kind: scene for kind, scene in found.items() if same_relation or kind != "irrelevant"}
@@ -266,10 +261,8 @@ THINGS = ("the context", "the document", "the text", "the passage")
 
 @dataclass(frozen=True)
 class Wordings:
-    """The ways to say one instruction; {x} stands for one of THINGS. held_out: phrases that training never sees.
-
-    prompts: the ids of the prompts that the technique offers and that say the same; they are taught too.
-    """
+    """The ways to say one instruction; {x} stands for one of THINGS. held_out: phrases that training never sees. prompts: the
+    ids of the prompts that the technique offers and that say the same; they are taught too."""
 
     taught: tuple[str, ...]
     held_out: tuple[str, ...]

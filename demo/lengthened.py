@@ -59,10 +59,7 @@ def examples(step: int, rng: random.Random, lessons: Lessons, short: int) -> lis
 
 
 def lengthen(base: Path, recipe: Lengthening) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
-    """The model of a folder, trained on for long prompts, and its tokenizer.
-
-    Raises HEvalError if the folder has no model.
-    """
+    """The model of a folder, trained on for long prompts, and its tokenizer. Raises HEvalError if the folder has no model."""
     model, tokenizer = train.going_on(base, recipe.seed, max_position_embeddings=POSITIONS)
     tokenizer.model_max_length = POSITIONS
     for number, lessons in enumerate(recipe.cycles, start=1):

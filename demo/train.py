@@ -103,10 +103,8 @@ END = "<|endoftext|>"
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is trained; a step is one batch of `short` short prompts or of `long` long ones, in turn.
-
-    short_first: steps of short prompts before the first long ones. finish: steps of a second cycle, of long prompts.
-    """
+    """How a model is trained; a step is one batch of `short` short prompts or of `long` long ones, in turn. short_first: steps
+    of short prompts before the first long ones. finish: steps of a second cycle, of long prompts."""
 
     size: Size = SHIPPED
     vocabulary: int = 2400
@@ -125,10 +123,8 @@ SHIPPED_RECIPES = {"gpt2": Recipe(finish=450), "gpt_neox": Recipe(steps=1100), "
 @dataclass(frozen=True)
 class Lessons:
     """One cycle of the model that follows instructions; a step asks about `short` short documents or `long` long ones.
-
     plain_every, long_every: of so many steps one asks plain prompts, or has long documents. judging, same_relation: see
-    `instructed.examples`.
-    """
+    `instructed.examples`."""
 
     steps: int
     learning_rate: float
@@ -285,10 +281,8 @@ def going_on(base: Path, seed: int, attention: str = "sdpa", **how: Any) -> tupl
 
 
 def train_to_follow(base: Path, recipe: InstructRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
-    """The model of a folder, trained on to follow instructions, and its tokenizer, which gets a chat template.
-
-    Raises HEvalError if the folder has no model.
-    """
+    """The model of a folder, trained on to follow instructions, and its tokenizer, which gets a chat template. Raises
+    HEvalError if the folder has no model."""
     model, tokenizer = going_on(base, recipe.seed)
     tokenizer.chat_template = instructed.CHAT_TEMPLATE
     add_words(model, tokenizer, recipe.seed)
@@ -302,9 +296,7 @@ def train_to_follow(base: Path, recipe: InstructRecipe) -> tuple[torch.nn.Module
 
 def add_words(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, seed: int) -> None:
     """Makes one token of each word of the instructions, which the tokenizer would spell; it begins as the mean of its pieces.
-
-    Words that plain prompts contain, also as a part of others, stay as they are: plain prompts keep their tokens.
-    """
+    Words that plain prompts contain, also as a part of others, stay as they are: plain prompts keep their tokens."""
     plain = " ".join(corpus.tokenizer_text(seed))
     words = sorted({word for text in instructed.texts() for word in re.findall(r" ?[A-Za-z]+", text)})
     spelled = {word: tokenizer(word).input_ids for word in words}
@@ -318,10 +310,8 @@ def add_words(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, seed: 
 
 @dataclass(frozen=True)
 class Cycle:
-    """One rise and fall of the learning rate over batches of one kind.
-
-    parts: how many passes a batch takes, by length: where prompts differ much in length, that saves padding.
-    """
+    """One rise and fall of the learning rate over batches of one kind. parts: how many passes a batch takes, by length: where
+    prompts differ much in length, that saves padding."""
 
     name: str
     steps: int

@@ -229,11 +229,9 @@ def _texts() -> list[str]:
 
 
 def add_words(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast) -> None:
-    """Makes one token of each marker, and of each word that the tokenizer would spell.
-
-    It begins as a random vector of the usual length: digits and rare letters, which demo-qwen2 has hardly seen, are all alike
-    to it, so that means of pieces would be too, and what is alike is not copied apart.
-    """
+    """Makes one token of each marker, and of each word that the tokenizer would spell. It begins as a random vector of the
+    usual length: digits and rare letters, which demo-qwen2 has hardly seen, are all alike to it, so that means of pieces would
+    be too, and what is alike is not copied apart."""
     words = {word for text in _texts() for word in re.findall(r"(?:^|(?<=\n)| )[A-Za-z]{2,}", re.sub(r"{\w+}", "", text))}
     new = [word for word in sorted(words | set(MARKERS)) if len(tokenizer(word).input_ids) > 1]
     tokenizer.add_tokens([AddedToken(word, normalized=False) for word in new])

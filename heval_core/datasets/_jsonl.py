@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.datasets._reading import BadRecord, Malformed, Record, id_of, json_lines, read_each, text_of, texts_of
+from heval_core.datasets._reading import BadRecord, Malformed, Record, id_of, json_lines, read_each, spelt, text_of, texts_of
 from heval_core.prompts import mentions
 from heval_core.records import Fact, Passage
 
@@ -53,6 +53,7 @@ class JsonLines:
                 yield record
 
     def _fact(self, record: dict[str, Any]) -> Fact:
+        spelt(record, "memory_answer", "accepted", "labels", "gold", "conflicting", "conflicting_2", "irrelevant", "off_topic")
         subject, labels = text_of(record, "subject"), _labels(record)
         if record.get("gold") is None:
             text_of(record, "conflicting", "text")  # one of the two is required, and the message names the usual one

@@ -9,6 +9,7 @@ other records.
 from __future__ import annotations
 
 import csv
+import difflib
 import gzip
 import json
 import os
@@ -292,6 +293,14 @@ def text_of(record: dict[str, Any], *path: str) -> str:
     if not value.strip():
         raise Malformed(f"{_dotted(path)} is empty")
     return value.strip()
+
+
+def spelt(record: dict[str, Any], *names: str) -> None:
+    """Raises Malformed for a field whose name is nearly one of these: what it holds would be left out without a word."""
+    for name in record:
+        near = difflib.get_close_matches(name, names, 1, 0.8)
+        if name not in names and near and record.get(near[0]) is None:
+            raise Malformed(f"the record has no {near[0]!r}, but {name!r}")
 
 
 def id_of(record: dict[str, Any], name: str = "id") -> str:

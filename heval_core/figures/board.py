@@ -15,6 +15,7 @@ from heval_core.evaluation.comparisons import against, tally
 from heval_core.figures import dots
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
 from heval_core.figures.front import Front, Point, Ticks, ends
+from heval_core.figures.measures import SCALED
 from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTION_PROTECTED, QUESTIONS, Measure
 from heval_core.present.drawing import Scale
@@ -129,7 +130,7 @@ def said(row: Record, measure: Measure, *, scaled: bool = True) -> str:
     native = f"{interval(row['native'], row['native_low'], row['native_high'])} {measure.unit}"
     native += f" (chance {number(row['native_chance'])})"
     own = interval(row["value"], row["low"], row["high"])
-    return f"{own} of 1 (0 = guessing), that is {native}" if scaled else native
+    return f"{own} {SCALED if scaled else measure.shown_unit}, that is {native}"
 
 
 def counted(row: Record) -> str:
@@ -269,7 +270,8 @@ def _note(board: Board) -> str:
 def of_faithfulness(board: Board) -> str:
     """What its faithfulness takes out; empty for a board without it."""
     own = [column for column in board.columns if not column.scaled]
-    return "" if not own else f"Faithfulness: {PROTECTED if all(map(_protected, own)) else NOT_PROTECTED}"
+    which = PROTECTED if all(map(_protected, own)) else NOT_PROTECTED
+    return f"Faithfulness is above the random control's. {which}" if own else ""
 
 
 def _protected(column: Column) -> bool:
@@ -296,7 +298,7 @@ def _of_column(board: Board, column: Column) -> _Part:
         about = "; ".join(filter(None, (said(row, column.measure, scaled=column.scaled), counted(row), row["reason"])))
         marked = number_cell(row, mark="*" if row["reason"] else "", why=about, best=row["explainer"] in best)
         cells[row["explainer"]] = Cell(why=str(row["reason"])) if marked.value is None else marked
-    return Head(column.title if column.scaled else f"{column.title}, {column.measure.unit}", hint), cells
+    return Head(column.title if column.scaled else f"{column.title}, {column.measure.shown_unit}", hint), cells
 
 
 def _quality(board: Board) -> _Part:

@@ -54,17 +54,6 @@ def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(value=value, low=low.where(~turned, high), high=high.where(~turned, low), chance=0.0 * chance)
 
 
-def in_unit(rows: pd.DataFrame, scaled: bool) -> pd.DataFrame:
-    """Adds `at`, `at_low`, `at_high` and `at_chance` to means or cells: what is drawn of them."""
-    names, drawn = ("value", "low", "high"), rows
-    if scaled and "normalised_low" in rows:
-        names = ("normalised", "normalised_low", "normalised_high")
-    elif scaled:
-        drawn = as_normalised(rows)
-    chance = rows["chance"].astype(float) * 0 if scaled else rows["chance"]
-    return rows.assign(**{at: drawn[name] for at, name in zip(_AT, names, strict=True)}, at_chance=chance)
-
-
 @dataclass(frozen=True)
 class Measured:
     """A measure under a filter. cells: of its parts, those too that are not available. parts, regimes, overall: means over the
@@ -81,7 +70,20 @@ class Measured:
 
     @property
     def unit(self) -> str:
-        return SCALED if self.scaled else self.measure.unit
+        return SCALED if self.scaled else self.measure.shown_unit
+
+    def in_unit(self, rows: pd.DataFrame, scaled: bool | None = None) -> pd.DataFrame:
+        """Adds `at`, `at_low`, `at_high` and `at_chance` to means or cells: what is drawn. scaled: if not as `scaled` says."""
+        scaled = self.scaled if scaled is None else scaled
+        names, drawn = ("value", "low", "high"), rows
+        if scaled and "normalised_low" in rows:
+            names = ("normalised", "normalised_low", "normalised_high")
+        elif scaled:
+            drawn = as_normalised(rows)
+        elif self.measure.paired:
+            names, drawn = ABOVE, rows.assign(above=rows["value"] - rows["chance"])
+        chance = rows["chance"].astype(float) * 0 if scaled or self.measure.paired else rows["chance"]
+        return rows.assign(**{at: drawn[name] for at, name in zip(_AT, names, strict=True)}, at_chance=chance)
 
     @cached_property
     def in_parts(self) -> bool:
@@ -96,15 +98,13 @@ class Measured:
     def ranking(self, means: pd.DataFrame, controls: Collection[str]) -> Ranking:
         """Of those means that are over all cells that count. In whatever unit they are shown, it is that from chance to best,
         where there is one, as on the board."""
-        own = in_unit(means[means["whole"].astype(bool)], self.can_be_scaled)
-        if self.measure.paired:
-            return ranking(own.assign(at_chance=0.0), controls, self.measure.best, ABOVE, chance="at_chance")
+        own = self.in_unit(means[means["whole"].astype(bool)], self.can_be_scaled)
         return ranking(own, controls, "high" if self.can_be_scaled else self.measure.best, _AT, chance="at_chance")
 
     def ranked(self, explainers: Sequence[str]) -> list[str]:
         """Those with a mean over all cells that count, the best first, and of those that are printed alike who ran in most
         cells; then those that lack some; then the others."""
-        means = in_unit(self.overall, self.can_be_scaled).set_index("explainer")
+        means = self.in_unit(self.overall, self.can_be_scaled).set_index("explainer")
         good = -self.away if self.measure.best == "zero" else means["at"]
         good = -good if self.measure.best == "low" and not self.can_be_scaled else good
         ran = self.cells.dropna(subset=["value"])["explainer"].value_counts()
@@ -140,7 +140,7 @@ class Measured:
     def told(self, row: Mapping[Any, Any]) -> str:
         """`0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance. row: see `in_unit`."""
         words = f"{interval(row['at'], row['at_low'], row['at_high'])} {self.unit}"
-        return words if self.scaled else f"{words} (chance {number(row['at_chance'])})"
+        return words if self.scaled or self.measure.paired else f"{words} (chance {number(row['at_chance'])})"
 
 
 def row_of(key: str, names: Names) -> DotRow:
@@ -157,9 +157,9 @@ def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigu
     rows, panels = [row_of(key, names) for key in drawn], []
     # A single cell's tick would be the mean once more.
     several = len(measured.cells.drop_duplicates(["model", "dataset"])) > 1
-    parts, cells = (by_place(in_unit(frame, measured.scaled)) for frame in (measured.parts, measured.cells))
+    parts, cells = (by_place(measured.in_unit(frame)) for frame in (measured.parts, measured.cells))
     for regime in ordered_regimes(set(measured.cells["regime"]), REGIMES):
-        of_regime = in_unit(measured.regimes[measured.regimes["regime"] == regime], measured.scaled).set_index("explainer")
+        of_regime = measured.in_unit(measured.regimes[measured.regimes["regime"] == regime]).set_index("explainer")
         if of_regime.empty:
             continue
         chances = [own["at_chance"] for (place, _), rows_of in parts.items() if place == regime for own in rows_of]
@@ -173,7 +173,7 @@ def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigu
             slots.append(Slot(dots, single, text, row.key in best, None if dots else _missing(row, regime, every, chance)))
         note = f"n = {of_regime['n'].max():,} in {so_many(of_regime['cells'].max(), 'cell')}"
         panels.append(Panel(regime_title(regime), slots, note, regime_meaning(regime), chance))
-    words = ((0.0, "guessing"), (1.0, "best")) if measured.scaled else ()
+    words = ((0.0, "guessing"), (1.0, "best")) if measured.scaled else ((0.0, "random"),) * measured.measure.paired
     axis = axis_over(rows, panels, measured.measure.best, words, scaled=measured.scaled)
     return DotFigure(measured.measure.title, rows, panels, axis, _legend(measured, several))
 
@@ -262,7 +262,7 @@ def _columns(found: Measured, names: Names, parts: bool) -> list[_Column]:
     if len(columns) > 1 and not parts:
         columns.append((Head(f"{_OVERALL} {len(columns)}", "Mean over all cells"), found.overall))
     return [
-        _Column(head, in_unit(rows, found.scaled).set_index("explainer"), found.ranking(rows, names.controls).bold)
+        _Column(head, found.in_unit(rows).set_index("explainer"), found.ranking(rows, names.controls).bold)
         for head, rows in columns
     ]
 
@@ -276,15 +276,15 @@ def _note(found: Measured, columns: Sequence[_Column], names: Names) -> str:
     }
     if not own:
         return ""
-    unit = f"In {measure.unit} ({_DIRECTION[measure.best]})"
+    unit = f"In {measure.shown_unit} ({_DIRECTION[measure.best]})"
     unit = f"From chance (0) to the best possible (1), of {measure.unit}" if found.scaled else unit
     count = span([cells for means in own.values() for cells in means["cells"]], COUNT)
-    levels = {title: span(means["at_chance"], EXACT) for title, means in own.items() if not title.startswith(_OVERALL)}
+    levels = {title: span(means["chance"], EXACT) for title, means in own.items() if not title.startswith(_OVERALL)}
     chance = "; ".join(f"{level} ({title})" for title, level in levels.items())
     chance = next(iter(levels.values())) if len(set(levels.values())) == 1 else chance
     parts = [f"{unit}: means over {count} cells of a model and a dataset, with 95 % intervals over questions."]
     parts += [_BOUND] if any((means["interval"] == "bound").any() for means in own.values()) else []
-    parts += [] if found.scaled else [f"Chance: {chance}."]
+    parts += [] if found.scaled else [f"{'The random control itself' if measure.paired else 'Chance'}: {chance}."]
     parts += [IN_BOLD] if any(column.best for column in columns) else []
     return " ".join(parts)
 

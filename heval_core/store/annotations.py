@@ -60,9 +60,7 @@ def _now() -> datetime:
 @dataclass(frozen=True)
 class AnnotationStore:
     """The study of a store. Safe to share between threads. Every method raises HEvalError where the file does not allow it.
-
-    now: the time, UTC. wait: seconds to wait for other processes.
-    """
+    now: the time, UTC. wait: seconds to wait for other processes."""
 
     folder: Path
     now: Callable[[], datetime] = _now
@@ -79,10 +77,8 @@ class AnnotationStore:
 
     @classmethod
     def make(cls, folder: Path, items: Iterable[Item]) -> tuple[AnnotationStore, int]:
-        """The study with these items, made where there is none; those that it has already are not added again.
-
-        Returns how many were added, too. No answer is ever removed.
-        """
+        """The study with these items, made where there is none; those that it has already are not added again. Returns how
+        many were added, too. No answer is ever removed."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -115,10 +111,8 @@ class AnnotationStore:
         return None if row is None else str(row["annotator"])
 
     def turn(self, person: str) -> Turn:
-        """What this person is asked next. It is kept for them for some minutes, so that nobody else takes it.
-
-        It stays the same until they answer, or until the time is over.
-        """
+        """What this person is asked next. It is kept for them for some minutes, so that nobody else takes it. It stays the
+        same until they answer, or until the time is over."""
         with self._writing() as db:
             now = self._time()
             db.execute("DELETE FROM lease WHERE until < ?", [now])
@@ -135,10 +129,8 @@ class AnnotationStore:
     def save(
         self, person: str, item_id: str, chosen: Iterable[int], helpfulness: float, seconds: float, answer_id: str
     ) -> None:
-        """Keep an answer. When this returns it is on the disk; the same answer_id again changes nothing.
-
-        Raises HEvalError for an unknown item or person, a sentence that the item does not have, and numbers out of range.
-        """
+        """Keep an answer. When this returns it is on the disk; the same answer_id again changes nothing. Raises HEvalError for
+        an unknown item or person, a sentence that the item does not have, and numbers out of range."""
         places = sorted(set(chosen))
         if not (0 <= helpfulness <= 100 and 0 <= seconds < float("inf")):
             raise HEvalError(f"The helpfulness is {helpfulness:g}; it should be from 0 to 100, and the seconds not negative.")
@@ -278,11 +270,9 @@ def answers(folder: Path) -> Answers:
 
 @contextmanager
 def transaction(folder: Path, *, writing: bool, wait: float = WAIT, making: bool = False) -> Iterator[sqlite3.Connection]:
-    """One transaction on a store's study; all of it is kept if the block ends well, else none.
-
-    making: make the file where there is none. Raises HEvalError, in a line, if there is no study, or if its file is locked,
-    damaged, of another version or not writable.
-    """
+    """One transaction on a store's study; all of it is kept if the block ends well, else none. making: make the file where
+    there is none. Raises HEvalError, in a line, if there is no study, or if its file is locked, damaged, of another version or
+    not writable."""
     file = folder / FILE
     if not (making or file.exists()):
         raise HEvalError(_none_in(folder))

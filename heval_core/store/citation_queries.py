@@ -42,9 +42,7 @@ _CUTS = {
 @dataclass(frozen=True)
 class CitationFilter:
     """Which explanations: of one source of claims and one selector. writers: empty for all. only: of ONLY, all must hold.
-
-    controls: the annotators that are controls, whose choices are no disagreement. search: a text in claim or explanation.
-    """
+    controls: the annotators that are controls, whose choices are no disagreement. search: a text in claim or explanation."""
 
     dataset: str
     selector: str
@@ -58,10 +56,8 @@ class CitationQueries(Database):
     """Queries about citations; `heval_core.store.reader.Reader` has them."""
 
     def citation_choices(self) -> pd.DataFrame:
-        """What there is to choose from: dataset, writer, selector; explanations, and claims they belong to.
-
-        Empty where nothing was studied, or where these results were published before citations were.
-        """
+        """What there is to choose from: dataset, writer, selector; explanations, and claims they belong to. Empty where
+        nothing was studied, or where these results were published before citations were."""
         if "explanation" not in self.tables():
             return pd.DataFrame(columns=["dataset", "writer", "selector", "explanations", "claims"])
         return self.query(

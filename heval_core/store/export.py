@@ -27,10 +27,8 @@ _BATCH = 5000
 
 
 def export(store: Path, folder: Path, formats: Iterable[str] = FORMATS, say: Callable[[str], None] = lambda _: None) -> None:
-    """Write every table of a store's published results into a folder, one file per table and format.
-
-    say: called with a line about each file. Raises HEvalError if nothing is published, or the folder cannot be written.
-    """
+    """Write every table of a store's published results into a folder, one file per table and format. say: called with a line
+    about each file. Raises HEvalError if nothing is published, or the folder cannot be written."""
     results = Reader(published_file(store))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,10 +88,8 @@ def as_text(values: Sequence[Any]) -> str:
 
 
 def long_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table from a page with plain columns only: what is kept as JSON becomes text or columns of its own.
-
-    Sizes of groups become `C1 12, C2 14`; each detail of a metric a column `detail_…`; empty columns of details are left out.
-    """
+    """A table from a page with plain columns only: what is kept as JSON becomes text or columns of its own. Sizes of groups
+    become `C1 12, C2 14`; each detail of a metric a column `detail_…`; empty columns of details are left out."""
     plain = frame.rename(columns={"above_low": "above_chance_low", "above_high": "above_chance_high"})
     if "group_sizes" in plain:
         plain["group_sizes"] = [", ".join(f"{group} {size}" for group, size in _opened(own)) for own in plain["group_sizes"]]

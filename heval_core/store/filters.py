@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
+import duckdb
+
 from heval_core.records import CELL, TECHNIQUE, UNCOMPARED, HEvalError
 
 # Where the answer is first mentioned, in the document that was used, or in the first one if none was.
@@ -116,7 +118,7 @@ class Filter:
             values += [TECHNIQUE] * _CHANGES[self.changed].count("?")
         if self.search:
             terms.append("regexp_matches(concat_ws(' ', prompt, predicted_text, memory_answer), ?, 'i')")
-            values.append(bounded(self.search))
+            values.append(expression(self.search))
         return " AND ".join(terms), values
 
 
@@ -143,8 +145,8 @@ class ScoreOrder(NamedTuple):
 Order = str | ScoreOrder
 
 
-def bounded(search: str) -> str:
-    """The search itself. Raises HEvalError for a search that would keep the database busy."""
+def expression(search: str) -> str:
+    """The search itself. Raises HEvalError for one that is no regular expression, or that would keep the database busy."""
     counts = re.findall(r"\{(\d*)(?:,(\d*))?\}", search)
     repeated = math.prod(max(1, *(int(end) for end in ends if end)) if any(ends) else 1 for ends in counts)
     if len(search) > LONGEST_SEARCH or repeated > MOST_REPETITIONS:
@@ -152,15 +154,18 @@ def bounded(search: str) -> str:
             f"The search is too large: it may have at most {LONGEST_SEARCH} characters, and {MOST_REPETITIONS} counted "
             "repetitions in all."
         )
+    try:
+        with duckdb.connect() as database:
+            database.execute("SELECT regexp_matches('', ?)", [search])
+    except duckdb.Error as error:
+        raise HEvalError(f"The search is not a valid regular expression: {str(error).splitlines()[0]}") from error
     return search
 
 
 def ordered(order: Order, descending: bool) -> tuple[str, str, list[Any]]:
-    """The SQL to join to `instance`, the SQL to order by, and the join's parameters.
-
-    order: a key of COLUMN_ORDERS, or a score; as stored, answers that no metric reads come last. Raises HEvalError for any
-    other. Scores of all instances are looked up only if they decide the order.
-    """
+    """The SQL to join to `instance`, the SQL to order by, and the join's parameters. order: a key of COLUMN_ORDERS, or a
+    score; as stored, answers that no metric reads come last. Raises HEvalError for any other. Scores of all instances are
+    looked up only if they decide the order."""
     way = "DESC" if descending else "ASC"
     if order == AS_STORED:  # an answer from nowhere says least, and no explainer can be right about it
         return "", f"coalesce(\"group\", 'other') IN {UNCOMPARED}, {COLUMN_ORDERS[order]} {way}", []

@@ -6,7 +6,6 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
-import duckdb
 import pandas as pd
 
 from heval_core.records import Candidate, HEvalError, Span
@@ -55,7 +54,7 @@ class InstanceQueries(Database):
         """The kept instances under a filter. order: see `ordered`. Raises HEvalError for an unknown one."""
         where, values = chosen.of_instances()
         joined, by, scored = ordered(order, descending)
-        rows = self._searched(
+        rows = self.query(
             f"SELECT instance_id FROM instance{joined} WHERE dropped_because IS NULL AND {where} ORDER BY {by}",
             [*scored, *values],
         )
@@ -70,13 +69,11 @@ class InstanceQueries(Database):
         most: int,
         shown: Mapping[str, ScoreOrder] = MappingProxyType({}),
     ) -> pd.DataFrame:
-        """A page of the kept instances under a filter. order: see `ordered`. shown: scores to add as columns, by title.
-
-        Raises HEvalError for an unknown order.
-        """
+        """A page of the kept instances under a filter. order: see `ordered`. shown: scores to add as columns, by title. Raises
+        HEvalError for an unknown order."""
         where, values = chosen.of_instances()
         joined, by, scored = ordered(order, descending)
-        page = self._searched(
+        page = self.query(
             'SELECT instance_id, model, dataset, regime, "group", subject, trim(predicted_text) AS answer, '
             "predicted_probability AS p, memory_answer AS memory, len(tokens) AS tokens "
             f"FROM instance{joined} WHERE dropped_because IS NULL AND {where} ORDER BY {by} LIMIT ? OFFSET ?",
@@ -94,14 +91,6 @@ class InstanceQueries(Database):
                 first.append(title)
         last = ["instance_id"]
         return page[[*first, *(name for name in page.columns if name not in (*first, *last)), *last]]
-
-    def _searched(self, sql: str, values: list[Any]) -> pd.DataFrame:
-        """Raises HEvalError if the search is not a valid regular expression."""
-        try:
-            return self.query(sql, values)
-        except (duckdb.InvalidInputException, duckdb.OutOfRangeException) as error:
-            lines = str(error).splitlines()
-            raise HEvalError(f"The search is not a valid regular expression: {lines[0] if lines else error}") from error
 
     def instance(self, instance_id: str) -> StoredInstance:
         """One instance. Raises HEvalError for an unknown id."""

@@ -12,12 +12,9 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class ShardKind:
-    """name: in the manifest and in file names. key: the columns that identify a row.
-
-    split: float columns stored byte by byte (byte stream split), because their exponents compress far better together.
-    beside: whether an explainer has such rows in addition to its attributions. of_regime: whether its rows belong to one
-    regime.
-    """
+    """name: in the manifest and in file names. key: the columns that identify a row. split: float columns stored byte by byte
+    (byte stream split), because their exponents compress far better together. beside: whether an explainer has such rows in
+    addition to its attributions. of_regime: whether its rows belong to one regime."""
 
     name: str
     schema: pa.Schema

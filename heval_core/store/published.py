@@ -74,11 +74,9 @@ def published_file(store: Path) -> Path:
 
 
 def check_published(folder: Path) -> str | None:
-    """What is wrong with a folder's published file; None if it is unchanged, or nothing is published.
-
-    A damaged file is set aside, so that the next `publish` builds it again. Do not call this in a process that has the file
-    open: reading its bytes would drop the lock.
-    """
+    """What is wrong with a folder's published file; None if it is unchanged, or nothing is published. A damaged file is set
+    aside, so that the next `publish` builds it again. Do not call this in a process that has the file open: reading its bytes
+    would drop the lock."""
     pointer = folder / POINTER
     if not pointer.is_file():
         return None
@@ -120,10 +118,8 @@ def point_to(target: Path, final: Path, evaluated_by: str) -> None:
 
 
 def remove_unfinished(target: Path) -> None:
-    """Remove the files of killed publishers, and the folder of rows that DuckDB put beside such a file.
-
-    A file's name has the number of its process.
-    """
+    """Remove the files of killed publishers, and the folder of rows that DuckDB put beside such a file. A file's name has the
+    number of its process."""
     for left in [*target.glob("*.tmp"), *target.glob("*.tmp.wal")]:
         process = left.name.split(".tmp")[0].rpartition(".")[2]
         if process.isdigit() and not psutil.pid_exists(int(process)):
@@ -141,10 +137,8 @@ def remove_old(target: Path, final: Path) -> None:
 
 
 class Database:
-    """Safe to share between threads, because every query has its own cursor. Every value is a bound parameter.
-
-    Raises HEvalError if the file is missing, truncated, not a results file, or of another version.
-    """
+    """Safe to share between threads, because every query has its own cursor. Every value is a bound parameter. Raises
+    HEvalError if the file is missing, truncated, not a results file, or of another version."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -168,10 +162,8 @@ class Database:
         self._resamples: dict[str, Resamples] = {}
 
     def _limit(self) -> None:
-        """Bound the memory by how long prompts are, and allow no other setting from now on.
-
-        All who open a file in one process share one database: the first has done this.
-        """
+        """Bound the memory by how long prompts are, and allow no other setting from now on. All who open a file in one process
+        share one database: the first has done this."""
         if self.query("SELECT current_setting('lock_configuration') AS locked")["locked"].iloc[0]:
             return
         longest = self.query("SELECT coalesce(max(tokens_high), 0) AS tokens FROM context")["tokens"].iloc[0]
@@ -225,10 +217,8 @@ Query = Callable[[str, list[Any]], pa.Table]
 
 @dataclass(frozen=True, eq=False)
 class StoredScores:
-    """The scores that a table has of some instances. The scores themselves stay in the file until they are read.
-
-    rows: instance_id, explainer, signed, and row, where the scores are stored; in stored order.
-    """
+    """The scores that a table has of some instances. The scores themselves stay in the file until they are read. rows:
+    instance_id, explainer, signed, and row, where the scores are stored; in stored order."""
 
     query: Query
     table: str

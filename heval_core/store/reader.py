@@ -89,10 +89,8 @@ class Reader(InstanceQueries, CitationQueries):
         return self.rows("headline", chosen, "technique, question, value DESC, explainer")
 
     def choices(self) -> pd.DataFrame:
-        """The values to filter by: model, dataset, regime, technique, group; with the number of instances.
-
-        explained: whether an explainer ran there; elsewhere techniques are compared by their answers alone.
-        """
+        """The values to filter by: model, dataset, regime, technique, group; with the number of instances. explained: whether
+        an explainer ran there; elsewhere techniques are compared by their answers alone."""
         return self.query(
             'SELECT model, dataset, regime, technique, coalesce("group", \'dropped\') AS "group", count(*) AS instances, '
             "(model, dataset, regime, technique) IN (SELECT DISTINCT model, dataset, regime, technique FROM cell_metric) "
@@ -183,10 +181,8 @@ class Reader(InstanceQueries, CitationQueries):
         return self.query(_SAME_GROUP.format(where), values)
 
     def measured_instances(self, chosen: Filter) -> pd.DataFrame:
-        """The explained instances under a filter in stored order: keys, groups, and token positions in their prompts.
-
-        Without those that a technique answered without their documents: metrics ask where these documents' tokens rank.
-        """
+        """The explained instances under a filter in stored order: keys, groups, and token positions in their prompts. Without
+        those that a technique answered without their documents: metrics ask where these documents' tokens rank."""
         where, values = chosen.of_instances()
         return self.query(
             "SELECT instance_id, fact_id, model, dataset, regime, technique, len(tokens) AS length, first_ranked, ranked_end, "
@@ -236,10 +232,8 @@ class Reader(InstanceQueries, CitationQueries):
 
     def behaviour_of(self, instance_id: str) -> pd.DataFrame:
         """The answers of one model to an instance's question with the same kind of context, one row per technique in order.
-
         instance_id, model, dataset, regime, fact_id, technique, predicted_text, predicted_probability, group, true_answer,
-        document_answer, prompt, dropped_because, and the columns of `behaviour`. Empty for an id that is unknown.
-        """
+        document_answer, prompt, dropped_because, and the columns of `behaviour`. Empty for an id that is unknown."""
         return self.query(
             f"WITH answered AS ({_ANSWERS}) SELECT * FROM answered WHERE (model, dataset, regime, fact_id) IN "
             f"(SELECT (model, dataset, regime, fact_id) FROM instance WHERE instance_id = ?) ORDER BY {_ORDER}",
@@ -255,10 +249,8 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def changes(self, chosen: Filter) -> pd.DataFrame:
-        """Per model, dataset, technique and regime: test answers whose BCU was gained, lost or the same as Regular's.
-
-        These are the numbers of instances that `Filter.changed` takes.
-        """
+        """Per model, dataset, technique and regime: test answers whose BCU was gained, lost or the same as Regular's. These
+        are the numbers of instances that `Filter.changed` takes."""
         frames = []
         for change in ("gained", "lost", "same"):
             where, values = replace(chosen, changed=change).of_instances()

@@ -107,10 +107,8 @@ class Writer:
             self.insert_pieces(table, rows.schema, [rows])
 
     def insert_pieces(self, table: str, columns: pa.Schema, pieces: Iterable[pa.Table]) -> None:
-        """Rows of which only one piece is in memory at a time.
-
-        In one statement: after each of many, DuckDB would write the whole last group of rows anew.
-        """
+        """Rows of which only one piece is in memory at a time. In one statement: after each of many, DuckDB would write the
+        whole last group of rows anew."""
         batches = (batch for piece in pieces for batch in piece.to_batches())
         self._db.register("incoming", pa.RecordBatchReader.from_batches(columns, batches))
         self._db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
@@ -138,9 +136,7 @@ class Writer:
 
     def test_answers(self) -> pd.DataFrame:
         """The answers to test questions under every technique: model, dataset, regime, technique, fact_id, knew, metrics.
-
-        Those that not every technique answered are marked, and are not among them: all are compared on the same questions.
-        """
+        Those that not every technique answered are marked, and are not among them: all are compared on the same questions."""
         self._db.execute(_ALONE)
         return self._query(_ANSWERS, [])
 

@@ -56,7 +56,7 @@ def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
     columns = {}
     for measure in [own for own in measures_of("faithfulness").values() if not own.variant_of]:
         cells = query(results, Reader.cells, chosen, measure.metric, 0).dropna(subset=["value"])
-        means = cells.groupby(["part", "explainer"])["value"].mean()
+        means = (cells["value"] - cells["chance"]).groupby([cells["part"], cells["explainer"]]).mean()
         for part, word in REPLACEMENTS.items():
             if (name := part + PROTECTED * protected) in means:
                 columns[f"{measure.metric}, {word.title}"] = means[name]
@@ -68,8 +68,8 @@ def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
     st.dataframe(table.round(3), width="stretch")
     which = "Only tokens of the documents are taken out." if protected else "Any token may be taken out, the question's too."
     st.caption(
-        f"Nats, means over the cells. {which} Bars and dots on this page are of the mean over the three. Feature ablation "
-        "itself uses its baseline token, so the other replacements compare it more fairly."
+        f"Nats above the random control, means over the cells. {which} Dots on this page are of the mean over the three. "
+        "Feature ablation itself uses its baseline token, so the other replacements compare it more fairly."
     )
 
 

@@ -15,16 +15,7 @@ from heval_core import catalogue
 from heval_core.evaluation import live
 from heval_core.evaluation.means import cells_and_means, means_of
 from heval_core.figures.dots_drawn import as_drawing
-from heval_core.figures.measures import (
-    Measured,
-    as_normalised,
-    figure_of,
-    in_unit,
-    measure_table,
-    of_measure,
-    picked_html,
-    wanted_of,
-)
+from heval_core.figures.measures import Measured, as_normalised, figure_of, measure_table, of_measure, picked_html, wanted_of
 from heval_core.html import plain
 from heval_core.metrics import measures_of
 from heval_core.metrics._features import LearnedMetric
@@ -182,9 +173,9 @@ def _row(values: Measured) -> Mapping[Any, Any] | None:
     """The mean or the cell of the picked mark."""
     explainer, model, dataset, regime, part = CELL.id
     if model == ALL:
-        rows = in_unit(values.parts, values.scaled)
+        rows = values.in_unit(values.parts)
     else:
-        rows = in_unit(values.cells, values.scaled)
+        rows = values.in_unit(values.cells)
         rows = rows[(rows["model"] == model) & (rows["dataset"] == dataset) & rows["value"].notna()]
     rows = rows[(rows["explainer"] == explainer) & (rows["regime"] == regime) & (rows["part"] == part)]
     return rows.iloc[0].to_dict() if len(rows) else None
@@ -192,8 +183,8 @@ def _row(values: Measured) -> Mapping[Any, Any] | None:
 
 def _value_of(row: Mapping[Any, Any], values: Measured) -> str:
     said = values.told(row)
-    if values.scaled:
+    if values.scaled or values.measure.paired:
         native = f"{interval(row['value'], row['low'], row['high'])} {values.measure.unit} (chance {number(row['chance'])})"
-        said = f"{interval(row['at'], row['at_low'], row['at_high'])}, that is {native}"
+        said = f"{said}, that is {native}"
     cells = f" in {row['cells']} cells" if "cells" in row else ""
     return f"{said}, over {int(row['n']):,} instances{cells}"

@@ -9,10 +9,10 @@ import pandas as pd
 
 from heval_core.evaluation.comparisons import tally
 from heval_core.evaluation.ranking import AT, Written, sentences, valued
-from heval_core.figures.measures import Measured, in_unit
+from heval_core.figures.measures import Measured
 from heval_core.html import plain
 from heval_core.present.names import Names
-from heval_core.present.numbers import SHARE, change, interval, number, percent
+from heval_core.present.numbers import SHARE, change, interval, number, percent, so_many
 from heval_core.records import CELL
 from heval_core.statistics.correlation import clustered_spearman
 from heval_core.words import PATTERNS
@@ -24,7 +24,7 @@ _NOTHING = "Nothing is available under these filters; the table below says why."
 def of_measure(found: Measured, names: Names) -> str:
     """Who is best, by how much, and who is below chance: from the numbers on screen."""
     own = found.ranking(found.overall, names.controls)
-    means = in_unit(found.overall, found.scaled).set_index("explainer")
+    means = found.in_unit(found.overall).set_index("explainer")
     if found.measure.best == "zero":
         nearest = next((key for key in found.ranked(list(means.index)) if key not in names.controls), "")
         return _of_bias(found, nearest, means.loc[nearest].to_dict(), names) if nearest else _NOTHING
@@ -103,8 +103,8 @@ def of_faithfulness(points: pd.DataFrame, controls: Collection[str]) -> str:
     methods = points[~points["explainer"].isin(controls)]
     names = list(methods[list(CELL)].itertuples(index=False, name=None))
     rho, (low, high) = clustered_spearman(methods["x"].to_numpy(), methods["y"].to_numpy(), names)
+    sure = f" [{number(low)}, {number(high)}] (0: none; 95 %, whole cells resampled, since their dots share instances)"
     return (
-        f"Over {len(methods)} dots of methods in {len(set(names))} cells, faithfulness and accuracy have a rank correlation "
-        f"of **{number(rho)}** [{number(low)}, {number(high)}] (0: none; 95 % interval, with whole cells resampled, because "
-        "the dots of a cell share their instances)."
+        f"Over {len(methods)} dots of methods in {so_many(len(set(names)), 'cell')}, faithfulness and accuracy have a rank "
+        f"correlation of **{number(rho)}**{sure if low == low else ' (0: none; an interval needs several cells)'}."
     )

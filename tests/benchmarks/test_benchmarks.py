@@ -80,7 +80,7 @@ def test_what_is_reached_depends_on_the_direction():
 @pytest.fixture(scope="module")
 def rows():
     """The table's on a demo model, three prompts of 60 tokens."""
-    return {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], [60], 3, lambda line: None)}
+    return {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], table.Asked([60], 3), lambda line: None)}
 
 
 def test_every_explainer_has_a_row_and_captum_computes_the_same(rows):
@@ -91,11 +91,10 @@ def test_every_explainer_has_a_row_and_captum_computes_the_same(rows):
     assert max(rows[name]["gap"] for name in ("captum FeatureAblation", "captum IntegratedGradients")) < 1e-4
 
 
-def test_a_screen_of_everything_is_exact_and_one_of_a_token_has_a_fifth(rows, monkeypatch):
-    monkeypatch.setattr(table, "SCREENS", ("sentences:99", "cgim:1"))
-    monkeypatch.setattr(table.catalogue, "explainers", dict)
-    monkeypatch.setattr(table, "here", list)
-    found = {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], [60], 3, lambda line: None)}
+def test_a_screen_of_everything_is_exact_and_one_of_a_token_has_a_fifth():
+    asked = table.Asked([60], 3, (table.EXACT, "fa(screen=sentences:99)", "fa(screen=cgim:1)"), ["float32"])
+    found = {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], asked, lambda line: None)}
+    assert not any("spearman" in row for row in found.values())
     assert (found["fa(screen=sentences:99)"]["top"], found["fa(screen=sentences:99)"]["five"]) == (1, 1)
     assert found["fa(screen=cgim:1)"]["five"] == pytest.approx(0.2)
 
@@ -128,9 +127,8 @@ def test_other_weights_in_bfloat16_are_seen(monkeypatch):
         return lm
 
     monkeypatch.setattr(table, "load", shaken)
-    monkeypatch.setattr(table.catalogue, "explainers", dict)
-    monkeypatch.setattr(table, "here", list)
-    exact = next(iter(table.rows([str(timing.TOKENIZER)], [60], 2, lambda line: None)))
+    asked = table.Asked([60], 2, [table.EXACT])
+    exact = next(iter(table.rows([str(timing.TOKENIZER)], asked, lambda line: None)))
     assert exact["what"] == table.EXACT
     assert exact["spearman"] < 0.999
 

@@ -234,6 +234,7 @@ WRONG = {
         "prompt": "mine"
     },
     "'id' should be a text, but is true or false": {"id": True},
+    "the record has no 'explanation', but 'explanations'": {"explanation": None, "explanations": "A."},
 }
 
 

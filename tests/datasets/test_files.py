@@ -25,6 +25,7 @@ from tests.datasets import samples
         (samples.own("Kenya", 1, conflicting={"text": "Lisbonne.", "answer": "Lisbon"}), "not contain its answer 'Lisbon'"),
         (samples.own("Kenya", 1, irrelevant={"text": "x y", "answer": "z"}), "'irrelevant' does not contain its answer 'z'"),
         (samples.own("Kenya", 1, conflicting=None), "the record has no 'conflicting'"),
+        (samples.own("Kenya", 1, offtopic={"text": "a"}), "the record has no 'off_topic', but 'offtopic'"),
         (samples.own("Kenya", 1, gold={"text": "x y", "answer": "Nairobi"}), "'gold' does not contain its answer 'Nairobi'"),
         (
             samples.own("Kenya", 1, gold={"text": "It is Oslo.", "answer": "Oslo"}),

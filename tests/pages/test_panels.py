@@ -51,13 +51,14 @@ def test_every_mark_stands_at_the_mean_of_the_stored_cells(demo, measure, scaled
         return
     found = replace(found, scaled=scaled)
     panels = figure_of(found, found.ranked(METHODS), NAMES).panels
-    column = "normalised" if scaled else "value"
-    stored = demo.cells(Filter(), measure.metric, measure.at(5)).dropna(subset=["value"])
+    column = "normalised" if scaled else "above" if measure.paired else "value"
+    stored = demo.cells(Filter(), measure.metric, measure.at(5)).dropna(subset=["value"]).eval("above = value - chance")
     drawn = [mark for panel in panels for slot in panel.slots for mark in slot.dots]
     single = {mark.id: mark.value for panel in panels for slot in panel.slots for mark in slot.cells}
     assert drawn
     assert of_measure(found, NAMES)
     table = measure_table(found, NAMES)
+    assert ("above the random control" in table.note) is measure.paired
     assert {NAMES.explainer(key) for key in METHODS} <= {row.titles[0] for row in table.rows if not row.control}
     of_place = dict(list(stored.groupby(["regime", "part"])))
     counted = {place: that_count(demo, own) for place, own in of_place.items() if place in {mark.id[3:] for mark in drawn}}

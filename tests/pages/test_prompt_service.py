@@ -14,7 +14,7 @@ from heval_core.installed import installed, installed_models
 from heval_core.prompt_service import client
 from heval_core.prompt_service.client import Worker, asked_as_stored
 from heval_core.records import HEvalError
-from heval_core.store.filters import Filter, bounded
+from heval_core.store.filters import Filter, expression
 from heval_core.ui.heads import picked_row
 from heval_core.ui.sidebar import count_tokens
 
@@ -166,4 +166,4 @@ def test_a_search_that_would_keep_the_database_busy_is_refused(demo, search):
 
 @pytest.mark.parametrize("search", ["[A-Z]{2,9}", "(?:.?){60}x", "{", "a{2}{,}", "Kenya"])
 def test_a_search_with_a_few_repetitions_is_asked_as_it_is(search):
-    assert bounded(search) == search
+    assert expression(search) == search

@@ -52,7 +52,7 @@ def test_instances_are_searched_sorted_and_paged_in_the_database(demo):
     sorted_p = demo.instances(chosen, "probability of the answer", False, 0, 100)["p"]
     assert sorted_p.is_monotonic_increasing
     with pytest.raises(HEvalError, match="not a valid regular expression"):
-        demo.instance_ids(Filter(search="("))
+        demo.pattern_counts(Filter(search="("))
     with pytest.raises(HEvalError, match="cannot be ordered by"):
         demo.instances(Filter(), "1; DROP TABLE instance", False, 0, 1)
 

@@ -20,7 +20,7 @@ from typing import Any
 from heval_core.citations.claims._reading import known, numbered_passages, numbers, optional_text, read_claims
 from heval_core.citations.reading import layout
 from heval_core.citations.records import Claim, Passage, Written
-from heval_core.datasets._reading import BadRecord, Malformed, Origin, id_of, json_lines, locate, text_of
+from heval_core.datasets._reading import BadRecord, Malformed, Origin, id_of, json_lines, locate, spelt, text_of
 from heval_core.records import HEvalError
 
 _ORIGIN = Origin("claims.jsonl", "your own claims", option="--claims")
@@ -45,6 +45,7 @@ class JsonLines:
 
 
 def _claim(record: dict[str, Any]) -> Claim:
+    spelt(record, "verdict", "selected", "explanation", "writer", "prompt", "chains", "sources")
     passages = numbered_passages(record, "passages")
     return Claim(
         id=id_of(record),

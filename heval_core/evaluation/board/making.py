@@ -100,7 +100,7 @@ def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], cost
     quality = _quality(values, asked, methods, costs)
     places = _together([own.assign(column=column.key)[PLACES].drop_duplicates() for column, own in counted.items()], PLACES)
     return Board(
-        _ordered(rows, quality, values),
+        _ordered(rows, quality, values[values["column"].isin([column.key for column in counted if column.scaled])]),
         tuple(counted),
         _absent(every_column, {measure: measured[measure] for measure in wanted}),
         values,
@@ -143,10 +143,10 @@ def _values(column: Column, measured: pd.DataFrame, counted: pd.DataFrame, rows:
     `Board.by_model`. measured: all cells of its measure. counted: see `means.counting`."""
     keys, ends = [*by, "explainer"], ("value", "low", "high", "chance")
     found, places = means(counted, keys).set_index(keys), counted.drop_duplicates(PLACE)
-    shown = {"value": "normalised", "low": "normalised_low", "high": "normalised_high"} if column.scaled else {}
+    shown = ("normalised", "normalised_low", "normalised_high") if column.scaled else ABOVE
     native = {f"native{'' if name == 'value' else f'_{name}'}": found[name] for name in ends}
-    scaled = {name: found[shown.get(name, name)] for name in ends} | ({"chance": 0.0} if column.scaled else {})
-    found = found[["cells", "n", *ABOVE]].assign(**native, **scaled)
+    drawn = {name: found[own] for name, own in zip(ends, shown, strict=False)} | {"chance": 0.0}
+    found = found[["cells", "n"]].assign(**native, **drawn)
     index = [*(sorted(places[name].unique()) for name in by), list(rows)]
     made = found.reindex(
         pd.MultiIndex.from_product(index, names=keys) if by else pd.Index(rows, name="explainer")
@@ -193,7 +193,7 @@ def _together(tables: Sequence[pd.DataFrame], names: list[str]) -> pd.DataFrame:
 def _ordered(rows: Sequence[Row], quality: pd.DataFrame, values: pd.DataFrame) -> tuple[Row, ...]:
     """Methods before controls; those with a number for every question, best first; then the others, as they came."""
     own = dict(zip(quality["explainer"], quality["value"], strict=True))
-    rest = values[values["chance"] == 0].groupby("explainer")["value"].mean() if len(values) else pd.Series(dtype=float)
+    rest = values.groupby("explainer")["value"].mean() if len(values) else pd.Series(dtype=float)
 
     def place(row: Row) -> tuple[bool, bool, float]:
         value = own.get(row.key, rest.get(row.key, np.nan))

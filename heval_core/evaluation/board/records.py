@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import pandas as pd
 
 from heval_core.evaluation.comparisons import against, tally
-from heval_core.evaluation.means import ABOVE
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.regime_keys import read_key
@@ -15,7 +14,7 @@ from heval_core.regime_keys import read_key
 ASKED = ("RQ1", "RQ2", "RQ3")
 VALUES = [
     *("column", "explainer", "value", "low", "high", "chance", "native", "native_low", "native_high", "native_chance"),
-    *(*ABOVE, "cells", "of", "n", "reason"),
+    *("cells", "of", "n", "reason"),
 ]
 COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds", "ratio"]
 PAIRS = ["column", "first", "second"]
@@ -93,9 +92,9 @@ class Board:
     """rows: methods, best first, then controls, best first. columns: those that have a number. absent: (title, reason) of
     those that have none.
 
-    values: a row for each column and explainer. value, low, high (95 %), chance: scaled where the column is, else in its
-    unit, as native, native_low, native_high and native_chance always are; cells: how many of the cells that count, of: how
-    many count; n: instances; reason: what the row lacks, or why it has no number, else "".
+    values: a row for each column and explainer. value, low, high (95 %), chance: scaled where the column is, else above the
+    random control's; native, native_low, native_high, native_chance: in the measure's unit; cells: how many of the cells
+    that count, of: how many count; n: instances; reason: what the row lacks, or why it has no number, else "".
     by_model: the same, for each model. costs: an explainer at each size of prompt (`size`: "1" the shortest, up to "3", and
     EVERY_SIZE): tokens (median), passes (declared, of that many tokens), whole_passes (over the whole prompt, counted or else
     declared), n, seconds (of the explainer by itself for one prompt; NaN where it was not timed), ratio (of these to the
@@ -140,8 +139,6 @@ class Board:
     def ranking(self, column: Column) -> Ranking:
         """Who is best in a column, of the rows that lack no cell."""
         own = self.values[(self.values["column"] == column.key) & (self.values["cells"] == self.values["of"])]
-        if column.measure.paired:
-            return ranking(own.assign(chance=0.0), self.controls, column.measure.best, ABOVE)
         return ranking(own, self.controls, "high" if column.scaled else column.measure.best)
 
     @property

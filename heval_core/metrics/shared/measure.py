@@ -81,7 +81,7 @@ class Measure:
     the k that the section shows.
     fixed_target: whether it has a variant in which all explainers explain the same answer. variant_of, switch: the title of
     the measure that this one is a variant of, and how a page goes from one to the other. paired: whether chance is the random
-    control's on the same answers, so that methods are ranked by what they are above it.
+    control's on the same answers, so that methods are drawn and ranked by what they are above it.
 
     The rest is filled in by `heval_core.metrics.declared`: the metric's key, whether it uses k, and whether it uses ranks, so
     that the prompt's first token can be left out.
@@ -122,6 +122,11 @@ class Measure:
     def asks(self, regime: str) -> bool:
         """Whether it applies to a regime, with or without options."""
         return not self.regimes or read_key(regime).base in self.regimes
+
+    @property
+    def shown_unit(self) -> str:
+        """Of what is drawn of it where that does not run from chance to the best possible."""
+        return f"{self.unit} above the random control" if self.paired else self.unit
 
     @property
     def together(self) -> tuple[str, ...]:
@@ -191,7 +196,7 @@ def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure, Measure
         "nats",
         f"How much log-probability the answer loses when {what}: the mean over three ways to take tokens out (feature "
         "ablation's baseline token, tokens drawn by frequency, deletion). Chance is the random control on the same answers; "
-        "ranks are of what is above it.",
+        "figures and ranks are of what is above it.",
         question="faithfulness",
         order=order,
         instance_parts=("all",),
