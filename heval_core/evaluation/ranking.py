@@ -70,25 +70,29 @@ def ranking(
     """rows: one a method, over the same cells. best: `high`, `low`, or `zero`, of which a mean near chance may hide two of
     opposite sign, so that nobody is best. of: the columns of a number and its ends. An end that is not known reaches anywhere.
     """
-    known = rows.dropna(subset=[of[0]])
-    if known.empty or best == "zero":
+    if best == "zero":
         return Ranking()
     sign, ends = (-1.0, (of[0], of[2], of[1])) if best == "low" else (1.0, of)
-    numbers = dict(zip(("value", "low", "high", "chance"), (*ends, chance), strict=True))
-    there = {name: sign * known[column].astype(float) for name, column in numbers.items() if column in known}
-    own = pd.DataFrame({"key": known[key].astype(str), "chance": float("nan"), **there})
-    own = own.sort_values("value", ascending=False, kind="stable")
-    methods = own[~own["key"].isin(list(controls))]
-    if methods.empty:
-        return Ranking()
+    unknown = np.full(len(rows), np.nan)
+    numbers = [sign * rows[name].to_numpy(dtype=float) if name in rows else unknown for name in (*ends, chance)]
+    each = (_One(*one) for one in zip(rows[key].astype(str), *numbers, strict=True))
+    own = sorted((one for one in each if not np.isnan(one.value)), key=lambda one: -one.value)
+    methods = [one for one in own if one.key not in controls]
     bands, rest = list[tuple[str, ...]](), methods
-    while len(rest):
-        size = 1 + int(np.flatnonzero(~(rest["high"] < rest["low"].iloc[0])).max(initial=0))
-        bands.append(tuple(rest["key"].iloc[:size]))
-        rest = rest.iloc[size:]
-    reach = own[~(own["high"] < methods["low"].iloc[0])]["key"]
-    below = methods[methods["high"] < methods["chance"]]["key"]
-    return Ranking(tuple(bands), tuple(reach[reach.isin(list(controls))]), tuple(below))
+    while rest:
+        size = 1 + max(place for place, one in enumerate(rest) if place == 0 or not one.high < rest[0].low)
+        bands.append(tuple(one.key for one in rest[:size]))
+        rest = rest[size:]
+    reach = [one.key for one in own if one.key in controls and methods and not one.high < methods[0].low]
+    return Ranking(tuple(bands), tuple(reach), tuple(one.key for one in methods if one.high < one.chance))
+
+
+class _One(NamedTuple):
+    key: str
+    value: float
+    low: float
+    high: float
+    chance: float
 
 
 def clauses(rankings: Mapping[str, Ranking], name: Written) -> list[str]:

@@ -64,9 +64,8 @@ def test_published_results_are_opened_without_looking_at_shards_again(cold, monk
 
 @pytest.mark.slow
 def test_other_shards_or_a_lost_file_are_published_again(cold):
-    publish(published_results.BUNDLED["demo"][1], cold, bundled=True)
+    before = publish(published_results.BUNDLED["demo"][1], cold, bundled=True)
     manifest = published_results.BUNDLED["demo"][1] / "manifest.jsonl"
-    before = current_file(cold)
     lines = manifest.read_text().splitlines(keepends=True)
     manifest.write_text("".join(line for line in lines if json.loads(line)["explainer"] != "ig"))
     opened()
