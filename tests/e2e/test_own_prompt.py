@@ -18,8 +18,7 @@ pytestmark = IN_A_BROWSER
 
 def workers_of(address):
     """The worker processes of one explorer: other tests have theirs at the same time."""
-    server = str(urlsplit(address).port)
-    found = []
+    server, found = str(urlsplit(address).port), []
     for worker in subprocess.run(["pgrep", "-f", "heval_core.prompt_service"], capture_output=True, text=True).stdout.split():
         parent = subprocess.run(["ps", "-o", "ppid=", "-p", worker], capture_output=True, text=True).stdout.strip()
         command = subprocess.run(["ps", "-o", "args=", "-p", parent or "0"], capture_output=True, text=True).stdout
@@ -98,7 +97,9 @@ def test_words_are_chosen_by_mouse_and_keyboard_without_the_server(asked):
     page.keyboard.press("Enter")
     page.keyboard.press("Shift+ArrowRight")
     assert page.locator(".word.chosen, .sentence.chosen .word").count() >= 2
-    word.dblclick()
+    press = 'answer.querySelector(".word").dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));'
+    units = 'for (const unit of [1, 0]) answer.querySelectorAll(".units button")[unit].click();'
+    page.locator(".answer").evaluate(f"answer => {{ {press} {units} {press} }}")  # words are drawn again between two clicks
     assert "Sentence 1" in read.inner_text()
     assert page.locator(".document .first").count() == 1
     assert page.locator(".checks span").count() >= 3
@@ -109,9 +110,9 @@ def test_words_are_chosen_by_mouse_and_keyboard_without_the_server(asked):
 
 def test_an_explainer_that_waited_is_computed_at_a_click_and_the_selection_stays(asked):
     page = asked
-    waits = page.locator(".methods button[data-key=contextcite]")
-    waits.get_by_text("click: 33 passes").wait_for()  # it says "waits" while others are computed, and words are drawn again
     page.locator(".word").first.dblclick()
+    waits = page.locator(".methods button[data-key=contextcite]")
+    waits.get_by_text("click: 33 passes").wait_for()  # it says "waits" while others are computed
     waits.click()
     waits.locator("em").wait_for(timeout=60_000)
     assert "Sentence 1" in page.locator(".read").inner_text()

@@ -55,8 +55,7 @@ def test_every_mark_stands_at_the_mean_of_the_stored_cells(demo, measure, scaled
     stored = demo.cells(Filter(), measure.metric, measure.at(5)).dropna(subset=["value"]).eval("above = value - chance")
     drawn = [mark for panel in panels for slot in panel.slots for mark in slot.dots]
     single = {mark.id: mark.value for panel in panels for slot in panel.slots for mark in slot.cells}
-    assert drawn
-    assert of_measure(found, NAMES)
+    assert all((drawn, of_measure(found, NAMES)))
     table = measure_table(found, NAMES)
     assert ("above the random control" in table.note) is measure.paired
     assert {NAMES.explainer(key) for key in METHODS} <= {row.titles[0] for row in table.rows if not row.control}

@@ -18,7 +18,6 @@ class Answer {
     this.root.addEventListener("mousedown", (event) => this.grip(event));
     this.root.addEventListener("mouseover", (event) => this.over(event));
     this.root.addEventListener("focusin", (event) => { const span = this.spanOf(event.target); if (span && !this.view.chosen) this.show(span); });
-    this.root.addEventListener("dblclick", (event) => { const span = this.spanOf(event.target), own = span && sentenceAt(this.data, span[0]); if (own) this.choose([own.start, own.end]); });
     this.root.addEventListener("mouseleave", () => this.show(null));
   }
 
@@ -71,10 +70,12 @@ class Answer {
     const [from, to] = this.view.chosen ?? span;
     if (event.shiftKey && this.view.chosen) { this.choose([Math.min(from, span[0]), Math.max(to, span[1])]); return; }
     this.dragged = span;
-    const done = () => { this.dragged = null; document.removeEventListener("mouseup", done); };
-    document.addEventListener("mouseup", done);
+    document.addEventListener("mouseup", () => { this.dragged = null; }, { once: true });
+    // Words that are drawn again between two clicks are others to the browser, which then knows of no double click.
+    const again = this.gripped?.start === span[0] && event.timeStamp - this.gripped.at < 500, sentence = again && sentenceAt(this.data, span[0]);
+    this.gripped = { start: span[0], at: event.timeStamp };
     const same = this.view.chosen && from === span[0] && to === span[1];
-    this.choose(same && event.detail < 2 ? null : span);
+    this.choose(sentence ? [sentence.start, sentence.end] : same ? null : span);
   }
 
   over(event) {
@@ -143,8 +144,7 @@ class Answer {
   move(word, event) {
     const next = beside([...this.words.querySelectorAll(".word")], word, event.key);
     if (!next) return;
-    word.tabIndex = -1;
-    next.tabIndex = 0;
+    [word.tabIndex, next.tabIndex] = [-1, 0];
     next.focus();
     const span = this.spanOf(next), [from, to] = this.view.chosen ?? span;
     if (event.shiftKey) this.choose([Math.min(from, span[0]), Math.max(to, span[1])]);
