@@ -32,7 +32,7 @@ def main() -> int:
     try:
         if options.part == "table":
             kept = result["table"] = list[Any]()
-            asked = table.Asked(options.tokens, options.prompts, options.rows, options.dtypes)
+            asked = table.Choice(options.tokens, options.prompts, options.rows, options.dtypes)
             for row in table.rows(options.models, asked, _say):
                 kept.append(row)
         elif options.part == "gpu":

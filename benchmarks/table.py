@@ -40,7 +40,7 @@ EXACT = "fa(target=logprob)"
 Row = dict[str, Any]
 
 
-class Asked(NamedTuple):
+class Choice(NamedTuple):
     """prompts: of each length. rows: explainers and others' code, EXACT among them; by default all that are here. dtypes: the
     second, if there is one, is compared with the first."""
 
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
     dtypes: Sequence[str] = ("float32", "bfloat16")
 
 
-def rows(names: Sequence[str], asked: Asked, say: Callable[[str], None]) -> Iterator[Row]:
+def rows(names: Sequence[str], asked: Choice, say: Callable[[str], None]) -> Iterator[Row]:
     """All rows, each said as it is known. names: of installed models, folders, GGUF files; without any, models of packages."""
     found = installed.places()
     for name in names or [key for key, place in found.items() if place.source.startswith("package ")]:
@@ -76,7 +76,7 @@ def as_text(row: Row) -> str:
 def measured(
     path: str, models: list[LanguageModel], prompts: list[TokenisedPrompt], tokens: int, asked: Sequence[str]
 ) -> Iterator[Row]:
-    """The rows of a model at one length. path: from which LXT loads it again. asked: see `Asked.rows`."""
+    """The rows of a model at one length. path: from which LXT loads it again. asked: see `Choice.rows`."""
     lm, theirs = models[0], dict[str, Theirs]()
     pairs = [CleanPass(lm, [prompt]).logits[0].topk(2).indices.tolist() for prompt in prompts]
     _prepare(models, prompts[0], pairs[0])

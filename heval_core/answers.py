@@ -34,13 +34,13 @@ def answer_in(text: str, question: str = "", true_answer: str | None = None) -> 
     if true_answer and mentions(true_answer, text[: len(true_answer) + 1]):
         return true_answer
     clause = first_clause(text)
-    said = _said_of_it(clause, question)
+    predicate = _said_of_it(clause, question)
     if true_answer and not _NEGATION.search(clause):
         copula = _COPULA.search(clause)
-        start = 0 if said else copula.end() if copula else len(clause)
+        start = 0 if predicate else copula.end() if copula else len(clause)
         if mentions(true_answer, clause[start:]):
             return true_answer
-    answer = _LEADING.sub("", said or clause)
+    answer = _LEADING.sub("", predicate or clause)
     return "" if says_nothing(answer) else answer
 
 
@@ -121,10 +121,10 @@ def group_within(answers: Iterable[tuple[str, str]], text: str) -> tuple[str, in
     ]
     if not named:
         return "other", -1
-    place, length, group = min(named)
-    if _NEGATION.search(sentence[:place]):
-        return "denied", place
-    return "ambiguous" if sum(one[:2] == (place, length) for one in named) > 1 else group, place
+    position, length, group = min(named)
+    if _NEGATION.search(sentence[:position]):
+        return "denied", position
+    return "ambiguous" if sum(mention[:2] == (position, length) for mention in named) > 1 else group, position
 
 
 def _lower(text: str) -> str:
@@ -137,10 +137,10 @@ def group_by_text(answers: Iterable[tuple[str, str]], text: str) -> str:
 
     If several match, the longest answer wins; `ambiguous` if the longest are equally long, `other` if none matches.
     """
-    given, lengths = normalised(text), {}
+    normal_text, lengths = normalised(text), {}
     for group, answer in answers:
-        wanted = normalised(answer)
-        if any(span.start == 0 for span in mentions(wanted, given)):
-            lengths[group] = len(wanted)
+        normal_answer = normalised(answer)
+        if any(span.start == 0 for span in mentions(normal_answer, normal_text)):
+            lengths[group] = len(normal_answer)
     longest = [group for group, length in lengths.items() if length == max(lengths.values())]
     return "other" if not longest else longest[0] if len(longest) == 1 else "ambiguous"

@@ -132,8 +132,8 @@ def name_candidates(
     names += [Names(MEMORY, memory.text, memory.first_tokens)] if memory else []
     if not all(name.first_tokens for name in names):
         raise Dropped("answer has no token")
-    told = {(name.text, name.group == MEMORY): name for name in names}.values() if agreeing else names
-    if len({name.first_tokens[0] if match == "first" else normalised(name.text) for name in told}) < len(told):
+    distinct = {(name.text, name.group == MEMORY): name for name in names}.values() if agreeing else names
+    if len({name.first_tokens[0] if match == "first" else normalised(name.text) for name in distinct}) < len(distinct):
         raise Dropped("same first token" if match == "first" else "same answer")
     return tuple(names)
 
@@ -170,10 +170,10 @@ def check_names(lm: LanguageModel, instance: Instance, prompt: TokenisedPrompt) 
             raise Dropped("name begins as the answer")
     mentioned_by_the_other = {"d0": 0, "d1": 1}.get(read_key(instance.regime).decoy or "")
     if mentioned_by_the_other is not None:
-        for place, word in enumerate(leading):
-            for own, span in enumerate(prompt.documents):
-                found = [token.strip() for token in prompt.tokens[span.start : span.end]].count(word)
-                if found != (1 if own == place else mentioned_by_the_other):
+        for answer_index, word in enumerate(leading):
+            for document_index, span in enumerate(prompt.documents):
+                times = [token.strip() for token in prompt.tokens[span.start : span.end]].count(word)
+                if times != (1 if document_index == answer_index else mentioned_by_the_other):
                     raise Dropped("answer too often")
 
 
@@ -228,7 +228,7 @@ class Said:
 def said(lm: LanguageModel, clean: CleanPass, names: Sequence[tuple[Names, ...]]) -> list[Said]:
     """The greedy answer to each prompt of a pass, and the candidate that it begins with."""
     texts = greedy_texts(lm, clean.prompts, clean.logits)
-    return [Said(text, group_by_text(_answers(own), text)) for text, own in zip(texts, names, strict=True)]
+    return [Said(text, group_by_text(_answers(candidates), text)) for text, candidates in zip(texts, names, strict=True)]
 
 
 def up_to_answers(
@@ -247,10 +247,10 @@ def _up_to_answer(
     lm: LanguageModel, prompt: TokenisedPrompt, names: tuple[Names, ...], ids: tuple[int, ...]
 ) -> tuple[TokenisedPrompt, tuple[Names, ...], Said]:
     ends = [lm.decode(list(ids[:count])) for count in range(len(ids) + 1)]
-    group, place = group_within(_answers(names), ends[-1])
+    group, position = group_within(_answers(names), ends[-1])
     if group in ("other", "denied"):
         return prompt, names, Said(ends[-1], group)
-    first = next(count for count in range(len(ids)) if len(ends[count + 1]) > place)
+    first = next(count for count in range(len(ids)) if len(ends[count + 1]) > position)
     pieces = tuple(ends[count + 1][len(ends[count]) :] for count in range(first))
     begun = tuple(
         replace(name, first_tokens=_unique((*name.first_tokens, ids[first]))) if name.group == group else name

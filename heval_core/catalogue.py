@@ -35,7 +35,7 @@ _ADDED: dict[tuple[str, str], tuple[Any, str]] = {}
 
 def plugins(kind: str) -> dict[str, Any]:
     """All plug-ins of one kind by key; kind: one of KINDS."""
-    added = {plugin.key: plugin for (of, _), (plugin, _) in _ADDED.items() if of == kind}
+    added = {plugin.key: plugin for (plugin_kind, _), (plugin, _) in _ADDED.items() if plugin_kind == kind}
     return own(kind) | added if added else own(kind)
 
 
@@ -111,8 +111,8 @@ def split(text: str) -> tuple[str, ...]:
 def variants(keys: Iterable[str], kind: str = "explainer") -> dict[str, Any]:
     """All plug-ins of a kind, and the variants of them among `keys`; keys of plug-ins that this program lacks are left out."""
     known = plugins(kind)
-    found = [find(kind, key) for key in sorted(set(keys)) if "(" in key and key.split("(")[0] in known]
-    return known | {plugin.key: plugin for plugin in found}
+    with_options = [find(kind, key) for key in sorted(set(keys)) if "(" in key and key.split("(")[0] in known]
+    return known | {plugin.key: plugin for plugin in with_options}
 
 
 def _variant(plugin: Any, options: str, key: str) -> Any:
@@ -125,16 +125,16 @@ def _variant(plugin: Any, options: str, key: str) -> Any:
     if not options.endswith(")"):
         raise HEvalError(f"The options of {key!r} need a closing bracket: {plugin.key}(name=value).")
     first = getattr(plugin, "first", "")
-    for place, option in enumerate(options[:-1].split(",")):
-        option = f"{first}={option}" if first and not place and "=" not in option else option
+    for index, option in enumerate(options[:-1].split(",")):
+        option = f"{first}={option}" if first and not index and "=" not in option else option
         name, _, text = (part.strip() for part in option.partition("="))
         if name not in known:
             options_known = f"there are: {', '.join(known)}." if known else "it has none."
             options_known += " A value cannot have a comma, which separates options." if "=" not in option and chosen else ""
             raise HEvalError(f"{plugin.key} has no option {name!r}; {options_known}")
         chosen[name] = _value(plugin, name, text)
-    given = {name: _text(chosen[name]) for name in known if chosen.get(name, known[name]) != known[name]}
-    changed = [text if name == first else f"{name}={text}" for name, text in given.items()]
+    texts = {name: _text(chosen[name]) for name in known if chosen.get(name, known[name]) != known[name]}
+    changed = [text if name == first else f"{name}={text}" for name, text in texts.items()]
     if not changed:
         return plugin
     kind = type(plugin)
@@ -150,14 +150,14 @@ def _variant(plugin: Any, options: str, key: str) -> Any:
 def _value(plugin: Any, name: str, text: str) -> str | bool | int | float:
     """An option's value, converted to its field's type; for `int | None` it must be a whole number."""
     declared = get_type_hints(type(plugin))[name]
-    wanted = {declared, *get_args(declared)}
-    if bool in wanted:
+    types = {declared, *get_args(declared)}
+    if bool in types:
         if text in ("true", "false"):
             return text == "true"
         raise HEvalError(f"{plugin.key} reads {name}=true or {name}=false, not {text!r}.")
-    if str in wanted:
+    if str in types:
         return text
-    if float in wanted:
+    if float in types:
         if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", text, re.ASCII | re.IGNORECASE) and isfinite(float(text)):
             return float(text)
         raise HEvalError(f"{plugin.key} reads {name}= with a number, not {text!r}.")
@@ -177,7 +177,7 @@ def add(kind: str, plugin: Any, source: str) -> None:
     """
     known = _ADDED.get((kind, plugin.key))
     if plugin.key in plugins(kind) and (known is None or known[1] != source):
-        raise HEvalError(f"There is an {kind} {plugin.key!r} already; give this one another key.")
+        raise HEvalError(f"There is already one {kind} {plugin.key!r}; give this one another key.")
     _ADDED.setdefault((kind, plugin.key), (plugin, source))
     find.cache_clear()
 

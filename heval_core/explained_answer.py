@@ -52,15 +52,15 @@ class ExplainedAnswer:
 
     def __repr__(self) -> str:
         sources = Counter(self.sources()["source"])
-        told = ", ".join(f"{count} from {source}" for source, count in sources.items())
+        counts = ", ".join(f"{count} from {source}" for source, count in sources.items())
         model, text = self.generated.clean.lm.key, self.generated.written.text.strip()
-        return f"<ExplainedAnswer: {model} answers {text!r}; words: {told}>"
+        return f"<ExplainedAnswer: {model} answers {text!r}; words: {counts}>"
 
     def _repr_html_(self) -> str:
         """A notebook shows what *Your prompt* shows, in a frame of its own that makes no request."""
         result = self.to_json()
-        asked = result["question"]
-        page = answer_page(result, "".join(result["tokens"][asked["start"] : asked["end"]]).strip())
+        question = result["question"]
+        page = answer_page(result, "".join(result["tokens"][question["start"] : question["end"]]).strip())
         return render("framed.html", page=page)
 
     def select(self, words: str | int | tuple[int, int]) -> Selection:
@@ -71,10 +71,10 @@ class ExplainedAnswer:
         written = self.generated.written
         starts = np.cumsum([0, *(len(token) for token in written.tokens)])
         if isinstance(words, str):
-            place = written.text.lower().find(words.strip().lower())
-            first, last = np.searchsorted(starts, (place, place + len(words.strip()) - 1), "right") - 1
+            position = written.text.lower().find(words.strip().lower())
+            first, last = np.searchsorted(starts, (position, position + len(words.strip()) - 1), "right") - 1
             chosen = [
-                word for word in written.words if word.start <= last and first < word.end and place >= 0 and words.strip()
+                word for word in written.words if word.start <= last and first < word.end and position >= 0 and words.strip()
             ]
         else:
             start, end = (words, words + 1) if isinstance(words, int) else words
@@ -91,39 +91,39 @@ class ExplainedAnswer:
         instead: what stands there then. Raises HEvalError for a document or sentence that is not there.
         """
         prompt = self.generated.written.prompt
-        texts = ["".join(prompt.tokens[own.start : own.end]).strip() for own in prompt.documents]
+        texts = ["".join(prompt.tokens[span.start : span.end]).strip() for span in prompt.documents]
         if not 1 <= document <= len(texts):
             raise HEvalError(f"There is no document {document}; there are {len(texts)}, from 1.")
-        own = split(texts[document - 1])
-        if sentence is not None and not 1 <= sentence <= len(own):
-            raise HEvalError(f"Document {document} has no sentence {sentence}; it has {len(own)}, from 1.")
-        place = slice(None) if sentence is None else slice(sentence - 1, sentence)
-        space = own[sentence - 1][len(own[sentence - 1].rstrip()) :] if sentence and instead.strip() else ""
-        own[place] = [instead.strip() + space]
-        rest = "".join(own).strip()
+        sentences = split(texts[document - 1])
+        if sentence is not None and not 1 <= sentence <= len(sentences):
+            raise HEvalError(f"Document {document} has no sentence {sentence}; it has {len(sentences)}, from 1.")
+        replaced = slice(None) if sentence is None else slice(sentence - 1, sentence)
+        space = sentences[sentence - 1][len(sentences[sentence - 1].rstrip()) :] if sentence and instead.strip() else ""
+        sentences[replaced] = [instead.strip() + space]
+        rest = "".join(sentences).strip()
         kept = [*texts[: document - 1], *([rest] if rest else []), *texts[document:]]
         question = "".join(prompt.tokens[prompt.question.start : prompt.question.end]).strip()
-        found, lm = self.generated, self.generated.clean.lm
+        old, lm = self.generated, self.generated.clean.lm
         with lm.asked_in(self.template):
             clean = CleanPass(lm, [tokenised(lm, Request(tuple(kept), question))])
-            *_, written = write(clean, found.wanted.generate, question)
-        both = [["".join(one.tokens[own.start : own.end]) for own in one.words] for one in (found.written, written)]
-        before, after = changed_words(*both)
-        gone = [found.source(own.indices) for own, (_, changed) in zip(found.written.words, before, strict=True) if changed]
-        said_so = [own is not None and own.source == f"document {document}" for own in gone]
+            *_, written = write(clean, old.wanted.generate, question)
+        words = [["".join(answer.tokens[word.start : word.end]) for word in answer.words] for answer in (old.written, written)]
+        before, after = changed_words(*words)
+        gone = [old.source(word.indices) for word, (_, changed) in zip(old.written.words, before, strict=True) if changed]
+        said_so = [source is not None and source.source == f"document {document}" for source in gone]
         return WrittenAgain(written.text, written.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)
 
     def sources(self) -> pd.DataFrame:
         """One row per word: where it came from, and the nats that it loses without each document."""
-        return pd.DataFrame([_source_row(self.select(place)) for place in range(len(self.generated.written.words))])
+        return pd.DataFrame([_source_row(self.select(index)) for index in range(len(self.generated.written.words))])
 
     def citations(self) -> pd.DataFrame:
         """One row per sentence and document that it cites, strongest first, beside the random level."""
-        sentences = [Selection(self.generated, own.indices) for own in self.generated.written.sentences]
+        sentences = [Selection(self.generated, unit.indices) for unit in self.generated.written.sentences]
         rows = [
-            {"sentence": number, "text": own.text.strip(), **cited._asdict()}
-            for number, own in enumerate(sentences)
-            for cited in own.citations()
+            {"sentence": number, "text": sentence.text.strip(), **cited._asdict()}
+            for number, sentence in enumerate(sentences)
+            for cited in sentence.citations()
         ]
         return pd.DataFrame(rows, columns=["sentence", "text", "document", "nats", "level"])
 
@@ -137,10 +137,10 @@ class ExplainedAnswer:
             raise HEvalError(f"{explainer} has no scores here; there are: {', '.join(generated.matrices)}.")
         matrix, tokens = generated.matrices[explainer], generated.written.prompt.tokens
         parts = generated.written.sentences if matrix.columns == "sentence" else generated.written.words
-        each = [Selection(generated, own.indices) for own in parts]
-        scores = np.stack([own.scores(explainer) for own in each], 1)
-        units = ["".join(tokens[own.start : own.end]) for own in matrix.units]
-        return pd.DataFrame(scores, pd.Index(units, name="unit"), [own.text for own in each]).reset_index()
+        selections = [Selection(generated, part.indices) for part in parts]
+        scores = np.stack([selection.scores(explainer) for selection in selections], 1)
+        units = ["".join(tokens[unit.start : unit.end]) for unit in matrix.units]
+        return pd.DataFrame(scores, pd.Index(units, name="unit"), [selection.text for selection in selections]).reset_index()
 
     def to_json(self) -> dict[str, Any]:
         """The prompt, and as `generated` all that is known of the answer: see `answer_json`."""
@@ -161,23 +161,23 @@ class Selection:
 
     def scores(self, explainer: str) -> np.ndarray:
         """(U,) an explainer's scores for these words: sums of its columns. One of sentences is asked now for anything else."""
-        found = self.generated.scores(explainer, self.columns)
-        return self.generated.asked_now(explainer, self.columns) if found is None else found
+        scores = self.generated.scores(explainer, self.columns)
+        return self.generated.asked_now(explainer, self.columns) if scores is None else scores
 
     def against(self, other: str, explainer: str = COMPARES) -> np.ndarray:
         """(U,) an explainer's scores for the first of these words' tokens, and against the first one of another text.
 
         Raises HEvalError where both begin alike, and for an explainer that does not compare.
         """
-        found, (own, *_) = self.generated, self.columns
-        written, lm = found.written, found.clean.lm
-        space = " " * written.tokens[own][:1].isspace()
+        generated, (first, *_) = self.generated, self.columns
+        written, lm = generated.written, generated.clean.lm
+        space = " " * written.tokens[first][:1].isspace()
         ids = lm.tokenizer(space + other.strip(), add_special_tokens=False, verbose=False).input_ids
-        if not ids or ids[0] == written.ids[own]:
+        if not ids or ids[0] == written.ids[first]:
             raise HEvalError(
                 f"{self.text.strip()!r} and {other.strip()!r} begin with the same token: there is nothing to compare."
             )
-        return found.against(own, ids[0], explainer)
+        return generated.against(first, ids[0], explainer)
 
     def sources(self) -> pd.DataFrame:
         """One row: where these words came from, and the nats that they lose without each document."""
@@ -193,18 +193,18 @@ class Selection:
 
     def to_json(self) -> dict[str, Any]:
         """What `precompute explain --select` prints."""
-        cited = [own._asdict() for own in self.citations()]
-        own = {"start": self.columns.start, "end": self.columns.stop, **_source_row(self), "citations": cited}
+        cited = [citation._asdict() for citation in self.citations()]
+        row = {"start": self.columns.start, "end": self.columns.stop, **_source_row(self), "citations": cited}
         rival = self.generated.rivals.get(self.columns.start)
-        own |= {"said_before": self.generated.said_before(self.columns), "rival": rival and rival.text}
-        return own | {"verdict": self.verdict()}
+        row |= {"said_before": self.generated.said_before(self.columns), "rival": rival and rival.text}
+        return row | {"verdict": self.verdict()}
 
 
 def _source_row(selection: Selection) -> dict[str, Any]:
     generated, columns = selection.generated, selection.columns
     source = generated.source(columns)
     assert source is not None
-    nats = {f"document {number}": float(own) for number, own in enumerate(generated.by_document(columns), start=1)}
+    nats = {f"document {number}": float(lost) for number, lost in enumerate(generated.by_document(columns), start=1)}
     return {"text": selection.text, "source": source.source, "nats": source.nats, **nats}
 
 
@@ -225,57 +225,57 @@ def answer_json(found: Generated) -> dict[str, Any]:
         "bounds": asdict(found.wanted.bounds),
         "matrix": {key: _matrix(found, key) for key in found.matrices},
         "verdicts": {
-            "words": [found.verdict(own.indices) for own in written.words],
-            "sentences": [found.verdict(own.indices) for own in written.sentences],
+            "words": [found.verdict(unit.indices) for unit in written.words],
+            "sentences": [found.verdict(unit.indices) for unit in written.sentences],
         },
         "contrasts": [_contrast(found, unit) for unit in written.words if unit.start in found.contrasts],
         "refused": found.refused,
     }
 
 
-def _rounding(found: Generated) -> list[str]:
-    dtype = str(found.clean.lm.model.dtype).removeprefix("torch.")
+def _rounding(generated: Generated) -> list[str]:
+    dtype = str(generated.clean.lm.model.dtype).removeprefix("torch.")
     return [] if dtype == "float32" else [f"Computed in {dtype}, which is coarser than float32: small scores may differ."]
 
 
-def _text(found: Generated, unit: Unit) -> dict[str, Any]:
-    return {"start": unit.start, "end": unit.end, "text": "".join(found.written.tokens[unit.start : unit.end])}
+def _text(generated: Generated, unit: Unit) -> dict[str, Any]:
+    return {"start": unit.start, "end": unit.end, "text": "".join(generated.written.tokens[unit.start : unit.end])}
 
 
-def _word(found: Generated, unit: Unit) -> dict[str, Any]:
+def _word(generated: Generated, unit: Unit) -> dict[str, Any]:
     columns = unit.indices
-    source = found.source(columns)
-    return _text(found, unit) | {
+    source = generated.source(columns)
+    return _text(generated, unit) | {
         "source": source and source.source,
         "nats": source and _short(source.nats),
-        "by_document": None if source is None else [_short(nats) for nats in found.by_document(columns)],
-        "together": None if found.together is None else _short(found.together[unit.start : unit.end].sum()),
-        "said_before": found.said_before(columns),
-        "rival": (own := found.rivals.get(unit.start)) and own.text,
+        "by_document": None if source is None else [_short(nats) for nats in generated.by_document(columns)],
+        "together": None if generated.together is None else _short(generated.together[unit.start : unit.end].sum()),
+        "said_before": generated.said_before(columns),
+        "rival": (rival := generated.rivals.get(unit.start)) and rival.text,
     }
 
 
-def _sentence(found: Generated, unit: Unit, words: list[dict[str, Any]]) -> dict[str, Any]:
-    cited = found.citations(unit.indices)
+def _sentence(generated: Generated, unit: Unit, words: list[dict[str, Any]]) -> dict[str, Any]:
+    cited = generated.citations(unit.indices)
     sources = Counter(word["source"] for word in words if unit.start <= word["start"] < unit.end)
-    return _text(found, unit) | {
-        "citations": None if cited is None else [own._asdict() for own in cited],
-        "by_document": [_short(nats) for nats in found.by_document(unit.indices)],
-        "said_before": found.said_before(unit.indices),
+    return _text(generated, unit) | {
+        "citations": None if cited is None else [citation._asdict() for citation in cited],
+        "by_document": [_short(nats) for nats in generated.by_document(unit.indices)],
+        "said_before": generated.said_before(unit.indices),
         "shares": {source: count / sources.total() for source, count in sources.items() if source},
     }
 
 
-def _contrast(found: Generated, unit: Unit) -> dict[str, Any]:
-    values, seconds = found.contrasts[unit.start]
-    about = {"explainer": COMPARES, "against": found.rivals[unit.start].text, "seconds": seconds}
-    return _text(found, unit) | about | {"values": [_short(value) for value in values]}  # of the ranked tokens
+def _contrast(generated: Generated, unit: Unit) -> dict[str, Any]:
+    values, seconds = generated.contrasts[unit.start]
+    about = {"explainer": COMPARES, "against": generated.rivals[unit.start].text, "seconds": seconds}
+    return _text(generated, unit) | about | {"values": [_short(value) for value in values]}  # of the ranked tokens
 
 
-def _matrix(found: Generated, key: str) -> dict[str, Any]:
-    matrix, tokens = found.matrices[key], found.written.prompt.tokens
-    documents, spans = places_in(matrix.units, found.documents) + 1, [(own.start, own.end) for own in matrix.units]
-    seconds, passes = found.costs[key]
+def _matrix(generated: Generated, key: str) -> dict[str, Any]:
+    matrix, tokens = generated.matrices[key], generated.written.prompt.tokens
+    documents, spans = places_in(matrix.units, generated.documents) + 1, [(unit.start, unit.end) for unit in matrix.units]
+    seconds, passes = generated.costs[key]
     sizes = np.abs(matrix.values).sum(0)
     before = None if matrix.said_before is None else np.abs(matrix.said_before)
     return {
@@ -289,10 +289,10 @@ def _matrix(found: Generated, key: str) -> dict[str, Any]:
         "changed": None if matrix.changed is None else matrix.changed.astype(int).tolist(),
         "said_before": None
         if before is None
-        else [_short(own / (own + size or 1)) for own, size in zip(before, sizes, strict=True)],
+        else [_short(earlier / (earlier + size or 1)) for earlier, size in zip(before, sizes, strict=True)],
         "parts": [
             {"start": start, "end": end, "values": [_short(value) for value in part]}
-            for (start, end), part in found.parts.get(key, {}).items()
+            for (start, end), part in generated.parts.get(key, {}).items()
         ],
         "title": catalogue.method(key).title,
         "seconds": seconds,

@@ -215,7 +215,7 @@ class Explanation:
                 for span, answer, tokens in zip(prompt.documents, explained.answers, prompt.answer_tokens, strict=True)
             ],
             "answer": asdict(self.behaviour)
-            | {"candidates": [{name: getattr(one, name) for name in _OF_CANDIDATES} for one in self.behaviour.candidates]},
+            | {"candidates": [{key: getattr(answer, key) for key in _OF_CANDIDATES} for answer in self.behaviour.candidates]},
             "target": explained.target,
             "target_text": explained.target_text,
             "foil": explained.foil,

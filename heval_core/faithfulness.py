@@ -94,21 +94,21 @@ class Faithfulness:
         without documents whose question is protected, has no records.
         """
         self.check()
-        wanted = np.asarray(list(targets))
+        target_ids = np.asarray(list(targets))
         changed = [
-            (index, row) for index, own in enumerate(scores) for row in self._changed(clean.lm, clean.prompts[index], own)
+            (index, row) for index, score in enumerate(scores) for row in self._changed(clean.lm, clean.prompts[index], score)
         ]
-        after = _log_probabilities(clean.lm, [row for _, row in changed], wanted[[index for index, _ in changed]])
-        before = clean.logits.log_softmax(-1).cpu().numpy()[np.arange(clean.size), wanted]
+        after = _log_probabilities(clean.lm, [row for _, row in changed], target_ids[[index for index, _ in changed]])
+        before = clean.logits.log_softmax(-1).cpu().numpy()[np.arange(clean.size), target_ids]
         lost = before[:, None].astype(np.float64) - after.reshape(clean.size, -1)
         return [
             tuple(
                 _faithful(name, part)
-                for name, part in zip(self.replacements, np.split(own, len(self.replacements)), strict=True)
+                for name, part in zip(self.replacements, np.split(losses, len(self.replacements)), strict=True)
             )
             if self._free(prompt).any()
             else ()
-            for prompt, own in zip(clean.prompts, lost, strict=True)
+            for prompt, losses in zip(clean.prompts, lost, strict=True)
         ]
 
     def _changed(self, lm: LanguageModel, prompt: TokenisedPrompt, scores: np.ndarray) -> Iterator[np.ndarray]:
@@ -158,8 +158,8 @@ def _log_probabilities(lm: LanguageModel, rows: Sequence[np.ndarray], targets: n
         for start in range(0, len(indices), size):
             batch = indices[start : start + size]
             logits = lm.forward.logits(torch.from_numpy(np.stack([rows[index] for index in batch])).to(lm.device))
-            wanted = torch.from_numpy(targets[batch]).to(lm.device)[:, None]
-            out[batch] = (logits.gather(1, wanted)[:, 0] - logits.logsumexp(-1)).cpu().numpy()
+            target_ids = torch.from_numpy(targets[batch]).to(lm.device)[:, None]
+            out[batch] = (logits.gather(1, target_ids)[:, 0] - logits.logsumexp(-1)).cpu().numpy()
     return out
 
 

@@ -99,13 +99,13 @@ class Generated:
 
     def scores(self, key: str, columns: range) -> np.ndarray | None:
         """(U,) an explainer's scores for some tokens; None for an explainer of sentences, unless whole ones are asked for."""
-        matrix, sentences = self.matrices[key], [own.indices for own in self.written.sentences]
+        matrix, sentences = self.matrices[key], [unit.indices for unit in self.written.sentences]
         if (part := self.parts.get(key, {}).get((columns.start, columns.stop))) is not None:
             return part
         if matrix.columns == "token":
             return matrix.values[:, columns.start : columns.stop].sum(1)
-        whole = [place for place, own in enumerate(sentences) if set(own) <= set(columns)]
-        return matrix.values[:, whole].sum(1) if sum(len(sentences[place]) for place in whole) == len(columns) else None
+        whole = [index for index, tokens in enumerate(sentences) if set(tokens) <= set(columns)]
+        return matrix.values[:, whole].sum(1) if sum(len(sentences[index]) for index in whole) == len(columns) else None
 
     def asked_now(self, key: str, columns: range) -> np.ndarray:
         """(U,) the scores of an explainer that explains sentences, for any other tokens: a pass of their own."""
@@ -113,12 +113,12 @@ class Generated:
 
     def against(self, place: int, token: int, key: str = COMPARES) -> np.ndarray:
         """(U,) what an explainer says of one token of the answer, against another one in its place."""
-        own = self.written.target.part(range(place, place + 1))
-        return self._scored(key, replace(own, foils=(token,), foil_kind="another text"))
+        target = self.written.target.part(range(place, place + 1))
+        return self._scored(key, replace(target, foils=(token,), foil_kind="another text"))
 
     def _scored(self, key: str, target: Target) -> np.ndarray:
-        (found,) = catalogue.method(key).explain(self.clean, [target])
-        return Matrix.of_tokens(self.clean.prompts[0], found.scores[:, None]).values[:, 0]
+        (attribution,) = catalogue.method(key).explain(self.clean, [target])
+        return Matrix.of_tokens(self.clean.prompts[0], attribution.scores[:, None]).values[:, 0]
 
     def with_contrast(self, place: int) -> Generated:
         """The same, with what speaks for the word that begins at a token. Raises HEvalError for one without a rival."""
@@ -137,13 +137,13 @@ class Generated:
 
     def choices(self, columns: range) -> dict[str, int]:
         """Explainer ▶ its first choice for some tokens, of those that tell sentences and are not asked to judge them."""
-        sentences, found = self.matrices[SENTENCE].units, dict[str, int]()
+        sentences, chosen = self.matrices[SENTENCE].units, dict[str, int]()
         for key, matrix in self.matrices.items():
             scores = None if key == SENTENCE or matrix.level == "document" else self.scores(key, columns)
             choice = None if scores is None else sources.first_choice(scores, matrix.units, sentences)
-            if choice is not None and all(own.partition("(")[0] != key.partition("(")[0] for own in found):
-                found[key] = choice  # variants of one explainer count once
-        return found
+            if choice is not None and all(earlier.partition("(")[0] != key.partition("(")[0] for earlier in chosen):
+                chosen[key] = choice  # variants of one explainer count once
+        return chosen
 
     def verdict(self, columns: range) -> dict[str, Any]:
         """Is it true? See `sources.verdict`; empty before sentences are known."""
@@ -155,16 +155,16 @@ class Generated:
         """The share of what the answer had already said."""
         if self.before is None or self.together is None:
             return None
-        own, documents = (max(0.0, float(part[columns.start : columns.stop].sum())) for part in (self.before, self.together))
-        return round(own / (own + documents), 4) if own + documents else 0.0
+        prior, documents = (max(0.0, float(part[columns.start : columns.stop].sum())) for part in (self.before, self.together))
+        return round(prior / (prior + documents), 4) if prior + documents else 0.0
 
     def source(self, columns: range) -> sources.Source | None:
         """Where a word came from; None before documents are known."""
         if self.together is None or self.logprobs is None:
             return None
-        own = slice(columns.start, columns.stop)
-        together = float(self.together[own].sum())
-        alone = float(self.logprobs[own].sum()) - together
+        tokens = slice(columns.start, columns.stop)
+        together = float(self.together[tokens].sum())
+        alone = float(self.logprobs[tokens].sum()) - together
         return sources.source_of(self.by_document(columns), self.level(columns), together, alone, self.wanted.bounds)
 
     def level(self, columns: range) -> float:
@@ -175,11 +175,11 @@ class Generated:
 
     def by_document(self, columns: range) -> np.ndarray:
         """(D,) the nats that some tokens lose without each document."""
-        found = np.zeros(len(self.documents))
+        nats = np.zeros(len(self.documents))
         if DOCUMENT in self.matrices:
             matrix = self.matrices[DOCUMENT]
-            found[places_in(matrix.units, self.documents)] = matrix.values[:, columns.start : columns.stop].sum(1)
-        return found
+            nats[places_in(matrix.units, self.documents)] = matrix.values[:, columns.start : columns.stop].sum(1)
+        return nats
 
     def citations(self, columns: range) -> list[sources.Citation] | None:
         """What some tokens cite; None before random levels are known."""
@@ -189,17 +189,17 @@ class Generated:
 
     def by_sentence(self) -> Generated:
         """With the sums over the documents' sentences of what explainers say of smaller units, as a store keeps it."""
-        found = dict(self.matrices)
+        matrices = dict(self.matrices)
         for key, matrix in self.matrices.items():
             if matrix.level in ("token", "word") and SENTENCE in self.matrices:
-                found[key] = matrix.within(self.matrices[SENTENCE].units, "sentence")
-        return replace(self, matrices=found)
+                matrices[key] = matrix.within(self.matrices[SENTENCE].units, "sentence")
+        return replace(self, matrices=matrices)
 
 
 def with_foils(clean: CleanPass, target: Target) -> Target:
     """The target against the likeliest other token at each of its positions."""
     best = clean.logits_at(target.positions)[0].topk(2).indices.tolist()
-    foils = tuple(next(own for own in pair if own != token_id) for pair, token_id in zip(best, target.ids, strict=True))
+    foils = tuple(next(foil for foil in pair if foil != token_id) for pair, token_id in zip(best, target.ids, strict=True))
     return Target(target.positions, target.ids, foils, "runner-up token")
 
 
@@ -210,14 +210,14 @@ def rivals_of(values: Any, written: Written) -> dict[int, Rival]:
         text = "".join(prompt.tokens[unit.start : unit.end]).strip()
         if text[:1].isalnum() and text.lower() not in FUNCTION_WORDS:
             begins.setdefault(prompt.ids[unit.start], Rival(text, prompt.ids[unit.start]))
-    found = dict[int, Rival]()
+    rivals = dict[int, Rival]()
     for word in written.words:
-        said, own = "".join(written.tokens[word.start : word.end]).strip().lower(), written.ids[word.start]
-        likely = [begins[other] for other in values[word.start].topk(CHOICES).indices.tolist() if other in begins]
-        rival = next((one for one in likely if one.token != own and one.text.lower() != said), None)
-        if rival and said[:1].isalnum() and said not in FUNCTION_WORDS:
-            found[word.start] = rival
-    return found
+        word_text, word_id = "".join(written.tokens[word.start : word.end]).strip().lower(), written.ids[word.start]
+        likely = [begins[choice] for choice in values[word.start].topk(CHOICES).indices.tolist() if choice in begins]
+        rival = next((other for other in likely if other.token != word_id and other.text.lower() != word_text), None)
+        if rival and word_text[:1].isalnum() and word_text not in FUNCTION_WORDS:
+            rivals[word.start] = rival
+    return rivals
 
 
 def columns_of(explainer: Method) -> str:
@@ -234,16 +234,16 @@ def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Se
     """An explainer's scores for all of an answer. Raises HEvalError where it has none, or scores that are not finite."""
     columns = columns_of(explainer)
     clean.read_together(target.positions)
-    own: Callable[..., Matrix] | None = getattr(explainer, "matrix", None)
-    if own is not None:
-        found = own(clean, target, sentences)
+    compute: Callable[..., Matrix] | None = getattr(explainer, "matrix", None)
+    if compute is not None:
+        matrix = compute(clean, target, sentences)
     else:
-        each = [range(place, place + 1) for place in range(len(target.ids))] if columns == "token" else sentences
-        scores = [explainer.explain(clean, [target.part(places)])[0].scores for places in each]
-        found = Matrix.of_tokens(clean.prompts[0], np.stack(scores, 1), target.positions[0] + 1)
-        found = replace(found, columns=columns)
-    check(found.values, f"The answer, explainer {explainer.key}")
-    return found
+        parts = [range(index, index + 1) for index in range(len(target.ids))] if columns == "token" else sentences
+        scores = [explainer.explain(clean, [target.part(places)])[0].scores for places in parts]
+        matrix = Matrix.of_tokens(clean.prompts[0], np.stack(scores, 1), target.positions[0] + 1)
+        matrix = replace(matrix, columns=columns)
+    check(matrix.values, f"The answer, explainer {explainer.key}")
+    return matrix
 
 
 def explain_answer(
@@ -259,22 +259,22 @@ def explain_answer(
     first = CleanPass(lm, [prompt])
     growing = write(first, wanted.generate, question) if wanted.answer is None else [given(first, wanted.answer)]
     for written in growing:
-        found = Generated(written, wanted, first, refused=refused)
-        yield "token", found
+        generated = Generated(written, wanted, first, refused=refused)
+        yield "token", generated
     clean = CleanPass(lm, [written.whole], before=first) if len(written.ids) > 1 else first
     target = with_foils(clean, written.target)
     values = clean.logits_at(target.positions)[0].double().log_softmax(-1)
     logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
     before = logprobs - without_earlier(clean, target, written.words)
     before[: written.words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
-    found = replace(found, logprobs=logprobs, clean=clean, before=before, rivals=rivals_of(values, written))
-    for step in _left_out(found, target):
-        found = step[1]
+    generated = replace(generated, logprobs=logprobs, clean=clean, before=before, rivals=rivals_of(values, written))
+    for step in _left_out(generated, target):
+        generated = step[1]
         yield step
-    if DOCUMENT in found.matrices:
-        found = replace(found, drawn=lm.budget.within(clean.length, partial(_drawn, found, target, wanted)))
-        yield "level", found
-    yield from explained_by(found, [explainer for explainer in able if explainer.key not in found.matrices])
+    if DOCUMENT in generated.matrices:
+        generated = replace(generated, drawn=lm.budget.within(clean.length, partial(_drawn, generated, target, wanted)))
+        yield "level", generated
+    yield from explained_by(generated, [explainer for explainer in able if explainer.key not in generated.matrices])
 
 
 def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:
@@ -290,42 +290,42 @@ def explained_by(found: Generated, explainers: Iterable[Method]) -> Iterator[tup
         yield explainer.key, found
 
 
-def _explained(found: Generated, explainer: Method, target: Target) -> Generated:
+def _explained(generated: Generated, explainer: Method, target: Target) -> Generated:
     """With one explainer's matrix more, or with the reason why there is none."""
     from heval_core.lm.passes import counting
 
-    clean, clock = found.clean, found.clean.clock()
-    sentences = [own.indices for own in found.written.sentences]
+    clean, clock = generated.clean, generated.clean.clock()
+    sentences = [unit.indices for unit in generated.written.sentences]
     try:
         require(clean.lm, explainer.needs)
         with counting(clean.lm) as counted:
             work = partial(matrix_of, explainer, clean, target, sentences)
             matrix = clean.lm.budget.within(clean.length, work)
     except HEvalError as error:
-        return replace(found, refused=found.refused | {explainer.key: str(error)})
+        return replace(generated, refused=generated.refused | {explainer.key: str(error)})
     cost = {explainer.key: (clock.stop(), counted.passes(1, clean.length))}
-    return replace(found, matrices=found.matrices | {explainer.key: matrix}, costs=found.costs | cost)
+    return replace(generated, matrices=generated.matrices | {explainer.key: matrix}, costs=generated.costs | cost)
 
 
-def _left_out(found: Generated, target: Target) -> Iterator[tuple[str, Generated]]:
+def _left_out(generated: Generated, target: Target) -> Iterator[tuple[str, Generated]]:
     """Each document left out, and all of them together; then each sentence."""
-    if not found.documents:
-        yield "document", replace(found, together=np.zeros(len(target.ids)))
+    if not generated.documents:
+        yield "document", replace(generated, together=np.zeros(len(target.ids)))
         return
-    found = _explained(found, catalogue.method(DOCUMENT), target)
-    whole = units(found.clean.prompts[0], "document", target)
-    (alone,) = said(found.clean, [target], [[whole]])
-    found = replace(found, together=found.logprobs - alone.logprobs[0, 0])
-    yield "document", found
-    yield "sentence", _explained(found, catalogue.method(SENTENCE), target)
+    generated = _explained(generated, catalogue.method(DOCUMENT), target)
+    whole = units(generated.clean.prompts[0], "document", target)
+    (alone,) = said(generated.clean, [target], [[whole]])
+    generated = replace(generated, together=generated.logprobs - alone.logprobs[0, 0])
+    yield "document", generated
+    yield "sentence", _explained(generated, catalogue.method(SENTENCE), target)
 
 
-def _drawn(found: Generated, target: Target, wanted: Wanted) -> np.ndarray:
+def _drawn(generated: Generated, target: Target, wanted: Wanted) -> np.ndarray:
     """(draws, m) the nats that texts about something else give in a document's place: so much better they are than no text.
 
     The documents take turns; a text is repeated and cut to the length of the one that it replaces.
     """
-    clean, documents = found.clean, found.matrices[DOCUMENT]
+    clean, documents = generated.clean, generated.matrices[DOCUMENT]
     (prompt,) = clean.prompts
     texts, turns = wanted.texts or sources.neutral_sentences(), np.arange(wanted.draws) % max(1, len(documents.units))
     rng = np.random.default_rng(zlib.crc32(np.array(prompt.ids).tobytes()))
@@ -333,10 +333,10 @@ def _drawn(found: Generated, target: Target, wanted: Wanted) -> np.ndarray:
     variants = []
     for turn in turns if documents.units else []:
         span = documents.units[turn]
-        text = " ".join(texts[place] for place in rng.permutation(len(texts)))
+        text = " ".join(texts[index] for index in rng.permutation(len(texts)))
         space = " " * prompt.tokens[span.start][:1].isspace()
         ids = clean.lm.tokenizer(space + text, add_special_tokens=False, verbose=False).input_ids
         drawn = tuple(islice(cycle(ids), span.end - span.start))
         variants.append((prompt.ids[: span.start] + drawn + prompt.ids[span.end :], positions))
     (said_instead,) = said_in(clean, [target], [variants])
-    return said_instead.logprobs[:, 0] - (found.logprobs - documents.values[turns[: len(variants)]])
+    return said_instead.logprobs[:, 0] - (generated.logprobs - documents.values[turns[: len(variants)]])

@@ -149,12 +149,12 @@ class Place:
 def places() -> dict[str, Place]:
     """The models that are here, by key. Of two with one key that in HEVAL_MODELS counts, else the first of: bundled, packages,
     Ollama, LM Studio, the hub's cache. The last ones' keys are their ids, by which they are loaded."""
-    found: dict[str, Place] = {}
+    by_key: dict[str, Place] = {}
     for key, place in _places_known():
-        found.setdefault(key, place)
+        by_key.setdefault(key, place)
     for name in filter(None, os.environ.get("HEVAL_MODELS", "").split(os.pathsep)):
-        found |= {key_of(path): Place(path, "HEVAL_MODELS") for path in _within(Path(name).expanduser())}
-    return found
+        by_key |= {key_of(path): Place(path, "HEVAL_MODELS") for path in _within(Path(name).expanduser())}
+    return by_key
 
 
 def folder_of(path: Path, key: str = "") -> Path:
@@ -166,10 +166,10 @@ def folder_of(path: Path, key: str = "") -> Path:
 def has_bfloat16() -> bool:
     """Whether this processor multiplies bfloat16 numbers itself, as far as Linux says."""
     try:
-        said = Path("/proc/cpuinfo").read_text("utf-8")
+        cpuinfo = Path("/proc/cpuinfo").read_text("utf-8")
     except OSError:
         return False
-    return bool({"avx512_bf16", "amx_bf16"} & set(said.split()))
+    return bool({"avx512_bf16", "amx_bf16"} & set(cpuinfo.split()))
 
 
 def installed_models() -> dict[str, Path]:
@@ -242,18 +242,18 @@ def gguf_facts(file: Path) -> dict[str, Any]:
             if kind != GGUFValueType.ARRAY:
                 return super()._get_field_parts(start, kind)
             data = self.data.data
-            of, count = struct.unpack_from("<IQ", data, start)
+            item_kind, count = struct.unpack_from("<IQ", data, start)
             end = start + 12
-            for _ in range(count if of == GGUFValueType.STRING else 0):
+            for _ in range(count if item_kind == GGUFValueType.STRING else 0):
                 end += 8 + struct.unpack_from("<Q", data, end)[0]
-            end += 0 if of == GGUFValueType.STRING else count * self.gguf_scalar_to_np[of]().nbytes
+            end += 0 if item_kind == GGUFValueType.STRING else count * self.gguf_scalar_to_np[item_kind]().nbytes
             return end - start, [], [], [GGUFValueType.ARRAY]
 
     try:
         fields = Head(file).fields
     except (ValueError, IndexError, struct.error):
         raise HEvalError(f"{file} is no whole GGUF file; download it again.") from None
-    return {name: own.contents() for name, own in fields.items() if GGUFValueType.ARRAY not in own.types}
+    return {name: field.contents() for name, field in fields.items() if GGUFValueType.ARRAY not in field.types}
 
 
 def has_chat_template(path: Path) -> bool:
@@ -296,15 +296,15 @@ def installed(model: str, revision: str) -> Path:
     Raises HEvalError, with what is missing, where it is not installed, or another one has its name. Of a hub model
     the commit is not written in its files: there the child compares what it answers (`client.asked_as_stored`).
     """
-    there = installed_models()
-    path = there.get(model) or there.get(model.rpartition("/")[2])
+    paths = installed_models()
+    path = paths.get(model) or paths.get(model.rpartition("/")[2])
     if path is None or not path.exists():
         raise HEvalError("This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in.")
     if "/" not in model:
-        here = revision_of(path)
-        if here != revision:
+        actual = revision_of(path)
+        if actual != revision:
             raise HEvalError(
-                f"The model {model} that is installed here has revision {here}; these results used {revision}, so it is "
+                f"The model {model} that is installed here has revision {actual}; these results used {revision}, so it is "
                 "not asked."
             )
     return path

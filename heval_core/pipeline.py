@@ -94,10 +94,10 @@ def prepare(lm: LanguageModel, instance: Instance, memory: Memory, match: str = 
 
 def going_on(lm: LanguageModel, prepared: Sequence[Prepared]) -> list[Prepared]:
     """For `within`: instances, none of them dropped, whose prompts go on up to the model's answers."""
-    longer = up_to_answers(lm, [one.prompt for one in prepared], [one.names for one in prepared])
+    longer = up_to_answers(lm, [instance.prompt for instance in prepared], [instance.names for instance in prepared])
     return [
-        replace(one, prompt=prompt, names=names, said=answered)
-        for one, (prompt, names, answered) in zip(prepared, longer, strict=True)
+        replace(instance, prompt=prompt, names=names, said=answered)
+        for instance, (prompt, names, answered) in zip(prepared, longer, strict=True)
     ]
 
 
@@ -107,9 +107,9 @@ def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first"
     match: what decides an answer's group, one of MATCHES; `text` generates some more tokens, for all prompts together;
     `within` needs instances that `going_on` gives.
     """
-    clean, names = CleanPass(lm, [asked.prompt for asked in prepared]), [asked.names for asked in prepared]
-    answers = said(lm, clean, names) if match == "text" else [asked.said for asked in prepared]
-    memory_answers = [asked.memory_answer for asked in prepared]
+    clean, names = CleanPass(lm, [instance.prompt for instance in prepared]), [instance.names for instance in prepared]
+    answers = said(lm, clean, names) if match == "text" else [instance.said for instance in prepared]
+    memory_answers = [instance.memory_answer for instance in prepared]
     behaviours = tuple(observe(lm, *each) for each in zip(clean.logits, names, memory_answers, answers, strict=True))
     targets = tuple(answer_target(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True))
     return Answered(clean, tuple(prepared), behaviours, targets)
@@ -133,9 +133,9 @@ def towards_context(answered: Answered) -> Answered | None:
     """
     chosen: dict[int, Target] = {}
     for index, (behaviour, usual) in enumerate(zip(answered.behaviours, answered.targets, strict=True)):
-        wanted = context_target(behaviour)
-        if wanted and answers_a_compared_group(behaviour) and (wanted.ids, wanted.foils) != (usual.ids, usual.foils):
-            chosen[index] = wanted
+        target = context_target(behaviour)
+        if target and answers_a_compared_group(behaviour) and (target.ids, target.foils) != (usual.ids, usual.foils):
+            chosen[index] = target
     if not chosen:
         return None
     return replace(part_of(answered, list(chosen)), targets=tuple(chosen.values()))
@@ -211,13 +211,13 @@ def explain_request(
     if refused and not able:
         raise _all_refused(refused)
     prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
-    given = request.memory_answer
-    memory = Memory(given, lm.first_tokens(given)) if given else recall(lm, request.question)
-    names = _named(lm, answers, memory if memory.text else None, match, bool(given))
-    asked = [Prepared(Instance("", "", "", "", "", "", request.question, "", ()), prompt, memory.text, names)]
-    asked = going_on(lm, asked) if match == "within" else asked
-    length = len(asked[0].prompt.ids)
-    answered = lm.budget.within(length, lambda: answer(lm, asked, match))
+    memory_answer = request.memory_answer
+    memory = Memory(memory_answer, lm.first_tokens(memory_answer)) if memory_answer else recall(lm, request.question)
+    names = _named(lm, answers, memory if memory.text else None, match, bool(memory_answer))
+    prepared = [Prepared(Instance("", "", "", "", "", "", request.question, "", ()), prompt, memory.text, names)]
+    prepared = going_on(lm, prepared) if match == "within" else prepared
+    length = len(prepared[0].prompt.ids)
+    answered = lm.budget.within(length, lambda: answer(lm, prepared, match))
     (behaviour,) = answered.behaviours
     explained = context_target(behaviour) if target == "context" else answered.targets[0]
     if explained is None:
@@ -233,7 +233,7 @@ def explain_request(
         raise _all_refused(refused)
     text, foil = lm.decode(list(explained.ids)), f"{lm.decode(list(explained.foils)).strip()} ({explained.foil_kind})"
     return Explained(
-        lm.key, asked[0].prompt, behaviour, answers, target, text, foil, tuple(attributions), tuple(refused.items())
+        lm.key, prepared[0].prompt, behaviour, answers, target, text, foil, tuple(attributions), tuple(refused.items())
     )
 
 
@@ -268,19 +268,19 @@ def _answers_of(request: Request) -> tuple[str | None, ...]:
 
 
 def _named(
-    lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory | None, match: str, given: bool
+    lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory | None, match: str, memory_given: bool
 ) -> tuple[Names, ...]:
-    """The candidate answers. given: whether somebody said what memory is, who is told where it agrees with a document.
+    """The candidate answers. memory_given: whether somebody said what memory is, who is told where it agrees with a document.
 
     Raises HEvalError for candidates that cannot be told apart.
     """
     try:
         return name_candidates(lm, answers, memory, match, agreeing=True)
     except Dropped as dropped:
-        if memory is None or given or dropped.reason not in ("same first token", "same answer"):
+        if memory is None or memory_given or dropped.reason not in ("same first token", "same answer"):
             raise HEvalError(_candidates_message(dropped, answers, memory.text if memory else None)) from None
     # The model's memory agrees with a document, so memory is no candidate of its own.
-    return _named(lm, answers, None, match, given)
+    return _named(lm, answers, None, match, memory_given)
 
 
 def _candidates_message(dropped: Dropped, answers: tuple[str | None, ...], memory: str | None) -> str:

@@ -161,16 +161,16 @@ def mentions(answer: str, text: str) -> tuple[Span, ...]:
     Literal means code point by code point: "é" is not "e" with a combining accent. An answer that begins or ends with a
     letter of a script without spaces (Chinese, Japanese, Thai, …) needs no boundary on that side.
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     start = text.find(answer) if answer else -1
     while start >= 0:
         end = start + len(answer)
         free_before = start == 0 or not _in_word(text[start - 1]) or _UNSPACED.match(answer[0])
         free_after = end == len(text) or not _in_word(text[end]) or _UNSPACED.match(answer[-1])
         if free_before and free_after:
-            found.append(Span(start, end))
+            spans.append(Span(start, end))
         start = text.find(answer, end if free_before and free_after else start + 1)
-    return tuple(found)
+    return tuple(spans)
 
 
 def assemble(

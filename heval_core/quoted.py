@@ -80,33 +80,33 @@ def _starts(written: Written) -> list[int]:
 
 def _sentences(quoted: Quoted, written: Written) -> Iterator[Part]:
     starts = _starts(written)
-    for place, unit in enumerate(written.sentences):
+    for number, unit in enumerate(written.sentences):
         start, end = starts[unit.start], starts[unit.end]
         gold = {document for first, last, document in quoted.spans if first < end and last > start}
         if 0 < len(gold) < len(quoted.documents):
-            words, there = _words(quoted.answer[max(0, start) : end]), {w for d in gold for w in _words(quoted.documents[d])}
-            copied = sum(word in there for word in words) / max(1, len(words))
-            yield Part("sentence", place, unit.indices, tuple(sorted(gold)), copied)
+            words, stated = _words(quoted.answer[max(0, start) : end]), {w for d in gold for w in _words(quoted.documents[d])}
+            copied = sum(word in stated for word in words) / max(1, len(words))
+            yield Part("sentence", number, unit.indices, tuple(sorted(gold)), copied)
 
 
 def _spans(quoted: Quoted, written: Written, sentences: Sequence[Unit]) -> Iterator[Part]:
     starts, tokens = _starts(written), written.prompt.tokens
-    for place, (start, end, document) in enumerate(quoted.spans):
+    for index, (start, end, document) in enumerate(quoted.spans):
         first, last = np.searchsorted(starts, (start, end - 1), "right") - 1
         span = written.prompt.documents[document]
         letters = [0, *accumulate(map(len, tokens[span.start : span.end]))]
         words = [re.escape(word) for word in quoted.answer[start:end].strip(" .,;:!?").split()]
         gold = {
             number
-            for found in re.finditer(r"\s+".join(words), "".join(tokens[span.start : span.end]), re.IGNORECASE)
+            for match in re.finditer(r"\s+".join(words), "".join(tokens[span.start : span.end]), re.IGNORECASE)
             if words
             for number, unit in enumerate(sentences)
             if span.start <= unit.start < span.end
-            and letters[unit.start - span.start] < found.end()
-            and letters[unit.end - span.start] > found.start()
+            and letters[unit.start - span.start] < match.end()
+            and letters[unit.end - span.start] > match.start()
         }
         if 0 < len(gold) < len(sentences):
-            yield Part("span", place, range(int(first), int(last) + 1), tuple(sorted(gold)), 1.0)
+            yield Part("span", index, range(int(first), int(last) + 1), tuple(sorted(gold)), 1.0)
 
 
 def _words(text: str) -> list[str]:
@@ -120,33 +120,33 @@ def by_explainer(reading: Reading, explainer: Method) -> list[np.ndarray]:
     """
     parts, documents = reading.parts, reading.written.prompt.documents
     whole = columns_of(explainer) == "sentence"
-    asked = [part.columns for part in parts] if whole else [own.indices for own in reading.written.sentences]
+    ranges = [part.columns for part in parts] if whole else [sentence.indices for sentence in reading.written.sentences]
     if not parts:
         return []
-    work = partial(matrix_of, explainer, reading.clean, reading.target, asked)
+    work = partial(matrix_of, explainer, reading.clean, reading.target, ranges)
     matrix = reading.clean.lm.budget.within(reading.clean.length, work)
     of_documents = matrix.within(documents, "document").values
     if matrix.level == "document":
         of_sentences = of_documents[places_in(reading.sentences, documents)]
     else:
         of_sentences = matrix.within(reading.sentences, "sentence").values
-    found = []
+    scores = []
     for number, part in enumerate(parts):
-        own = [number] if whole else part.columns
-        found.append((of_documents if part.kind == "sentence" else of_sentences)[:, own].sum(1))
-    return found
+        columns = [number] if whole else part.columns
+        scores.append((of_documents if part.kind == "sentence" else of_sentences)[:, columns].sum(1))
+    return scores
 
 
 def by_annotator(reading: Reading, annotator: Annotator, quoted: Quoted) -> list[np.ndarray]:
     """As `by_explainer`. Raises HEvalError where the annotator has no scores."""
     tokens = reading.written.prompt.tokens
-    inside = ["".join(tokens[own.start : own.end]).strip() for own in reading.sentences]
+    inside = ["".join(tokens[unit.start : unit.end]).strip() for unit in reading.sentences]
     spans = [part for part in reading.parts if part.kind == "span"]
-    sentences = [reading.text(own.indices) for own in reading.written.sentences]
+    sentences = [reading.text(unit.indices) for unit in reading.written.sentences]
     of_documents = _annotated(annotator, quoted, quoted.documents, sentences)
-    of_sentences = _annotated(annotator, quoted, inside, [reading.text(own.columns) for own in spans])
-    found = {part: of_sentences[:, number] for number, part in enumerate(spans)}
-    return [found[part] if part in found else of_documents[:, part.place] for part in reading.parts]
+    of_sentences = _annotated(annotator, quoted, inside, [reading.text(span.columns) for span in spans])
+    by_span = {part: of_sentences[:, number] for number, part in enumerate(spans)}
+    return [by_span[part] if part in by_span else of_documents[:, part.place] for part in reading.parts]
 
 
 def _annotated(annotator: Annotator, quoted: Quoted, passages: Sequence[str], texts: Sequence[str]) -> np.ndarray:
@@ -155,7 +155,7 @@ def _annotated(annotator: Annotator, quoted: Quoted, passages: Sequence[str], te
     sentences = tuple(Sentence(text, text, ()) for text in texts)
     claim = Claim(quoted.id, quoted.question, "", numbered)
     explained = Explained(claim, "people", "all", tuple(range(1, len(numbered) + 1)), sentences)
-    choices = annotator.annotate([Question(explained, own.number, tuple(texts), frozenset()) for own in numbered], None)
+    choices = annotator.annotate([Question(explained, source.number, tuple(texts), frozenset()) for source in numbered], None)
     if problem := next((choice.problem for choice in choices if choice.scores is None), ""):
         raise HEvalError(problem)
     return np.array([choice.scores for choice in choices], dtype=np.float32).reshape(len(numbered), len(texts))
@@ -164,12 +164,12 @@ def _annotated(annotator: Annotator, quoted: Quoted, passages: Sequence[str], te
 def rows(reading: Reading, key: str, quoted: Quoted) -> list[dict[str, Any]]:
     """Rows of the table `quoted`. key: of an explainer, or of one of TEXT_CONTROLS. Raises HEvalError without scores."""
     if key in TEXT_CONTROLS:
-        found = by_annotator(reading, catalogue.find("annotator", key), quoted)
+        scores = by_annotator(reading, catalogue.find("annotator", key), quoted)
     else:
-        found = by_explainer(reading, catalogue.method(key))
+        scores = by_explainer(reading, catalogue.method(key))
     return [
-        {"part": part.kind, "place": part.place, "gold": part.gold, "copied": part.copied, "scores": round_keeping_ranks(own)}
-        for part, own in zip(reading.parts, found, strict=True)
+        {"part": part.kind, "place": part.place, "gold": part.gold, "copied": part.copied, "scores": round_keeping_ranks(row)}
+        for part, row in zip(reading.parts, scores, strict=True)
     ]
 
 

@@ -216,7 +216,7 @@ class TokenisedPrompt:
 
     def to_json(self) -> dict[str, Any]:
         """What JSON says of a prompt. Token indices count from 0, ends are exclusive."""
-        spans = [{"start": own.start, "end": own.end} for own in (*self.documents, self.question)]
+        spans = [{"start": span.start, "end": span.end} for span in (*self.documents, self.question)]
         return {
             "prompt": self.text,
             "tokens": list(self.tokens),
@@ -302,8 +302,8 @@ class Target:
 
     def part(self, places: range) -> Target:
         """Some of the tokens, by their places among these."""
-        own = slice(places.start, places.stop)
-        return Target(self.positions[own], self.ids[own], self.foils[own], self.foil_kind)
+        chosen = slice(places.start, places.stop)
+        return Target(self.positions[chosen], self.ids[chosen], self.foils[chosen], self.foil_kind)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -66,16 +66,16 @@ def read_key(key: str) -> RegimeOptions:
 
 def mirror(key: str) -> str | None:
     """The regime with the same options in which the documents are swapped; None for one that has none, or is one."""
-    one = read_key(key)
-    swapped = f"{one.base}_swap"
-    return str(replace(one, base=swapped)) if swapped in DUAL_REGIMES else None
+    regime = read_key(key)
+    swapped = f"{regime.base}_swap"
+    return str(replace(regime, base=swapped)) if swapped in DUAL_REGIMES else None
 
 
 def order(key: str) -> tuple[int, ...]:
     """What regimes are sorted by: first those without options, then decoys, then lengths, short ones first."""
-    one = read_key(key)
-    options = ("", *DECOYS).index(one.decoy or ""), one.length or 0, ("", *PLACES).index(one.place or "")
-    return (int(one.length is not None), int(one.decoy is not None), EVERY_REGIME.index(one.base), *options)
+    regime = read_key(key)
+    options = ("", *DECOYS).index(regime.decoy or ""), regime.length or 0, ("", *PLACES).index(regime.place or "")
+    return (int(regime.length is not None), int(regime.decoy is not None), EVERY_REGIME.index(regime.base), *options)
 
 
 def ordered_regimes(keys: Iterable[str], among: Sequence[str] = EVERY_REGIME) -> list[str]:
@@ -94,10 +94,10 @@ def expanded(
         raise HEvalError(f"--place {place} says where documents stand among padding; give --length too.")
     padded: list[tuple[int | None, str | None]] = [(length, place or PLACES[0]) for length in lengths]
     chosen, left_out = dict[str, None](), list[str]()
-    for one in map(read_key, keys):
-        if decoys and not one.dual:
-            left_out.append(str(one))
+    for regime in map(read_key, keys):
+        if decoys and not regime.dual:
+            left_out.append(str(regime))
             continue
-        for decoy, (length, stands) in product(decoys or (one.decoy,), padded or [(one.length, one.place)]):
-            chosen[str(RegimeOptions(one.base, decoy, length, stands))] = None
+        for decoy, (length, stands) in product(decoys or (regime.decoy,), padded or [(regime.length, regime.place)]):
+            chosen[str(RegimeOptions(regime.base, decoy, length, stands))] = None
     return tuple(chosen), tuple(left_out)

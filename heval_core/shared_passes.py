@@ -21,10 +21,10 @@ def size_of(name: str, tokens: float) -> Cost:
 def added(costs: Iterable[Cost], tokens: float) -> list[Cost]:
     """What each of several explainers of one prompt of `tokens` tokens costs beyond those before it."""
     done: set[str] = set()
-    found = []
+    beyond = []
     for cost in costs:
         again = [size_of(name, tokens) for name in cost.shared if name in done]
         done |= set(cost.shared)
-        passes, run = (sum(getattr(one, name) for one in again) for name in ("passes", "tokens"))
-        found.append(Cost(cost.passes - passes, cost.tokens - run))
-    return found
+        passes, run = (sum(getattr(shared, name) for shared in again) for name in ("passes", "tokens"))
+        beyond.append(Cost(cost.passes - passes, cost.tokens - run))
+    return beyond

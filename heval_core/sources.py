@@ -96,12 +96,12 @@ def verdict(choices: Sequence[int], columns: range, left_out: Matrix) -> dict[st
     """
     if not choices or left_out.changed is None:
         return {"points": None, "stands": None, "beats": None}
-    (unit, agree), own = Counter(choices).most_common(1)[0], slice(columns.start, columns.stop)
-    changed, nats = left_out.changed[:, own].mean(1), left_out.values[:, own].sum(1)
-    sizes = np.array([len(each.indices) for each in left_out.units])
-    others = [place for place in np.argsort(abs(sizes - sizes[unit]), kind="stable").tolist() if place != unit][:OTHERS]
-    inside = [place for place, each in enumerate(left_out.units) if each.part == left_out.units[unit].part]
-    beside = nats[[place for place in inside if place != unit]]
+    (unit, agree), tokens = Counter(choices).most_common(1)[0], slice(columns.start, columns.stop)
+    changed, nats = left_out.changed[:, tokens].mean(1), left_out.values[:, tokens].sum(1)
+    sizes = np.array([len(span.indices) for span in left_out.units])
+    others = [index for index in np.argsort(abs(sizes - sizes[unit]), kind="stable").tolist() if index != unit][:OTHERS]
+    inside = [index for index, span in enumerate(left_out.units) if span.part == left_out.units[unit].part]
+    beside = nats[[index for index in inside if index != unit]]
     document, sentence = int(left_out.units[unit].part.rpartition(" ")[2]), inside.index(unit) + 1
     return {
         "points": {"agree": agree, "of": len(choices), "document": document, "sentence": sentence, "unit": unit},
@@ -123,10 +123,10 @@ def verdict(choices: Sequence[int], columns: range, left_out: Matrix) -> dict[st
 
 def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
     """Two answers, each word with whether the other lacks it there; white space around it does not count."""
-    both = [[word.strip() for word in words] for words in (old, new)]
-    blocks = SequenceMatcher(a=both[0], b=both[1], autojunk=False).get_matching_blocks()
-    kept = {block.a + place for block in blocks for place in range(block.size)}
-    stays = {block.b + place for block in blocks for place in range(block.size)}
+    stripped = [[word.strip() for word in words] for words in (old, new)]
+    blocks = SequenceMatcher(a=stripped[0], b=stripped[1], autojunk=False).get_matching_blocks()
+    kept = {block.a + offset for block in blocks for offset in range(block.size)}
+    stays = {block.b + offset for block in blocks for offset in range(block.size)}
     return [(word, at not in kept) for at, word in enumerate(old)], [(word, at not in stays) for at, word in enumerate(new)]
 
 

@@ -48,26 +48,26 @@ class Matrix:
     @classmethod
     def of_tokens(cls, prompt: TokenisedPrompt, scores: np.ndarray, answer: int | None = None) -> Matrix:
         """scores: (n, columns), of a prompt that an answer follows. answer: where it begins, if its scores mean anything."""
-        own = prompt.ranked
-        units = tuple(Unit(index, index + 1, "") for index in own)
+        ranked = prompt.ranked
+        units = tuple(Unit(index, index + 1, "") for index in ranked)
         before = None if answer is None else scores[answer:].sum(0)
-        return cls("token", units, scores[own.start : own.stop].astype(np.float32), said_before=before)
+        return cls("token", units, scores[ranked.start : ranked.stop].astype(np.float32), said_before=before)
 
     def within(self, larger: Sequence[Unit | Span], level: str) -> Matrix:
         """The same of larger units, in the order of the text: the sums of those that begin in them."""
         places = places_in(self.units, larger)
         values = np.zeros((len(larger), self.values.shape[1]))
         np.add.at(values, places[places >= 0], self.values[places >= 0])
-        units = tuple(Unit(own.start, own.end, getattr(own, "part", "")) for own in larger)
+        units = tuple(Unit(span.start, span.end, getattr(span, "part", "")) for span in larger)
         return replace(self, level=level, units=units, values=values.astype(np.float32), changed=None)
 
 
 def places_in(units: Sequence[Unit], spans: Sequence[Span | Unit]) -> np.ndarray:
     """(U,) the number of the span in which each unit begins, -1 for none. spans: in the order of the text."""
     starts = np.array([unit.start for unit in units], dtype=int)
-    found = np.searchsorted([span.start for span in spans], starts, "right") - 1
+    numbers = np.searchsorted([span.start for span in spans], starts, "right") - 1
     ends = np.array([*(span.end for span in spans), 0])
-    return np.where(starts < ends[found], found, -1)
+    return np.where(starts < ends[numbers], numbers, -1)
 
 
 def units_of(tokens: Sequence[str], parts: Sequence[str], level: str = "token") -> tuple[Unit, ...]:

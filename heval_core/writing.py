@@ -58,9 +58,9 @@ class Written:
         """Spans of tokens, without gaps; a token belongs to the sentence in which its first letter stands."""
         ends = list(accumulate(len(sentence) for sentence in split(self.text)))
         starts = [0, *accumulate(map(len, self.tokens))]
-        letters = [start + len(own) - len(own.lstrip()) for start, own in zip(starts, self.tokens, strict=False)]
+        letters = [start + len(token) - len(token.lstrip()) for start, token in zip(starts, self.tokens, strict=False)]
         numbers = [sum(end <= letter for end in ends) for letter in letters]
-        firsts = [place for place, number in enumerate(numbers) if place == 0 or number > max(numbers[:place])]
+        firsts = [index for index, number in enumerate(numbers) if index == 0 or number > max(numbers[:index])]
         spans = zip(firsts, [*firsts[1:], len(self.ids)], strict=True)
         return _joined(self.tokens, [Unit(start, end, "") for start, end in spans])
 
@@ -80,9 +80,9 @@ class Written:
         """What a reader should know: tokens that the model would never write, and a character that is not whole."""
         named = zip(self.tokens, self.probabilities, strict=True)
         notes = [
-            f"{token.strip()!r} has a probability of {own:.0e}: the model would never write it."
-            for token, own in named
-            if own < IMPROBABLE
+            f"{token.strip()!r} has a probability of {probability:.0e}: the model would never write it."
+            for token, probability in named
+            if probability < IMPROBABLE
         ]
         if self.stopped and self.text.endswith(_PART):
             notes.append("The answer ends within a character: its other bytes were not written.")
@@ -91,13 +91,13 @@ class Written:
 
 def _joined(tokens: Sequence[str], units: Sequence[Unit]) -> tuple[Unit, ...]:
     """Units without those of white space alone, which go to the one behind, and without text, which go to the one before."""
-    found: list[Unit] = []
+    joined: list[Unit] = []
     for unit in units:
-        text, last = ("".join(tokens[own.start : own.end]) for own in (unit, found[-1] if found else unit))
-        if found and (not last.strip() or not text or (not text.strip() and unit.end == len(tokens))):
-            unit = Unit(found.pop().start, unit.end, unit.part)
-        found.append(unit)
-    return tuple(found)
+        text, last = ("".join(tokens[part.start : part.end]) for part in (unit, joined[-1] if joined else unit))
+        if joined and (not last.strip() or not text or (not text.strip() and unit.end == len(tokens))):
+            unit = Unit(joined.pop().start, unit.end, unit.part)
+        joined.append(unit)
+    return tuple(joined)
 
 
 def write(clean: CleanPass, most: int, question: str) -> Iterator[Written]:
@@ -154,13 +154,13 @@ def given(clean: CleanPass, text: str) -> Written:
     if not text.strip():
         raise HEvalError("The answer is empty; write one, or leave it out and let the model write (--generate).")
     bare = answers_bare(lm.tokenizer) if is_chat(lm.template) else prompt.text[-1:].isspace()
-    said = ("" if bare else " ") + text.strip()
+    answer = ("" if bare else " ") + text.strip()
 
     def encoded(text: str) -> tuple[int, ...]:
         return tuple(lm.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
-    before, whole = encoded(prompt.text), encoded(prompt.text + said)
-    ids = whole[len(before) :] if whole[: len(before)] == before else encoded(said)
+    before, whole = encoded(prompt.text), encoded(prompt.text + answer)
+    ids = whole[len(before) :] if whole[: len(before)] == before else encoded(answer)
     if len(prompt.ids) + len(ids) - 1 > lm.positions:
         raise HEvalError(
             f"The prompt and its answer have {len(prompt.ids) + len(ids)} tokens; {lm.key} reads at most {lm.positions}."
@@ -168,8 +168,8 @@ def given(clean: CleanPass, text: str) -> Written:
     written = Written(prompt, ids, speller(lm, prompt)(ids), (), "it was given", True)
     longer = CleanPass(lm, [written.whole], before=clean) if len(ids) > 1 else clean
     logprobs = longer.logits_at(written.target.positions)[0].double().log_softmax(-1)
-    own = [float(row[token_id].exp()) for row, token_id in zip(logprobs, ids, strict=True)]
-    return dataclasses.replace(written, probabilities=tuple(own))
+    probabilities = [float(row[token_id].exp()) for row, token_id in zip(logprobs, ids, strict=True)]
+    return dataclasses.replace(written, probabilities=tuple(probabilities))
 
 
 def speller(lm: LanguageModel, prompt: TokenisedPrompt) -> Callable[[Sequence[int]], tuple[str, ...]]:
@@ -184,10 +184,10 @@ def speller(lm: LanguageModel, prompt: TokenisedPrompt) -> Callable[[Sequence[in
 
     def spell(ids: Sequence[int]) -> tuple[str, ...]:
         texts, begun, end = [""] * len(ids), 0, len(start)
-        for place in range(len(ids)):
-            text = decoded(tuple(ids[: place + 1]))
-            if not text.endswith(_PART) or place == len(ids) - 1:
-                texts[begun], begun, end = text[end:], place + 1, len(text)
+        for index in range(len(ids)):
+            text = decoded(tuple(ids[: index + 1]))
+            if not text.endswith(_PART) or index == len(ids) - 1:
+                texts[begun], begun, end = text[end:], index + 1, len(text)
         return tuple(texts)
 
     return spell
@@ -200,7 +200,7 @@ def _up_to_stop(tokens: Sequence[str], stops: Sequence[str]) -> int | None:
     if not places:
         return None
     ends = list(accumulate(map(len, tokens)))
-    kept = next(place for place, end in enumerate(ends) if end > min(places))
+    kept = next(index for index, end in enumerate(ends) if end > min(places))
     begun = ends[kept] - len(tokens[kept])
     return kept + bool(text[begun : min(places)].strip())
 

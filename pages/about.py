@@ -31,14 +31,14 @@ def draw_findings(results: Reader) -> None:
         st.markdown(ONLY_TAUGHT)
     else:
         taught = bundled("demo")
-        others = query(taught, studies_of) if taught else ()
-        named = ", ".join(map(short_model, models["model"]))
-        for place, study in enumerate(query(results, studies_of)):
+        taught_studies = query(taught, studies_of) if taught else ()
+        model_names = ", ".join(map(short_model, models["model"]))
+        for index, study in enumerate(query(results, studies_of)):
             if study.answer:
                 if study.heading:
                     st.subheader(study.heading)
                 st.markdown(study.answer)
-                st.html(findings_table(study, others[place] if others else None, named).html())
+                st.html(findings_table(study, taught_studies[index] if taught_studies else None, model_names).html())
         st.caption(plain(VERDICTS))
     stem = f"heval-report-{results.snapshot_id[:8]}"
     with st.container(horizontal=True):  # files are made when they are asked for: it takes some seconds

@@ -28,14 +28,14 @@ def page(results: Reader) -> None:
     with bar:
         steps = st.container(horizontal=True, gap="xsmall", vertical_alignment="center", width="content")
         chosen = filters.filter_bar(results, ("model", "dataset", "regime", "group"), sliced=True, by_result=True)
-    listed, position, shown = listing.listed_instances(results, chosen)
+    listed, position, shown_id = listing.listed_instances(results, chosen)
     with steps:
         listing.steps(position, listing.show_instance, "instance")
-    with listing.beside_drawer(lambda: listing.draw_instances(results, listed, position, shown)):
-        if shown is None:
+    with listing.beside_drawer(lambda: listing.draw_instances(results, listed, position, shown_id)):
+        if shown_id is None:
             nothing()
             return
-        one(results, shown, position, bar, chosen)
+        one(results, shown_id, position, bar, chosen)
 
 
 def nothing() -> None:
@@ -69,8 +69,8 @@ def one(results: Reader, shown: str, position: listing.Position, bar: DeltaGener
     own_answer.draw_stored(results, instance)
     draw_answers(results, instance)
     with bar, st.popover("Save", icon=":material/download:"):
-        made = partial(instance_page, instance, methods, view["k"], results.snapshot_id)
-        download("This instance as an HTML file", made, f"heval-{shown}.html", "instance_html", FILE)
+        make = partial(instance_page, instance, methods, view["k"], results.snapshot_id)
+        download("This instance as an HTML file", make, f"heval-{shown}.html", "instance_html", FILE)
     with bar:
         link_button(results)
     if not attributions:  # the surface says so

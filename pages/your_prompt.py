@@ -9,7 +9,7 @@ from heval_core.html import plain
 from heval_core.ui import address, frame, links, own_answer, own_prompts, sidebar
 from heval_core.ui.component import component
 from heval_core.ui.exports import download
-from heval_core.ui.own_prompts import Kept
+from heval_core.ui.own_prompts import KeptAnswer
 
 TITLE = "Where did this answer come from?"
 PAGE = "pages/your_prompt.py"
@@ -32,7 +32,7 @@ def page() -> None:
         own_answer.draw(name, kept.asked, kept.result)
 
 
-def menus(kept: Kept) -> None:
+def menus(kept: KeptAnswer) -> None:
     """Other answers, the link, and files."""
     asked, result, file = kept.asked, kept.result, f"heval-{kept.asked.id}"
     with st.popover("Kept", icon=":material/collections_bookmark:"):

@@ -39,7 +39,7 @@ def parser_of(given: Sequence[str]) -> argparse.ArgumentParser:
     """given: the command with its options; without a command that there is, all are listed."""
     parser = argparse.ArgumentParser(prog="python -m precompute", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    named = [module for module, names in COMMANDS.items() if given[:1] and given[0] in names]
-    for module in named or COMMANDS:
+    modules = [module for module, names in COMMANDS.items() if given[:1] and given[0] in names]
+    for module in modules or COMMANDS:
         import_module(f"precompute.commands.{module}").add(commands)
     return parser

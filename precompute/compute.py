@@ -79,15 +79,15 @@ class JobTask(Task):
         """At most all instances have another answer than the first document's; how many is known after they are answered."""
         main, scores = self.arrangement.main, (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
         # A technique that only combines the logits of the main one's passes costs nothing.
-        answers = [one.kind for one in self.shards if not one.explainer and one.technique == main.key]
-        usual, towards = ([one.explainer for one in self.shards if one.kind == kind] for kind in scores)
-        measured = [one.kind for one in self.shards if one.explainer and one.kind not in scores]
+        answers = [shard.kind for shard in self.shards if not shard.explainer and shard.technique == main.key]
+        usual, towards = ([shard.explainer for shard in self.shards if shard.kind == kind] for kind in scores)
+        measured = [shard.kind for shard in self.shards if shard.explainer and shard.kind not in scores]
         # Whatever a job does, it answers its instances first.
         written = [WRITTEN] if self.match == "text" else []
         parts = [together([*written, *answers, *usual, *measured], tokens), together(towards, tokens)]
         parts += [together(self.answers, tokens)] if ANSWER.name in answers else []
         again = [(main.technique.passes - 1, cost(kind, tokens)) for kind in answers]
-        return total([(len(self.places), total([*((1, one) for one in parts), *again]))])
+        return total([(len(self.places), total([*((1, part) for part in parts), *again]))])
 
 
 class _Computation:
@@ -112,8 +112,8 @@ class _Computation:
         check_labels(self.lm, self.questions.labels)
         task = self.task
         prompting = Prompting(task.whose.regime, task.seed, task.memories, task.match)
-        each = prompting.each(self.lm, self.questions, task.places)
-        ready = [prepared for place, found in each if (prepared := self._prepared(place, found)) is not None]
+        outcomes = prompting.each(self.lm, self.questions, task.places)
+        ready = [prepared for place, outcome in outcomes if (prepared := self._prepared(place, outcome)) is not None]
         ready = pipeline.going_on(self.lm, ready) if task.match == "within" else ready
         self.under = UnderTechniques(task.arrangement, self.lm, ready) if task.arrangement.compared else None
         main = task.arrangement.main
@@ -123,17 +123,17 @@ class _Computation:
         rows = {key: [row for place in sorted(by_place) for row in by_place[place]] for key, by_place in self.rows.items()}
         return Result(rows, self.failures)
 
-    def _prepared(self, place: int, found: Prepared | Exception) -> Prepared | None:
+    def _prepared(self, place: int, outcome: Prepared | Exception) -> Prepared | None:
         """The instance of a question, ready to be asked; None if it was dropped or failed, which is then noted."""
-        if isinstance(found, Dropped):
-            self._add_instance(place, {"dropped_because": found.reason})
-        elif isinstance(found, Exception):
-            self.failures.append(Failure("", self.questions.facts[place].id, named(found)))
+        if isinstance(outcome, Dropped):
+            self._add_instance(place, {"dropped_because": outcome.reason})
+        elif isinstance(outcome, Exception):
+            self.failures.append(Failure("", self.questions.facts[place].id, named(outcome)))
         else:
-            self.places[found.instance.id] = place
-            if found.dropped_because is None:
-                return found
-            self._add_instance(place, instance_row(found, None))
+            self.places[outcome.instance.id] = place
+            if outcome.dropped_because is None:
+                return outcome
+            self._add_instance(place, instance_row(outcome, None))
         return None
 
     def _asked(self, under: UnderTechniques, ready: list[Prepared]) -> list[Prepared]:
@@ -160,9 +160,9 @@ class _Computation:
     def _batch(self, batch: list[Prepared]) -> None:
         """Answer instances of equal length, and make every shard's rows of them. Only the answer can fail the batch."""
         answered = pipeline.answer(self.lm, batch, self.task.match)
-        under = {one.key: self._under(one, answered) for one in self.task.arrangement.all}
-        wanted = {(shard.kind, shard.technique) for shard in self.task.shards}
-        parts = {(kind, key): self._part_for(kind, under[key]) for kind, key in wanted}
+        under = {chosen.key: self._under(chosen, answered) for chosen in self.task.arrangement.all}
+        combinations = {(shard.kind, shard.technique) for shard in self.task.shards}
+        parts = {(kind, key): self._part_for(kind, under[key]) for kind, key in combinations}
         for shard in self.task.shards:
             part = parts[shard.kind, shard.technique]
             if part is not None:
@@ -180,9 +180,9 @@ class _Computation:
             return pipeline.towards_context(answered)
         if kind in MEASURED:  # it costs most, and of other answers no metric reads it
             before = self.task.measured[kind]
-            each = enumerate(zip(map(self._place, answered.prepared), answered.behaviours, strict=True))
-            asked = ((i, place) for i, (place, behaviour) in each if behaviour.explained_group not in UNCOMPARED)
-            chosen = [index for index, place in asked if before is None or place < before]
+            numbered = enumerate(zip(map(self._place, answered.prepared), answered.behaviours, strict=True))
+            compared = ((i, place) for i, (place, behaviour) in numbered if behaviour.explained_group not in UNCOMPARED)
+            chosen = [index for index, place in compared if before is None or place < before]
             return pipeline.part_of(answered, chosen) if chosen else None
         if kind == "head_attention" and not any(map(self._keeps_heads, answered.prepared)):
             return None
@@ -206,8 +206,8 @@ class _Computation:
         }[shard.kind]
 
         def work(chosen: list[int]) -> None:
-            some = pipeline.part_of(part, chosen)
-            for prepared, rows in zip(some.prepared, rows_of(shard, some), strict=True):
+            subset = pipeline.part_of(part, chosen)
+            for prepared, rows in zip(subset.prepared, rows_of(shard, subset), strict=True):
                 place = self._place(prepared)
                 whose = {"instance_id": self._row_id(place, shard.technique)}
                 self.rows[shard.key][place] = [whose | row for row in rows]
@@ -225,7 +225,7 @@ class _Computation:
 
     def _behaviours(self, shard: Shard, answered: Answered) -> list[Rows]:
         assert self.under is not None
-        chosen = next(one for one in self.task.arrangement.all if one.key == shard.technique)
+        chosen = next(candidate for candidate in self.task.arrangement.all if candidate.key == shard.technique)
         return [[row] for row in self.under.rows(chosen, answered)]
 
     def _attributions(self, shard: Shard, answered: Answered) -> list[Rows]:
@@ -255,7 +255,7 @@ class _Computation:
         measured = how.measure(answered.clean, targets, [scores.get(row_id, nothing) for row_id in ids])
         common, levels = {"explainer": shard.explainer, "settings": repr(how)}, shard.kind == FAITHFULNESS.name
         return [
-            [common | losses(one, levels) for one in values if row_id in scores]
+            [common | losses(faithful, levels) for faithful in values if row_id in scores]
             for row_id, values in zip(ids, measured, strict=True)
         ]
 
@@ -273,9 +273,9 @@ class _Computation:
     def _head_needs(self, shard: Shard, answered: Answered) -> list[Rows]:
         lost, logits = answered.clean.lost_leads(answered.targets).numpy(), answered.clean.logits
         leads = [
-            float(own[target.ids[0]] - own[target.foils[0]]) for own, target in zip(logits, answered.targets, strict=True)
+            float(row[target.ids[0]] - row[target.foils[0]]) for row, target in zip(logits, answered.targets, strict=True)
         ]
-        return [[{"lead": lead, "lost": round_mantissa(own.ravel(), 10)}] for lead, own in zip(leads, lost, strict=True)]
+        return [[{"lead": lead, "lost": round_mantissa(loss.ravel(), 10)}] for lead, loss in zip(leads, lost, strict=True)]
 
     def _place(self, prepared: Prepared) -> int:
         return self.places[prepared.instance.id]
@@ -312,7 +312,7 @@ def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, A
         "document_ends": [span.end for span in prompt.documents],
         "question_start": prompt.question.start,
         "question_end": prompt.question.end,
-        **{DOCUMENT_COLUMNS[name]: [getattr(one, name) for one in instance.documents] for name in _OF_DOCUMENTS},
+        **{DOCUMENT_COLUMNS[name]: [getattr(document, name) for document in instance.documents] for name in _OF_DOCUMENTS},
         "answer_tokens": [list(tokens) for tokens in prompt.answer_tokens],
         "first_mention": [list(tokens) for tokens in prompt.first_mention],
         "memory_answer": prepared.memory_answer,
@@ -351,12 +351,12 @@ def attribution_row(attribution: Attribution, signed: bool, ranked: range) -> di
 def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Method]) -> dict[str, Any]:
     """The whole answer to the prompt of an instance; or why there is none. What it cost stands apart: no hash has it."""
     try:
-        *_, (_, found) = explain_answer(lm, prepared.prompt, prepared.instance.question, explainers, Wanted())
+        *_, (_, answer) = explain_answer(lm, prepared.prompt, prepared.instance.question, explainers, Wanted())
     except NotEnoughMemory:
         raise
     except HEvalError as error:
         return {"unavailable": str(error)}
-    generated = answer_json(found.by_sentence())
+    generated = answer_json(answer.by_sentence())
     costs = {key: {name: matrix.pop(name) for name in ("seconds", "passes")} for key, matrix in generated["matrix"].items()}
     return {"generated": json.dumps(generated, ensure_ascii=False), "seconds": json.dumps(costs)}
 
@@ -373,5 +373,5 @@ def head_rows(heads: HeadReading, index: int) -> list[dict[str, Any]]:
 def losses(faithful: Faithful, levels: bool) -> dict[str, Any]:
     """The two means are exact; each K's own loss (levels) is for a closer look, and compresses better when rounded."""
     means = {name: getattr(faithful, name) for name in ("replacement", "comprehensiveness", "sufficiency")}
-    each = {name: np.array(getattr(faithful, name), dtype=np.float32) for name in ("masked", "kept")} if levels else {}
-    return means | {name: round_mantissa(own, 10).tolist() for name, own in each.items()}
+    curves = {name: np.array(getattr(faithful, name), dtype=np.float32) for name in ("masked", "kept")} if levels else {}
+    return means | {name: round_mantissa(curve, 10).tolist() for name, curve in curves.items()}

@@ -135,11 +135,11 @@ class Grid(Options):
     @property
     def measured(self) -> dict[str, int | None]:
         """Kind of faithfulness ▶ it is measured of the questions before this number, or of all (None)."""
-        asked = {FAITHFULNESS.name: self.faithfulness, FAITHFULNESS_PROTECTED.name: self.faithfulness_protected}
-        return {kind: None if isinstance(before, bool) else before for kind, before in asked.items() if before}
+        options = {FAITHFULNESS.name: self.faithfulness, FAITHFULNESS_PROTECTED.name: self.faithfulness_protected}
+        return {kind: None if isinstance(before, bool) else before for kind, before in options.items() if before}
 
     def noted(self) -> dict[str, Any]:
-        files = [{"file": own.file, "name": own.name, "source": own.digest} for own in self.own]
+        files = [{"file": file.file, "name": file.name, "source": file.digest} for file in self.own]
         plain = dataclasses.asdict(dataclasses.replace(self, own=(), fits=()))
         return plain | {"own": files, "fits": [fit.digest for fit in self.fits]}
 

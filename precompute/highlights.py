@@ -42,10 +42,10 @@ def job_tasks(
     assert grid.shard_size is not None
     answers = grid.explainers if grid.answers else ()
     for first in range(0, len(places), grid.shard_size):
-        some = tuple(places[first : first + grid.shard_size])
-        shards = tuple(_shards(pair, regime, some, kinds, arrangement))
+        chunk = tuple(places[first : first + grid.shard_size])
+        shards = tuple(_shards(pair, regime, chunk, kinds, arrangement))
         yield JobTask(
-            pair.model, shards, shards, some, grid.seed, grid.match, grid.keep_heads, grid.measured, arrangement, answers
+            pair.model, shards, shards, chunk, grid.seed, grid.match, grid.keep_heads, grid.measured, arrangement, answers
         )
 
 
@@ -124,9 +124,9 @@ class Highlights:
     def ready(self, tried: Collection[str]) -> Sequence[Task]:
         """The first stage that is not done, without what was tried; nothing where memory could not be made."""
         stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.quoted, lambda: self.timings)
-        found = next((left for stage in stages if (left := unfinished(stage(), self.store, tried))), [])
-        memory = unfinished(memory_tasks(self.pair), self.store) if found and not self.quoted else []
-        return unfinished(memory, self.store, tried) if memory else found
+        tasks = next((left for stage in stages if (left := unfinished(stage(), self.store, tried))), [])
+        memory = unfinished(memory_tasks(self.pair), self.store) if tasks and not self.quoted else []
+        return unfinished(memory, self.store, tried) if memory else tasks
 
     def jobs(self, choose: bool = False) -> Iterator[JobTask]:
         """The jobs that are known now: all of them, unless a regime has more questions than its cap.
@@ -153,19 +153,19 @@ class Highlights:
         """The questions asked: under techniques other than Regular and those that share its passes, test questions only.
 
         Answers that people wrote are read, and not asked for."""
-        every = range(0 if self.quoted else len(self.questions.facts))
+        places = range(0 if self.quoted else len(self.questions.facts))
         if arrangement.main.key == TECHNIQUE:
-            return every
-        return [place for place in every if split_of(self.questions.facts[place].question) == TEST]
+            return places
+        return [place for place in places if split_of(self.questions.facts[place].question) == TEST]
 
     def _settings(self) -> dict[str, Setting]:
         """The settings that searches have chosen, by technique; one that is unavailable has none."""
-        entries, found = self.store.entries(), dict[str, Setting]()
+        entries, settings = self.store.entries(), dict[str, Setting]()
         for shard in (shard for task in self.searches for shard in task.shards):
             if shard.key in entries and self.store.intact(entries[shard.key]):
                 setting = setting_in(self.store.read(entries[shard.key]).to_pylist())
-                found |= {} if setting is None else {shard.technique: setting}
-        return found
+                settings |= {} if setting is None else {shard.technique: setting}
+        return settings
 
     def _sampled(self, cap: int, answering: list[JobTask], choose: bool) -> list[int]:
         """The places of the instances to explain, chosen by the groups of a regime's answers."""
@@ -193,9 +193,9 @@ class Highlights:
         if not any(shard.kind in MEASURED for shard in task.shards):
             return dataclasses.replace(task, memories=memories)
         entries = self.store.entries()
-        there = [one.key for one in task.every if one.kind == ATTRIBUTION.name and one.key not in task.keys]
+        scored = [shard.key for shard in task.every if shard.kind == ATTRIBUTION.name and shard.key not in task.keys]
         return dataclasses.replace(
-            task, memories=memories, stored={key: self.store.read(entries[key]).to_pylist() for key in there}
+            task, memories=memories, stored={key: self.store.read(entries[key]).to_pylist() for key in scored}
         )
 
     @cached_property

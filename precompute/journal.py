@@ -96,8 +96,8 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
     if more := questions.malformed - len(questions.bad):
         error = f"HEvalError: {more:,} more malformed records; only the first {len(questions.bad):,} are listed"
         note_failures(store, [{"dataset": questions.dataset, "place": questions.dataset, "error": error}])
-    for said in left_out(questions):
-        say(said)
+    for text in left_out(questions):
+        say(text)
     line = {
         "dataset": questions.dataset,
         "fingerprint": questions.fingerprint,
@@ -115,8 +115,8 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
 def note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord]) -> None:
     """Note and say which records are malformed."""
     _note_bad(store, dataset, bad)
-    for said in _malformed(bad):
-        say(said)
+    for text in _malformed(bad):
+        say(text)
 
 
 def _note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord]) -> None:
@@ -124,7 +124,7 @@ def _note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord]) -> None
 
 
 def _malformed(bad: Sequence[BadRecord]) -> list[str]:
-    return [f"{one.place}: {one.reason}; the record was left out" for one in bad[:SAID_BAD]]
+    return [f"{record.place}: {record.reason}; the record was left out" for record in bad[:SAID_BAD]]
 
 
 def note_training(store: ShardStore, model: Identity, questions: Questions) -> None:

@@ -49,8 +49,8 @@ class Memories:
             raise Dropped("memory answer is not true")
         names = pool.aliases.get(fact.relation, {}).values()
         known = (fact.answer, *fact.accepted, *pool.answers.get(fact.relation, ()), *chain.from_iterable(names))
-        _, there, more = lm.decode(list(ids)).strip().partition(memory.text)  # which may be said again at the end
-        ended = len(ids) < MEMORY_TOKENS or not there or bool(more)
+        _, matched, more = lm.decode(list(ids)).strip().partition(memory.text)  # which may be said again at the end
+        ended = len(ids) < MEMORY_TOKENS or not matched or bool(more)
         is_answer = looks_like_answer(memory.text, known, ended, spelled(lm.template), fact.question)
         return replace(memory, is_answer=is_answer)
 
@@ -77,8 +77,8 @@ class MemoryTask(Task):
         return f"memory of {len(self.asked)} questions"
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
-        continuations = zip(self.asked, ask(ready, list(self.asked)), strict=True)
-        rows = [{"question": one, "ids": list(ids), "text": ready.decode(list(ids)).strip()} for one, ids in continuations]
+        answers = zip(self.asked, ask(ready, list(self.asked)), strict=True)
+        rows = [{"question": question, "ids": list(ids), "text": ready.decode(list(ids)).strip()} for question, ids in answers]
         return Result({self.keys[0]: rows}, [])
 
 
@@ -88,9 +88,9 @@ def memory_tasks(pair: Pair) -> Iterator[MemoryTask]:
     whose = [FORMAT, "memory", model.key, model.revision, pair.dtype, spelled(model.template), MEMORY_TOKENS]
     distinct = list(dict.fromkeys(fact.question for fact in pair.questions.facts))
     for start in range(0, len(distinct), CHUNK):
-        asked = distinct[start : start + CHUNK]
-        shard = pair.shard(MEMORY.name, hashed([*whose, pair.questions.dataset, asked]), stop=len(asked))
-        yield MemoryTask(pair.model, (shard,), tuple(asked))
+        questions = distinct[start : start + CHUNK]
+        shard = pair.shard(MEMORY.name, hashed([*whose, pair.questions.dataset, questions]), stop=len(questions))
+        yield MemoryTask(pair.model, (shard,), tuple(questions))
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ class OwnFile:
     @classmethod
     def read(cls, text: str) -> OwnFile:
         """text: FILE.py:CLASS, or FILE.py for its PLUGIN. Raises HEvalError for a file that cannot be read."""
-        file, found, name = text.rpartition(":")
-        if not found or name.endswith(".py"):
+        file, colon, name = text.rpartition(":")
+        if not colon or name.endswith(".py"):
             file, name = text, DEFAULT
         try:
             return cls(file, name, Path(file).read_text(encoding="utf-8"))
@@ -72,17 +72,17 @@ class OwnFile:
             catalogue.add("explainer", explainer, self.digest)
         except HEvalError:
             raise self.wrong(f"has the key {explainer.key!r}, which another explainer has; give it another one") from None
-        own: Method = catalogue.method(explainer.key)
-        return own
+        method: Method = catalogue.method(explainer.key)
+        return method
 
     def _instance(self) -> Any:
-        found = getattr(self._module(), self.name, None)
-        if found is None:
+        defined = getattr(self._module(), self.name, None)
+        if defined is None:
             raise self.wrong("is not there: the file defines no such class or instance")
-        if not isinstance(found, type):
-            return found
+        if not isinstance(defined, type):
+            return defined
         try:
-            return found()
+            return defined()
         except TypeError as error:
             raise self.wrong(f"cannot be made without arguments; give each field a default ({first_line(error)})") from error
         except (Exception, SystemExit) as error:  # whatever somebody's code raises
@@ -122,9 +122,9 @@ class OwnFile:
                 f"needs {needs!r}; give a tuple of what a model can have: {', '.join(NEEDS)}",
             ),
         )
-        for right, told in checks:
+        for right, fault in checks:
             if not right:
-                raise self.wrong(told)
+                raise self.wrong(fault)
         try:
             cost = Cost(*explainer.cost(100.0))
         except Exception as error:  # whatever somebody's code raises
@@ -187,13 +187,13 @@ def _scores(lm: LanguageModel, explainer: Method, prompts: Sequence[TokenisedPro
     best = [row.topk(2).indices.tolist() for row in clean.logits]
     targets = [Target.next_token(answer, foil, "runner-up token") for answer, foil in best]
     try:
-        found: Any = explainer.explain(clean, targets)
+        values: Any = explainer.explain(clean, targets)
     except Exception as error:  # whatever somebody's code raises
         raise HEvalError(f"raised {type(error).__name__}: {first_line(error)}") from error
-    if not isinstance(found, Sequence) or len(found) != len(prompts) or not all(isinstance(a, Attribution) for a in found):
-        told = f"{len(found)} values" if isinstance(found, Sequence) else f"a {type(found).__name__}"
-        raise HEvalError(f"returned {told} for {len(prompts)} prompts; return a list with one Attribution for each")
-    return [_checked(explainer, attribution, clean.length) for attribution in found]
+    if not isinstance(values, Sequence) or len(values) != len(prompts) or not all(isinstance(a, Attribution) for a in values):
+        kind = f"{len(values)} values" if isinstance(values, Sequence) else f"a {type(values).__name__}"
+        raise HEvalError(f"returned {kind} for {len(prompts)} prompts; return a list with one Attribution for each")
+    return [_checked(explainer, attribution, clean.length) for attribution in values]
 
 
 def _checked(explainer: Method, attribution: Attribution, tokens: int) -> np.ndarray:

@@ -70,8 +70,8 @@ class Pair:
         return self.grid.cap if isinstance(self.grid.cap, int) else None
 
     def shard(self, kind: str, key: str, **more: Any) -> Shard:
-        identity, asked = self.model.identity, self.questions
-        return Shard(kind, key, identity.key, identity.revision, asked.dataset, asked.fingerprint, **more)
+        identity, questions = self.model.identity, self.questions
+        return Shard(kind, key, identity.key, identity.revision, questions.dataset, questions.fingerprint, **more)
 
     def fit_of(self, explainer: Explainer) -> str:
         """What an explainer's settings say of its fit to the model; "" without one."""
@@ -100,7 +100,7 @@ class Pair:
                 continue
             try:
                 instance = regimes.build(fact, regime, self.questions.pool, self.grid.seed, style_of(identity), place)
-                prompts.append(tokenised(fitted(instance, fact.answer, lambda one: len(tokenised(one).ids))))
+                prompts.append(tokenised(fitted(instance, fact.answer, lambda padded: len(tokenised(padded).ids))))
             except Dropped:
                 continue
         return prompts
@@ -179,12 +179,12 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
     if not pair.grid.answers:
         raise HEvalError(f"{pair.questions.dataset} has answers that people wrote; give --answers, and a model reads them.")
     most = _positions(identity)
-    fit = tuple(one for one in facts if len(tokenise(_with_answer(one, identity), _tokenizer(identity)).ids) <= most)  # type: ignore[arg-type]
-    if len(fit) < len(facts):
-        left_out = f"left out: {len(facts) - len(fit)} of {len(facts)} answers of {pair.questions.dataset}, which are longer"
+    kept = tuple(fact for fact in facts if len(tokenise(_with_answer(fact, identity), _tokenizer(identity)).ids) <= most)  # type: ignore[arg-type]
+    if len(kept) < len(facts):
+        left_out = f"left out: {len(facts) - len(kept)} of {len(facts)} answers of {pair.questions.dataset}, which are longer"
         problems.say(f"{identity.key} reads {most:,} tokens at most; {left_out}")
-    grid = dataclasses.replace(pair.grid, regimes=(PEOPLE,) if fit else (), techniques=(), timing=False)
-    return dataclasses.replace(pair, grid=grid, questions=dataclasses.replace(pair.questions, facts=fit))
+    grid = dataclasses.replace(pair.grid, regimes=(PEOPLE,) if kept else (), techniques=(), timing=False)
+    return dataclasses.replace(pair, grid=grid, questions=dataclasses.replace(pair.questions, facts=kept))
 
 
 def readable(grid: Grid, model: loading.Identity, problems: Problems) -> Grid:
@@ -216,29 +216,29 @@ def shard_size(pair: Pair, store: ShardStore) -> int:
     if pair.grid.shard_size is not None:
         return pair.grid.shard_size
     model, questions = pair.model.identity, pair.questions
-    asked = (model.key, questions.dataset, model.revision, questions.fingerprint, pair.settings)
+    values = (model.key, questions.dataset, model.revision, questions.fingerprint, pair.settings)
     for line in reversed(store.journal("state")):
-        if tuple(line[name] for name in ("model", "dataset", "revision", "fingerprint", "settings")) == asked:
+        if tuple(line[name] for name in ("model", "dataset", "revision", "fingerprint", "settings")) == values:
             return int(line.get("shard_size", SIZE))
     return SIZE
 
 
 def needing(keys: Iterable[str]) -> list[Fitted]:
     """Those of some explainers that are fitted first."""
-    found = (catalogue.find("explainer", key) for key in keys)
-    return [explainer for explainer in found if catalogue.needs_fit(explainer)]
+    explainers = (catalogue.find("explainer", key) for key in keys)
+    return [explainer for explainer in explainers if catalogue.needs_fit(explainer)]
 
 
 def with_fits(grid: Grid, store: Path) -> Grid:
     """The grid with the fits that there are for its explainers, beside its own. Raises HEvalError for a damaged one."""
-    wanted = {repr(explainer) for explainer in needing(grid.explainers)}
-    if not wanted:
+    settings = {repr(explainer) for explainer in needing(grid.explainers)}
+    if not settings:
         return grid
-    found = {fit.whose: fit for fit in grid.fits}
+    by_whose = {fit.whose: fit for fit in grid.fits}
     for fit in fits.stored(fits.folders(store)):
-        if fit.settings in wanted:
-            found.setdefault(fit.whose, fit)
-    return dataclasses.replace(grid, fits=tuple(found.values()))
+        if fit.settings in settings:
+            by_whose.setdefault(fit.whose, fit)
+    return dataclasses.replace(grid, fits=tuple(by_whose.values()))
 
 
 def check_fits(grid: Grid, model: loading.Identity, questions: Questions) -> tuple[Grid, list[tuple[str, HEvalError]]]:
@@ -256,7 +256,7 @@ def check_fits(grid: Grid, model: loading.Identity, questions: Questions) -> tup
 
 def _check_unseen(fit: Fit, questions: Questions) -> None:
     learned = set(fit.questions)
-    first = next((n for n, fact in enumerate(questions.facts) if fits.question_hash(fact.question) in learned), None)
+    first = next((index for index, fact in enumerate(questions.facts) if fits.question_hash(fact.question) in learned), None)
     if first is not None:
         raise HEvalError(
             f"{fit.explainer} was fitted to {fit.model} on questions of this run, the first of which is number {first + 1:,} "

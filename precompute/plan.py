@@ -18,7 +18,7 @@ from precompute.highlights import Highlights
 from precompute.journal import left_out
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.run import Asked, parts_of, with_stored
+from precompute.run import GridOrStudy, parts_of, with_stored
 from precompute.task import WRITTEN, cost, missing_from, together, total, unfinished
 from precompute.worker import Loading
 
@@ -90,7 +90,7 @@ class Plan:
         return self.paces[pair.model.name]
 
 
-def plan(asked: Asked, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> Plan:
+def plan(asked: GridOrStudy, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> Plan:
     """Nothing is written. Raises HEvalError for wrong options.
 
     calibrated: load each model of a grid that has something to do, and time one batch of prompts.
@@ -109,14 +109,14 @@ def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line
     planned.searches += len(unfinished(part.searches, part.store))
     pace = planned.pace(part.pair) if calibrated and left else None
     for regime in part.pair.grid.regimes:
-        own, to_do = ([task for task in tasks if task.whose.regime == regime] for tasks in (known, left))
+        tasks, to_do = ([task for task in group if task.whose.regime == regime] for group in (known, left))
         shards = sum(len(task.shards) for task in to_do)
         tokens, count = part.pair.tokens(regime), len(part.questions.facts)
-        later = bool(part.pair.grid.explainers and count) and not any(shard.explainer for one in own for shard in one.shards)
+        later = bool(part.pair.grid.explainers and count) and not any(shard.explainer for job in tasks for shard in job.shards)
         costs = [(1.0, task.cost(tokens)) for task in to_do]
-        costs += [(float(min(part.pair.cap or 0, count)), one) for one in _explaining(part.pair, tokens)] if later else []
+        costs += [(float(min(part.pair.cap or 0, count)), price) for price in _explaining(part.pair, tokens)] if later else []
         whole = total(costs)
-        done = sum(len(task.shards) for task in own) - shards
+        done = sum(len(task.shards) for task in tasks) - shards
         seconds = None if pace is None else pace * whole.tokens
         where = part.pair.model.key, part.questions.dataset, regime
         yield Line(where, shards, done, count, later, tokens, whole, seconds)
@@ -154,7 +154,7 @@ def as_lines(planned: Plan) -> Iterator[str]:
             f"{source.dataset}: {len(source.claims):,} claims, {len(problems):,} of them with problems; "
             f"{len(source.bad):,} records cannot be used"
         )
-        yield from (f"  cannot be used, {one.place}: {one.reason}" for one in source.bad)
+        yield from (f"  cannot be used, {record.place}: {record.reason}" for record in source.bad)
         yield from (f"  {claim.id}: {' '.join(claim.problems)}" for claim in problems)
     for name, reason in planned.left_out:
         yield f"left out, {name}: {reason}"
@@ -170,11 +170,11 @@ def as_lines(planned: Plan) -> Iterator[str]:
 
 def _line(line: Line) -> dict[str, Any]:
     names = WHERE[len(line.where)]
-    found: dict[str, Any] = dict(zip(names, line.where, strict=True))
+    columns: dict[str, Any] = dict(zip(names, line.where, strict=True))
     if "regime" not in names:
-        return found | {"to do": line.shards, "done": line.done}
+        return columns | {"to do": line.shards, "done": line.done}
     counts = {"questions": line.count, "to do": line.shards, "done": line.done, "tokens": round(line.tokens)}
-    return found | counts | {"passes": line.passes, "time": duration(line.seconds)}
+    return columns | counts | {"passes": line.passes, "time": duration(line.seconds)}
 
 
 def _cost(planned: Plan) -> str:

@@ -52,39 +52,39 @@ def open_dataset(name: str) -> Dataset:
 
     Raises HEvalError for an unknown name, or a part, revision or path that the dataset does not take.
     """
-    head, given, path = name.partition("=")
+    head, equals, path = name.partition("=")
     head, _, revision = head.partition("@")
     key, _, part = head.partition("/")
     # `nq=FILE.jsonl` is no file of one's own.
-    if Path(name).is_file() or (name.endswith(".jsonl") and not (given and key in catalogue.plugins("dataset"))):
+    if Path(name).is_file() or (name.endswith(".jsonl") and not (equals and key in catalogue.plugins("dataset"))):
         local = JsonLines(Path(name))
         if local.key in catalogue.plugins("dataset"):
             raise HEvalError(f"The file {name} has the name of the dataset {local.key}; give it another name.")
         return local
     dataset = catalogue.find("dataset", key)
-    asked = {field: value for field, value in (("path", path), ("revision", revision), ("part", part)) if value}
-    for field, value in asked.items():
+    changes = {field: value for field, value in (("path", path), ("revision", revision), ("part", part)) if value}
+    for field, value in changes.items():
         if field not in {f.name for f in dataclasses.fields(dataset)}:
             raise HEvalError(f"The dataset {key} takes no {field}; {value!r} cannot be used.")
     parts = getattr(dataset, "parts", ())
     if part and part not in parts:
         raise HEvalError(f"The dataset {key} has no part {part!r}; there are: {', '.join(parts)}.")
-    return dataclasses.replace(dataset, **asked)
+    return dataclasses.replace(dataset, **changes)
 
 
 def _content(fact: Fact) -> str:
     """Everything a fact says. What its repr leaves out is added only where it says something, so that it changes no others."""
     labels = []
-    for place, passage in enumerate((*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)):
+    for index, passage in enumerate((*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)):
         if passage is not None and not passage.stated:
-            labels.append(place)
+            labels.append(index)
     beside = [*([fact.off_topic] if fact.off_topic else ()), *fact.accepted, *labels]
     return f"{fact!r}{beside!r}" if beside else repr(fact)
 
 
 def _passages(fact: Fact) -> list[Passage]:
-    places = (*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)
-    return [passage for passage in places if passage is not None]
+    passages = (*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)
+    return [passage for passage in passages if passage is not None]
 
 
 class _Reading:
@@ -176,11 +176,11 @@ def load_questions(
 def _made(dataset: Dataset, listing: Listing, limit: int | None, seed: int, style: regimes.PromptStyle) -> Questions:
     """The questions of a dataset that lists its facts; only those that are asked are made, and a few for the pool."""
     admitted, order = style.admits_each(listing.pairs), regimes.in_fixed_order(seed, listing.ids)
-    asked = [number for number in order if admitted[number]][: limit or MOST_QUESTIONS]
+    numbers = [number for number in order if admitted[number]][: limit or MOST_QUESTIONS]
     pool = regimes.Pool.of([listing.make(number) for number in listing.offering])
     return Questions(
         dataset.key,
-        tuple([listing.make(number) for number in asked]),
+        tuple([listing.make(number) for number in numbers]),
         pool,
         (),
         listing.fingerprint,

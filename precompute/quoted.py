@@ -78,10 +78,10 @@ def quoted_tasks(pair: Pair) -> list[QuotedTask]:
     tasks = []
     for first in range(0, len(facts), CHUNK):
         places = tuple(range(first, min(first + CHUNK, len(facts))))
-        read = [*depends, pair.questions.dataset, [facts[place].id for place in places], pair.questions.fingerprint]
+        shared = [*depends, pair.questions.dataset, [facts[place].id for place in places], pair.questions.fingerprint]
         where = {"settings": pair.settings, "regime": PEOPLE, "technique": TECHNIQUE, "start": first, "stop": places[-1] + 1}
         shards = tuple(
-            pair.shard(QUOTED.name, hashed([*read, key, identity]), explainer=key, **where)
+            pair.shard(QUOTED.name, hashed([*shared, key, identity]), explainer=key, **where)
             for key, identity in identities.items()
         )
         tasks.append(QuotedTask(pair.model, shards, places))

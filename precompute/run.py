@@ -32,7 +32,7 @@ from precompute.task import Task, missing_from, now
 from precompute.worker import Done, Executor, Loading, Local
 
 MakeExecutor = Callable[[Loading], Executor]
-Asked = Grid | Study
+GridOrStudy = Grid | Study
 # Tasks that belong together: of a model and a dataset, or of all citations.
 Part = Highlights | Citations
 
@@ -53,7 +53,7 @@ class Outcome:
     stopped: str = ""
 
 
-def run(asked: Asked, folder: Path, make_executor: MakeExecutor = Local) -> Outcome:
+def run(asked: GridOrStudy, folder: Path, make_executor: MakeExecutor = Local) -> Outcome:
     """Compute and store what is missing.
 
     Raises HEvalError for wrong options or a wrong store, before anything is loaded. A model that cannot load, a record, an
@@ -67,12 +67,12 @@ def run(asked: Asked, folder: Path, make_executor: MakeExecutor = Local) -> Outc
         return _Driver(with_stored(asked, folder), store, make_executor).go()
 
 
-def with_stored(asked: Asked, folder: Path) -> Asked:
+def with_stored(asked: GridOrStudy, folder: Path) -> GridOrStudy:
     """With the fits that a store has for explainers with parameters. Raises HEvalError for a damaged one."""
     return with_fits(asked, folder) if isinstance(asked, Grid) else asked
 
 
-def parts_of(asked: Asked, store: ShardStore, problems: Problems) -> Iterator[Part]:
+def parts_of(asked: GridOrStudy, store: ShardStore, problems: Problems) -> Iterator[Part]:
     """What is planned together. problems: is told what cannot be read or had."""
     if isinstance(asked, Study):
         yield from citations_of(asked, store, problems)
@@ -80,7 +80,7 @@ def parts_of(asked: Asked, store: ShardStore, problems: Problems) -> Iterator[Pa
         yield from (Highlights(pair, store) for pair in pairs(asked, store, problems))
 
 
-def _loading_of(asked: Asked, store: ShardStore) -> Loading:
+def _loading_of(asked: GridOrStudy, store: ShardStore) -> Loading:
     how = asked.device, asked.dtype, asked.batch_tokens
     if isinstance(asked, Study):
         return Loading(*how, answers=store.folder / ANSWERS)
@@ -139,7 +139,7 @@ class Schedule:
 
 
 class _Driver:
-    def __init__(self, asked: Asked, store: ShardStore, make_executor: MakeExecutor):
+    def __init__(self, asked: GridOrStudy, store: ShardStore, make_executor: MakeExecutor):
         self.asked, self.store, self.make_executor = asked, store, make_executor
         self.outcome = Outcome()
         self.bar = tqdm(total=0, unit="shard", disable=not sys.stderr.isatty())
@@ -232,10 +232,10 @@ class _Driver:
         assert done.result is not None
         self._note_failures(task, *map(asdict, done.result.failures))
         for made in task.made(done.result):
-            listed = self.store.write(*made)
-            self.store.event("shard", key=listed.key, rows=listed.rows, failed=listed.failed)
+            entry = self.store.write(*made)
+            self.store.event("shard", key=entry.key, rows=entry.rows, failed=entry.failed)
             self.outcome.computed += task.counts
-            self.outcome.failed += bool(listed.failed)
+            self.outcome.failed += bool(entry.failed)
             self.bar.update(int(task.counts))
         if self.bar.disable:
             say(f"{self.outcome.computed}/{self.bar.total} {task.name} ({done.seconds:.1f} s)")

@@ -129,19 +129,19 @@ def missing_from(store: ShardStore) -> Callable[[Shard], bool]:
 def unfinished(tasks: Iterable[Some], store: ShardStore, tried: Collection[str] = ()) -> list[Some]:
     """The tasks with shards that are missing, and these shards. tried: keys not to try again."""
     is_missing = missing_from(store)
-    left = ((task, tuple(own for own in task.shards if own.key not in tried and is_missing(own))) for task in tasks)
+    left = ((task, tuple(shard for shard in task.shards if shard.key not in tried and is_missing(shard))) for task in tasks)
     return [dataclasses.replace(task, shards=shards) for task, shards in left if shards]
 
 
 def total(costs: Iterable[tuple[float, Cost]]) -> Cost:
     """Of several, each so many times."""
     counted = list(costs)
-    return Cost(*(sum(count * getattr(one, name) for count, one in counted) for name in ("passes", "tokens")))
+    return Cost(*(sum(count * getattr(unit_cost, name) for count, unit_cost in counted) for name in ("passes", "tokens")))
 
 
 def together(kinds: Iterable[str], tokens: float) -> Cost:
     """The cost of several, done for one instance in one go: a shared pass counts for the first of them alone."""
-    return total((1, one) for one in added((cost(kind, tokens) for kind in kinds), tokens))
+    return total((1, unit_cost) for unit_cost in added((cost(kind, tokens) for kind in kinds), tokens))
 
 
 def cost(what: str, tokens: float) -> Cost:

@@ -110,10 +110,10 @@ def arrangements(techniques: tuple[str, ...], found: Mapping[str, Setting]) -> t
     if not techniques:
         return (PLAIN,)
     known = [Chosen(key, found.get(key, Setting())) for key in asked_for(techniques)]
-    ready = [one for one in known if one.key in found or not is_searched(one.technique)]
-    sharing = tuple(one for one in ready if one.technique.family == "decoding")
-    others = [one for one in ready if one.technique.family not in ("none", "decoding")]
-    return (Arrangement(Chosen(), sharing, True), *(Arrangement(one, (), True) for one in others))
+    ready = [chosen for chosen in known if chosen.key in found or not is_searched(chosen.technique)]
+    sharing = tuple(chosen for chosen in ready if chosen.technique.family == "decoding")
+    others = [chosen for chosen in ready if chosen.technique.family not in ("none", "decoding")]
+    return (Arrangement(Chosen(), sharing, True), *(Arrangement(chosen, (), True) for chosen in others))
 
 
 class UnderTechniques:
@@ -143,22 +143,22 @@ class UnderTechniques:
             self._memory = {identity: int(logits.argmax()) for identity, logits in self._alone.items()}
             return list(prepared)
         asked = technique.asked(lm, instances, self._main.setting)
-        self._traces = {one.instance.id: each.trace for one, each in zip(prepared, asked, strict=True)}
-        prompts = [lm.tokenise(each.prompt, check_length=False) for each in asked]
+        self._traces = {one.instance.id: asked_prompt.trace for one, asked_prompt in zip(prepared, asked, strict=True)}
+        prompts = [lm.tokenise(asked_prompt.prompt, check_length=False) for asked_prompt in asked]
         too_long = ("prompt too long" if len(prompt.ids) > lm.positions else None for prompt in prompts)
-        each = zip(prepared, prompts, too_long, strict=True)
-        return [replace(one, prompt=prompt, dropped_because=reason) for one, prompt, reason in each]
+        triples = zip(prepared, prompts, too_long, strict=True)
+        return [replace(one, prompt=prompt, dropped_because=reason) for one, prompt, reason in triples]
 
     def _logits_alone(self, answered: Answered) -> torch.Tensor:
         """(B, V) without documents."""
-        return torch.stack([self._alone[one.instance.id] for one in answered.prepared])
+        return torch.stack([self._alone[prepared.instance.id] for prepared in answered.prepared])
 
     def decoded(self, chosen: Chosen, answered: Answered) -> Answered:
         """The answers of a technique that combines the logits of this pass with those without documents."""
         scores = self._scores(chosen, answered)
-        lm, each = answered.clean.lm, zip(scores, answered.prepared, answered.behaviours, strict=True)
-        behaviours = tuple(observe(lm, own, one.names, behaviour.memory_answer) for own, one, behaviour in each)
-        targets = tuple(answer_target(own, behaviour) for own, behaviour in zip(scores, behaviours, strict=True))
+        lm, triples = answered.clean.lm, zip(scores, answered.prepared, answered.behaviours, strict=True)
+        behaviours = tuple(observe(lm, row, prepared.names, behaviour.memory_answer) for row, prepared, behaviour in triples)
+        targets = tuple(answer_target(row, behaviour) for row, behaviour in zip(scores, behaviours, strict=True))
         return replace(answered, behaviours=behaviours, targets=targets)
 
     def _scores(self, chosen: Chosen, answered: Answered) -> torch.Tensor:
@@ -173,8 +173,8 @@ class UnderTechniques:
         without: torch.Tensor = chosen.technique.combined(alone, alone, chosen.setting).double().log_softmax(-1)
         return [self._row(chosen, one, with_context[index], without[index]) for index, one in enumerate(answered.prepared)]
 
-    def _row(self, chosen: Chosen, one: Prepared, with_context: torch.Tensor, alone: torch.Tensor) -> dict[str, Any]:
-        instance = one.instance
+    def _row(self, chosen: Chosen, prepared: Prepared, with_context: torch.Tensor, alone: torch.Tensor) -> dict[str, Any]:
+        instance = prepared.instance
         accepted, true = self._accepted[instance.id], self._true[instance.id]
         target = memory_id = self._memory[instance.id]
         if instance.regime in FOLLOWED:
@@ -195,8 +195,8 @@ class UnderTechniques:
         }
 
 
-def _true_tokens(lm: LanguageModel, one: Prepared) -> tuple[int, ...]:
-    answers = (one.instance.true_answer, *one.instance.accepted)
+def _true_tokens(lm: LanguageModel, prepared: Prepared) -> tuple[int, ...]:
+    answers = (prepared.instance.true_answer, *prepared.instance.accepted)
     return tuple(dict.fromkeys(token for answer in answers if answer for token in lm.first_tokens(answer)))
 
 
@@ -237,25 +237,25 @@ class SearchTask(Task):
 
     def _development(self, lm: LanguageModel, questions: Questions) -> Development:
         """The development questions, by context kind. Raises HEvalError where there are too few of every kind."""
-        found: dict[str, tuple[Question, ...]] = {}
+        by_kind: dict[str, tuple[Question, ...]] = {}
         for kind in self.kinds:
-            prepared = Prompting(kind, self.seed, self.memories).kept(lm, questions, self.places)
-            kept = [one.instance for one in prepared]
-            if len(kept) >= FEWEST:
-                known = memory_tokens(lm, (one.question for one in kept))
-                found[kind] = tuple(Question(one, accepted_tokens(lm, one), known[one.question]) for one in kept)
-        if not found:
+            ready = Prompting(kind, self.seed, self.memories).kept(lm, questions, self.places)
+            instances = [prepared.instance for prepared in ready]
+            if len(instances) >= FEWEST:
+                known = memory_tokens(lm, (instance.question for instance in instances))
+                by_kind[kind] = tuple(Question(one, accepted_tokens(lm, one), known[one.question]) for one in instances)
+        if not by_kind:
             raise HEvalError(
                 f"{questions.dataset} has fewer than {FEWEST} development questions of every kind of context; a search needs "
                 "more: raise --limit."
             )
-        return Development(lm, questions.dataset, found, self.seed)
+        return Development(lm, questions.dataset, by_kind, self.seed)
 
     def made(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
         """Settings are those that were found, too."""
         for shard, rows, failed in super().made(result):
-            found = setting_in(rows)
-            within = Chosen(shard.technique, found).within(shard.settings) if found else shard.settings
+            setting = setting_in(rows)
+            within = Chosen(shard.technique, setting).within(shard.settings) if setting else shard.settings
             yield replace(shard, settings=within), rows, failed
 
 
@@ -301,13 +301,13 @@ def _decoded(technique: Technique, development: Development, settings: Sequence[
     """The two passes are run once, whatever the number of settings; only one kind's logits are held at a time."""
     lm = development.lm
     predicted: list[dict[str, list[int]]] = [{} for _ in settings]
-    for kind, asked in development.questions.items():
-        instances = [question.instance for question in asked]
+    for kind, questions in development.questions.items():
+        instances = [question.instance for question in questions]
         with_context = [lm.tokenise(prompt_of(instance, lm.template)) for instance in instances]
         alone = [lm.tokenise(memory_prompt(instance.question, lm.template)) for instance in instances]
-        both = torch.stack(last_logits(lm, with_context)), torch.stack(last_logits(lm, alone))
-        for setting, tokens in zip(predicted, greedy_tokens(technique, *both, settings), strict=True):
-            setting[kind] = tokens
+        logits = torch.stack(last_logits(lm, with_context)), torch.stack(last_logits(lm, alone))
+        for by_kind, tokens in zip(predicted, greedy_tokens(technique, *logits, settings), strict=True):
+            by_kind[kind] = tokens
     return [_trial(development, *each) for each in zip(settings, predicted, strict=True)]
 
 
@@ -315,12 +315,12 @@ def greedy_tokens(
     technique: Technique, with_context: torch.Tensor, alone: torch.Tensor, settings: Sequence[Setting]
 ) -> list[list[int]]:
     """(N, V) logits of both passes ▶ for each setting the N answers. A few rows at a time, whose scores need little memory."""
-    found: list[list[int]] = [[] for _ in settings]
+    answers: list[list[int]] = [[] for _ in settings]
     for rows in zip(with_context.split(ROWS), alone.split(ROWS), strict=True):
-        for tokens, scores in zip(found, technique.combined_by(*rows, settings), strict=True):
+        for tokens, scores in zip(answers, technique.combined_by(*rows, settings), strict=True):
             # On a CPU, NumPy finds the largest of a row ten times as fast as torch.
             tokens += (scores.numpy() if scores.device.type == "cpu" else scores).argmax(-1).tolist()
-    return found
+    return answers
 
 
 def _answered(technique: Technique, development: Development, settings: Sequence[Setting]) -> list[Trial]:
@@ -329,10 +329,10 @@ def _answered(technique: Technique, development: Development, settings: Sequence
     def tried(setting: Setting) -> Trial:
         predicted = {}
         with technique.applied(development.lm, setting) as lm:
-            for kind, asked in development.questions.items():
-                prompts = technique.asked(lm, [question.instance for question in asked], setting)
-                logits = last_logits(lm, [lm.tokenise(one.prompt) for one in prompts])
-                predicted[kind] = [int(one.argmax()) for one in logits]
+            for kind, questions in development.questions.items():
+                asked = technique.asked(lm, [question.instance for question in questions], setting)
+                logits = last_logits(lm, [lm.tokenise(asked_prompt.prompt) for asked_prompt in asked])
+                predicted[kind] = [int(row.argmax()) for row in logits]
         return _trial(development, setting, predicted)
 
     return [development.once((plain(technique.key), setting), partial(tried, setting)) for setting in settings]
@@ -346,8 +346,8 @@ def _trial(development: Development, setting: Setting, predicted: dict[str, list
         ]
         for kind, tokens in predicted.items()
     }
-    n = {kind: len(each) for kind, each in hits.items()}
-    return Trial(setting, {kind: sum(each) / n[kind] for kind, each in hits.items()}, n)
+    n = {kind: len(right) for kind, right in hits.items()}
+    return Trial(setting, {kind: sum(right) / n[kind] for kind, right in hits.items()}, n)
 
 
 def _rows(where: dict[str, Any], trials: Sequence[Trial], best: Sequence[int]) -> list[dict[str, Any]]:

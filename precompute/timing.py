@@ -71,16 +71,16 @@ class TimingTask(Task):
             return Result({shard.key: []}, [])
         length = len(chosen[0].prompt.ids)
         answered = lm.budget.within(length, lambda: pipeline.answer(lm, chosen[: lm.budget.holds(length)], self.match))
-        found, failed = alone(answered, [catalogue.method(key) for key in self.explainers])
+        times, failed = alone(answered, [catalogue.method(key) for key in self.explainers])
         common = {
             **{name: getattr(shard, name) for name in ("model", "revision", "dataset", "regime", "technique")},
             "batch": answered.clean.size,
             "length": length,
-            "yardstick": found[YARDSTICK].seconds if YARDSTICK in found else None,
+            "yardstick": times[YARDSTICK].seconds if YARDSTICK in times else None,
             "device": lm.device.type,
             "measured": now(),
         }
-        rows = [common | {"explainer": key, "seconds": own.seconds, "passes": own.passes} for key, own in found.items()]
+        rows = [common | {"explainer": key, "seconds": taken.seconds, "passes": taken.passes} for key, taken in times.items()]
         return Result({shard.key: rows}, [Failure(key, self.name, named(error)) for key, error in failed.items()])
 
     def failed(self, shard: Shard, result: Result) -> int:
@@ -92,11 +92,11 @@ def alike(prepared: Sequence[Prepared], holds: Callable[[int], int]) -> list[Pre
     if not prepared:
         return []
     middle = median(len(one.prompt.ids) for one in prepared)
-    found: list[tuple[int, float, int, list[Prepared]]] = []
+    groups: list[tuple[int, float, int, list[Prepared]]] = []
     for tokens, same in groupby(sorted(prepared, key=_length), _length):
-        own = list(same)[: min(prompts_of(tokens), holds(tokens))]
-        found.append((-len(own), abs(tokens - middle), tokens, own))
-    return min(found, key=lambda one: one[:3])[3]
+        chosen = list(same)[: min(prompts_of(tokens), holds(tokens))]
+        groups.append((-len(chosen), abs(tokens - middle), tokens, chosen))
+    return min(groups, key=lambda group: group[:3])[3]
 
 
 def prompts_of(tokens: float) -> int:
@@ -130,15 +130,15 @@ def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[dict[str, A
                 return pipeline.explain(fresh, explainer)
             # Counting takes time: the least of the other rounds is what it was.
             with counting(lm) as counted:
-                found = pipeline.explain(fresh, explainer)
+                attributions = pipeline.explain(fresh, explainer)
             passes[explainer.key] = counted.passes(size, length)
-            return found
+            return attributions
 
         return lambda: lm.budget.within(length, attempt)
 
     least, failed = in_turns({explainer.key: step(explainer) for explainer in explainers})
-    found = {key: Alone(own / size, passes.get(key)) for key, own in least.items()}
-    return found, {key: error for key, error in failed.items() if not isinstance(error, HEvalError)}
+    times = {key: Alone(seconds / size, passes.get(key)) for key, seconds in least.items()}
+    return times, {key: error for key, error in failed.items() if not isinstance(error, HEvalError)}
 
 
 def in_turns(
@@ -163,7 +163,7 @@ def in_turns(
             else:
                 taken = now() - started
                 least |= {key: min(taken, least.get(key, taken))} if number or not rounds else {}
-    return {key: own for key, own in least.items() if key not in failed}, failed
+    return {key: seconds for key, seconds in least.items() if key not in failed}, failed
 
 
 def timing_tasks(pair: Pair) -> list[TimingTask]:

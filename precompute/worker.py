@@ -142,8 +142,8 @@ class Worker:
         self._loaded: Any = None
         if loading.threads:
             torch.set_num_threads(loading.threads)
-        for own in loading.own:
-            own.add()
+        for file in loading.own:
+            file.add()
 
     def do(self, task: Task, questions: Any) -> Done:
         """Do a task. Every error but an interruption comes back as data. questions: of the task's schedule."""

@@ -31,9 +31,9 @@ def krippendorff_alpha(units: Iterable[Sequence[Collection[int] | None]]) -> flo
     units: of each masked citation one set of sentences per annotator that answered; None for one that did not. NaN where it
     is undefined: no unit has two answers, or all answers are equal, so that none could have differed.
     """
-    given = [[frozenset(answer) for answer in unit if answer is not None] for unit in units]
-    given = [unit for unit in given if len(unit) > 1]
-    return float(alphas(given, [0] * len(given), np.ones((1, 1)))[0]) if given else math.nan
+    answered = [[frozenset(answer) for answer in unit if answer is not None] for unit in units]
+    answered = [unit for unit in answered if len(unit) > 1]
+    return float(alphas(answered, [0] * len(answered), np.ones((1, 1)))[0]) if answered else math.nan
 
 
 def alphas(units: Sequence[Sequence[Labels]], claims: Sequence[int], weights: np.ndarray) -> np.ndarray:
@@ -41,14 +41,14 @@ def alphas(units: Sequence[Sequence[Labels]], claims: Sequence[int], weights: np
 
     units: with two answers or more. claims: (N,) the claim of each unit, from 0.
     """
-    distinct = {answer: place for place, answer in enumerate(dict.fromkeys(own for unit in units for own in unit))}
+    distinct = {answer: code for code, answer in enumerate(dict.fromkeys(labels for unit in units for labels in unit))}
     distances = jaccard_distances(list(distinct))
     coded = [[distinct[answer] for answer in unit] for unit in units]
     sums = np.zeros((weights.shape[1], len(distinct) + 1))
     owned = list(zip(claims, coded, strict=True))
     np.add.at(sums, tuple(zip(*((claim, code) for claim, unit in owned for code in unit), strict=True)), 1)
     # Each pair is met in two orders.
-    pairs = [(claim, *two, 2 / (len(unit) - 1)) for claim, unit in owned for two in combinations(unit, 2)]
+    pairs = [(claim, *codes, 2 / (len(unit) - 1)) for claim, unit in owned for codes in combinations(unit, 2)]
     owners, first, second, weight = map(np.array, zip(*pairs, strict=True))
     np.add.at(sums[:, -1], owners, weight * distances[first, second])
     drawn = resampled_sums(weights, sums)
@@ -60,24 +60,24 @@ def alphas(units: Sequence[Sequence[Labels]], claims: Sequence[int], weights: np
 
 def jaccard_distances(sets: Sequence[Labels]) -> np.ndarray:
     """(N, N) 0 for equal sets, two empty ones among them; 1 for sets that share nothing."""
-    labels = {label: index for index, label in enumerate(sorted({label for own in sets for label in own}))}
+    labels = {label: index for index, label in enumerate(sorted({label for chosen in sets for label in chosen}))}
     members = np.zeros((len(sets), len(labels)))
-    for row, own in enumerate(sets):
-        members[row, [labels[label] for label in own]] = 1
-    both = members @ members.T
+    for row, chosen in enumerate(sets):
+        members[row, [labels[label] for label in chosen]] = 1
+    shared = members @ members.T
     sizes = members.sum(axis=1)
-    either = sizes[:, None] + sizes - both
-    return np.asarray(1 - np.divide(both, either, out=np.ones_like(both), where=either > 0))
+    united = sizes[:, None] + sizes - shared
+    return np.asarray(1 - np.divide(shared, united, out=np.ones_like(shared), where=united > 0))
 
 
 def outside_gold_as_one(chosen: Collection[int], gold: Collection[int]) -> Labels:
     """The set with one label, OTHER, for all sentences that are not gold: {7, 9} with gold {9} is {OTHER, 9}."""
-    return frozenset(place if place in gold else OTHER for place in chosen)
+    return frozenset(sentence if sentence in gold else OTHER for sentence in chosen)
 
 
 def entropy(answers: Iterable[Collection[int]]) -> float:
     """Of the sentences that the annotators of one unit chose, in bits; 0 where all chose the same one, or nobody answered."""
-    labels = Counter(place for answer in answers for place in (answer or (NONE,)))
+    labels = Counter(label for answer in answers for label in (answer or (NONE,)))
     total = labels.total()
     return math.fsum(count / total * math.log2(total / count) for count in labels.values())
 
@@ -87,5 +87,5 @@ def z_scores(values: Sequence[float]) -> np.ndarray:
 
     All 0 where the values are equal: they tell nothing apart.
     """
-    own = np.asarray(values, dtype=float)
-    return (own - own.mean()) / own.std() if len(set(own)) > 1 else np.zeros(len(own))
+    numbers = np.asarray(values, dtype=float)
+    return (numbers - numbers.mean()) / numbers.std() if len(set(numbers)) > 1 else np.zeros(len(numbers))

@@ -31,7 +31,7 @@ _PAIRS = {"(": ")", "[": "]"}
 
 def markers(text: str) -> Iterator[re.Match[str]]:
     """The markers of a text, brackets included, in order."""
-    return (found for found in _BRACKET.finditer(text) if _readable(found[1]))
+    return (bracket for bracket in _BRACKET.finditer(text) if _readable(bracket[1]))
 
 
 def numbers(marker: re.Match[str]) -> Iterator[int]:
@@ -70,11 +70,11 @@ def without(sentence: str, dropped: Callable[[int], bool]) -> str:
     ends = [0, *(row[-1].end() for row in rows)]
     between = [sentence[end : row[0].start()] for end, row in zip(ends, rows, strict=False)] + [sentence[ends[-1] :]]
     written: list[str] = []
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         written.append(_row_without(sentence, row, dropped))
         if not written[-1]:
-            before, after = _unwrapped(between[place], between[place + 1])
-            between[place], between[place + 1] = _closed_up(before, after, first=not place)
+            before, after = _unwrapped(between[index], between[index + 1])
+            between[index], between[index + 1] = _closed_up(before, after, first=not index)
     return "".join(text for pair in zip(between, [*written, ""], strict=True) for text in pair)
 
 
@@ -83,7 +83,7 @@ def mask(sentences: Sequence[str], passage: int) -> tuple[list[str], set[int]]:
 
     passage: its number as the markers name it. Sentences that do not cite it come back as they were.
     """
-    gold = {place for place, sentence in enumerate(sentences) if passage in _cited(sentence)}
+    gold = {index for index, sentence in enumerate(sentences) if passage in _cited(sentence)}
     return [without(sentence, lambda number: number == passage) for sentence in sentences], gold
 
 
@@ -134,7 +134,7 @@ def _part_without(part: re.Match[str], dropped: Callable[[int], bool]) -> str:
 def _joined(separators: list[str], pieces: list[str]) -> str:
     """The pieces that are not empty, each behind the separator that stood before it."""
     kept = [(separator, piece) for separator, piece in zip(separators, pieces, strict=True) if piece]
-    return "".join(separator + piece if place else piece for place, (separator, piece) in enumerate(kept))
+    return "".join(separator + piece if index else piece for index, (separator, piece) in enumerate(kept))
 
 
 def _unwrapped(before: str, after: str) -> tuple[str, str]:

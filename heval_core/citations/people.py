@@ -41,7 +41,7 @@ _PRACTICE = Path(__file__).with_name("practice.json")
 def name_of(text: str) -> str:
     """A name or code as it is kept: 1 to 60 visible characters, single spaces. Raises HEvalError for another."""
     name = " ".join(storable(text).split())
-    if not 1 <= len(name) <= 60 or not all(one.isprintable() for one in name):
+    if not 1 <= len(name) <= 60 or not all(letter.isprintable() for letter in name):
         raise HEvalError("A name or code has 1 to 60 characters, none of them invisible")
     return name
 
@@ -76,20 +76,20 @@ class Item:
 
     def as_json(self) -> str:
         """As it is kept."""
-        own = {"passages": list(map(astuple, self.passages)), "gold": sorted(self.gold)}
-        return json.dumps(vars(self) | own, ensure_ascii=False)
+        plain = {"passages": list(map(astuple, self.passages)), "gold": sorted(self.gold)}
+        return json.dumps(vars(self) | plain, ensure_ascii=False)
 
     @classmethod
     def of_json(cls, text: str) -> Item:
         """As it was kept."""
         kept = json.loads(text)
-        passages = tuple(Passage(*one) for one in kept["passages"])
+        passages = tuple(Passage(*values) for values in kept["passages"])
         return cls(**kept | {"passages": passages, "sentences": tuple(kept["sentences"]), "gold": frozenset(kept["gold"])})
 
 
 def practice() -> list[Item]:
     """The practice round: three items of our own words, with the answer and its reason after each."""
-    return [Item.of_json(json.dumps(one)) for one in json.loads(_PRACTICE.read_text(encoding="utf-8"))]
+    return [Item.of_json(json.dumps(item)) for item in json.loads(_PRACTICE.read_text(encoding="utf-8"))]
 
 
 # Of all explanations.
@@ -119,9 +119,9 @@ def make_study(explanations: Mapping[str, Explained], per_item: int = 3, control
             items.append(control)
             kind, left = next(kinds), left - 1
         else:
-            one = sampled(explanations[name], seed)
-            there = questions(explanations[name])
-            items += [_item(QUESTION, name, question, per_item) for question in there if question.passage == one]
+            passage = sampled(explanations[name], seed)
+            possible = questions(explanations[name])
+            items += [_item(QUESTION, name, question, per_item) for question in possible if question.passage == passage]
     if not any(item.kind == QUESTION for item in items):
         raise HEvalError("There is no explanation to ask people about: none of them has a sentence and a passage.")
     rng.shuffle(items)
@@ -145,7 +145,7 @@ def _item(kind: str, name: str, question: Question, wanted: int | None, without:
         verdict=explained.claim.verdict,
         passages=explained.passages,
         passage=question.passage,
-        sentences=tuple(text for place, text in enumerate(question.sentences) if place not in without),
+        sentences=tuple(text for index, text in enumerate(question.sentences) if index not in without),
         gold=question.gold - without,
         wanted=wanted,
     )
@@ -163,11 +163,11 @@ def _plain(explained: Explained) -> Iterator[Question]:
     for question in questions(explained):
         if len(question.gold) != 1 or not _sources_agree(explained, question):
             continue
-        others = [_words(one.text) for one in explained.passages if one.number != question.passage]
-        own = _words(explained.claim.passage(question.passage).text).difference(*others)
-        shared = [len(own & _words(sentence.bare)) for sentence in explained.sentences]
-        (place,) = question.gold
-        best = shared.pop(place)
+        others = [_words(passage.text) for passage in explained.passages if passage.number != question.passage]
+        own_words = _words(explained.claim.passage(question.passage).text).difference(*others)
+        shared = [len(own_words & _words(sentence.bare)) for sentence in explained.sentences]
+        (citing,) = question.gold
+        best = shared.pop(citing)
         if best and best >= 2 * max(shared, default=0):
             yield question
 
@@ -175,8 +175,8 @@ def _plain(explained: Explained) -> Iterator[Question]:
 def _sources_agree(explained: Explained, question: Question) -> bool:
     if explained.sources is None:
         return True
-    made: Sequence[int] = [place for place, source in enumerate(explained.sources) if question.passage in source]
-    return set(made) == question.gold
+    from_passage: Sequence[int] = [index for index, source in enumerate(explained.sources) if question.passage in source]
+    return set(from_passage) == question.gold
 
 
 def _words(text: str) -> set[str]:
@@ -205,21 +205,21 @@ def next_item(person: str, states: Sequence[ItemState], answered: Collection[str
 
     Cost: linear in the items.
     """
-    done = [one for one in states if one.item_id in answered]
-    seen = {one.explanation_id for one in done}
+    done = [item for item in states if item.item_id in answered]
+    seen = {item.explanation_id for item in done}
     open_questions = [
         one for one in states if one.kind == QUESTION and one.explanation_id not in seen and one.taken < (one.wanted or 0)
     ]
-    left = len({one.explanation_id for one in open_questions})
+    left = len({item.explanation_id for item in open_questions})
     if not open_questions:
         return Turn(None, 0)
-    for one in states:
-        if one.kind == PRACTICE and one.item_id not in answered:
-            return Turn(one.item_id, left)
-    controls = [one for one in states if one.kind in CONTROLS and one.explanation_id not in seen]
-    turn = sum(one.kind != PRACTICE for one in done)
+    for item in states:
+        if item.kind == PRACTICE and item.item_id not in answered:
+            return Turn(item.item_id, left)
+    controls = [item for item in states if item.kind in CONTROLS and item.explanation_id not in seen]
+    turn = sum(item.kind != PRACTICE for item in done)
     candidates = controls if controls and is_control_turn(person, turn, _stretch(states)) else open_questions
-    return Turn(min(candidates, key=lambda one: (one.taken, _hash(person, one.item_id))).item_id, left)
+    return Turn(min(candidates, key=lambda item: (item.taken, _hash(person, item.item_id))).item_id, left)
 
 
 def is_control_turn(person: str, turn: int, stretch: int) -> bool:
@@ -228,9 +228,9 @@ def is_control_turn(person: str, turn: int, stretch: int) -> bool:
 
 
 def _stretch(states: Sequence[ItemState]) -> int:
-    controls = sum(one.kind in CONTROLS for one in states)
-    questions = len({one.explanation_id for one in states if one.kind == QUESTION})
-    return round((controls + questions) / controls) if controls else 0
+    controls = sum(item.kind in CONTROLS for item in states)
+    explanations = len({item.explanation_id for item in states if item.kind == QUESTION})
+    return round((controls + explanations) / controls) if controls else 0
 
 
 def _hash(*texts: str) -> int:

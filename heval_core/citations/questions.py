@@ -30,21 +30,21 @@ def explained(
     parts = [part.strip() for part in (split(text) if isinstance(text, str) else text)]
     given = claim.in_order(set(selected))
     read = [(part, *markers.read(part)) for part in parts]
-    sentences = tuple(Sentence(part, bare, tuple(n for n in cited if n in given)) for part, bare, cited in read)
+    sentences = tuple(Sentence(part, bare, tuple(number for number in cited if number in given)) for part, bare, cited in read)
     named = dict.fromkeys(number for _, _, cited in read for number in cited)
     problems = [*_about_passages(claim, selected, given, named), *_about_sentences(sentences, named)]
-    known = None if sources is None else tuple(tuple(source) for source in sources)
-    if known is not None and (wrong := _about_sources(known, given, len(sentences))):
+    made_from = None if sources is None else tuple(tuple(source) for source in sources)
+    if made_from is not None and (wrong := _about_sources(made_from, given, len(sentences))):
         problems.append(wrong)
-        known = None
-    return Explained(claim, writer, selector, given, sentences, prompt, known, tuple(problems))
+        made_from = None
+    return Explained(claim, writer, selector, given, sentences, prompt, made_from, tuple(problems))
 
 
 def _about_sources(sources: Sequence[Sequence[int]], given: Sequence[int], sentences: int) -> str:
     """Why the sources that the data lists cannot be used; "" where they can."""
     if len(sources) != sentences:
         return f"The data lists the sources of {len(sources)} sentences, but the explanation has {sentences}."
-    beyond = [number for number in dict.fromkeys(n for own in sources for n in own) if number not in given]
+    beyond = [number for number in dict.fromkeys(number for source in sources for number in source) if number not in given]
     if beyond:
         return f"The data says that sentences were made from {_passages(beyond)}, which the writer was not given."
     return ""
@@ -74,14 +74,14 @@ def _draw(seed: int, claim_id: str, number: int) -> bytes:
 
 
 def _about_passages(claim: Claim, selected: Sequence[int], given: Sequence[int], named: Collection[int]) -> Iterator[str]:
-    there = {passage.number for passage in claim.passages}
-    missing = [number for number in dict.fromkeys(selected) if number not in there]
+    existing = {passage.number for passage in claim.passages}
+    missing = [number for number in dict.fromkeys(selected) if number not in existing]
     if missing:
         yield f"The writer was given {_passages(missing)}, which the claim does not have."
-    without = [number for number in named if number not in there]
+    without = [number for number in named if number not in existing]
     if without:
         yield f"The text cites {_passages(without)}, which the claim does not have."
-    beyond = [number for number in named if number in there and number not in given]
+    beyond = [number for number in named if number in existing and number not in given]
     if beyond:
         yield f"The text cites {_passages(beyond)}, which the writer was not given."
 
@@ -103,7 +103,7 @@ def _passages(numbers: Sequence[int]) -> str:
     """`passage 3`, or `the passages 3, 4 and 7`."""
     if len(numbers) == 1:
         return f"passage {numbers[0]}"
-    shown = [str(number) for number in numbers[:_MOST_NAMED]]
-    more = len(numbers) - len(shown)
-    last = f"{more} more" if more else shown.pop()
-    return f"the passages {', '.join(shown)} and {last}"
+    listed = [str(number) for number in numbers[:_MOST_NAMED]]
+    more = len(numbers) - len(listed)
+    last = f"{more} more" if more else listed.pop()
+    return f"the passages {', '.join(listed)} and {last}"

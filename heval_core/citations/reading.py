@@ -45,11 +45,11 @@ class Reading:
 
 def prompt_text(prompt_id: str) -> str:
     """The file of a prompt. Raises HEvalError for an id that has none, with the nearest ones."""
-    known = {path.stem: path for path in sorted(FOLDER.glob("*.txt"))}
-    if prompt_id in known:
-        return known[prompt_id].read_text(encoding="utf-8")
-    near = difflib.get_close_matches(prompt_id, known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
+    files = {path.stem: path for path in sorted(FOLDER.glob("*.txt"))}
+    if prompt_id in files:
+        return files[prompt_id].read_text(encoding="utf-8")
+    near = difflib.get_close_matches(prompt_id, files, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(files)}."
     raise HEvalError(f"There is no prompt {prompt_id!r}; {hint}")
 
 
@@ -90,8 +90,8 @@ def asked(claim: Claim, passages: Sequence[Passage], layout: Layout) -> Prompt:
         if index % 2 == 0:
             text += piece
         elif piece == "passages":
-            for place, passage in enumerate(passages):
-                text += "\n" if place else ""
+            for position, passage in enumerate(passages):
+                text += "\n" if position else ""
                 line = _line(passage, layout)
                 lines.append(Span(len(text), len(text) + len(line)))
                 text += line
@@ -114,11 +114,11 @@ def reading(explained: Explained, left_out: Collection[int] = ()) -> Reading:
     left_out: numbers of passages. Raises HEvalError as `layout`.
     """
     kept = tuple(passage for passage in explained.passages if passage.number not in left_out)
-    found = layout(explained.prompt)
+    prompt_layout = layout(explained.prompt)
     text, spans = "", []
     for sentence in explained.sentences:
         bare = sentence.bare.strip()
         text += " " if text and bare else ""
         spans.append(Span(len(text), len(text) + len(bare)))
         text += bare
-    return Reading(asked(explained.claim, kept, found), text, tuple(spans))
+    return Reading(asked(explained.claim, kept, prompt_layout), text, tuple(spans))

@@ -72,8 +72,8 @@ def _ratio(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
 
 def retrieval(selected: Collection[int], chains: Sequence[Collection[int]]) -> Scores | None:
     """(precision, recall, F1), each the best chain's; None where nobody selected passages."""
-    found = [set_scores(selected, chain) for chain in chains]
-    return _best(found) if found else None
+    by_chain = [set_scores(selected, chain) for chain in chains]
+    return _best(by_chain) if by_chain else None
 
 
 def chance_retrieval(size: int, passages: Collection[int], chains: Sequence[Collection[int]]) -> Scores | None:
@@ -104,18 +104,18 @@ def _expected(size: int, alike: tuple[tuple[tuple[bool, ...], int], ...]) -> Sco
         further: dict[tuple[int, tuple[int, ...]], int] = defaultdict(int)
         for (drawn, hits), number in ways.items():
             for more in range(max(0, size - drawn - left), min(count, size - drawn) + 1):
-                now = tuple(own + more * inside for own, inside in zip(hits, within, strict=True))
-                further[drawn + more, now] += number * comb(count, more)
+                new_hits = tuple(held + more * inside for held, inside in zip(hits, within, strict=True))
+                further[drawn + more, new_hits] += number * comb(count, more)
         ways = further
     total, sums = 0, [0.0, 0.0, 0.0]
     for (drawn, hits), number in ways.items():
         if drawn == size:
             total += number
-            best = _best([_scores(own, size, length) for own, length in zip(hits, lengths, strict=True)])
+            best = _best([_scores(held, size, length) for held, length in zip(hits, lengths, strict=True)])
             sums = [whole + number * value for whole, value in zip(sums, best, strict=True)]
     precision, recall, f1 = (whole / total for whole in sums)
     return precision, recall, f1
 
 
-def _best(found: Sequence[Scores]) -> Scores:
-    return max(one[0] for one in found), max(one[1] for one in found), max(one[2] for one in found)
+def _best(by_chain: Sequence[Scores]) -> Scores:
+    return max(scored[0] for scored in by_chain), max(scored[1] for scored in by_chain), max(scored[2] for scored in by_chain)

@@ -31,8 +31,8 @@ def split(text: str) -> list[str]:
     """The sentences with the white space behind them: joined, they give the text back. [] for a text of white space."""
     if not text.strip():
         return []
-    blanked, listed = _blanked(text), next((not text[: one.start()].strip() for one in markers(text)), False)
-    first = next(place for place, letter in enumerate(blanked + "x") if letter.isalnum())
+    blanked, listed = _blanked(text), next((not text[: marker.start()].strip() for marker in markers(text)), False)
+    first = next(index for index, letter in enumerate(blanked + "x") if letter.isalnum())
     places, read = [0], first
     for start in _starts(blanked):
         begun = _begun(text, blanked, start, listed) if start > read else None
@@ -60,26 +60,26 @@ def _starts(blanked: str) -> list[int]:
 
 def _begun(text: str, blanked: str, start: int, listed: bool) -> int | None:
     """Where the sentence that spaCy has start at `start` begins; None if the one before goes on. listed: it is a list."""
-    place = _after_space(blanked, start)
-    line = text.rfind("\n", start, place) + 1
-    if listed and line and text[line:place].strip():
-        return line + len(text[line:place]) - len(text[line:place].lstrip())
-    if not text[start:place].strip():
+    begin = _after_space(blanked, start)
+    line = text.rfind("\n", start, begin) + 1
+    if listed and line and text[line:begin].strip():
+        return line + len(text[line:begin]) - len(text[line:begin].lstrip())
+    if not text[start:begin].strip():
         # An opening bracket or quote is punctuation to spaCy, and stays behind.
-        opened = place > 1 and blanked[place - 1] in _OPENING and blanked[place - 2].isspace()
-        return place - 1 if opened else place
+        opened = begin > 1 and blanked[begin - 1] in _OPENING and blanked[begin - 2].isspace()
+        return begin - 1 if opened else begin
     # Markers lie between: what closes the sentence may stand behind them.
-    if blanked[place : place + 1] in tuple(_GOES_ON):
+    if blanked[begin : begin + 1] in tuple(_GOES_ON):
         return None
-    while place < len(text) and (blanked[place] in _CLOSING or (blanked[place] in _QUOTES and not text[place - 1].isspace())):
-        place = _after_space(blanked, place + 1)
-    return place
+    while begin < len(text) and (blanked[begin] in _CLOSING or (blanked[begin] in _QUOTES and not text[begin - 1].isspace())):
+        begin = _after_space(blanked, begin + 1)
+    return begin
 
 
-def _after_space(blanked: str, place: int) -> int:
-    while place < len(blanked) and blanked[place].isspace():
-        place += 1
-    return place
+def _after_space(blanked: str, position: int) -> int:
+    while position < len(blanked) and blanked[position].isspace():
+        position += 1
+    return position
 
 
 @functools.cache

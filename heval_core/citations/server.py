@@ -121,13 +121,13 @@ class Server:
         with self._counting:
             self._failures = self._failures + 1 if failed else 0
 
-    def _refusal(self, status: int, told: Any) -> str:
+    def _refusal(self, status: int, body: Any) -> str:
         reason = _REASONS.get(status, f"the server {'failed' if status >= 500 else 'refuses this'} ({status})")
-        return f"{reason}: {self._line(told.get('message', told) if isinstance(told, dict) else told)}"
+        return f"{reason}: {self._line(body.get('message', body) if isinstance(body, dict) else body)}"
 
-    def _line(self, told: Any) -> str:
+    def _line(self, failure: Any) -> str:
         """What was said of a failure, in one line, and never with the key, which some servers repeat."""
-        line = " ".join(storable(str(told)).split()) or type(told).__name__
+        line = " ".join(storable(str(failure)).split()) or type(failure).__name__
         return (line.replace(self._secret, "…") if self._secret != NO_KEY else line)[:LONGEST_MESSAGE]
 
 
@@ -158,15 +158,15 @@ def _address(url: str) -> str:
 def _read(body: bytes, tokens: int) -> Answer:
     """The answer in a response. It is read here because the client takes any JSON for an answer."""
     try:
-        told = json.loads(body)
-        choice = told["choices"][0]
+        response = json.loads(body)
+        choice = response["choices"][0]
         text = choice["message"]["content"]
         full = choice.get("finish_reason") == "length"
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Answer("", problem="the server answered something that is no chat completion")
     if not isinstance(text, str):
         return Answer("", problem="the server answered without a text")
-    usage = told.get("usage")
+    usage = response.get("usage")
     used = usage.get("completion_tokens") if isinstance(usage, dict) else None
     # A text that was cut off has all its tokens, whether the server counts them or not.
     return Answer.said(text, tokens if full else used if type(used) is int and used >= 0 else None)

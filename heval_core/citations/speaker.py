@@ -100,15 +100,15 @@ def asked_twice(
     answer is told to the model with the reason, and it is asked a second time; no third time follows.
     """
     answers = speaker.answer(prompts, tokens) if prompts else []
-    found = [_found(answer, read) for answer, read in zip(answers, reads, strict=True)]
-    again = [place for place, (answer, (_, why)) in enumerate(zip(answers, found, strict=True)) if why and not answer.problem]
+    values = [_found(answer, read) for answer, read in zip(answers, reads, strict=True)]
+    again = [index for index, (answer, (_, why)) in enumerate(zip(answers, values, strict=True)) if why and not answer.problem]
     if again:
-        repeated = [_repeated(prompts[place], answers[place].text, found[place][1]) for place in again]
-        for place, answer in zip(again, speaker.answer(repeated, tokens), strict=True):
-            value, why = _found(answer, reads[place])
-            told = why if answer.problem or not why else f"two answers could not be read: {why}"
-            found[place] = (value, told)
-    return found
+        repeated = [_repeated(prompts[index], answers[index].text, values[index][1]) for index in again]
+        for index, answer in zip(again, speaker.answer(repeated, tokens), strict=True):
+            value, why = _found(answer, reads[index])
+            problem = why if answer.problem or not why else f"two answers could not be read: {why}"
+            values[index] = (value, problem)
+    return values
 
 
 def numbers_in(text: str, what: str, there: Collection[int]) -> tuple[int, ...]:
@@ -120,10 +120,10 @@ def numbers_in(text: str, what: str, there: Collection[int]) -> tuple[int, ...]:
     number that is not there.
     """
     paragraph = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].strip()
-    told = re.sub(r"^(?:passages?|sentences?|numbers?)\b\s*:?", "", paragraph, flags=re.IGNORECASE).strip().removesuffix(".")
-    if told.strip().casefold() in _NOTHING:
+    listed = re.sub(r"^(?:passages?|sentences?|numbers?)\b\s*:?", "", paragraph, flags=re.IGNORECASE).strip().removesuffix(".")
+    if listed.strip().casefold() in _NOTHING:
         return ()
-    parts = [part for part in re.split(r"[\s,;&\[\]]+|\band\b", told) if part]
+    parts = [part for part in re.split(r"[\s,;&\[\]]+|\band\b", listed) if part]
     if not parts:
         raise Unreadable("it has no number")
     if strange := next((part for part in parts if not re.fullmatch(r"\d{1,9}", part, re.ASCII)), ""):
@@ -175,13 +175,13 @@ class LocalSpeaker:
         """
         answers: list[Answer] = [Answer("")] * len(prompts)
         askable: dict[int, tuple[int, ...]] = {}
-        for place, prompt in enumerate(prompts):
+        for index, prompt in enumerate(prompts):
             try:
-                askable[place] = self._ids(storable(prompt))
+                askable[index] = self._ids(storable(prompt))
             except Exception as error:  # a template and a tokenizer may raise anything
-                answers[place] = _failed(error)
-        for place, answer in zip(askable, self._said(list(askable.values()), tokens), strict=True):
-            answers[place] = answer
+                answers[index] = _failed(error)
+        for index, answer in zip(askable, self._said(list(askable.values()), tokens), strict=True):
+            answers[index] = answer
         return answers
 
     def _said(self, prompts: list[tuple[int, ...]], tokens: int) -> list[Answer]:
@@ -192,7 +192,7 @@ class LocalSpeaker:
             if len(prompts) == 1:
                 return [_failed(error)]
             return [answer for ids in prompts for answer in self._said([ids], tokens)]
-        return [self._answer(ids, own, tokens) for ids, own in zip(prompts, written, strict=True)]
+        return [self._answer(ids, generated, tokens) for ids, generated in zip(prompts, written, strict=True)]
 
     def _answer(self, prompt: tuple[int, ...], written: tuple[int, ...], tokens: int) -> Answer:
         room = self._lm.positions - len(prompt)
@@ -211,8 +211,8 @@ class LocalSpeaker:
 
     def _ids(self, prompt: str) -> tuple[int, ...]:
         """Raises HEvalError for a prompt without tokens, and for one that the chat template does not take."""
-        asked = Prompt(prompt, (), Span(0, len(prompt)), (), chat=self.chat)
-        return self._lm.tokenise(asked, check_length=False).ids
+        as_prompt = Prompt(prompt, (), Span(0, len(prompt)), (), chat=self.chat)
+        return self._lm.tokenise(as_prompt, check_length=False).ids
 
 
 def _failed(error: Exception) -> Answer:
@@ -257,9 +257,9 @@ class Remembering:
                 portion = waiting[start : start + PORTION]
                 self.asked += len(portion)
                 answers = self._speaker.answer([new[mark] for mark in portion], tokens)
-                told = dict(zip(portion, answers, strict=True))
-                failed |= {mark: answer for mark, answer in told.items() if answer.problem}
-                self._keep({mark: answer for mark, answer in told.items() if not answer.problem})
+                answered = dict(zip(portion, answers, strict=True))
+                failed |= {mark: answer for mark, answer in answered.items() if answer.problem}
+                self._keep({mark: answer for mark, answer in answered.items() if not answer.problem})
             return [failed[mark] if mark in failed else self._known[mark] for mark in marks]
 
     def _keep(self, answers: dict[str, Answer]) -> None:
@@ -272,8 +272,8 @@ class Remembering:
             append_lines(self._file, lines)
 
     def _mark(self, prompt: str, tokens: int) -> str:
-        asked = json.dumps([self.identity, prompt, tokens])  # escaped, so that any text can be hashed
-        return hashlib.sha256(asked.encode()).hexdigest()[:32]
+        request = json.dumps([self.identity, prompt, tokens])  # escaped, so that any text can be hashed
+        return hashlib.sha256(request.encode()).hexdigest()[:32]
 
 
 def _stored(file: Path, speaker: str) -> Iterator[tuple[str, Answer]]:
@@ -283,8 +283,8 @@ def _stored(file: Path, speaker: str) -> Iterator[tuple[str, Answer]]:
     with file.open("rb") as lines:
         for line in lines:
             try:
-                kept = json.loads(line)
-                if kept["speaker"] == speaker and isinstance(kept["text"], str):
-                    yield str(kept["asked"]), Answer(kept["text"], kept["tokens"])
+                entry = json.loads(line)
+                if entry["speaker"] == speaker and isinstance(entry["text"], str):
+                    yield str(entry["asked"]), Answer(entry["text"], entry["tokens"])
             except (ValueError, LookupError, TypeError):
                 continue

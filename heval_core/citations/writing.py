@@ -87,19 +87,19 @@ def write(
     Raises HEvalError for an unknown prompt.
     """
     prompt = _layout(writer.prompt)
-    given = [() if own.problem else claim.in_order(own.passages) for claim, own in zip(claims, selections, strict=True)]
-    to_write = [place for place, numbers in enumerate(given) if numbers]
-    texts = [asked(claims[place], [claims[place].passage(n) for n in given[place]], prompt).text for place in to_write]
+    given = [() if picks.problem else claim.in_order(picks.passages) for claim, picks in zip(claims, selections, strict=True)]
+    to_write = [index for index, numbers in enumerate(given) if numbers]
+    texts = [asked(claims[index], [claims[index].passage(n) for n in given[index]], prompt).text for index in to_write]
     answers = dict(zip(to_write, speaker.answer(texts, tokens) if texts else [], strict=True))
-    found = []
-    for place, (claim, selection) in enumerate(zip(claims, selections, strict=True)):
-        blank = Explained(claim, writer.key, selector, given[place], (), prompt.id)
-        if place not in answers:
+    explanations = []
+    for index, (claim, selection) in enumerate(zip(claims, selections, strict=True)):
+        blank = Explained(claim, writer.key, selector, given[index], (), prompt.id)
+        if index not in answers:
             reason = f"No passage was selected: {selection.problem or 'the selection is empty'}."
-            found.append(dataclasses.replace(blank, problems=(reason,)))
+            explanations.append(dataclasses.replace(blank, problems=(reason,)))
         else:
-            found.append(_explained(blank, answers[place], tokens))
-    return found
+            explanations.append(_explained(blank, answers[index], tokens))
+    return explanations
 
 
 def _explained(blank: Explained, answer: Answer, tokens: int) -> Explained:
@@ -119,16 +119,16 @@ def shipped(claim: Claim) -> list[Explained]:
     first is taken, and its problems say that there are more.
     """
     by_writer: dict[str, list[Written]] = {}
-    for own in claim.written:
-        by_writer.setdefault(own.writer or SHIPPED, []).append(own)
-    found = []
+    for written in claim.written:
+        by_writer.setdefault(written.writer or SHIPPED, []).append(written)
+    explanations = []
     for name, (first, *more) in by_writer.items():
         text = first.sentences or first.text
         read = questions.explained(claim, name, SHIPPED, first.selected, text, first.prompt, first.sources)
         others = "another explanation" if len(more) == 1 else f"{len(more)} more explanations"
-        told = f"The claim came with {others} by this writer; the first one is used."
-        found.append(dataclasses.replace(read, problems=(*read.problems, told)) if more else read)
-    return found
+        problem = f"The claim came with {others} by this writer; the first one is used."
+        explanations.append(dataclasses.replace(read, problems=(*read.problems, problem)) if more else read)
+    return explanations
 
 
 def _layout(prompt_id: str) -> Layout:

@@ -59,12 +59,12 @@ class JsonLines:
             text_of(record, "conflicting", "text")  # one of the two is required, and the message names the usual one
         gold = _passage(record, subject, "gold", labels)
         shipped = (_passage(record, subject, name, labels) for name in ("conflicting", "conflicting_2"))
-        known = next((name for name in ("memory_answer", "answer") if record.get(name) is not None), None)
-        answer = text_of(record, known) if known else gold.answer if gold else ""
+        answer_field = next((name for name in ("memory_answer", "answer") if record.get(name) is not None), None)
+        answer = text_of(record, answer_field) if answer_field else gold.answer if gold else ""
         accepted = texts_of(record, "accepted") if record.get("accepted") is not None else ()
         if gold and gold.answer not in (answer, *accepted):
             raise Malformed(
-                f"'gold' has the answer {gold.answer!r}, which is neither {known!r} ({answer!r}) nor in 'accepted'"
+                f"'gold' has the answer {gold.answer!r}, which is neither {answer_field!r} ({answer!r}) nor in 'accepted'"
             )
         return Fact(
             id=id_of(record),
@@ -95,5 +95,5 @@ def _passage(record: dict[str, Any], subject: str, name: str, labels: tuple[str,
     text, answer = text_of(record, name, "text"), text_of(record, name, "answer")
     if answer not in labels and not mentions(answer, text):
         raise Malformed(f"{name!r} does not contain its answer {answer!r} as a separate word")
-    named = not subject and record[name].get("subject")
-    return Passage(text_of(record, name, "subject") if named else subject, answer, text, answer not in labels)
+    own_subject = not subject and record[name].get("subject")
+    return Passage(text_of(record, name, "subject") if own_subject else subject, answer, text, answer not in labels)

@@ -48,10 +48,10 @@ def data_folder(dataset: str) -> Path:
 def locate(dataset: str, path: str | None, origin: Origin) -> Path:
     """The file (or folder) of a dataset. Raises HEvalError, which says where to put which file."""
     if path is not None:
-        given = Path(path).expanduser()
-        if not given.exists():
-            raise HEvalError(f"The data file {given} does not exist; {dataset} reads {origin.name}, from {origin.address}.")
-        return given
+        named = Path(path).expanduser()
+        if not named.exists():
+            raise HEvalError(f"The data file {named} does not exist; {dataset} reads {origin.name}, from {origin.address}.")
+        return named
     placed = data_folder(dataset) / origin.name
     if placed.exists():
         return placed
@@ -145,8 +145,8 @@ def _json_line(line: bytes) -> Any:
     except Malformed as error:
         return error
     except (ValueError, RecursionError) as error:
-        place = f", column {error.colno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
-        return Malformed(f"the line is not JSON{place}")
+        where = f", column {error.colno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
+        return Malformed(f"the line is not JSON{where}")
 
 
 def json_file(path: Path) -> Any:
@@ -162,8 +162,8 @@ def json_file(path: Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}: {error.msg}"
-        raise HEvalError(f"The data file {path} is not JSON: {place}.") from error
+        where = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise HEvalError(f"The data file {path} is not JSON: {where}.") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets within brackets within …
         raise HEvalError(f"The data file {path} is not JSON that can be read: {error}.") from error
 
@@ -314,9 +314,9 @@ def texts_of(record: dict[str, Any], name: str) -> tuple[str, ...]:
     value = record.get(name)
     if isinstance(value, str):
         value = [value]
-    if not isinstance(value, list) or not value or not all(isinstance(v, str) and v.strip() for v in value):
+    if not isinstance(value, list) or not value or not all(isinstance(text, str) and text.strip() for text in value):
         raise Malformed(f"{name!r} should be a list of texts, but is {_kind(value)}")
-    return tuple(v.strip() for v in value)
+    return tuple(text.strip() for text in value)
 
 
 def _dotted(path: tuple[str, ...]) -> str:

@@ -47,11 +47,11 @@ def _other_names() -> dict[tuple[str, str], str]:
 
 def aliases(relation: str, *of: str) -> tuple[tuple[str, str], ...]:
     """(answer, another name) of those answers of a relation that have one."""
-    known, named = _other_names(), []
+    names, pairs = _other_names(), []
     for answer in of:
-        if (relation, answer) in known:
-            named.append((answer, known[relation, answer]))
-    return tuple(named)
+        if (relation, answer) in names:
+            pairs.append((answer, names[relation, answer]))
+    return tuple(pairs)
 
 
 @functools.cache

@@ -66,12 +66,12 @@ def type_of(question: str, answer: str) -> str:
         return "number"
     if not _is_name(answer):
         return "phrase"
-    asked = question.lower()
-    if _TEAMS.search(asked):
+    lowered = question.lower()
+    if _TEAMS.search(lowered):
         return "team"
-    if _WHO.search(asked):
+    if _WHO.search(lowered):
         return "person"
-    return "place" if _WHERE.search(asked) else "name"
+    return "place" if _WHERE.search(lowered) else "name"
 
 
 def _is_name(answer: str) -> bool:
@@ -147,7 +147,7 @@ class Answers:
 
         def fits(other: str) -> bool:
             folded = other.casefold()
-            return not mentions(folded, text) and not any(mentions(t, folded) or mentions(folded, t) for t in taken)
+            return not mentions(folded, text) and not any(mentions(name, folded) or mentions(folded, name) for name in taken)
 
         if kind == "date":
             drawn = (another_date(answer, f"{question}|{number}") for number in range(DRAWS))
@@ -167,33 +167,33 @@ def swapped(text: str, kind: str, aliases: Iterable[str], substitute: str) -> st
     A person's last name is replaced where it stands alone, by the other's last name. Several aliases in a row ("Payson, Jordan
     and Lauren") become one mention. Capitals at the beginning of a sentence, or in an alias of several words, hide no mention.
     """
-    known = dict.fromkeys(aliases, substitute)
-    spans = _spans(text, known)
+    by_alias = dict.fromkeys(aliases, substitute)
+    spans = _spans(text, by_alias)
     if kind == "person":
         last = {
-            alias.split()[-1]: substitute.split()[-1] for alias in known if " " in alias and alias.split()[-1][0].isupper()
+            alias.split()[-1]: substitute.split()[-1] for alias in by_alias if " " in alias and alias.split()[-1][0].isupper()
         }
         spans |= {span: new for span, new in _spans(text, last).items() if _stands_alone(text, span)} | spans
     replaced, end, before = "", 0, ("", "")
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if span.start < end:
             continue
-        between, this = text[end : span.start], (text[span.start : span.end].casefold(), spans[span])
-        listed = before[1] == this[1] and before[0] != this[0] and _IN_A_LIST.fullmatch(between)
+        between, mention = text[end : span.start], (text[span.start : span.end].casefold(), spans[span])
+        listed = before[1] == mention[1] and before[0] != mention[0] and _IN_A_LIST.fullmatch(between)
         replaced += "" if listed else between + spans[span]
-        end, before = span.end, this
+        end, before = span.end, mention
     return replaced + text[end:]
 
 
-def _spans(text: str, known: Mapping[str, str]) -> dict[Span, str]:
-    found = {}
-    for alias, substitute in known.items():
+def _spans(text: str, by_alias: Mapping[str, str]) -> dict[Span, str]:
+    spans = {}
+    for alias, substitute in by_alias.items():
         for surface in {match.group() for match in re.finditer(re.escape(alias), text, re.IGNORECASE)}:
             # Short words are also other words: "Will" is a name, "will" is none.
             first = surface[1:] == alias[1:] and (len(alias) > 4 or surface[0].isupper())
             if surface == alias or " " in alias or first:
-                found.update(dict.fromkeys(mentions(surface, text), substitute))
-    return found
+                spans.update(dict.fromkeys(mentions(surface, text), substitute))
+    return spans
 
 
 def _stands_alone(text: str, span: Span) -> bool:

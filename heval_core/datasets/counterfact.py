@@ -92,7 +92,7 @@ def _known(record: dict[str, Any], answers: dict[str, list[str]]) -> Fact:
 
 def another(answers: Iterable[str], true: tuple[str, ...], subject: str, cloze: str) -> str:
     """One of a relation's answers that is false and stands neither in the subject's name nor in the cloze, by a fixed hash."""
-    fresh = [a for a in answers if a not in true and not mentions(a, f"{subject} {cloze}")]
+    fresh = [answer for answer in answers if answer not in true and not mentions(answer, f"{subject} {cloze}")]
     if not fresh:
         raise Dropped("no conflicting document")
     return min(fresh, key=lambda answer: zlib.crc32(f"{cloze}|{answer}".encode()))
@@ -125,7 +125,7 @@ def _pararel(folder: Path) -> Iterator[tuple[str, Any]]:
     if not by_title:
         raise HEvalError(
             f"The folder {folder} has no facts/P*.jsonl and patterns/P*.jsonl for any of: {', '.join(PARAREL_RELATIONS)}."
-        )  # noqa: E501
+        )
     yield from _share(list(by_title.values()))
 
 
@@ -154,7 +154,7 @@ def _single_valued(records: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 def _share(groups: list[list[tuple[str, Any]]]) -> Iterator[tuple[str, Any]]:
     """PARAREL_QUESTIONS usable records, as evenly from the groups as possible; leaks and bad records in addition."""
-    wanted = PARAREL_QUESTIONS
+    remaining = PARAREL_QUESTIONS
     usable: list[list[tuple[str, Any]]] = []
     for group in groups:
         good = [(place, record) for place, record in group if _asks(record)]
@@ -162,8 +162,8 @@ def _share(groups: list[list[tuple[str, Any]]]) -> Iterator[tuple[str, Any]]:
         good.sort(key=lambda item: zlib.crc32(str(item[1]["prompt"]).encode()))
         usable.append(good)
     for left, group in zip(range(len(usable), 0, -1), sorted(usable, key=len), strict=True):
-        share = min(len(group), -(-wanted // left))
-        wanted -= share
+        share = min(len(group), -(-remaining // left))
+        remaining -= share
         yield from group[:share]
 
 

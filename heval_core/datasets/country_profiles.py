@@ -1,6 +1,6 @@
 """Country profiles: the same states in encyclopaedia-like passages, asked for capital, continent, currency or language.
 
-Source: the package's own table (`countries.csv`), put into the sentences of `_profiles`. Licence: Apache-2.0, like the
+Source: the package's own table (`countries.csv`), put into the sentences of `_states`. Licence: Apache-2.0, like the
 project.
 Fields used: country, capital, continent, currency, language. A conflicting passage is the state's profile with the
 asked value replaced, so that it has one false statement among true ones. For each state and relation, at most
@@ -35,7 +35,7 @@ class CountryProfiles:
     long = True
 
     def facts(self) -> Iterator[Fact]:
-        yield from (self._fact(*one) for one in self._asked())
+        yield from (self._fact(*case) for case in self._asked())
 
     def listed(self) -> Listing | None:
         """All facts, with as many false answers as usual."""
@@ -44,7 +44,7 @@ class CountryProfiles:
         asked = self._asked()
         ids = [f"{row['country']}|{relation}|{answer}" for row, relation, answer in asked]
         pairs = [(row["country"], answer) for row, _, answer in asked]
-        first_of = {(asked[n][0]["country"], asked[n][1]): n for n in reversed(range(len(asked)))}
+        first_of = {(asked[number][0]["country"], asked[number][1]): number for number in reversed(range(len(asked)))}
         relations = Counter([relation for _, relation, _ in asked])
         return Listing(
             FINGERPRINT, ids, pairs, relations, lambda number: self._fact(*asked[number]), sorted(first_of.values())
@@ -62,8 +62,8 @@ class CountryProfiles:
         return asked
 
     def _fact(self, row: Mapping[str, str], relation: str, answer: str) -> Fact:
-        own, false = profile(row, relation, row[relation]), profile(row, relation, answer)
-        return fact_about(f"{own.subject}|{relation}|{answer}", self.key, relation, own, false)
+        gold, false = profile(row, relation, row[relation]), profile(row, relation, answer)
+        return fact_about(f"{gold.subject}|{relation}|{answer}", self.key, relation, gold, false)
 
 
 PLUGIN = CountryProfiles()

@@ -69,10 +69,10 @@ def _promoted(record: dict[str, Any], kind: str, true: tuple[str, ...]) -> str:
     """What the context says: a gold one a true answer (the first, if the record does not say), an irrelevant one nothing."""
     if kind == "irrelevant":
         return ""
-    said = _reading.text_of(record, "target_new") if kind == "conflicting" or record.get("target_new") is not None else true[0]
-    if (kind == "gold") != (said in true):
-        raise _reading.Malformed(f"a context of this type should not say {said!r}, when the true answer is {true[0]!r}")
-    return said
+    text = _reading.text_of(record, "target_new") if kind == "conflicting" or record.get("target_new") is not None else true[0]
+    if (kind == "gold") != (text in true):
+        raise _reading.Malformed(f"a context of this type should not say {text!r}, when the true answer is {true[0]!r}")
+    return text
 
 
 def _passage(subject: str, answer: str, text: str, kind: str) -> Passage:
@@ -98,15 +98,15 @@ def _rendered(template: str, subject: str, answer: str) -> str:
 
 def _counterfact(place: str, record: dict[str, Any]) -> _Row:
     subject, true, kind = _reading.text_of(record, "subject"), _reading.text_of(record, "target_true"), _kind(record)
-    said = _promoted(record, kind, (true,))
+    answer = _promoted(record, kind, (true,))
     cloze = _rendered(_reading.text_of(record, "template"), subject, "")
-    whole = _rendered(_reading.text_of(record, "template_w_context"), subject, said)
+    whole = _rendered(_reading.text_of(record, "template_w_context"), subject, answer)
     context = whole.removesuffix(cloze).strip()
     if not context or context == whole:
         raise _reading.Malformed("'template_w_context' should be a context and then the cloze of 'template'")
     if mentions(true, subject):
         raise Dropped("answer in subject")
-    passage = _passage(subject, said, context, kind)
+    passage = _passage(subject, answer, context, kind)
     return _Row(place, subject, _reading.text_of(record, "template"), cloze, (true,), kind, passage)
 
 
@@ -115,8 +115,8 @@ def _nq(place: str, record: dict[str, Any]) -> _Row:
     text = _reading.text_of(record, "context")
     # Of several accepted answers the one that the gold context states.
     stated = next((answer for answer in true if mentions(answer, text)), true[0])
-    said = stated if kind == "gold" else _promoted(record, kind, true)
-    return _Row(place, question, type_of(question, stated), question, true, kind, _passage(question, said, text, kind))
+    promoted = stated if kind == "gold" else _promoted(record, kind, true)
+    return _Row(place, question, type_of(question, stated), question, true, kind, _passage(question, promoted, text, kind))
 
 
 @dataclass(frozen=True)
@@ -187,10 +187,10 @@ class Cub:
 
     def _claim(self, record: dict[str, Any]) -> Fact:
         kind, verdict = _kind(record), _verdicts.verdict_of(record.get("target_true"))
-        said = _promoted(record, kind, (verdict,))
-        if kind != "irrelevant" and said not in _verdicts.LABELS:
-            raise _reading.Malformed(f"'target_new' should be {', '.join(_verdicts.LABELS)}, but is {said!r}")
-        return _verdicts.fact_of(self.key, record, "id", (verdict, said), kind)
+        label = _promoted(record, kind, (verdict,))
+        if kind != "irrelevant" and label not in _verdicts.LABELS:
+            raise _reading.Malformed(f"'target_new' should be {', '.join(_verdicts.LABELS)}, but is {label!r}")
+        return _verdicts.fact_of(self.key, record, "id", (verdict, label), kind)
 
 
 def _of_kind(rows: list[_Row], kind: str) -> list[_Row]:

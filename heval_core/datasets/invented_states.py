@@ -46,10 +46,10 @@ class InventedStates:
             row = {"country": country, **{relation: in_order(country, relation)[0] for relation in RELATIONS}}
             for relation in ASKED:
                 true, *others = in_order(country, relation)
-                own = Passage(country, true, entry(row, relation, true))
+                gold = Passage(country, true, entry(row, relation, true))
                 for other in others[: self.false_answers]:
                     false = Passage(country, other, entry(row, relation, other))
-                    yield fact_about(f"{country}|{relation}|{other}", self.key, relation, own, false)
+                    yield fact_about(f"{country}|{relation}|{other}", self.key, relation, gold, false)
 
 
 PLUGIN = InventedStates()

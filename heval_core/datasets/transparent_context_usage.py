@@ -54,13 +54,13 @@ _WANTED = {
 
 def columns_of(place: str, setting: str, seen: list[str]) -> dict[str, str]:
     """Our name of a column ▶ the file's. Raises HEvalError with the file's columns and the missing ones."""
-    known = {name.strip().lower(): name for name in seen}
+    spelling_of = {name.strip().lower(): name for name in seen}
     columns = {}
-    for wanted, names in ACCEPTED.items():
-        column = next((known[name] for name in names if name in known), None)
+    for ours, names in ACCEPTED.items():
+        column = next((spelling_of[name] for name in names if name in spelling_of), None)
         if column is not None:
-            columns[wanted] = column
-    missing = [f"{wanted} ({', '.join(ACCEPTED[wanted])})" for wanted in _WANTED[setting] if wanted not in columns]
+            columns[ours] = column
+    missing = [f"{ours} ({', '.join(ACCEPTED[ours])})" for ours in _WANTED[setting] if ours not in columns]
     if missing:
         raise HEvalError(f"{place} has the columns {', '.join(seen) or '(none)'}; it lacks {'; '.join(missing)}.")
     return columns
@@ -104,7 +104,7 @@ class TransparentContextUsage:
             subject = text_of(row, "subject")
             passage = Passage(subject, answer, text_of(row, "document"))
             other = irrelevant[question].pop(0) if irrelevant[question] else None
-            more = [Passage(subject, a, text) for text, a in second[question, answer] if a != answer]
+            more = [Passage(subject, another, text) for text, another in second[question, answer] if another != answer]
             return Fact(
                 id=f"{question}|{answer}",
                 dataset=self.key,
@@ -127,13 +127,13 @@ class TransparentContextUsage:
         path = self._file(folder, f"{self.part}_{setting}.csv")
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
-                seen = next(csv.reader(file), [])
+                header = next(csv.reader(file), [])
         except (OSError, UnicodeDecodeError) as error:
             raise HEvalError(f"The data file {path} cannot be read as a CSV: {error}.") from error
-        columns = columns_of(path.name, setting, seen)
-        print(f"{path.name}: " + ", ".join(f"{w} is {c!r}" for w, c in columns.items()), file=sys.stderr)
+        columns = columns_of(path.name, setting, header)
+        print(f"{path.name}: " + ", ".join(f"{ours} is {theirs!r}" for ours, theirs in columns.items()), file=sys.stderr)
         for place, row in table(path, columns.values(), ","):
-            yield place, row if isinstance(row, Malformed) else {wanted: row[c].strip() for wanted, c in columns.items()}
+            yield place, row if isinstance(row, Malformed) else {ours: row[theirs].strip() for ours, theirs in columns.items()}
 
     def _file(self, folder: Path, name: str) -> Path:
         placed = folder / name

@@ -43,14 +43,14 @@ class WorldCapital:
         """All facts of the package's own table."""
         if self.path is not None:
             return None
-        own = {row["country"]: row["capital"] for row in countries()}
-        pairs = _pairs({country: [capital] for country, capital in own.items()})
+        capital_of = {row["country"]: row["capital"] for row in countries()}
+        pairs = _pairs({country: [capital] for country, capital in capital_of.items()})
         ids = [f"{country}|{false}" for country, false in pairs]
         first_of = {country: number for number, (country, _) in reversed(list(enumerate(pairs)))}
 
         def make(number: int) -> Fact:
             country, false = pairs[number]
-            return self._fact(statement(country, own[country]), false)
+            return self._fact(statement(country, capital_of[country]), false)
 
         return Listing(FINGERPRINT, ids, pairs, {"capital": len(ids)}, make, list(first_of.values()))
 
@@ -64,18 +64,18 @@ class WorldCapital:
                     capitals.setdefault(row[0], []).append(row[1])
                 else:
                     yield row
-        own = {country: statement(country, true[0]) for country, true in capitals.items()}
-        yield from (self._fact(own[country], false) for country, false in _pairs(capitals))
+        gold = {country: statement(country, true[0]) for country, true in capitals.items()}
+        yield from (self._fact(gold[country], false) for country, false in _pairs(capitals))
 
-    def _fact(self, own: Passage, false_capital: str) -> Fact:
-        false = statement(own.subject, false_capital)
-        return fact_about(f"{own.subject}|{false_capital}", self.key, "capital", own, false)
+    def _fact(self, gold: Passage, false_capital: str) -> Fact:
+        false = statement(gold.subject, false_capital)
+        return fact_about(f"{gold.subject}|{false_capital}", self.key, "capital", gold, false)
 
 
 def _pairs(capitals: Mapping[str, list[str]]) -> list[tuple[str, str]]:
     """Each country with every capital that is none of its own."""
-    every = sorted({capital for own in capitals.values() for capital in own})
-    return [(country, capital) for country, own in capitals.items() for capital in every if capital not in own]
+    every = sorted({capital for true in capitals.values() for capital in true})
+    return [(country, capital) for country, true in capitals.items() for capital in every if capital not in true]
 
 
 PLUGIN = WorldCapital()

@@ -100,22 +100,22 @@ def evaluate(
     def visit(explainer: str, cell: Cell) -> None:
         for metric in metrics:
             for k in ks_of(metric, ks):
-                each = metric.each(cell, k)
-                scores[metric.key] += [_scores(regime, explainer, metric.key, k, own) for own in each]
-        for own in mirrors:
-            swap_inputs.update({(own, explainer, k): inputs for k in ks if (inputs := own.one_way(cell, k)) is not None})
+                by_part = metric.each(cell, k)
+                scores[metric.key] += [_scores(regime, explainer, metric.key, k, values) for values in by_part]
+        for paired in mirrors:
+            swap_inputs.update({(paired, explainer, k): inputs for k in ks if (inputs := paired.one_way(cell, k)) is not None})
 
     questions = Questions(regime.resamples, regime.facts)
-    found = [
+    keyed = [
         ((explainer, key, k), questions.by_question(value, regime.facts))
         for key, by_explainer in estimates(metrics, cells, ks, cache, visit).items()
-        for (explainer, k), own in by_explainer.items()
-        for value in own
+        for (explainer, k), values in by_explainer.items()
+        for value in values
     ]
-    rows = [metric_row(regime.key.cell(explainer), metric, k, value) for (explainer, metric, k), value in found]
-    places = [place for place, ((_, metric, k), value) in enumerate(found) if wanted(metric, value.part, k)]
-    for place, drawn in zip(places, replicates([found[place][1] for place in places], questions.weights), strict=True):
-        rows[place]["drawn"] = drawn
+    rows = [metric_row(regime.key.cell(explainer), metric, k, value) for (explainer, metric, k), value in keyed]
+    indices = [index for index, ((_, metric, k), value) in enumerate(keyed) if wanted(metric, value.part, k)]
+    for index, drawn in zip(indices, replicates([keyed[index][1] for index in indices], questions.weights), strict=True):
+        rows[index]["drawn"] = drawn
     return Evaluated(list(chain(*scores.values())), rows, swap_inputs)
 
 
@@ -133,8 +133,8 @@ def evaluate_all(
     that failed on some instances is measured on the rest.
     """
     by_rows: dict[bytes, list[str]] = {}
-    for explainer, own in scored.attributions.rows.groupby("explainer"):
-        chosen = pd.Index(whole.ids).isin(own["instance_id"])
+    for explainer, rows in scored.attributions.rows.groupby("explainer"):
+        chosen = pd.Index(whole.ids).isin(rows["instance_id"])
         by_rows.setdefault(chosen.tobytes(), []).append(str(explainer))
     everything, complete = Evaluated([], [], {}), []
     for mask, explainers in by_rows.items():
@@ -160,30 +160,30 @@ class Mirrored(NamedTuple):
 def swap_rows(regimes: Iterable[Mirrored]) -> list[dict[str, Any]]:
     """Metrics that compare a regime with its mirror, in which the documents are swapped: over questions asked in both orders,
     under the first regime's name."""
-    by_key = {one.key: one for one in regimes}
-    pairs = ((one, by_key.get(key._replace(regime=mirror(key.regime) or ""))) for key, one in by_key.items())
-    return [row for one, two in pairs if two is not None for row in _swap_rows(one, two)]
+    by_key = {regime.key: regime for regime in regimes}
+    pairs = ((regime, by_key.get(key._replace(regime=mirror(key.regime) or ""))) for key, regime in by_key.items())
+    return [row for first, second in pairs if second is not None for row in _swap_rows(first, second)]
 
 
-def _swap_rows(one: Mirrored, two: Mirrored) -> Iterator[dict[str, Any]]:
-    _, mine, theirs = np.intersect1d(one.facts, two.facts, return_indices=True)
-    order = np.argsort(mine)
-    mine, theirs = mine[order], theirs[order]
-    questions = Questions(one.resamples, one.facts[mine])
-    for (metric, explainer, k), inputs in one.swap_inputs.items() if len(mine) else ():
-        other = two.swap_inputs.get((metric, explainer, k))
-        if other is not None:
-            value = questions.by_question(metric.both_ways(inputs.rows(mine), other.rows(theirs)), one.facts[mine])
-            yield metric_row(one.key.cell(explainer), metric.key, k, value)
+def _swap_rows(first: Mirrored, second: Mirrored) -> Iterator[dict[str, Any]]:
+    _, shared, mirrored = np.intersect1d(first.facts, second.facts, return_indices=True)
+    order = np.argsort(shared)
+    shared, mirrored = shared[order], mirrored[order]
+    questions = Questions(first.resamples, first.facts[shared])
+    for (metric, explainer, k), inputs in first.swap_inputs.items() if len(shared) else ():
+        swapped = second.swap_inputs.get((metric, explainer, k))
+        if swapped is not None:
+            value = questions.by_question(metric.both_ways(inputs.rows(shared), swapped.rows(mirrored)), first.facts[shared])
+            yield metric_row(first.key.cell(explainer), metric.key, k, value)
 
 
 # Without Pandas: one of its frames for each metric, part and explainer took a tenth of the time of publishing.
-def _scores(regime: Regime, explainer: str, metric: str, k: int, each: Each) -> pa.Table:
-    defined = np.isfinite(each.value)
+def _scores(regime: Regime, explainer: str, metric: str, k: int, values: Each) -> pa.Table:
+    defined = np.isfinite(values.value)
     count = int(defined.sum())
-    names = [pa.repeat(name, count) for name in (explainer, metric, each.part)]
+    names = [pa.repeat(name, count) for name in (explainer, metric, values.part)]
     ids = pc.filter(regime.stored_ids, pa.array(defined))
-    columns = [ids, *names, pa.repeat(k, count), pa.array(each.value[defined]), pa.array(each.chance[defined])]
+    columns = [ids, *names, pa.repeat(k, count), pa.array(values.value[defined]), pa.array(values.chance[defined])]
     return pa.table(columns, names=TABLES["score"].names)
 
 

@@ -42,8 +42,8 @@ def against(rows: pd.DataFrame, key: str, other: str = "") -> pd.DataFrame:
     second = rows[rows["second"] == key].rename(columns=turned | {new: old for old, new in turned.items()})
     signed = [name for name in ("difference", "low", "high") if name in rows]
     second = second.assign(**{name: -second[name] for name in signed})[list(rows.columns)]
-    found = pd.concat([rows[rows["first"] == key], second], ignore_index=True)
-    return found[found["second"] == other] if other else found
+    pairs = pd.concat([rows[rows["first"] == key], second], ignore_index=True)
+    return pairs[pairs["second"] == other] if other else pairs
 
 
 def pairs_of(counted: pd.DataFrame, explainers: Sequence[str]) -> pd.DataFrame:
@@ -57,30 +57,30 @@ def pairs_of(counted: pd.DataFrame, explainers: Sequence[str]) -> pd.DataFrame:
     means = counted.groupby(["model", "dataset", "explainer"])["normalised"].mean()
     by_pair: dict[tuple[str, str], list[dict[str, Any]]] = {pair: [] for pair in combinations(explainers, 2)}
     for (model, dataset), count in needed.items():
-        own = {key: drawn[place] for key in explainers if (place := (model, dataset, key)) in drawn}
-        whole = {key: one.mean(axis=1) for key, one in own.items() if one.shape[1] == count}
+        by_explainer = {key: drawn[names] for key in explainers if (names := (model, dataset, key)) in drawn}
+        whole = {key: resampled.mean(axis=1) for key, resampled in by_explainer.items() if resampled.shape[1] == count}
         pairs = list(combinations(whole, 2))
         if pairs:
             between = np.stack([whole[first] - whole[second] for first, second in pairs], axis=1)
             values = np.array([means[model, dataset, first] - means[model, dataset, second] for first, second in pairs])
             for pair, numbers in zip(pairs, apart(values, between), strict=True):
                 by_pair[pair].append({"model": model, "dataset": dataset, "cells": int(count), **numbers})
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for (first, second), compared in by_pair.items():
         for row, p in zip(compared, holm(np.array([row["p"] for row in compared])), strict=True):
             ahead = first if row["difference"] > 0 else second
-            found.append(row | {"first": first, "second": second, "p_holm": float(p), "better": ahead if p < LEVEL else ""})
-    return pd.DataFrame(found, columns=_OF_BOARD)
+            rows.append(row | {"first": first, "second": second, "p_holm": float(p), "better": ahead if p < LEVEL else ""})
+    return pd.DataFrame(rows, columns=_OF_BOARD)
 
 
 def apart(values: np.ndarray, drawn: np.ndarray) -> list[dict[str, float]]:
     """difference, low, high and p of (C,) differences. drawn: (resamples, C) their replicates."""
     errors = np.nanstd(drawn, axis=0, ddof=1)
-    found = []
-    for difference, error, own in zip(values, errors, drawn.T, strict=True):
-        low, high = percentile_interval(own)
+    numbers = []
+    for difference, error, resampled in zip(values, errors, drawn.T, strict=True):
+        low, high = percentile_interval(resampled)
         p = erfc(abs(difference) / error / sqrt(2)) if error > 0 else float(np.isnan(error))
         # What differs by rounding only is equal, however small the error.
         p = 1.0 if abs(difference) < ROUNDING else p
-        found.append({"difference": float(difference), "low": low, "high": high, "p": p})
-    return found
+        numbers.append({"difference": float(difference), "low": low, "high": high, "p": p})
+    return numbers

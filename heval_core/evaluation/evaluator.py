@@ -31,8 +31,8 @@ def sources() -> tuple[Path, ...]:
         name = waiting.pop()
         seen.add(name)
         for package, names, module in _IMPORT.findall(files[name].read_text(encoding="utf-8")):
-            imported = {module or package, *(f"{package}.{one}".strip(".") for one in re.findall(r"\w+", names))}
-            inside = {one.rsplit(".", depth)[0] for one in imported for depth in range(one.count(".") + 1)}
+            imported = {module or package, *(f"{package}.{member}".strip(".") for member in re.findall(r"\w+", names))}
+            inside = {dotted.rsplit(".", depth)[0] for dotted in imported for depth in range(dotted.count(".") + 1)}
             waiting |= inside & files.keys() - seen
     return (*(files[name] for name in sorted(seen)), ROOT / "store" / "schema.sql")
 

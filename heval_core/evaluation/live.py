@@ -27,12 +27,12 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int, drawn: bool = 
     plugin = catalogue.find("metric", metric)
     rows: list[dict[str, Any]] = []
     mirrored: list[cells.Mirrored] = []
-    for (_, dataset, *_), own in reader.measured_instances(chosen).groupby(list(CELL), sort=False):
-        ids, regime = list(own["instance_id"]), regime_of(own, reader.resamples(str(dataset)))
+    for (_, dataset, *_), instances in reader.measured_instances(chosen).groupby(list(CELL), sort=False):
+        ids, regime = list(instances["instance_id"]), regime_of(instances, reader.resamples(str(dataset)))
         measured = Measurements.of(reader.measured_of(ids, list(measured_metrics())))
         scored = Scored(reader.scores_of(ids), measured, reader.scores_of(ids, towards_context=True))
         _, evaluated = cells.evaluate_all(regime, scored, [plugin], (k,), wanted=lambda *value: drawn)
         rows += evaluated.rows
         mirrored.append(cells.Mirrored(regime.key, regime.facts, regime.resamples, evaluated.swap_inputs))
-    found = pd.DataFrame([*rows, *cells.swap_rows(mirrored)], columns=[*COLUMNS, *(["drawn"] if drawn else [])])
-    return found.sort_values([*CELL, "part"], kind="stable", ignore_index=True)
+    values = pd.DataFrame([*rows, *cells.swap_rows(mirrored)], columns=[*COLUMNS, *(["drawn"] if drawn else [])])
+    return values.sort_values([*CELL, "part"], kind="stable", ignore_index=True)

@@ -51,34 +51,34 @@ def means(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     `cell` (of the only cell, as published), or `bound` (the mean of the cells' ends: 95 % or more).
     """
     groups = values.groupby(list(by), sort=True) if len(values) else ()
-    rows = [dict(zip(by, names, strict=True)) | _mean(own) for names, own in groups]
+    rows = [dict(zip(by, names, strict=True)) | _mean(group) for names, group in groups]
     return pd.DataFrame(rows, columns=[*by, *_NUMBERS])
 
 
-def _mean(own: pd.DataFrame) -> dict[str, Any]:
-    numbers = {name: own[name].to_numpy(dtype=float) for name in (*_MEANS, "low", "high")}
-    drawn = drawn_of(own)
+def _mean(values: pd.DataFrame) -> dict[str, Any]:
+    numbers = {name: values[name].to_numpy(dtype=float) for name in (*_MEANS, "low", "high")}
+    drawn = drawn_of(values)
     sides = np.stack([normalised(numbers[end], numbers["chance"], numbers["best"]) for end in ("low", "high")])
-    moved = None if drawn is None else scaled(own, drawn)
+    moved = None if drawn is None else scaled(values, drawn)
     ends = mean_interval(numbers["value"], numbers["low"], numbers["high"], drawn)
     of_scaled = mean_interval(numbers["normalised"], sides.min(axis=0), sides.max(axis=0), moved)
     apart = numbers["value"] - numbers["chance"]
-    beyond = [own[end].to_numpy(float) if end in own else numbers[end[6:]] - numbers["chance"] for end in ABOVE[1:]]
-    count = len({*zip(*(own[name] for name in CELL), strict=True)})
+    beyond = [values[end].to_numpy(float) if end in values else numbers[end[6:]] - numbers["chance"] for end in ABOVE[1:]]
+    count = len({*zip(*(values[name] for name in CELL), strict=True)})
     return {
         **{name: float(numbers[name].mean()) for name in _MEANS},
         **dict(zip(("low", "high", "normalised_low", "normalised_high"), (*ends, *of_scaled), strict=True)),
         **dict(zip(ABOVE, (apart.mean(), *mean_interval(apart, beyond[0], beyond[1], drawn)), strict=True)),
         "cells": count,
-        "n": int(own["n"].sum()) if count == len(own) else entering(own),
-        "interval": OF_CELL if len(own) == 1 else BOUND if drawn is None else RESAMPLED,
+        "n": int(values["n"].sum()) if count == len(values) else entering(values),
+        "interval": OF_CELL if len(values) == 1 else BOUND if drawn is None else RESAMPLED,
     }
 
 
 def drawn_of(values: pd.DataFrame) -> np.ndarray | None:
     """(resamples, K) replicates of K values; None where one has none."""
-    each = list(values["drawn"]) if "drawn" in values else []
-    return np.stack(each, axis=1) if each and all(isinstance(own, np.ndarray) for own in each) else None
+    columns = list(values["drawn"]) if "drawn" in values else []
+    return np.stack(columns, axis=1) if columns and all(isinstance(column, np.ndarray) for column in columns) else None
 
 
 def scaled(values: pd.DataFrame, drawn: np.ndarray) -> np.ndarray:
@@ -89,14 +89,14 @@ def scaled(values: pd.DataFrame, drawn: np.ndarray) -> np.ndarray:
 
 def replicates(counted: pd.DataFrame, by: Sequence[str]) -> dict[Any, np.ndarray]:
     """Group ▶ (resamples, cells) normalised replicates; nothing of a group in which a cell has none."""
-    groups = ((names, own, drawn_of(own)) for names, own in counted.groupby(list(by)))
-    return {names: scaled(own, drawn) for names, own, drawn in groups if drawn is not None and len(drawn) > 1}
+    groups = ((names, cells, drawn_of(cells)) for names, cells in counted.groupby(list(by)))
+    return {names: scaled(cells, drawn) for names, cells, drawn in groups if drawn is not None and len(drawn) > 1}
 
 
 def available(values: pd.DataFrame, parts: Sequence[str] = ()) -> pd.DataFrame:
     """Rows with a value; of some parts, if any are named."""
-    there = values[values["unavailable"].isna() & values["value"].notna()]
-    return there[there["part"].isin(list(parts))] if parts else there
+    rows = values[values["unavailable"].isna() & values["value"].notna()]
+    return rows[rows["part"].isin(list(parts))] if parts else rows
 
 
 def entering(values: pd.DataFrame) -> int:
@@ -120,15 +120,15 @@ def counting(cells: pd.DataFrame, controls: Collection[str], by: Sequence[str] =
     each of which half of its methods decide."""
     method = ~cells["explainer"].isin(list(controls))
     judges = cells[method] if method.any() else cells
-    groups, places = (judges.groupby(["technique", *own])["explainer"] for own in (by, PLACE))
+    groups, places = (judges.groupby(["technique", *columns])["explainer"] for columns in (by, PLACE))
     usual = judges[places.transform("nunique") > groups.transform("nunique") / 2].groupby(["technique", *PLACE])["n"]
-    own = cells.merge(usual.agg(lambda sizes: sizes.mode().max()).rename("usual").reset_index(), on=["technique", *PLACE])
-    return own[own["n"] == own["usual"]].drop(columns="usual").reset_index(drop=True)
+    counted = cells.merge(usual.agg(lambda sizes: sizes.mode().max()).rename("usual").reset_index(), on=["technique", *PLACE])
+    return counted[counted["n"] == counted["usual"]].drop(columns="usual").reset_index(drop=True)
 
 
 def controls_of(results: Reader) -> list[str]:
-    named = results.catalogue("explainer")
-    return list(named[named["control"].astype(bool)]["key"])
+    explainers = results.catalogue("explainer")
+    return list(explainers[explainers["control"].astype(bool)]["key"])
 
 
 Wanted = tuple[tuple[str, ...], tuple[str, ...]]
@@ -142,9 +142,9 @@ def cells_and_means(
 
     The questions are resampled once for all of them.
     """
-    parts = tuple(dict.fromkeys(part for own, _ in wanted for part in own))
+    parts = tuple(dict.fromkeys(part for parts_of_mean, _ in wanted for part in parts_of_mean))
     values, controls = values_of(results, chosen, metric, k, parts), controls_of(results)
-    return values.drop(columns="drawn"), [means_of(values, *own, controls) for own in wanted]
+    return values.drop(columns="drawn"), [means_of(values, *parts_and_by, controls) for parts_and_by in wanted]
 
 
 def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Sequence[str]) -> pd.DataFrame:
@@ -152,11 +152,11 @@ def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Seque
     plugin = catalogue.find("metric", metric)
     if chosen.cuts_cells or metric not in catalogue.plugins("metric"):
         return live.cells_of(results, chosen, metric, k, drawn=True)
-    found = results.cells(chosen, metric, k)
+    cells = results.cells(chosen, metric, k)
     drawn: dict[Any, np.ndarray] = {}
     if isinstance(plugin, SumOfMeans):
-        drawn = _resampled(results, chosen, plugin, k, available(found, parts))
-    return found.assign(drawn=pd.Series(drawn, dtype=object).reindex(found.index))
+        drawn = _resampled(results, chosen, plugin, k, available(cells, parts))
+    return cells.assign(drawn=pd.Series(drawn, dtype=object).reindex(cells.index))
 
 
 def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], controls: Collection[str]) -> pd.DataFrame:
@@ -164,37 +164,37 @@ def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], cont
 
     whole: whether it has a number in all of these cells, so that it compares with the others.
     """
-    there, keys = counting(available(values, parts), controls, by), ["technique", *by, "explainer"]
-    names = {"regime": ordered_regimes(set(there["regime"])), "part": parts}
-    order = {column: {name: place for place, name in enumerate(own)} for column, own in names.items()}
-    found = means(there, keys)
-    places = there.drop_duplicates(["technique", *PLACE]).groupby(keys[:-1]).size().rename("places")
-    sizes = there.groupby(keys).size().rename("size").reset_index().merge(places.reset_index(), on=keys[:-1])
-    found = found.merge(sizes.assign(whole=sizes["size"] == sizes["places"]).drop(columns=["size", "places"]), on=keys)
-    return found.sort_values(
-        keys, key=lambda own: own.map(order[str(own.name)]) if own.name in order else own, kind="stable", ignore_index=True
+    counted, keys = counting(available(values, parts), controls, by), ["technique", *by, "explainer"]
+    names = {"regime": ordered_regimes(set(counted["regime"])), "part": parts}
+    rank = {column: {name: index for index, name in enumerate(ordered)} for column, ordered in names.items()}
+    table = means(counted, keys)
+    places = counted.drop_duplicates(["technique", *PLACE]).groupby(keys[:-1]).size().rename("places")
+    sizes = counted.groupby(keys).size().rename("size").reset_index().merge(places.reset_index(), on=keys[:-1])
+    table = table.merge(sizes.assign(whole=sizes["size"] == sizes["places"]).drop(columns=["size", "places"]), on=keys)
+    return table.sort_values(
+        keys, key=lambda text: text.map(rank[str(text.name)]) if text.name in rank else text, kind="stable", ignore_index=True
     )
 
 
-def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, found: pd.DataFrame) -> dict[Any, np.ndarray]:
+def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, cells: pd.DataFrame) -> dict[Any, np.ndarray]:
     """(resamples,) replicates of the values of published cells, by their places, from the stored values of their instances."""
-    wanted: dict[Any, tuple[Mean, ...]] = {}
-    for row in found.itertuples():
-        if of_value := metric.means(str(row.part), 2 if read_key(str(row.regime)).dual else 1):
-            wanted[row.Index] = of_value
-    read = {mean for of_value in wanted.values() for mean in of_value}
-    stored = results.values_by_question(chosen, sorted({own.metric for own in read}), sorted({own.part for own in read}), k)
+    by_index: dict[Any, tuple[Mean, ...]] = {}
+    for row in cells.itertuples():
+        if summands := metric.means(str(row.part), 2 if read_key(str(row.regime)).dual else 1):
+            by_index[row.Index] = summands
+    read = {mean for summands in by_index.values() for mean in summands}
+    table = results.values_by_question(chosen, sorted({mean.metric for mean in read}), sorted({mean.part for mean in read}), k)
     if all(mean.groups for mean in read):
-        stored = stored[stored["group"].isin({group for mean in read for group in mean.groups})]
+        table = table[table["group"].isin({group for mean in read for group in mean.groups})]
     limits: tuple[float, float] = getattr(metric, "limits", (-np.inf, np.inf))
     drawn: dict[Any, np.ndarray] = {}
-    for dataset, own in stored.groupby("dataset"):
-        sums = _sums(results, str(dataset), own)
-        for row in found[found["dataset"] == dataset].itertuples():
-            if row.Index in wanted:
+    for dataset, dataset_rows in table.groupby("dataset"):
+        sums = _sums(results, str(dataset), dataset_rows)
+        for row in cells[cells["dataset"] == dataset].itertuples():
+            if row.Index in by_index:
                 cell = RegimeKey(row.model, row.dataset, row.regime, row.technique), row.explainer
-                each = [mean.factor * _drawn(sums, cell, mean) for mean in wanted[row.Index]]
-                drawn[row.Index] = np.clip(np.sum(each, axis=0), *limits)
+                terms = [mean.factor * _drawn(sums, cell, mean) for mean in by_index[row.Index]]
+                drawn[row.Index] = np.clip(np.sum(terms, axis=0), *limits)
     return drawn
 
 
@@ -206,38 +206,38 @@ def _sums(results: Reader, dataset: str, stored: pd.DataFrame) -> Sums:
     names = [*CELL, "explainer", "metric", "part", "group"]
     of_columns = stored.groupby(names, sort=False)
     columns, count = of_columns.ngroup().to_numpy(), of_columns.ngroups
-    questions, places = np.unique(stored["fact_id"].to_numpy(dtype=object), return_inverse=True)
-    cell = places * count + columns
+    questions, rows = np.unique(stored["fact_id"].to_numpy(dtype=object), return_inverse=True)
+    cell = rows * count + columns
     totals = [
         np.bincount(cell, weights=stored[name], minlength=len(questions) * count).reshape(len(questions), count)
         for name in ("total", "n")
     ]
     # Explainers of a regime have the same numbers of instances, which are counted once.
-    numbers, which = np.unique(totals[1], axis=1, return_inverse=True)
-    both = resampled_sums(results.resamples(dataset).of(questions), np.concatenate([totals[0], numbers], axis=1))
+    numbers, inverse = np.unique(totals[1], axis=1, return_inverse=True)
+    resampled = resampled_sums(results.resamples(dataset).of(questions), np.concatenate([totals[0], numbers], axis=1))
     sums: Sums = {}
-    for place, named in enumerate(stored[names].drop_duplicates().itertuples(index=False, name=None)):
-        *regime, explainer, metric, part, group = map(str, named)
+    for column, key in enumerate(stored[names].drop_duplicates().itertuples(index=False, name=None)):
+        *regime, explainer, metric, part, group = map(str, key)
         of_groups = sums.setdefault((RegimeKey(*regime), explainer, metric, part), {})
-        of_groups[group] = both[:, place], both[:, count + which.ravel()[place]]
+        of_groups[group] = resampled[:, column], resampled[:, count + inverse.ravel()[column]]
     return sums
 
 
 def _drawn(sums: Sums, cell: tuple[RegimeKey, str], mean: Mean) -> np.ndarray:
     of_groups = sums.get((*cell, mean.metric, mean.part), {})
-    own = [both for group, both in of_groups.items() if not mean.groups or group in mean.groups]
-    if not own:
+    pairs = [pair for group, pair in of_groups.items() if not mean.groups or group in mean.groups]
+    if not pairs:
         return np.full(1, np.nan)
-    total, number = (np.sum(parts, axis=0) for parts in zip(*own, strict=True))
+    total, number = (np.sum(terms, axis=0) for terms in zip(*pairs, strict=True))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(total / number)
 
 
 def headline(values_of: Callable[[Measure, int], pd.DataFrame], controls: Collection[str]) -> pd.DataFrame:
     """Nothing of a question that no cell can answer. values_of: a measure and k ▶ its cells, see `means.means`."""
-    found = []
+    tables = []
     for question, measure in headlines().items():
         k = measure.at(DEFAULT_K)
-        own = means_of(values_of(measure, k), measure.together, (), controls)
-        found.append(own[own["whole"].astype(bool)].assign(question=question, metric=measure.metric, k=k))
-    return pd.concat(found)[TABLES["headline"].names]
+        rows = means_of(values_of(measure, k), measure.together, (), controls)
+        tables.append(rows[rows["whole"].astype(bool)].assign(question=question, metric=measure.metric, k=k))
+    return pd.concat(tables)[TABLES["headline"].names]

@@ -89,19 +89,19 @@ class Measuring:
 
     def insert(self, regimes: Sequence[Shards], ended: Callable[[Shards], None]) -> None:
         """ended: is called after each regime."""
-        for _, of_technique in groupby(regimes, key=lambda one: _order(one.key)[:3]):
+        for _, of_technique in groupby(regimes, key=lambda shards: _order(shards.key)[:3]):
             mirrored: list[cells.Mirrored] = []
             group = list(of_technique)
-            behaviours.insert(self.writer, self.store, [entry for one in group for entry in one.entries])
-            for one in group:
-                own = self._insert(one)
-                mirrored += [] if own is None else [own]
-                ended(one)
+            behaviours.insert(self.writer, self.store, [entry for shards in group for entry in shards.entries])
+            for shards in group:
+                regime = self._insert(shards)
+                mirrored += [] if regime is None else [regime]
+                ended(shards)
             self.rows += cells.swap_rows(mirrored)
 
-    def _insert(self, one: Shards) -> cells.Mirrored | None:
+    def _insert(self, shards: Shards) -> cells.Mirrored | None:
         """What is left of a regime for comparing it with its mirror; None if every instance was dropped."""
-        writer, store, entries = self.writer, self.store, one.entries
+        writer, store, entries = self.writer, self.store, shards.entries
         instances = ShardRows(store, entries, kinds.INSTANCE, _COLUMNS)
         methods = ShardRows(store, entries, kinds.ATTRIBUTION)
         rows = _without_unsampled(
@@ -113,8 +113,8 @@ class Measuring:
         heads = (store.read(entry) for entry in entries if entry.kind == kinds.HEAD_ATTENTION.name)
         writer.insert_pieces("head_attention", kinds.HEAD_ATTENTION.schema, heads)
         for kind in (kinds.HEAD_NEED, kinds.ANSWER):
-            found = ShardRows(store, entries, kind)
-            writer.insert_arrow(kind.name, found.take(found.rows))
+            shard_rows = ShardRows(store, entries, kind)
+            writer.insert_arrow(kind.name, shard_rows.take(shard_rows.rows))
         used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
         on_top: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
 
@@ -136,7 +136,7 @@ class Measuring:
         ids = list(used["instance_id"])
         tables = [writer.scores_of(table, ids) for table in ("attribution", "context_attribution")]
         scored = Scored(tables[0], Measurements.of(_faithful(store, entries)), tables[1])
-        return self._measured(regime_of(used, self.resamples[one.key.dataset]), scored)
+        return self._measured(regime_of(used, self.resamples[shards.key.dataset]), scored)
 
     def _measured(self, regime: Regime, scored: Scored) -> cells.Mirrored:
         cache = ValueCache(self.store.folder, regime.key, paper.WANTED, self.keep)
@@ -155,7 +155,7 @@ def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
     columns = tuple(measured_metrics())
     measured = (("", kinds.FAITHFULNESS), (PROTECTED, kinds.FAITHFULNESS_PROTECTED))
     rows = [with_means(ShardRows(store, entries, kind, columns).rows, suffix) for suffix, kind in measured]
-    return pd.concat([own for own in rows if len(own)] or rows[:1])
+    return pd.concat([frame for frame in rows if len(frame)] or rows[:1])
 
 
 def _with_lengths(instances: pd.DataFrame) -> pd.DataFrame:
@@ -194,8 +194,8 @@ def _taken(instances: ShardRows, rows: pd.DataFrame) -> pa.Table:
 
 
 def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
-    place = kinds.INSTANCE.schema.get_field_index(name)
-    return table.set_column(place, kinds.INSTANCE.schema.field(place), column)
+    index = kinds.INSTANCE.schema.get_field_index(name)
+    return table.set_column(index, kinds.INSTANCE.schema.field(index), column)
 
 
 def _explained(
@@ -213,9 +213,9 @@ def _explained(
         return
     explainers = methods.rows["explainer"].nunique() + len(catalogue.explainers(control=True))
     for piece in _pieces(used, explainers):
-        own = methods.take(methods.rows[methods.rows["instance_id"].isin(piece["instance_id"])])
+        attributions = methods.take(methods.rows[methods.rows["instance_id"].isin(piece["instance_id"])])
         whole = _as_frame(_taken(instances, piece))
-        rows = with_controls(own, whole, answers)
+        rows = with_controls(attributions, whole, answers)
         if visit:
             visit(whole, rows)
         yield rows
@@ -233,8 +233,8 @@ def _is_wanted(metric: str, part: str, k: int) -> bool:
 
 @functools.cache
 def _of_headlines() -> frozenset[tuple[str, str, int]]:
-    shown = metrics.headlines().values()
-    return frozenset((own.metric, part, own.at(DEFAULT_K)) for own in shown for part in own.together)
+    measures = metrics.headlines().values()
+    return frozenset((measure.metric, part, measure.at(DEFAULT_K)) for measure in measures for part in measure.together)
 
 
 def _paired(whole: Regime, complete: list[str], scored: Scored, evaluated: cells.Evaluated) -> cells.Evaluated:
@@ -245,5 +245,5 @@ def _paired(whole: Regime, complete: list[str], scored: Scored, evaluated: cells
     regime = scored.common(whole, present)
     if not len(regime.ids):
         return cells.Evaluated([], [], {})
-    asked = [plugin for key, plugin in catalogue.plugins("metric").items() if key in paper.METRICS]
-    return cells.evaluate(regime, scored.cells(regime, present), asked, (paper.K,), wanted=_is_wanted)
+    plugins = [plugin for key, plugin in catalogue.plugins("metric").items() if key in paper.METRICS]
+    return cells.evaluate(regime, scored.cells(regime, present), plugins, (paper.K,), wanted=_is_wanted)

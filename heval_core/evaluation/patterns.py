@@ -81,18 +81,18 @@ def kinds_of(
     padding: from `padding_of`.
     """
     near, gold = _near(tokens, subject), set(gold)
-    places: list[int | None] = [None] * len(tokens)
+    document_at: list[int | None] = [None] * len(tokens)
     for number, (start, end) in reversed(list(enumerate(documents))):
-        places[start:end] = [number] * (min(end, len(tokens)) - start)
+        document_at[start:end] = [number] * (min(end, len(tokens)) - start)
     kinds = []
     for index, token in enumerate(tokens):
-        place = places[index]
+        document = document_at[index]
         word = token.strip().lower()
         if index in gold:
             kinds.append("answer")
-        elif index in padding or place not in (None, used):
+        elif index in padding or document not in (None, used):
             kinds.append("wrong_document")
-        elif place is None:
+        elif document is None:
             kinds.append("question")
         elif word in FUNCTION_WORDS or not any(c.isalnum() for c in word):
             kinds.append("function_word")
@@ -115,21 +115,21 @@ def _near(tokens: Sequence[str], subject: str) -> set[int]:
 def rows_of(instances: pd.DataFrame, scores: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of the tables `pattern` and `pattern_chance`. instances: with ASKED. scores: instance_id, explainer and scores."""
     of_instance: dict[str, list[tuple[str, np.ndarray]]] = {}
-    for instance, explainer, own in zip(*(scores[name] for name in ("instance_id", "explainer", "scores")), strict=True):
-        of_instance.setdefault(instance, []).append((explainer, own))
+    for key, explainer, token_scores in zip(*(scores[name] for name in ("instance_id", "explainer", "scores")), strict=True):
+        of_instance.setdefault(key, []).append((explainer, token_scores))
     rows, chance = [], []
-    for one in instances[list(ASKED)].to_dict("records"):
-        used = document_of(one["group"])
+    for instance in instances[list(ASKED)].to_dict("records"):
+        used = document_of(instance["group"])
         if used is None:
             continue
-        documents = list(zip(one["document_starts"], one["document_ends"], strict=True))
-        padding = padding_of(one["regime"], one["tokens"], documents, one["question_start"])
-        kinds = kinds_of(one["tokens"], documents, used, one["answer_tokens"][used], one["subject"], padding)
-        ranked = int(one["first_ranked"]), int(one["ranked_end"])
-        chance.append({"instance_id": one["instance_id"], **chance_of(kinds, *ranked)})
-        for explainer, own in of_instance.get(one["instance_id"], ()):
-            pattern, token = pattern_of(kinds, own, *ranked)
-            rows.append({"instance_id": one["instance_id"], "explainer": explainer, "pattern": pattern, "token": token})
+        documents = list(zip(instance["document_starts"], instance["document_ends"], strict=True))
+        padding = padding_of(instance["regime"], instance["tokens"], documents, instance["question_start"])
+        kinds = kinds_of(instance["tokens"], documents, used, instance["answer_tokens"][used], instance["subject"], padding)
+        ranked = int(instance["first_ranked"]), int(instance["ranked_end"])
+        chance.append({"instance_id": instance["instance_id"], **chance_of(kinds, *ranked)})
+        for explainer, token_scores in of_instance.get(instance["instance_id"], ()):
+            pattern, token = pattern_of(kinds, token_scores, *ranked)
+            rows.append({"instance_id": instance["instance_id"], "explainer": explainer, "pattern": pattern, "token": token})
     return rows, chance
 
 
@@ -142,14 +142,14 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
     """
     counts = counts.assign(tied_chance=0.0)
     rows: list[dict[str, Any]] = []
-    for (dataset, technique), own in counts.groupby(["dataset", "technique"]):
-        there = [key for key in PATTERNS if own[[key, f"{key}_chance"]].to_numpy().any()]
-        table = own.pivot_table(index="fact_id", columns="explainer", values=[*there, "n"], aggfunc="sum", fill_value=0)
+    for (dataset, technique), group in counts.groupby(["dataset", "technique"]):
+        patterns = [key for key in PATTERNS if group[[key, f"{key}_chance"]].to_numpy().any()]
+        table = group.pivot_table(index="fact_id", columns="explainer", values=[*patterns, "n"], aggfunc="sum", fill_value=0)
         drawn = resampled_sums(resamples(str(dataset)).of(table.index), table.to_numpy(dtype=float))
         spread = dict(zip(table.columns, drawn.T, strict=True))
-        for explainer, by_question in own.groupby("explainer"):
-            sums = by_question[[*there, *(f"{key}_chance" for key in there), "n"]].sum()
-            for key in there:
+        for explainer, by_question in group.groupby("explainer"):
+            sums = by_question[[*patterns, *(f"{key}_chance" for key in patterns), "n"]].sum()
+            for key in patterns:
                 with np.errstate(invalid="ignore"):
                     interval = percentile_interval(spread[key, explainer] / spread["n", explainer])
                 rows.append(

@@ -35,7 +35,7 @@ from heval_core.store.shards import POINTER, PUBLISHED_FORMAT, Entry, ShardRows,
 from heval_core.store.writer import Writer
 
 
-class Told(NamedTuple):
+class PublishProgress(NamedTuple):
     """How far a publishing is. phase: in words, for people. part: what was just finished, as keys; often "".
 
     share: of the work that is done, from 0 to 1. seconds_left: None until something was measured.
@@ -47,10 +47,10 @@ class Told(NamedTuple):
     seconds_left: float | None = None
 
 
-Tell = Callable[[Told], None]
+Tell = Callable[[PublishProgress], None]
 
 
-def silent(told: Told) -> None:
+def silent(told: PublishProgress) -> None:
     """For those who do not want to be told."""
 
 
@@ -85,7 +85,7 @@ class Steps:
             began, before = self._first
             left = (time.monotonic() - began) / (self._done - before) * (self._size / (1 - self.AFTER) - self._done)
         phase = phase or f"Marking every explainer: {self._ended} of {self._count} sets of prompts done"
-        self._tell(Told(phase, part, share, left))
+        self._tell(PublishProgress(phase, part, share, left))
 
 
 def publish(
@@ -104,7 +104,7 @@ def publish(
     entries = [*of_regimes, *citations.entries]
     if not entries:
         raise HEvalError(f"The store {source} has no finished shards; run: python -m precompute run --store {source} …")
-    tell(Told("Checking the stored files"))
+    tell(PublishProgress("Checking the stored files"))
     _refuse_damaged(store, entries)
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
@@ -136,8 +136,8 @@ def _made(final: Path) -> Iterator[Path]:
         yield temporary
         published.swap_in(temporary, final)
     finally:
-        for left in (temporary, Path(f"{temporary}.wal")):
-            left.unlink(missing_ok=True)
+        for path in (temporary, Path(f"{temporary}.wal")):
+            path.unlink(missing_ok=True)
 
 
 def _refuse_damaged(store: ShardStore, entries: list[Entry]) -> None:
@@ -153,19 +153,19 @@ def _newest(store: ShardStore) -> list[Entry]:
     instances would be counted twice, or get each other's scores.
     """
     entries = [entry for entry in store.entries().values() if kinds.KINDS[entry.kind].of_regime]
-    told = [(entry, _asked(line), _state(line)) for entry in entries for line in [asdict(entry)]]
-    newest, known = {asked: state for _, asked, state in told}, {(asked, state) for _, asked, state in told}
+    keyed = [(entry, _asked(line), _state(line)) for entry in entries for line in [asdict(entry)]]
+    newest, known = {asked: state for _, asked, state in keyed}, {(asked, state) for _, asked, state in keyed}
     revision = {entry.model: entry.revision for entry in entries}
     for line in store.journal("state"):
         if (_asked(line), _state(line)) in known:
             newest[_asked(line)] = _state(line)
             revision[line["model"]] = line["revision"]
-    standing = [
-        (entry, asked) for entry, asked, state in told if entry.revision == revision[entry.model] and state == newest[asked]
+    current = [
+        (entry, asked) for entry, asked, state in keyed if entry.revision == revision[entry.model] and state == newest[asked]
     ]
     # Of two searches that chose the same setting, the newest one is told.
-    searches = {asked: entry.key for entry, asked in standing if entry.kind == kinds.TRIAL.name}
-    return [entry for entry, asked in standing if entry.kind != kinds.TRIAL.name or entry.key == searches[asked]]
+    searches = {asked: entry.key for entry, asked in current if entry.kind == kinds.TRIAL.name}
+    return [entry for entry, asked in current if entry.kind != kinds.TRIAL.name or entry.key == searches[asked]]
 
 
 def _asked(line: dict[str, Any]) -> tuple[str, str, str]:
@@ -185,8 +185,8 @@ def _snapshot_id(entries: list[Entry], bundled: bool, beside: Iterable[str] = ()
 
 def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tell: Tell, keep: bool) -> None:
     regimes = by_regime(store, entries)
-    resamples = {dataset: Resamples(dataset, asked) for dataset, asked in _questions(store, entries).items()}
-    steps = Steps([one.size for one in regimes], tell)
+    resamples = {dataset: Resamples(dataset, questions) for dataset, questions in _questions(store, entries).items()}
+    steps = Steps([shards.size for shards in regimes], tell)
     whole = Measuring(writer, store, resamples, keep)
     whole.insert(regimes, steps.ended)
     steps.last()
@@ -210,8 +210,8 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
 def _headline(values: pd.DataFrame, entries: Sequence[Entry]) -> pd.DataFrame:
     """Rows of the table `headline`. values: of `cell_metric`."""
     controls = [row["key"] for row in _plugins(entries) if row["kind"] == "explainer" and row["control"]]
-    found = headline(lambda measure, k: values[(values["metric"] == measure.metric) & (values["k"] == k)], controls)
-    return found.astype(object).where(found.notna(), None)
+    rows = headline(lambda measure, k: values[(values["metric"] == measure.metric) & (values["k"] == k)], controls)
+    return rows.astype(object).where(rows.notna(), None)
 
 
 def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:
@@ -223,8 +223,8 @@ def _questions(store: ShardStore, entries: list[Entry]) -> dict[str, dict[str, s
     questions: dict[str, dict[str, str]] = defaultdict(dict)
     for entry in entries:
         if entry.kind == kinds.INSTANCE.name:
-            asked = store.read(entry, ["fact_id", "subject", "question"]).to_pylist()
-            questions[entry.dataset] |= {row["fact_id"]: f"{row['subject']} {row['question']}" for row in asked}
+            rows = store.read(entry, ["fact_id", "subject", "question"]).to_pylist()
+            questions[entry.dataset] |= {row["fact_id"]: f"{row['subject']} {row['question']}" for row in rows}
     return dict(questions)
 
 
@@ -245,10 +245,10 @@ def _insert_provenance(writer: Writer, store: ShardStore, entries: list[Entry], 
 
 
 def _datasets(store: ShardStore) -> list[dict[str, Any]]:
-    known = catalogue.plugins("dataset")
+    plugins = catalogue.plugins("dataset")
     newest = {line["dataset"]: line for line in store.journal("dataset")}
     return [
-        {**line, "unusable": json.dumps(line["unusable"]), "title": getattr(known.get(key.split("/")[0]), "title", key)}
+        {**line, "unusable": json.dumps(line["unusable"]), "title": getattr(plugins.get(key.split("/")[0]), "title", key)}
         for key, line in sorted(newest.items())
     ]
 

@@ -47,38 +47,38 @@ def cells(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         for copied, (least, below) in within.items():
             inside = of_part[(of_part["copied"] >= least) & (of_part["copied"] < below)]
             overlap = inside[inside["explainer"] == OVERLAP].set_index(_PART)["value"]
-            for explainer, own in inside.groupby("explainer"):
+            for explainer, explainer_rows in inside.groupby("explainer"):
                 against = overlap if explainer != OVERLAP else overlap[:0]
                 key = {"model": model, "dataset": dataset, "explainer": explainer, "measure": MEASURES[str(part)]}
-                yield key | {"copied": copied} | _cell(own, against)
+                yield key | {"copied": copied} | _cell(explainer_rows, against)
 
 
 def _measured(part: str, gold: Sequence[int], scores: Sequence[float]) -> tuple[float, float]:
     """Of a sentence or a span: its value, and its chance."""
-    own, right = np.asarray(scores), np.isin(np.arange(len(scores)), gold)
-    best = own[right].max()
-    above, size, inside = int((own > best).sum()), int((own == best).sum()), int((right & (own == best)).sum())
+    values, right = np.asarray(scores), np.isin(np.arange(len(scores)), gold)
+    best = values[right].max()
+    above, size, inside = int((values > best).sum()), int((values == best).sum()), int((right & (values == best)).sum())
     if part == "sentence":
         return (0.0 if above else inside / size), float(right.mean())
-    return reciprocal(above, size, inside), reciprocal(0, len(own), int(right.sum()))
+    return reciprocal(above, size, inside), reciprocal(0, len(values), int(right.sum()))
 
 
-def _cell(own: pd.DataFrame, overlap: pd.Series) -> dict[str, Any]:
+def _cell(rows: pd.DataFrame, overlap: pd.Series) -> dict[str, Any]:
     """The means of one explainer. overlap: the values of lexical overlap; none for itself."""
-    both = own.join(overlap.rename("overlap"), on=_PART).dropna(subset="overlap")
-    apart = (both["value"] - both["overlap"]).to_numpy()
-    mean = _by_question(own, own["value"].to_numpy())
+    shared = rows.join(overlap.rename("overlap"), on=_PART).dropna(subset="overlap")
+    differences = (shared["value"] - shared["overlap"]).to_numpy()
+    mean = _by_question(rows, rows["value"].to_numpy())
     low, high = mean.interval()
-    found = {"value": mean.value, "low": low, "high": high, "chance": own["chance"].mean(), "n": mean.n}
-    if len(both):
+    cell = {"value": mean.value, "low": low, "high": high, "chance": rows["chance"].mean(), "n": mean.n}
+    if len(shared):
         # What questions agree on adds nothing to the error; see `statistics/bounded.py`.
-        more, less = (_by_question(both, np.maximum(sign * apart, 0)) for sign in (1, -1))
+        more, less = (_by_question(shared, np.maximum(sign * differences, 0)) for sign in (1, -1))
         low, high = sum_interval([(1.0, more), (-1.0, less)])
-        found |= {"delta": more.value - less.value, "delta_low": low, "delta_high": high}
-    return found | {"questions": mean.questions}
+        cell |= {"delta": more.value - less.value, "delta_low": low, "delta_high": high}
+    return cell | {"questions": mean.questions}
 
 
 def _by_question(rows: pd.DataFrame, values: np.ndarray) -> Bounded:
     """The mean of values between 0 and 1, and how much each question moves it."""
-    each = pd.Series(values).groupby(rows["question_id"].to_numpy()).agg(["sum", "size"]).astype(float)
-    return Column(each["sum"].to_numpy(), each["size"].to_numpy(), ends=(0.0, 1.0)).bounded()
+    questions = pd.Series(values).groupby(rows["question_id"].to_numpy()).agg(["sum", "size"]).astype(float)
+    return Column(questions["sum"].to_numpy(), questions["size"].to_numpy(), ends=(0.0, 1.0)).bounded()

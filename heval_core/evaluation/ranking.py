@@ -46,12 +46,12 @@ class Ranking(NamedTuple):
 
     def ranks(self) -> dict[str, str]:
         """Method ▶ `1`, or `2–4` for those of a band."""
-        found, first = dict[str, str](), 1
+        by_method, first = dict[str, str](), 1
         for band in self.bands:
             last = first + len(band) - 1
-            found |= dict.fromkeys(band, f"{first}" if first == last else f"{first}–{last}")
+            by_method |= dict.fromkeys(band, f"{first}" if first == last else f"{first}–{last}")
             first = last + 1
-        return found
+        return by_method
 
     @property
     def bold(self) -> tuple[str, ...]:
@@ -75,16 +75,16 @@ def ranking(
     sign, ends = (-1.0, (of[0], of[2], of[1])) if best == "low" else (1.0, of)
     unknown = np.full(len(rows), np.nan)
     numbers = [sign * rows[name].to_numpy(dtype=float) if name in rows else unknown for name in (*ends, chance)]
-    each = (_One(*one) for one in zip(rows[key].astype(str), *numbers, strict=True))
-    own = sorted((one for one in each if not np.isnan(one.value)), key=lambda one: -one.value)
-    methods = [one for one in own if one.key not in controls]
+    candidates = (_One(*row) for row in zip(rows[key].astype(str), *numbers, strict=True))
+    ranked = sorted((row for row in candidates if not np.isnan(row.value)), key=lambda row: -row.value)
+    methods = [row for row in ranked if row.key not in controls]
     bands, rest = list[tuple[str, ...]](), methods
     while rest:
-        size = 1 + max(place for place, one in enumerate(rest) if place == 0 or not one.high < rest[0].low)
-        bands.append(tuple(one.key for one in rest[:size]))
+        size = 1 + max(index for index, row in enumerate(rest) if index == 0 or not row.high < rest[0].low)
+        bands.append(tuple(row.key for row in rest[:size]))
         rest = rest[size:]
-    reach = [one.key for one in own if one.key in controls and methods and not one.high < methods[0].low]
-    return Ranking(tuple(bands), tuple(reach), tuple(one.key for one in methods if one.high < one.chance))
+    reach = [row.key for row in ranked if row.key in controls and methods and not row.high < methods[0].low]
+    return Ranking(tuple(bands), tuple(reach), tuple(row.key for row in methods if row.high < row.chance))
 
 
 class _One(NamedTuple):
@@ -100,32 +100,32 @@ def clauses(rankings: Mapping[str, Ranking], name: Written) -> list[str]:
 
     rankings: by what they are of, such as `finding the token`. name: how a key is written, such as in bold.
     """
-    ranked = {place: own for place, own in rankings.items() if own.methods}
+    ranked = {task: task_ranking for task, task_ranking in rankings.items() if task_ranking.methods}
     bands: dict[tuple[frozenset[str], bool], list[str]] = {}
-    for place, own in ranked.items():
-        bands.setdefault((frozenset(own.best), len(own.methods) == 1), []).append(place)
-    found = []
-    for (band, alone), places in bands.items():
+    for task, task_ranking in ranked.items():
+        bands.setdefault((frozenset(task_ranking.best), len(task_ranking.methods) == 1), []).append(task)
+    texts = []
+    for (band, alone), tasks in bands.items():
         verb = "is the only method" if alone else "is best" if len(band) == 1 else "are level"
-        found.append(f"{who(ranked[places[0]].best, name)} {verb} at {_listed(places)}")
-    for where, controls in _by_places({place: own.controls for place, own in ranked.items()}).items():
+        texts.append(f"{who(ranked[tasks[0]].best, name)} {verb} at {_listed(tasks)}")
+    for where, controls in _by_places({task: task_ranking.controls for task, task_ranking in ranked.items()}).items():
         the = "" if len(controls) > NAMED else f"the {'control' if len(controls) == 1 else 'controls'} "
-        found.append(f"no method beats {the}{who(controls, name, 'control')} at {where}")
-    for where, below in _by_places({place: own.below for place, own in ranked.items()}).items():
-        found.append(f"{who(below, name)} {'does' if len(below) == 1 else 'do'} worse than guessing at {where}")
-    return found
+        texts.append(f"no method beats {the}{who(controls, name, 'control')} at {where}")
+    for where, below in _by_places({task: task_ranking.below for task, task_ranking in ranked.items()}).items():
+        texts.append(f"{who(below, name)} {'does' if len(below) == 1 else 'do'} worse than guessing at {where}")
+    return texts
 
 
-def _by_places(named: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The places of a key, in words ▶ the keys that are named in just these."""
-    found: dict[str, list[str]] = {}
-    for key in dict.fromkeys(key for keys in named.values() for key in keys):
-        found.setdefault(_listed([place for place, keys in named.items() if key in keys]), []).append(key)
-    return found
+def _by_places(keys_by_task: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The tasks of a key, in words ▶ the keys that are named in just these."""
+    by_tasks: dict[str, list[str]] = {}
+    for key in dict.fromkeys(key for keys in keys_by_task.values() for key in keys):
+        by_tasks.setdefault(_listed([task for task, keys in keys_by_task.items() if key in keys]), []).append(key)
+    return by_tasks
 
 
-def _listed(places: Sequence[str]) -> str:
-    return "all three questions" if [*places] == [AT[question] for question in ("RQ1", "RQ2", "RQ3")] else listed(places)
+def _listed(tasks: Sequence[str]) -> str:
+    return "all three questions" if [*tasks] == [AT[question] for question in ("RQ1", "RQ2", "RQ3")] else listed(tasks)
 
 
 def who(keys: Sequence[str], name: Written, what: str = "method") -> str:
@@ -135,9 +135,9 @@ def who(keys: Sequence[str], name: Written, what: str = "method") -> str:
 
 def valued(own: Ranking, at: str, name: Written, value: Written, short: Written) -> list[str]:
     """The clauses of one ranking, with the value of the best, or with the lowest and the highest of the band."""
-    said, last = clauses({at: own}, name), own.best[-1]
-    said[0] += f": {value(last) if len(own.best) == 1 else f'{short(last)} to {short(own.best[0])}'}"
-    return said
+    texts, last = clauses({at: own}, name), own.best[-1]
+    texts[0] += f": {value(last) if len(own.best) == 1 else f'{short(last)} to {short(own.best[0])}'}"
+    return texts
 
 
 def sentences(said: Sequence[str]) -> str:

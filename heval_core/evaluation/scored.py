@@ -56,8 +56,8 @@ def layout_of(instances: pd.DataFrame) -> Layout:
     Raises HEvalError, naming the instance, for answer tokens outside their prompt.
     """
     for row in instances.itertuples():
-        places = [int(token) for tokens in row.answer_tokens for token in tokens]
-        if places and not 0 <= min(places) <= max(places) < row.length:
+        indices = [int(token) for tokens in row.answer_tokens for token in tokens]
+        if indices and not 0 <= min(indices) <= max(indices) < row.length:
             raise HEvalError(f"Instance {row.instance_id} has answer tokens outside its prompt of {row.length} tokens.")
     return Layout.of(
         list(instances["length"]),
@@ -123,9 +123,9 @@ class Scored:
     def common(self, whole: Regime, explainers: Iterable[str]) -> Regime:
         """The instances for which all of these explainers have scores. Explainers without any are ignored."""
         rows = self.attributions.rows
-        own = rows[rows["explainer"].isin(list(explainers))]
-        counts = own.groupby("instance_id").size()
-        return whole.rows(pd.Index(whole.ids).isin(counts[counts == own["explainer"].nunique()].index))
+        chosen = rows[rows["explainer"].isin(list(explainers))]
+        counts = chosen.groupby("instance_id").size()
+        return whole.rows(pd.Index(whole.ids).isin(counts[counts == chosen["explainer"].nunique()].index))
 
     def cells(self, regime: Regime, explainers: Sequence[str]) -> Iterator[tuple[str, Cell]]:
         """The cells of explainers that have scores for all of a regime's instances, one after another.
@@ -152,22 +152,22 @@ def _read(stored: StoredScores, regime: Regime, explainers: Sequence[str]) -> di
     scores = stored.read(rows["row"].to_numpy())
     return {
         str(name): ScoreRows(
-            own["place"].to_numpy(), scores.slice(own.index[0], len(own)), own["signed"].to_numpy(dtype=object)
+            group["place"].to_numpy(), scores.slice(group.index[0], len(group)), group["signed"].to_numpy(dtype=object)
         )
-        for name, own in rows.groupby("explainer")
+        for name, group in rows.groupby("explainer")
     }
 
 
 def control_attributions(instances: pd.DataFrame, answers: Sequence[str]) -> list[dict[str, Any]]:
     """The controls' scores, which need only what is stored of an instance. answers: the first token of each explained one."""
-    asked = [
+    explained = [
         (row.instance_id, tuple(row.tokens), answer, slice(int(row.first_ranked), int(row.ranked_end)))
         for row, answer in zip(instances.itertuples(), answers, strict=True)
     ]
     rows = []
     for explainer, control in catalogue.explainers(control=True).items():
         same = {"explainer": explainer, "settings": repr(control), "signed": bool(control.signed)}
-        for key, tokens, answer, ranked in asked:
+        for key, tokens, answer, ranked in explained:
             values = control.scores(tokens, answer, key)
             rows.append({"instance_id": key, "scores": values, "tied": scores.tied(values[ranked]), **same})
     return rows
@@ -190,8 +190,8 @@ def with_controls(
     explained = instances[instances["instance_id"].isin(methods["instance_id"].to_pylist())]
     controls = control_attributions(explained, answers(explained) if answers else list(explained["predicted_text"]))
     rows = pa.concat_tables([methods, pa.Table.from_pylist(controls, schema=ATTRIBUTION.schema)])
-    places = pd.Index(instances["instance_id"]).get_indexer(rows["instance_id"].to_pylist())
-    order = pd.DataFrame({"place": places, "explainer": rows["explainer"].to_pylist()})
+    positions = pd.Index(instances["instance_id"]).get_indexer(rows["instance_id"].to_pylist())
+    order = pd.DataFrame({"place": positions, "explainer": rows["explainer"].to_pylist()})
     return rows.take(pa.array(order.sort_values(["place", "explainer"]).index.to_numpy()))
 
 
@@ -223,17 +223,17 @@ def _fill(table: np.ndarray, regime: Regime, explainer: str, rows: ScoreRows) ->
         )
     values = rows.scores.flatten().to_numpy(zero_copy_only=False)
     ends = np.cumsum(rows.scores.value_lengths().to_numpy(zero_copy_only=False))
-    for place, own, signed in zip(rows.places, np.split(values, ends[:-1]), rows.signed, strict=True):
-        name = f"Instance {regime.ids[place]}, explainer {explainer}"
-        scores.check(own, name)
-        if len(own) > table.shape[1]:
-            raise HEvalError(f"{name}: there are more scores than tokens ({len(own)}).")
+    for index, token_scores, signed in zip(rows.places, np.split(values, ends[:-1]), rows.signed, strict=True):
+        name = f"Instance {regime.ids[index]}, explainer {explainer}"
+        scores.check(token_scores, name)
+        if len(token_scores) > table.shape[1]:
+            raise HEvalError(f"{name}: there are more scores than tokens ({len(token_scores)}).")
         # -0.0 becomes 0.0: which comes first in a sorted row differs between processors, and with it the keys of kept values.
-        table[place, : len(own)], table[place, len(own) :] = own + 0.0, 0.0
+        table[index, : len(token_scores)], table[index, len(token_scores) :] = token_scores + 0.0, 0.0
         if signed:
             # Over the padded row: the last bits of a sum depend on how many numbers there are.
-            norm = np.abs(table[place]).sum()
-            table[place] /= norm or 1.0
+            norm = np.abs(table[index]).sum()
+            table[index] /= norm or 1.0
 
 
 def _fixed(regime: Regime, explainer: str, table: np.ndarray, towards: ScoreRows) -> Fixed:
@@ -246,9 +246,9 @@ def _fixed(regime: Regime, explainer: str, table: np.ndarray, towards: ScoreRows
 
 def with_means(faithful: pd.DataFrame, suffix: str = "") -> pd.DataFrame:
     """The batch job's rows, one for each replacement, as parts; and their means as the part `all`. suffix: of all parts."""
-    place, keys = ["instance_id", "explainer"], list(measured_metrics())
-    means = faithful.groupby(place, sort=False)[keys].mean().reset_index().assign(part="all")
-    rows = pd.concat([faithful.rename(columns={"replacement": "part"})[[*place, "part", *keys]], means])
+    by, keys = ["instance_id", "explainer"], list(measured_metrics())
+    means = faithful.groupby(by, sort=False)[keys].mean().reset_index().assign(part="all")
+    rows = pd.concat([faithful.rename(columns={"replacement": "part"})[[*by, "part", *keys]], means])
     return rows.assign(part=rows["part"].astype(str) + suffix) if suffix else rows
 
 
@@ -257,10 +257,10 @@ def measured_of(regime: Regime, explainer: str, found: Measurements) -> dict[tup
 
     Chance is the random control's value on the same instances, NaN without it.
     """
-    places, nothing = found.ids.get_indexer(regime.ids), np.full(len(found.ids) + 1, np.nan)
+    positions, nothing = found.ids.get_indexer(regime.ids), np.full(len(found.ids) + 1, np.nan)
     return {
         (metric, part): Measured(
-            found.values[metric, part, explainer][places], found.values.get((metric, part, "random"), nothing)[places]
+            found.values[metric, part, explainer][positions], found.values.get((metric, part, "random"), nothing)[positions]
         )
         for part in MeasuredMetric.parts
         for metric in measured_metrics()

@@ -29,7 +29,7 @@ def notes(store: ShardStore) -> list[str]:
     explained = {entry.cell.of_regime for entry in store.entries().values() if entry.explainer and entry.regime}
     lines = [_left_out(where, line["seen"], line["usable"]) for where, line in trained.items() if line["seen"]]
     for where, counts in _outcomes(store).items():
-        ranked = {regime: own for regime, own in counts.items() if RegimeKey(*where, regime, TECHNIQUE) in explained}
+        ranked = {regime: sizes for regime, sizes in counts.items() if RegimeKey(*where, regime, TECHNIQUE) in explained}
         lines += [f"{' · '.join(where)}: {text}" for text in (*few_compared(counts), *too_small(ranked))]
     return lines
 
@@ -44,16 +44,16 @@ def _left_out(where: tuple[str, str], seen: int, usable: int) -> str:
 
 def _outcomes(store: ShardStore) -> dict[tuple[str, str], Counts]:
     """Per model and dataset, regime ▶ number of instances by group, or by the reason why they were dropped."""
-    found: dict[tuple[str, str], Counts] = {}
+    outcomes: dict[tuple[str, str], Counts] = {}
     states = [line for line in store.journal("state") if line["technique"] == TECHNIQUE]
     newest = {(line["model"], line["dataset"]): line["settings"] for line in states}
     for entry in store.entries().values():
         where = entry.model, entry.dataset
         if entry.kind == INSTANCE.name and entry.technique == TECHNIQUE and newest.get(where) == entry.settings:
-            counts = found.setdefault(where, {}).setdefault(entry.regime, Counter())
+            counts = outcomes.setdefault(where, {}).setdefault(entry.regime, Counter())
             for row in store.read(entry, ["group", "dropped_because"]).to_pylist():
                 counts[row["dropped_because"] or row["group"]] += 1
-    return found
+    return outcomes
 
 
 def compared_in(regime: str) -> tuple[str, ...]:
@@ -63,22 +63,22 @@ def compared_in(regime: str) -> tuple[str, ...]:
 
 def few_compared(counts: Counts) -> Iterator[str]:
     """A line where under half of the instances have an answer that metrics compare. counts: see `_outcomes`."""
-    asked = sum(sum(own.values()) for own in counts.values())
-    compared = sum(own[group] for regime, own in counts.items() for group in compared_in(regime))
-    if asked and compared < FEWEST * asked:
+    total = sum(sum(sizes.values()) for sizes in counts.values())
+    compared = sum(sizes[group] for regime, sizes in counts.items() for group in compared_in(regime))
+    if total and compared < FEWEST * total:
         rest = Counter[str]()
-        for regime, own in counts.items():
-            rest.update({name: n for name, n in own.items() if name not in compared_in(regime)})
-        told = (f"{n:,} {'dropped:' if name in DROP_REASONS else 'answered'} {name}" for name, n in rest.most_common())
-        yield f"only {compared:,} of {asked:,} instances have an answer that is compared ({', '.join(told)}); {OTHER_LAYOUT}"
+        for regime, sizes in counts.items():
+            rest.update({name: n for name, n in sizes.items() if name not in compared_in(regime)})
+        texts = (f"{n:,} {'dropped:' if name in DROP_REASONS else 'answered'} {name}" for name, n in rest.most_common())
+        yield f"only {compared:,} of {total:,} instances have an answer that is compared ({', '.join(texts)}); {OTHER_LAYOUT}"
 
 
 def too_small(counts: Counts) -> Iterator[str]:
     """A line that names every group that is smaller than rank margins need."""
     small = [
-        f"{regime} " + ", ".join(f"{group} {own[group]}" for group in compared_in(regime))
-        for regime, own in counts.items()
-        if any(own[group] < SMALLEST_GROUP for group in compared_in(regime))
+        f"{regime} " + ", ".join(f"{group} {sizes[group]}" for group in compared_in(regime))
+        for regime, sizes in counts.items()
+        if any(sizes[group] < SMALLEST_GROUP for group in compared_in(regime))
     ]
     if small:
         yield f"rank margins need {SMALLEST_GROUP} answers per group, and have: {'; '.join(small)}. Raise --limit"
@@ -90,8 +90,8 @@ def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
     low, high: 95 % interval of the share, over questions, since a question is asked under several regimes.
     """
     rows = []
-    for (model, dataset), own in reader.same_group_counts(chosen).groupby(["model", "dataset"]):
-        counts = own.groupby("fact_id")[["same", "n"]].sum().to_numpy(dtype=float)
+    for (model, dataset), by_fact in reader.same_group_counts(chosen).groupby(["model", "dataset"]):
+        counts = by_fact.groupby("fact_id")[["same", "n"]].sum().to_numpy(dtype=float)
         share = Column(counts[:, 0], counts[:, 1], ends=(0.0, 1.0)).bounded()
         same, n = (int(total) for total in counts.sum(axis=0))
         low, high = share.interval()

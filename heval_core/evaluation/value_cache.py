@@ -49,10 +49,10 @@ def computing(source: str) -> str:
     kept = []
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef):
-            node.body = [own for own in node.body if isinstance(own, ast.FunctionDef | ast.AnnAssign)]
+            node.body = [member for member in node.body if isinstance(member, ast.FunctionDef | ast.AnnAssign)]
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign):
             kept.append(node)
-    for function in (own for node in kept for own in ast.walk(node) if isinstance(own, ast.FunctionDef)):
+    for function in (child for node in kept for child in ast.walk(node) if isinstance(child, ast.FunctionDef)):
         if ast.get_docstring(function) is not None:
             function.body = function.body[1:]
     return "\n".join(ast.dump(node) for node in kept)
@@ -90,13 +90,13 @@ class ValueCache:
 
     def of_all(self, metric: LearnedMetric, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Value]]:
         """Like the metric's `of_all`, with the k of each; kept values are not computed again."""
-        keys = [self._key(metric, k, one) for k, one in zip(ks, data, strict=True)]
-        missing = [place for place, key in enumerate(keys) if key not in self._known]
+        keys = [self._key(metric, k, target) for k, target in zip(ks, data, strict=True)]
+        missing = [slot for slot, key in enumerate(keys) if key not in self._known]
         self.missed += len(missing)
-        computed = metric.of_all([data[place] for place in missing]) if missing else []
-        for place, found in zip(missing, computed, strict=True):
-            needed = ((metric.key, own.part, ks[place]) in self._needed for own in found)
-            self._known[keys[place]] = [_row(keys[place], own, whole) for own, whole in zip(found, needed, strict=True)]
+        computed = metric.of_all([data[slot] for slot in missing]) if missing else []
+        for slot, values in zip(missing, computed, strict=True):
+            needed = ((metric.key, value.part, ks[slot]) in self._needed for value in values)
+            self._known[keys[slot]] = [_row(keys[slot], value, whole) for value, whole in zip(values, needed, strict=True)]
         self._used.update(keys)
         return [[_estimate(row) for row in self._known[key]] for key in keys]
 

@@ -87,13 +87,13 @@ class AT2(Base):
         self.check()
         sources = [self._sources(prompt) for prompt in clean.prompts]
         attention = _attention(clean, targets).flatten(1, 2).double().cpu().numpy()
-        found = []
+        observations = []
         for index, units in enumerate(sources):
             if len(units) < LEAST_SOURCES:
                 continue
             kept = self._kept(clean.prompts[index], units)
-            found.append(Observed(kept @ attention[index].T, self._odds(clean, index, targets[index], units, kept)))
-        return found
+            observations.append(Observed(kept @ attention[index].T, self._odds(clean, index, targets[index], units, kept)))
+        return observations
 
     def fitted(self, observed: Sequence[Observed]) -> np.ndarray:
         """(L H,) the weights. Raises HEvalError where no ablation changed anything."""
@@ -122,8 +122,8 @@ class AT2(Base):
         rng = np.random.default_rng(list(seed))
         kept = np.zeros((self.masks, len(prompt.ids)))
         for row in kept:
-            for place in rng.permutation(len(units))[: len(units) // 2]:
-                row[units[place].start : units[place].end] = 1
+            for index in rng.permutation(len(units))[: len(units) // 2]:
+                row[units[index].start : units[index].end] = 1
         return kept
 
     def _odds(self, clean: CleanPass, index: int, target: Target, units: Sequence[Unit], kept: np.ndarray) -> np.ndarray:

@@ -60,7 +60,7 @@ class Attention(Base):
 
         readings = [clean.heads_at(position) for position in positions_of(targets)]
         votes = sum(
-            self._votes(clean, reading, [target.ids[place] for target in targets]) for place, reading in enumerate(readings)
+            self._votes(clean, reading, [target.ids[index] for target in targets]) for index, reading in enumerate(readings)
         )
         pruned = ~torch.from_numpy(working(clean.lm, (clean.lm.layers - 1,))).to(clean.lm.device)
         heads = votes.masked_fill(pruned, -torch.inf).argmax(-1).tolist()
@@ -68,8 +68,8 @@ class Attention(Base):
             attention = mean_rows([reading.attention[:, -1] for reading in readings], clean.length)
         else:
             attention = clean.lm.heads.column_means(clean.ids)
-        told = [{"layer": clean.lm.layers - 1, "head": head} for head in heads]
-        return attention[list(range(clean.size)), heads], told
+        extras = [{"layer": clean.lm.layers - 1, "head": head} for head in heads]
+        return attention[list(range(clean.size)), heads], extras
 
     def _votes(self, clean: CleanPass, reading: HeadReading, token_ids: list[int]) -> torch.Tensor:
         """(B, H) how strongly each head of the last layer supports each prompt's token at one position."""

@@ -43,9 +43,9 @@ class Blocks(Base):
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
         of_tokens = token_parts.part_scores(PART, clean, targets)
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
-        for row, own, prompt, target in zip(scores, of_tokens, clean.prompts, targets, strict=True):
+        for row, relevance, prompt, target in zip(scores, of_tokens, clean.prompts, targets, strict=True):
             for document in units(prompt, target=target):
-                row[document.start : document.end] = own[document.start : document.end].mean()
+                row[document.start : document.end] = relevance[document.start : document.end].mean()
         return scores
 
 

@@ -48,16 +48,16 @@ class ContextCite(Base):
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
         sources = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
-        kept = [masks(len(own), _seed(prompt.ids)) for own, prompt in zip(sources, clean.prompts, strict=True)]
+        kept = [masks(len(in_prompt), _seed(prompt.ids)) for in_prompt, prompt in zip(sources, clean.prompts, strict=True)]
         left_out = [
-            [tuple(unit for unit, there in zip(own, row, strict=True) if not there) for row in rows]
-            for own, rows in zip(sources, kept, strict=True)
+            [tuple(unit for unit, stays in zip(in_prompt, row, strict=True) if not stays) for row in rows]
+            for in_prompt, rows in zip(sources, kept, strict=True)
         ]
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
         answered = logprobs(clean, targets, left_out)
-        for score, own, rows, values in zip(scores, sources, kept, answered, strict=True):
-            if own:
-                for unit, weight in zip(own, weights(rows, log_odds(values[:, 0])), strict=True):
+        for score, prompt_units, rows, values in zip(scores, sources, kept, answered, strict=True):
+            if prompt_units:
+                for unit, weight in zip(prompt_units, weights(rows, log_odds(values[:, 0])), strict=True):
                     score[unit.start : unit.end] = weight
         return scores
 
@@ -65,12 +65,12 @@ class ContextCite(Base):
         """A fit for each token of the answer, in its log-odds, all from the same passes."""
         self.check()
         (prompt,) = clean.prompts
-        own = units(prompt, self.unit, target)
-        rows = masks(len(own), _seed(prompt.ids[: target.positions[0] + 1]))
-        gone = [tuple(unit for unit, there in zip(own, row, strict=True) if not there) for row in rows]
-        (found,) = said(clean, [target], [gone])
-        fits = [weights(rows, log_odds(values)) for values in found.logprobs[:, 0].T] if own else []
-        return Matrix(self.unit, own, np.array(fits, dtype=np.float32).reshape(len(target.ids), len(own)).T)
+        parts = units(prompt, self.unit, target)
+        rows = masks(len(parts), _seed(prompt.ids[: target.positions[0] + 1]))
+        gone = [tuple(unit for unit, stays in zip(parts, row, strict=True) if not stays) for row in rows]
+        (answer,) = said(clean, [target], [gone])
+        fits = [weights(rows, log_odds(values)) for values in answer.logprobs[:, 0].T] if parts else []
+        return Matrix(self.unit, parts, np.array(fits, dtype=np.float32).reshape(len(target.ids), len(parts)).T)
 
 
 def _seed(ids: Sequence[int]) -> int:

@@ -51,16 +51,16 @@ class DocumentEffect(Base):
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
         documents = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
-        for row, own, found in zip(scores, documents, effects(clean, targets, documents), strict=True):
-            for document, effect in zip(own, found, strict=True):
+        for row, in_prompt, nats in zip(scores, documents, effects(clean, targets, documents), strict=True):
+            for document, effect in zip(in_prompt, nats, strict=True):
                 row[document.start : document.end] = effect
         return scores
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
         """D_a of each token of the answer: the nats that it loses without each unit."""
         self.check()
-        own = units(clean.prompts[0], self.unit, target)
-        return lost(clean, target, own, self.unit if clean.prompts[0].documents else "sentence")
+        parts = units(clean.prompts[0], self.unit, target)
+        return lost(clean, target, parts, self.unit if clean.prompts[0].documents else "sentence")
 
 
 PLUGIN = DocumentEffect()

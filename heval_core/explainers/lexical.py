@@ -20,8 +20,8 @@ class Lexical:
     reference = "control"
 
     def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
-        wanted = answer.strip()
-        return np.array([float(bool(wanted) and word.strip() == wanted) for word in words], dtype=np.float32)
+        stripped = answer.strip()
+        return np.array([float(bool(stripped) and word.strip() == stripped) for word in words], dtype=np.float32)
 
 
 PLUGIN = Lexical()

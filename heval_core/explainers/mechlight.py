@@ -65,7 +65,7 @@ class MechLight(Base):
             attention[index, layer, _members(alive, layer, head, group)].mean(0).cpu().numpy()
             for index, (layer, head, _) in enumerate(chosen)
         ]
-        told = [
+        extras = [
             {
                 "layer": layer,
                 "head": head,
@@ -74,12 +74,12 @@ class MechLight(Base):
             }
             for by_head, target, (layer, head, details) in zip(strengths, targets, chosen, strict=True)
         ]
-        return rows, told
+        return rows, extras
 
-    def _strengths(self, lm: LanguageModel, place: int, reading: HeadReading, targets: Sequence[Target]) -> torch.Tensor:
+    def _strengths(self, lm: LanguageModel, index: int, reading: HeadReading, targets: Sequence[Target]) -> torch.Tensor:
         """(B, L, H) S at one of the targets' positions, the one with this index."""
-        for_answer = lm.heads.logits(reading, [target.ids[place] for target in targets], self.fold)
-        foils = [target.foils[place] if target.foils else target.ids[place] for target in targets]
+        for_answer = lm.heads.logits(reading, [target.ids[index] for target in targets], self.fold)
+        foils = [target.foils[index] if target.foils else target.ids[index] for target in targets]
         for_foil = lm.heads.logits(reading, foils, self.fold)
         for_foil[[not target.foils for target in targets]] = 0
         return for_answer - for_foil
@@ -88,8 +88,8 @@ class MechLight(Base):
 def _chosen(strengths: np.ndarray, alive: np.ndarray, group: int) -> tuple[int, int, tuple[tuple[str, float | str], ...]]:
     """(L, H) S, and which heads are not pruned ▶ layer and head of its maximum, and details: the runner-up and its margin."""
     units = strengths.reshape(strengths.shape[0], -1, group).sum(-1)
-    there = alive.reshape(*units.shape, group).any(-1)
-    order = np.argsort(-np.where(there, units, -np.inf), axis=None, kind="stable")[: there.sum()]
+    usable = alive.reshape(*units.shape, group).any(-1)
+    order = np.argsort(-np.where(usable, units, -np.inf), axis=None, kind="stable")[: usable.sum()]
     (layer, unit), *others = (divmod(int(index), units.shape[1]) for index in order[:2])
     details: tuple[tuple[str, float | str], ...] = ()
     if others:
@@ -113,7 +113,7 @@ def _shared(strengths: np.ndarray, alive: np.ndarray, group: int) -> np.ndarray:
     """
     if group == 1:
         return strengths
-    sums, count = (each.reshape(each.shape[0], -1, group).sum(-1) for each in (strengths, alive))
+    sums, count = (by_head.reshape(by_head.shape[0], -1, group).sum(-1) for by_head in (strengths, alive))
     return np.repeat(sums / np.maximum(count, 1), group, axis=1) * alive
 
 

@@ -58,11 +58,11 @@ class Origin(Base):
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
         parts = token_parts.part_scores(self.tokens, clean, targets)
         documents = [units(prompt, target=target) for prompt, target in zip(clean.prompts, targets, strict=True)]
-        given = effects(clean, targets, documents)
+        contributions = effects(clean, targets, documents)
         smaller = self._sentences(clean, targets, documents) if self.sentences else None
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
         for row, relevance in enumerate(parts):
-            for number, (document, effect) in enumerate(zip(documents[row], given[row], strict=True)):
+            for number, (document, effect) in enumerate(zip(documents[row], contributions[row], strict=True)):
                 within = smaller[row][number] if smaller else ([(document.start, document.end)], np.ones(1))
                 for (start, end), share in zip(*within, strict=True):
                     scores[row, start:end] = effect * share * shares(relevance[start:end])
@@ -74,11 +74,11 @@ class Origin(Base):
             raise HEvalError("origin(sentences) explains a single token; origin explains an answer.")
         self.check()
         (prompt,) = clean.prompts
-        given = lost(clean, target, units(prompt, target=target), "document")
+        by_document = lost(clean, target, units(prompt, target=target), "document")
         scores = np.zeros((clean.length, len(target.ids)), dtype=np.float32)
         for columns in sentences:
             (relevance,) = token_parts.part_scores(self.tokens, clean, [target.part(columns)])
-            for document, effect in zip(given.units, given.values, strict=True):
+            for document, effect in zip(by_document.units, by_document.values, strict=True):
                 span = slice(document.start, document.end)
                 scores[span, columns.start : columns.stop] = np.outer(shares(relevance[span]), effect[columns])
         return Matrix.of_tokens(prompt, scores)
@@ -88,26 +88,26 @@ class Origin(Base):
     ) -> list[list[tuple[list[tuple[int, int]], np.ndarray]]]:
         """Of each prompt's documents, where their sentences are and the share that each has of the document's effect."""
         sentences = [units(prompt, "sentence", target) for prompt, target in zip(clean.prompts, targets, strict=True)]
-        found = []
-        for own, inside, effect in zip(documents, sentences, effects(clean, targets, sentences), strict=True):
-            given = []
-            for document in own:
-                there = [i for i, unit in enumerate(inside) if document.start <= unit.start and unit.end <= document.end]
-                spans = [(inside[i].start, inside[i].end) for i in there]
-                above = np.maximum(effect[there], 0)
+        by_prompt = []
+        for of_prompt, inside, effect in zip(documents, sentences, effects(clean, targets, sentences), strict=True):
+            divided = []
+            for document in of_prompt:
+                indices = [i for i, unit in enumerate(inside) if document.start <= unit.start and unit.end <= document.end]
+                spans = [(inside[i].start, inside[i].end) for i in indices]
+                above = np.maximum(effect[indices], 0)
                 sizes = np.array([end - start for start, end in spans], dtype=float)
                 weights = above if above.sum() > 0 else sizes
-                given.append((spans, weights / weights.sum()))
-            found.append(given)
-        return found
+                divided.append((spans, weights / weights.sum()))
+            by_prompt.append(divided)
+        return by_prompt
 
 
 def shares(relevance: np.ndarray) -> np.ndarray:
     """(n,) relevance of a unit's tokens ▶ (n,) their shares of its effect, which sum to 1."""
     n = len(relevance)
     above = np.maximum(relevance.astype(float), 0)
-    own = above / above.sum() if above.sum() > 0 else np.full(n, 1 / n)
-    return EVENLY / n + (1 - EVENLY) * own
+    proportional = above / above.sum() if above.sum() > 0 else np.full(n, 1 / n)
+    return EVENLY / n + (1 - EVENLY) * proportional
 
 
 PLUGIN = Origin()

@@ -39,10 +39,10 @@ def drawn(result: Mapping[str, Any], chosen: Sequence[str] = ()) -> dict[str, An
 
 
 def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
-    said, tokens = result["generated"], [str(token) for token in result["tokens"]]
-    documents = [(int(own["start"]), int(own["end"])) for own in result["documents"]]
-    verdicts = said.get("verdicts", {})
-    probabilities = said["probabilities"]
+    response, tokens = result["generated"], [str(token) for token in result["tokens"]]
+    documents = [(int(document["start"]), int(document["end"])) for document in result["documents"]]
+    verdicts = response.get("verdicts", {})
+    probabilities = response["probabilities"]
     words = [
         {
             **_span(word),
@@ -53,30 +53,30 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
             "probability": min(probabilities[word["start"] : word["end"]], default=1),
             "checks": checks,
         }
-        for word, checks in zip_longest(said["words"], verdicts.get("words", ()))
+        for word, checks in zip_longest(response["words"], verdicts.get("words", ()))
     ]
     sentences = [
         {
             **_span(sentence),
             "citations": sentence["citations"],
-            "documents": sentence["by_document"] if said["matrix"] else None,
+            "documents": sentence["by_document"] if response["matrix"] else None,
             "before": sentence["said_before"],
             "checks": checks,
         }
-        for sentence, checks in zip_longest(said["sentences"], verdicts.get("sentences", ()))
+        for sentence, checks in zip_longest(response["sentences"], verdicts.get("sentences", ()))
     ]
-    keys = dict.fromkeys([SENTENCE, *chosen, *said["matrix"], *said["refused"]])
+    keys = dict.fromkeys([SENTENCE, *chosen, *response["matrix"], *response["refused"]])
     return {
         "model": str(result["model"]),
-        "given": bool(said["given"]),
+        "given": bool(response["given"]),
         "tokens": tokens,
         "documents": [{"sentences": _sentences(tokens, *span)} for span in documents],
         "words": words,
         "sentences": sentences,
-        "notes": [str(note) for note in said["notes"]],
+        "notes": [str(note) for note in response["notes"]],
         "methods": [
-            *(_method(key, said, len(tokens)) for key in keys if key != DOCUMENT),
-            *(_contrast(own, int(result["first_ranked"])) for own in said.get("contrasts", ())),
+            *(_method(key, response, len(tokens)) for key in keys if key != DOCUMENT),
+            *(_contrast(contrast, int(result["first_ranked"])) for contrast in response.get("contrasts", ())),
         ],
     }
 
@@ -86,43 +86,43 @@ def _span(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sentences(tokens: Sequence[str], start: int, end: int) -> list[list[int]]:
-    own = units_of(tokens[start:end], ["document"] * (end - start), "sentence")
-    return [[start + unit.start, start + unit.end] for unit in own]
+    units = units_of(tokens[start:end], ["document"] * (end - start), "sentence")
+    return [[start + unit.start, start + unit.end] for unit in units]
 
 
-def _method(key: str, said: Mapping[str, Any], tokens: int) -> dict[str, Any]:
+def _method(key: str, response: Mapping[str, Any], tokens: int) -> dict[str, Any]:
     """An explainer with its scores, or why it has none, or neither: then it waits. tokens: of the prompt."""
-    plugin, found = catalogue.method(key), said["matrix"].get(key)
+    plugin, scores = catalogue.method(key), response["matrix"].get(key)
     method: dict[str, Any] = {
         "key": key,
         "title": _TITLES.get(key, plugin.title),
         "about": first_sentence(catalogue.docstring(plugin)),
-        "refused": said["refused"].get(key),
+        "refused": response["refused"].get(key),
         "nats": key.partition("(")[0] in _IN_NATS,
         "passes": round(plugin.cost(tokens).tokens / tokens),
         "values": None,
     }
-    if found is None:
+    if scores is None:
         return method
     return method | {
-        "unit": found["unit"],
-        "units": [[int(unit["start"]), int(unit["end"])] for unit in found["units"]],
-        "columns": found["columns"],
-        "values": [[float(value) for value in row] for row in found["values"]],
-        "parts": [[int(part["start"]), int(part["end"]), part["values"]] for part in found.get("parts", ())],
-        "seconds": float(found["seconds"]),
-        "passes": round(float(found["passes"]), 1),
+        "unit": scores["unit"],
+        "units": [[int(unit["start"]), int(unit["end"])] for unit in scores["units"]],
+        "columns": scores["columns"],
+        "values": [[float(value) for value in row] for row in scores["values"]],
+        "parts": [[int(part["start"]), int(part["end"]), part["values"]] for part in scores.get("parts", ())],
+        "seconds": float(scores["seconds"]),
+        "passes": round(float(scores["passes"]), 1),
     }
 
 
-def _contrast(own: Mapping[str, Any], first: int) -> dict[str, Any]:
+def _contrast(contrast: Mapping[str, Any], first: int) -> dict[str, Any]:
     """What speaks for a word and not for another, as an explainer that knows this word alone. first: a ranked token."""
-    start, against, values = int(own["start"]), str(own["against"]), [float(value) for value in own["values"]]
-    title, about = catalogue.method(own["explainer"]).title, f"What speaks for the word, and not for {against}."
-    named = {"key": f"against({start})", "title": f"{title}, not “{against}”", "about": about, "against": against}
-    scores = {"columns": "sentence", "values": [], "parts": [[start, int(own["end"]), values]], "unit": "token"}
-    units = [[first + place, first + place + 1] for place in range(len(values))]
-    return {**named, **scores, "refused": None, "nats": False, "units": units, "passes": 2, "seconds": float(own["seconds"])}
+    start, against, values = int(contrast["start"]), str(contrast["against"]), [float(value) for value in contrast["values"]]
+    title, about = catalogue.method(contrast["explainer"]).title, f"What speaks for the word, and not for {against}."
+    head = {"key": f"against({start})", "title": f"{title}, not “{against}”", "about": about, "against": against}
+    body = {"columns": "sentence", "values": [], "parts": [[start, int(contrast["end"]), values]], "unit": "token"}
+    units = [[first + index, first + index + 1] for index in range(len(values))]
+    return {**head, **body, "refused": None, "nats": False, "units": units, "passes": 2, "seconds": float(contrast["seconds"])}
 
 
 @dataclass(frozen=True)
@@ -160,11 +160,11 @@ def compared(before: Mapping[str, Any], after: Mapping[str, Any], change: Change
     was, becomes = changed_words(*([str(word["text"]) for word in words] for words in (old, new)))
     pointed = [_points_at(before, word, change) for word in old]
     changed = [points for points, (_, gone) in zip(pointed, was, strict=True) if gone]
-    told = f"{len(changed)} of {len(old)} words change. It was said to be the source of {sum(changed)} of them"
-    said = (
-        f"{told}, and of {sum(pointed) - sum(changed)} that stay." if changed else "The answer stays the same, word for word."
+    lead = f"{len(changed)} of {len(old)} words change. It was said to be the source of {sum(changed)} of them"
+    summary = (
+        f"{lead}, and of {sum(pointed) - sum(changed)} that stay." if changed else "The answer stays the same, word for word."
     )
-    return change.drawn() | {"said": said, "before": was, "after": becomes}
+    return change.drawn() | {"said": summary, "before": was, "after": becomes}
 
 
 def _points_at(result: Mapping[str, Any], word: Mapping[str, Any], change: Change) -> bool:
@@ -227,7 +227,7 @@ def verdict(data: Mapping[str, Any]) -> str:
     counts = _counts(data)
     if not counts:
         return f"{data['model']}: not computed to the end."
-    return f"{data['model']} wrote {len(data['words'])} words: {', '.join(f'{own} {name}' for name, own in counts.items())}."
+    return f"{data['model']} wrote {len(data['words'])} words: {', '.join(f'{many} {name}' for name, many in counts.items())}."
 
 
 def _counts(data: Mapping[str, Any]) -> dict[str, int]:
@@ -235,7 +235,7 @@ def _counts(data: Mapping[str, Any]) -> dict[str, int]:
     sources = [word["source"] for word in data["words"]]
     if None in sources:
         return {}
-    ordered = sorted(set(sources), key=lambda own: (-sources.count(own), own))
+    ordered = sorted(set(sources), key=lambda source: (-sources.count(source), source))
     return {name if name == "unclear" else f"from {name}": sources.count(name) for name in ordered}
 
 
@@ -245,8 +245,8 @@ _FIRST = 14
 
 def on_card(data: Mapping[str, Any]) -> dict[str, Any]:
     """An answer's first words with their sources, how many documents were read, and where most words come from."""
-    shown = [{name: word[name] for name in ("text", "source", "nats")} for word in data["words"][:_FIRST]]
-    of, read = len(data["words"]), len(data["documents"])
+    words = [{name: word[name] for name in ("text", "source", "nats")} for word in data["words"][:_FIRST]]
+    total, read = len(data["words"]), len(data["documents"])
     name, most = next(iter(_counts(data).items()), ("", 0))
     about = so_many(read, "document")
-    return {"words": shown, "cut": of > _FIRST, "about": about, "found": f"{most} of {of} {name}" if name else ""}
+    return {"words": words, "cut": total > _FIRST, "about": about, "found": f"{most} of {total} {name}" if name else ""}

@@ -53,38 +53,38 @@ _NOTHING = Cell(why="not available")
 
 def by_question(board: Board, names: Names, *, compact: bool = False) -> DotFigure:
     """A panel for each question, with a tick for each model. compact: the same without ranks, means and ticks."""
-    asked = [(column, QUESTIONS[column.question].title, column.measure.headline) for column in board.questions]
-    return _figure(board, names, "Explainers by question", asked, ranked=not compact, compact=compact)
+    titled_columns = [(column, QUESTIONS[column.question].title, column.measure.headline) for column in board.questions]
+    return _figure(board, names, "Explainers by question", titled_columns, ranked=not compact, compact=compact)
 
 
 def by_prompts(board: Board, question: str, names: Names) -> DotFigure:
     """A panel for each kind of prompts that one question was asked of: plain, with each decoy, at the longest length."""
     columns = [column for column in board.columns if column.question == question and column.scaled]
-    asked = []
-    for column in sorted(columns, key=lambda own: (not own.plain, bool(own.length))):
+    titled_columns = []
+    for column in sorted(columns, key=lambda variant: (not variant.plain, bool(variant.length))):
         title = _DECOYS[column.decoy] if column.decoy else column.prompts or "as they are"
-        asked.append((column, title, DECOYS[column.decoy].meaning if column.decoy else column.prompts))
-    return _figure(board, names, f"{QUESTIONS[question].title} By kind of prompt", asked)
+        titled_columns.append((column, title, DECOYS[column.decoy].meaning if column.decoy else column.prompts))
+    return _figure(board, names, f"{QUESTIONS[question].title} By kind of prompt", titled_columns)
 
 
 def _figure(
     board: Board,
     names: Names,
     title: str,
-    asked: Sequence[tuple[Column, str, str]],
+    titled_columns: Sequence[tuple[Column, str, str]],
     *,
     ranked: bool = False,
     compact: bool = False,
 ) -> DotFigure:
-    """asked: columns, each with the title and the hint of its panel. ranked: with ranks and means."""
+    """titled_columns: columns, each with the title and the hint of its panel. ranked: with ranks and means."""
     overall, rows = board.overall, []
     ranks, means = overall.ranks(), board.quality.set_index("explainer")["value"].to_dict()
-    for own in board.rows:
-        hint, id = names.meaning("explainer", own.key), (own.key, ALL_QUESTIONS, ALL)
-        row = dots.Row(own.key, own.title, own.control, hint, colour(own.key), id=id)
-        mean, best = number(means.get(own.key)), own.key in overall.bold
-        rows.append(replace(row, rank=ranks.get(own.key, ""), mean=mean, best=best) if ranked else row)
-    panels = [_panel(board, *of_panel, ticks=not compact) for of_panel in asked]
+    for explainer in board.rows:
+        hint, id = names.meaning("explainer", explainer.key), (explainer.key, ALL_QUESTIONS, ALL)
+        row = dots.Row(explainer.key, explainer.title, explainer.control, hint, colour(explainer.key), id=id)
+        mean, best = number(means.get(explainer.key)), explainer.key in overall.bold
+        rows.append(replace(row, rank=ranks.get(explainer.key, ""), mean=mean, best=best) if ranked else row)
+    panels = [_panel(board, *of_panel, ticks=not compact) for of_panel in titled_columns]
     legend = [("dot", "mean, 95 % interval"), *([("cell", "one model")] if len(board.models) > 1 else [])]
     legend += (
         [("rank", "same rank: the interval of the mean reaches the first one's")]
@@ -96,41 +96,41 @@ def _figure(
 
 
 def _panel(board: Board, column: Column, title: str, hint: str, *, ticks: bool) -> Panel:
-    own = board.values[board.values["column"] == column.key]
+    values = board.values[board.values["column"] == column.key]
     single = board.by_model[board.by_model["column"] == column.key].dropna(subset=["value"])
     # One model's tick would be its mean once more.
     single = single if ticks and single["model"].nunique() > 1 else single.iloc[:0]
-    best, here = board.ranking(column).bold, {str(row["explainer"]): row for row in own.to_dict("records")}
-    slots = [_slot(row.key, row.title, column, here.get(row.key), single, row.key in best) for row in board.rows]
+    best, by_explainer = board.ranking(column).bold, {str(row["explainer"]): row for row in values.to_dict("records")}
+    slots = [_slot(row.key, row.title, column, by_explainer.get(row.key), single, row.key in best) for row in board.rows]
     models = board.models_at(column)
-    count = f"{int(own['n'].max()) if len(own) else 0:,}"
+    count = f"{int(values['n'].max()) if len(values) else 0:,}"
     alone = short_model(models[0]) if len(models) == 1 < len(board.models) else ""
     note = f"n = {count}{alone and ', '}{alone}" if ticks or not alone else f"{alone}, {count}"
     return Panel(title, slots, note, hint, chance=0.0)
 
 
-def _slot(key: str, title: str, column: Column, found: Record | None, single: pd.DataFrame, best: bool) -> Slot:
-    """found: the row of `Board.values`. single: rows of `Board.by_model`, of all explainers."""
-    if found is None or found["cells"] < found["of"] or pd.isna(found["value"]):
-        why = "not available" if found is None else str(found["reason"])
-        lacking = () if found is None or pd.isna(found["value"]) else (said(found, column.measure),)
+def _slot(key: str, title: str, column: Column, mean: Record | None, single: pd.DataFrame, best: bool) -> Slot:
+    """mean: the row of `Board.values`. single: rows of `Board.by_model`, of all explainers."""
+    if mean is None or mean["cells"] < mean["of"] or pd.isna(mean["value"]):
+        why = "not available" if mean is None else str(mean["reason"])
+        lacking = () if mean is None or pd.isna(mean["value"]) else (said(mean, column.measure),)
         return Slot(missing=Dot(0.0, (title, *lacking, why), (key, column.key, ALL)))
 
     def dot(row: Record, place: str, model: str, low: float = math.nan, high: float = math.nan) -> Dot:
         about = (f"{title} · {place}", said(row, column.measure), counted(row))
         return Dot(row["value"], about, (key, column.key, model), low, high)
 
-    own = single[single["explainer"] == key].to_dict("records")
-    cells = tuple(dot(one, one["model"], one["model"]) for one in own)
-    return Slot((dot(found, column.title, ALL, found["low"], found["high"]),), cells, number(found["value"]), best)
+    rows = single[single["explainer"] == key].to_dict("records")
+    cells = tuple(dot(row, row["model"], row["model"]) for row in rows)
+    return Slot((dot(mean, column.title, ALL, mean["low"], mean["high"]),), cells, number(mean["value"]), best)
 
 
 def said(row: Record, measure: Measure, *, scaled: bool = True) -> str:
     """`0.38 [0.37, 0.39] of 1 (0 = guessing), that is 18 [18, 19] ranks (chance 0.0)`."""
     native = f"{interval(row['native'], row['native_low'], row['native_high'])} {measure.unit}"
     native += f" (chance {number(row['native_chance'])})"
-    own = interval(row["value"], row["low"], row["high"])
-    return f"{own} {SCALED if scaled else measure.shown_unit}, that is {native}"
+    value = interval(row["value"], row["low"], row["high"])
+    return f"{value} {SCALED if scaled else measure.shown_unit}, that is {native}"
 
 
 def counted(row: Record) -> str:
@@ -140,14 +140,14 @@ def counted(row: Record) -> str:
 def pair_figure(board: Board, pairs: pd.DataFrame, names: Names) -> DotFigure:
     """A row for each model and dataset, a panel for each question: differences in the colour of the one that is ahead; hollow
     where the difference does not hold. pairs: rows of `Board.pairs` of one pair, turned alike."""
-    places = list(pairs[["model", "dataset"]].drop_duplicates().itertuples(index=False, name=None))
-    single = len({dataset for _, dataset in places}) == 1
-    rows = [dots.Row(f"{m} {d}", m if single else f"{m} · {names.dataset(d)}") for m, d in places]
+    cells = list(pairs[["model", "dataset"]].drop_duplicates().itertuples(index=False, name=None))
+    same_dataset = len({dataset for _, dataset in cells}) == 1
+    rows = [dots.Row(f"{m} {d}", m if same_dataset else f"{m} · {names.dataset(d)}") for m, d in cells]
     panels = []
     for question in QUESTIONS:
-        own = {(row["model"], row["dataset"]): row for row in pairs[pairs["column"] == question].to_dict("records")}
-        if own:
-            slots = [_difference(own[place], names) if place in own else Slot() for place in places]
+        differences = {(row["model"], row["dataset"]): row for row in pairs[pairs["column"] == question].to_dict("records")}
+        if differences:
+            slots = [_difference(differences[cell], names) if cell in differences else Slot() for cell in cells]
             panels.append(Panel(QUESTIONS[question].title, slots, chance=0.0))
     legend = [("dot", "difference, 95 % interval"), ("hollow", "it does not hold (Holm, p ≥ .05)")]
     axis = axis_over(rows, panels, words=((0.0, "no difference"),))
@@ -169,25 +169,25 @@ def front_figure(board: Board) -> Front | None:
     """Every method by quality and cost, with the front of those that none beats in both; None with fewer than two. Cost:
     forward passes over the whole prompt, on a logarithmic axis. Further right is cheaper, so that better is up and right, as
     in the figure of techniques."""
-    own = board.quality[board.quality["explainer"].isin(list(board.methods)) & board.quality["whole_passes"].notna()]
-    if len(own) < 2:
+    rows = board.quality[board.quality["explainer"].isin(list(board.methods)) & board.quality["whole_passes"].notna()]
+    if len(rows) < 2:
         return None
     controls = board.quality[board.quality["explainer"].isin(list(board.controls))]
     level = controls.loc[controls["value"].idxmax()] if len(controls) else None
-    values = [*own["value"], *own["low"].dropna(), *own["high"].dropna(), *([] if level is None else [level["value"]])]
+    values = [*rows["value"], *rows["low"].dropna(), *rows["high"].dropna(), *([] if level is None else [level["value"]])]
     least = min(values)
     scale = Scale(least - 0.08 * (1 - least), 1 + 0.04 * (1 - least))
-    front = own[own["on_front"].astype(bool)].sort_values("whole_passes", ascending=False)
-    told = [
+    front = rows[rows["on_front"].astype(bool)].sort_values("whole_passes", ascending=False)
+    descriptions = [
         f"{board.titles[row.explainer]} {row.value:.2f} with {passes(row.whole_passes)}"
         + (", on the front" if row.on_front else "")
-        for row in own.itertuples()
+        for row in rows.itertuples()
     ]
     about = "Quality of the questions, from guessing (0) to best (1), against forward passes over the prompt. "
     return Front(
-        f"{about}{'; '.join(told)}.",
-        [_point(row, board) for row in own.to_dict("records")],
-        _passes_axis(*(math.log10(end) for end in (own["whole_passes"].min(), own["whole_passes"].max()))),
+        f"{about}{'; '.join(descriptions)}.",
+        [_point(row, board) for row in rows.to_dict("records")],
+        _passes_axis(*(math.log10(end) for end in (rows["whole_passes"].min(), rows["whole_passes"].max()))),
         Ticks("", scale.least, scale.most, [(value, short(value)) for value in scale.ticks()]),
         [(-math.log10(row.whole_passes), row.value) for row in front.itertuples()],
         levels=[] if level is None else [(float(level["value"]), f"{board.titles[level['explainer']]}, control")],
@@ -236,7 +236,7 @@ def harder_table(board: Board) -> Table:
 def pairs_table(board: Board) -> Table:
     """Wins, ties and losses of the row against the head, over all questions."""
     facing = {row.key: against(board.pairs, row.key) for row in board.rows}
-    counts = {(key, str(other)): tally(own) for key, both in facing.items() for other, own in both.groupby("second")}
+    counts = {(key, str(other)): tally(rows) for key, pairs in facing.items() for other, rows in pairs.groupby("second")}
     parts: list[_Part] = [
         (
             Head(other.title, f"The row against {other.title}: wins – ties – losses"),
@@ -269,9 +269,9 @@ def _note(board: Board) -> str:
 
 def of_faithfulness(board: Board) -> str:
     """What its faithfulness takes out; empty for a board without it."""
-    own = [column for column in board.columns if not column.scaled]
-    which = PROTECTED if all(map(_protected, own)) else NOT_PROTECTED
-    return f"Faithfulness is above the random control's. {which}" if own else ""
+    columns = [column for column in board.columns if not column.scaled]
+    protection = PROTECTED if all(map(_protected, columns)) else NOT_PROTECTED
+    return f"Faithfulness is above the random control's. {protection}" if columns else ""
 
 
 def _protected(column: Column) -> bool:
@@ -280,8 +280,8 @@ def _protected(column: Column) -> bool:
 
 def _main(board: Board) -> list[_Part]:
     plain = [column for column in board.columns if column.plain]
-    asked, faithful = ([_of_column(board, own) for own in plain if own.scaled is kind] for kind in (True, False))
-    return [*asked, _quality(board), _wins(board), *faithful, *_costs(board)]
+    questions, faithful = ([_of_column(board, column) for column in plain if column.scaled is kind] for kind in (True, False))
+    return [*questions, _quality(board), _wins(board), *faithful, *_costs(board)]
 
 
 def _harder(board: Board) -> list[_Part]:
@@ -319,15 +319,15 @@ def _wins(board: Board) -> _Part:
 def _costs(board: Board) -> list[_Part]:
     """Passes at each size of prompt, and milliseconds where explainers were timed by themselves."""
     parts: list[_Part] = []
-    for size, own in board.costs[board.costs["size"] != EVERY_SIZE].groupby("size"):
-        tokens = f"{own['tokens'].median():,.0f} tokens"
+    for size, costs in board.costs[board.costs["size"] != EVERY_SIZE].groupby("size"):
+        tokens = f"{costs['tokens'].median():,.0f} tokens"
         cells = {
             str(row.explainer): Cell(
                 value=row.whole_passes,
                 unit=COST,
                 why=f"together as long as {passes(row.whole_passes)} over all of it; {passes(row.passes)} declared",
             )
-            for row in own.dropna(subset=["passes"]).itertuples()
+            for row in costs.dropna(subset=["passes"]).itertuples()
         }
         about = f"Forward passes over a prompt of {tokens} (size {size}), counted or else declared; a backward pass is one"
         parts.append((Head(f"passes, {tokens}", about), cells))
@@ -338,7 +338,7 @@ def _costs(board: Board) -> list[_Part]:
                 beside=f"({number(row.ratio, COST)} × fa)",
                 why="all passes that it uses are in it",
             )
-            for row in own.dropna(subset=["seconds"]).itertuples()
+            for row in costs.dropna(subset=["seconds"]).itertuples()
         }
         parts += [(Head(f"ms, {tokens}", f"{TIMES} Of prompts of about {tokens}."), timed)] if timed else []
     return parts

@@ -26,10 +26,10 @@ _WORDS = {
 
 def tone(verdict: str) -> str:
     """`bad` for a verdict against the claim, `good` for one in its favour, empty for another."""
-    said = f"{verdict.lower()} "
-    if "not enough" in said or "half" in said or "mostly" in said or "mixture" in said:
+    lowered = f"{verdict.lower()} "
+    if "not enough" in lowered or "half" in lowered or "mostly" in lowered or "mixture" in lowered:
         return ""
-    return "bad" if any(word in said for word in _REFUTES) else "good" if any(word in said for word in _SUPPORTS) else ""
+    return "bad" if any(word in lowered for word in _REFUTES) else "good" if any(word in lowered for word in _SUPPORTS) else ""
 
 
 def first_passage(explanation: Record) -> int | None:
@@ -39,7 +39,7 @@ def first_passage(explanation: Record) -> int | None:
 
 
 def _cited(explanation: Record) -> set[int]:
-    return {number for own in explanation["cited"] for number in own}
+    return {number for numbers in explanation["cited"] for number in numbers}
 
 
 def masked(sentence: str, passage: int, cited: Sequence[int]) -> Pieces:
@@ -66,7 +66,7 @@ def claim_drawing(
     """What the browser draws. recoveries: all rows of `recovery` of the explanation. passage: whose citation is masked; None
     where there is none. every: the annotators that have a column, asked or not."""
     sentences = list(zip(explanation["sentences"], explanation["cited"], strict=True))
-    gold = {place for place, (_, own) in enumerate(sentences) if passage in own}
+    gold = {index for index, (_, cited) in enumerate(sentences) if passage in cited}
     answers: dict[str, list[Record]] = {}
     for row in recoveries:
         if row["passage"] == passage:
@@ -82,8 +82,8 @@ def claim_drawing(
         "passage": passage,
         "passages": _passages(explanation),
         "sentences": [
-            {"pieces": [("", text)] if passage is None else masked(text, passage, own), "gold": place in gold}
-            for place, (text, own) in enumerate(sentences)
+            {"pieces": [("", text)] if passage is None else masked(text, passage, cited), "gold": index in gold}
+            for index, (text, cited) in enumerate(sentences)
         ],
         "annotators": columns,
         "notes": _notes(explanation, columns),
@@ -93,8 +93,8 @@ def claim_drawing(
 def _notes(explanation: Record, columns: Sequence[Record]) -> list[str]:
     """What is wrong though it can be used: with the claim, with the explanation, and with answers."""
     problems = {"claim": explanation["claim_problems"], "explanation": explanation["problems"]}
-    told = [f"Of this {what}: {problem.rstrip('.')}." for what, own in problems.items() for problem in own or []]
-    return told + [
+    notes = [f"Of this {what}: {problem.rstrip('.')}." for what, defects in problems.items() for problem in defects or []]
+    return notes + [
         f"{column['name']}: its answer could not be read ({column['problem']}), and counts as marking nothing."
         for column in columns
         if column["problem"]
@@ -107,44 +107,44 @@ def lead(explanation: Record, columns: Sequence[Record], passage: int | None, go
         return [("", f"There is no explanation: {explanation['unavailable']}.")]
     if passage is None:
         return [("", "The writer was given no passage, so there is no citation to mask.")]
-    who = [column for column in columns if not column["control"] and not column["problem"] and column["f1"] is not None]
+    answered = [column for column in columns if not column["control"] and not column["problem"] and column["f1"] is not None]
     if not gold:
-        silent = [column["name"] for column in who if not column["chosen"]]
-        said: Pieces = [("", "No sentence cites passage "), ("b", f"[{passage}]"), ("", ", though the writer was given it. ")]
-        if not who:
-            return said
+        silent = [column["name"] for column in answered if not column["chosen"]]
+        parts: Pieces = [("", "No sentence cites passage "), ("b", f"[{passage}]"), ("", ", though the writer was given it. ")]
+        if not answered:
+            return parts
         if not silent:
-            return [*said, ("", "Every annotator marks some sentence all the same.")]
+            return [*parts, ("", "Every annotator marks some sentence all the same.")]
         verb = "marks" if len(silent) == 1 and silent != ["People"] else "mark"
-        return [*said, ("b", listed(silent) if len(silent) < len(who) or len(silent) == 1 else "All annotators"),
+        return [*parts, ("b", listed(silent) if len(silent) < len(answered) or len(silent) == 1 else "All annotators"),
                 ("", f" {verb} none, which is right.")]  # fmt: skip
-    readers = [column for column in who if column["family"] != "explainer"]
-    explainers = [column for column in who if column["family"] == "explainer"]
-    said = [] if readers else [("", "Nobody who reads was asked. ")]
+    readers = [column for column in answered if column["family"] != "explainer"]
+    explainers = [column for column in answered if column["family"] == "explainer"]
+    parts = [] if readers else [("", "Nobody who reads was asked. ")]
     if readers:
         best = max(readers, key=lambda column: column["f1"])
-        said += [
+        parts += [
             ("b", best["name"]),
             ("", f" {'put' if best['key'] == PEOPLE else 'puts'} [{passage}] {_where(best, gold, 'back ')}. "),
         ]
     if explainers:
         best = max(explainers, key=lambda column: column["f1"])
         whose = "that reads it" if "model=" in best["key"] else "that wrote it"
-        said += [("", f"The model {whose} used [{passage}] {_where(best, gold)}, says "), ("b", best["name"]), ("", ".")]
-    return said
+        parts += [("", f"The model {whose} used [{passage}] {_where(best, gold)}, says "), ("b", best["name"]), ("", ".")]
+    return parts
 
 
 def _where(column: Record, gold: set[int], back: str = "") -> str:
     """`back in sentence 2, where it was`, `nowhere; it was in sentence 1`."""
     if column["chosen"] == gold:
         return f"{back}in {_sentences(gold)}, where it was" if back else f"in {_sentences(gold)}"
-    there = f"in {_sentences(column['chosen'])}" if column["chosen"] else "nowhere"
-    return f"{there}; it was in {_sentences(gold)}" if back else there
+    marked = f"in {_sentences(column['chosen'])}" if column["chosen"] else "nowhere"
+    return f"{marked}; it was in {_sentences(gold)}" if back else marked
 
 
-def _sentences(places: set[int]) -> str:
+def _sentences(indices: set[int]) -> str:
     """`sentence 2`, `sentences 2 and 5`."""
-    return f"sentence{'s' if len(places) > 1 else ''} {listed([str(place + 1) for place in sorted(places)])}"
+    return f"sentence{'s' if len(indices) > 1 else ''} {listed([str(index + 1) for index in sorted(indices)])}"
 
 
 def _of(annotator: str) -> str:
@@ -157,8 +157,8 @@ def _heaviest(recoveries: Sequence[Record]) -> dict[str, list[tuple[float, int]]
     for row in recoveries:
         scores.setdefault(row["annotator"], []).append([(float(score), row["passage"]) for score in row["scores"] or []])
     return {
-        key: [max(of_sentence, key=lambda own: (own[0], -own[1])) for of_sentence in zip(*own, strict=False)]
-        for key, own in scores.items()
+        key: [max(of_sentence, key=lambda scored: (scored[0], -scored[1])) for of_sentence in zip(*by_passage, strict=False)]
+        for key, by_passage in scores.items()
     }
 
 
@@ -176,8 +176,8 @@ def _column(
 ) -> dict[str, Any]:
     """One annotator's: a mark for each sentence, and how it did here. Of people, all of them together."""
     name, problems = names.annotator(key), [str(row["problem"]) for row in rows if row["problem"]]
-    chosen = {place for row in rows for place in row["predicted"] or []}
-    made: dict[str, Any] = {
+    chosen = {index for row in rows for index in row["predicted"] or []}
+    column: dict[str, Any] = {
         "key": key,
         "name": name,
         "title": name + (f" ({len(rows)})" if key == PEOPLE and len(rows) > 1 else ""),
@@ -192,14 +192,14 @@ def _column(
     }
     why = "" if rows else "not asked about this passage"
     if rows:
-        mean = {one: float(np.mean([row[one] for row in rows])) for one in ("precision", "recall", "f1", "chance")}
-        made |= {"f1": mean["f1"], "text": number(mean["f1"]), "chance": number(mean["chance"])}
-        made["score"] = _score(mean, len(gold), bool(chosen))
+        mean = {measure: float(np.mean([row[measure] for row in rows])) for measure in ("precision", "recall", "f1", "chance")}
+        column |= {"f1": mean["f1"], "text": number(mean["f1"]), "chance": number(mean["chance"])}
+        column["score"] = _score(mean, len(gold), bool(chosen))
     if problems and len(problems) == len(rows):
-        made["problem"], why = problems[0], f"its answer could not be read: {problems[0]}"
+        column["problem"], why = problems[0], f"its answer could not be read: {problems[0]}"
     if why:
-        return made | {"cells": [{"state": UNKNOWN, "about": [why]}] * count, "score": [why, *made["score"]]}
-    return made | {"cells": [_cell(place, rows, gold, made, heaviest) for place in range(count)]}
+        return column | {"cells": [{"state": UNKNOWN, "about": [why]}] * count, "score": [why, *column["score"]]}
+    return column | {"cells": [_cell(index, rows, gold, column, heaviest) for index in range(count)]}
 
 
 def _score(mean: Mapping[str, float], gold: int, marked: bool) -> list[str]:
@@ -213,24 +213,24 @@ def _score(mean: Mapping[str, float], gold: int, marked: bool) -> list[str]:
 
 
 def _cell(
-    place: int, rows: Sequence[Record], gold: set[int], column: Record, heaviest: Sequence[tuple[float, int]] | None
+    index: int, rows: Sequence[Record], gold: set[int], column: Record, heaviest: Sequence[tuple[float, int]] | None
 ) -> dict[str, Any]:
     """One mark. weight: what the bar under it shows, the passage's score as a share of the highest of the explanation."""
-    votes = sum(place in (row["predicted"] or []) for row in rows)
-    state = (FOUND if place in gold else WRONG) if votes else (MISSED if place in gold else NONE)
+    votes = sum(index in (row["predicted"] or []) for row in rows)
+    state = (FOUND if index in gold else WRONG) if votes else (MISSED if index in gold else NONE)
     about = [_WORDS[state]]
     if len(rows) > 1:
         about.append(f"{votes} of {len(rows)} people marked it")
-    made: dict[str, Any] = {"state": state, "about": about, "votes": votes if len(rows) > 1 else None}
+    mark: dict[str, Any] = {"state": state, "about": about, "votes": votes if len(rows) > 1 else None}
     scores = rows[0]["scores"] if len(rows) == 1 else None
-    if not scores or place >= len(scores):
-        return made
-    score = float(scores[place])
+    if not scores or index >= len(scores):
+        return mark
+    score = float(scores[index])
     about.append(f"score {number(score)}")
-    if heaviest and place < len(heaviest) and column["family"] == "explainer":
-        value, passage = heaviest[place]
-        own = passage == rows[0]["passage"]
-        about.append("of all passages this one weighs most" if own else f"[{passage}] weighs most here: {number(value)}")
-        top = max((abs(one) for one, _ in heaviest), default=0.0)
-        made["weight"] = round(min(max(score / top, -1.0), 1.0), 3) if top else 0.0
-    return made
+    if heaviest and index < len(heaviest) and column["family"] == "explainer":
+        value, passage = heaviest[index]
+        leads = passage == rows[0]["passage"]
+        about.append("of all passages this one weighs most" if leads else f"[{passage}] weighs most here: {number(value)}")
+        top = max((abs(weight) for weight, _ in heaviest), default=0.0)
+        mark["weight"] = round(min(max(score / top, -1.0), 1.0), 3) if top else 0.0
+    return mark

@@ -29,13 +29,13 @@ def recovery_figure(
     cells: pd.DataFrame, measure: str, writers: Sequence[str], names: Names, masking: str, beside: str = ""
 ) -> DotFigure:
     """One measure of all annotators. cells: rows of `cell_recovery`. beside: another masking, drawn hollow."""
-    own = cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
+    measured = cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
     maskings = [kind for kind in (masking, beside) if kind]
-    own = own[own["masking"].isin(maskings)]
-    found, keys, panels = crossed(own, ["writer", "annotator"], "masking"), names.in_order(own["annotator"]), []
+    measured = measured[measured["masking"].isin(maskings)]
+    by_pair, keys, panels = crossed(measured, ["writer", "annotator"], "masking"), names.in_order(measured["annotator"]), []
     for writer in writers:
-        counts = own["claims"][own["writer"] == writer].dropna()
-        slots = [_slot([found.get((writer, key), {}).get(kind) for kind in maskings], (writer, key), names) for key in keys]
+        counts = measured["claims"][measured["writer"] == writer].dropna()
+        slots = [_slot([by_pair.get((writer, key), {}).get(kind) for kind in maskings], (writer, key), names) for key in keys]
         note = so_many(int(counts.max()), "claim") if len(counts) else ""
         panels.append(Panel(f"by {writer}", slots, note, f"explanations written by {writer}"))
     legend = (("dot", f"filled: {masking}, hollow: {beside}, with their 95 % intervals"), *_LEGEND[1:]) if beside else _LEGEND
@@ -46,16 +46,16 @@ def recovery_figure(
 
 def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names) -> DotFigure:
     """What explainers say of sentences: a panel for each measure, rows by writer and explainer; the truth where known."""
-    own = cells[cells["measure"].isin(OF_EXPLAINERS) & cells["writer"].isin(writers)]
+    measured = cells[cells["measure"].isin(OF_EXPLAINERS) & cells["writer"].isin(writers)]
     # Where both maskings have rows, those of full masking.
-    own = own.sort_values("masking", key=lambda masking: masking != "full", kind="stable")
-    found = crossed(own.drop_duplicates(["measure", "writer", "annotator"]), ["writer", "annotator"], "measure")
-    keys = [key for key in names.in_order(own["annotator"]) if key == TRUTH or names.family(key) == "explainer"]
+    measured = measured.sort_values("masking", key=lambda masking: masking != "full", kind="stable")
+    by_pair = crossed(measured.drop_duplicates(["measure", "writer", "annotator"]), ["writer", "annotator"], "measure")
+    keys = [key for key in names.in_order(measured["annotator"]) if key == TRUTH or names.family(key) == "explainer"]
     pairs, titles = [(writer, key) for writer in writers for key in keys], names.short(keys)
     rows = [_row(key, names, titles[key] if len(writers) == 1 else f"{titles[key]}, {writer}") for writer, key in pairs]
     panels = []
     for word in map(CITATION_MEASURES.__getitem__, OF_EXPLAINERS):
-        slots = [_slot([found.get(pair, {}).get(word.key)], (*pair, word.key), names) for pair in pairs]
+        slots = [_slot([by_pair.get(pair, {}).get(word.key)], (*pair, word.key), names) for pair in pairs]
         panels.append(Panel(word.title, slots, "low is good" if word.key in _LOW else "high is good", word.meaning))
     return DotFigure("What explainers say of sentences", rows, panels, legend=_LEGEND)
 
@@ -78,33 +78,33 @@ def told(row: Record | None, id: Sequence[str], names: Names) -> list[str]:
 
 def _slot(rows: Sequence[Record | None], id: tuple[str, ...], names: Names) -> Slot:
     """rows: of several maskings the second is hollow."""
-    found, several = [], len(rows) > 1
-    for place, row in enumerate(rows):
+    marks, several = [], len(rows) > 1
+    for index, row in enumerate(rows):
         if row is not None and not pd.isna(row["value"]):
             about = (*told(row, id, names), *([MASKINGS[row["masking"]].title] if several else []))
             value, low, high, chance = (float("nan" if row[name] is None else row[name]) for name in _NUMBERS)
-            found.append(Dot(value, about, (*id, row["masking"]) if several else id, low, high, chance, bool(place)))
-    if found:
-        return Slot(tuple(found), text=" · ".join(number(dot.value) for dot in found))
+            marks.append(Dot(value, about, (*id, row["masking"]) if several else id, low, high, chance, bool(index)))
+    if marks:
+        return Slot(tuple(marks), text=" · ".join(number(dot.value) for dot in marks))
     return Slot(missing=Dot(0.0, tuple(told(rows[0], id, names)), id))
 
 
 def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names) -> list[tuple[str, str]]:
     """(title, reason) of the annotators that have no number by any writer."""
-    own = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
-    there = set(own.dropna(subset=["value"])["annotator"])
-    missing = {str(row["annotator"]): reason(row) for row in own.to_dict("records") if row["annotator"] not in there}
+    rows = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
+    with_number = set(rows.dropna(subset=["value"])["annotator"])
+    missing = {str(row["annotator"]): reason(row) for row in rows.to_dict("records") if row["annotator"] not in with_number}
     return [(names.annotator(key), missing[key]) for key in names.in_order(missing)]
 
 
 def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> Table:
     """One measure: annotators by writer, each number with its interval and its chance."""
-    own = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
-    by_annotator = crossed(own, ["annotator"], "writer")
-    best, rows = rankings(own, names), []
-    for key in names.in_order(own["annotator"]):
-        found = by_annotator[key,]
-        numbers = tuple(with_chance(found.get(writer), key in best[writer].bold) for writer in writers)
+    measured = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
+    by_annotator = crossed(measured, ["annotator"], "writer")
+    best, rows = rankings(measured, names), []
+    for key in names.in_order(measured["annotator"]):
+        by_writer = by_annotator[key,]
+        numbers = tuple(with_chance(by_writer.get(writer), key in best[writer].bold) for writer in writers)
         rows.append(Row((names.annotator(key),), numbers, names.control(key)))
     heads = tuple(Head(writer, f"explanations written by {writer}") for writer in writers)
     title = CITATION_MEASURES[measure].title
@@ -119,24 +119,24 @@ def rankings(cells: pd.DataFrame, names: Names) -> dict[str, Ranking]:
     apart = {key for key in keys if names.control(key)}
     explainers = {key for key in keys if names.family(key) == "explainer"}
     apart |= explainers if set(keys) - apart - explainers else set()
-    return {str(writer): ranking(own, apart, key="annotator") for writer, own in cells.groupby("writer", sort=False)}
+    return {str(writer): ranking(rows, apart, key="annotator") for writer, rows in cells.groupby("writer", sort=False)}
 
 
 def explanations_table(cells: pd.DataFrame, writers: Sequence[str], names: Names) -> Table:
     """What explanations cite: a row for each writer, a column for each measure that has a row."""
-    own = cells[(cells["annotator"] == "") & cells["measure"].isin(OF_EXPLANATIONS) & cells["writer"].isin(writers)]
-    table = wide_table(own.drop_duplicates(["writer", "measure"]), OF_EXPLANATIONS, names, ["writer"], counts=False)
+    rows = cells[(cells["annotator"] == "") & cells["measure"].isin(OF_EXPLANATIONS) & cells["writer"].isin(writers)]
+    table = wide_table(rows.drop_duplicates(["writer", "measure"]), OF_EXPLANATIONS, names, ["writer"], counts=False)
     return replace(table, title="What explanations cite", keys=("Writer",), note=_CHANCE, label="citations-explanations")
 
 
 def alphas_table(agreements: pd.DataFrame, writer: str, names: Names) -> Table:
     """Krippendorff's alpha of any two annotators of one writer's explanations, as a triangle."""
-    own = agreements[agreements["writer"] == writer]
-    pairs = {frozenset((str(row["first"]), str(row["second"]))): row for row in own.to_dict("records")}
-    keys, rows = names.in_order([*own["first"], *own["second"]]), []
-    for place, key in enumerate(keys):
-        numbers = [_alpha(pairs, key, other, names) for other in keys[: place + 1]]
-        rows.append(Row((names.annotator(key),), (*numbers, *[Cell("")] * (len(keys) - place - 1)), names.control(key)))
+    of_writer = agreements[agreements["writer"] == writer]
+    pairs = {frozenset((str(row["first"]), str(row["second"]))): row for row in of_writer.to_dict("records")}
+    keys, rows = names.in_order([*of_writer["first"], *of_writer["second"]]), []
+    for index, key in enumerate(keys):
+        numbers = [_alpha(pairs, key, other, names) for other in keys[: index + 1]]
+        rows.append(Row((names.annotator(key),), (*numbers, *[Cell("")] * (len(keys) - index - 1)), names.control(key)))
     heads = tuple(Head(names.annotator(key), colour=annotator_colour(key, names)) for key in keys)
     return Table(f"Agreement between annotators of explanations by {writer}", ("",), heads, tuple(rows))
 
@@ -156,14 +156,14 @@ def _alpha(pairs: Mapping[frozenset[str], Record], key: str, other: str, names: 
 def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: Names, by: Sequence[str], *, counts: bool = True) -> Table:
     """A row for each combination of the columns `by`, a column for each measure. counts: with n, the number of citations,
     sentences or explanations."""
-    there = [measure for measure in measures if measure in set(cells["measure"])]
+    columns = [measure for measure in measures if measure in set(cells["measure"])]
     rows = []
-    for place, row in crossed(cells, by, "measure").items():
-        sizes = [own["n"] for own in row.values() if not pd.isna(own["n"])]
-        numbers = [with_chance(row.get(measure)) for measure in there]
+    for values, row in crossed(cells, by, "measure").items():
+        sizes = [cell["n"] for cell in row.values() if not pd.isna(cell["n"])]
+        numbers = [with_chance(row.get(measure)) for measure in columns]
         numbers += [counted(max(sizes, default=0))] if counts else []
-        rows.append(Row(titles_of(dict(zip(by, place, strict=True)), names), tuple(numbers)))
-    heads = [Head(CITATION_MEASURES[measure].title, CITATION_MEASURES[measure].meaning) for measure in there]
+        rows.append(Row(titles_of(dict(zip(by, values, strict=True)), names), tuple(numbers)))
+    heads = [Head(CITATION_MEASURES[measure].title, CITATION_MEASURES[measure].meaning) for measure in columns]
     keys = tuple("claims" if name == "dataset" else name for name in by)
     return Table("", keys, (*heads, *([Head("n")] if counts else [])), tuple(rows))
 

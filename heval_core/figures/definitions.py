@@ -54,9 +54,9 @@ def definition(title: str, docstring: str, reference: str, mark: str = "", colou
     """reference: as the plug-in declares it; the docstring's own is shown if it says more."""
     first, *rest = docstring.strip().split("\n\n")
     # Without examples that a machine checks.
-    said = _entries(_lines("\n\n".join(part for part in rest if not part.lstrip().startswith(">>>"))))
-    about = [Entry(term, note, _stretches(text)) for term, note, text in said if text and term != "Reference"]
-    longest = max((reference, *(text.rstrip(".") for term, _, text in said if term == "Reference")), key=len)
+    entries = _entries(_lines("\n\n".join(part for part in rest if not part.lstrip().startswith(">>>"))))
+    about = [Entry(term, note, _stretches(text)) for term, note, text in entries if text and term != "Reference"]
+    longest = max((reference, *(text.rstrip(".") for term, _, text in entries if term == "Reference")), key=len)
     if longest not in ("", mark, "None"):
         about.append(Entry("Reference", "", _stretches(longest)))
     return Definition(title, mark, colour, _stretches(_lead(title, _lines(first))), tuple(about))
@@ -95,11 +95,11 @@ def _entries(text: str) -> list[tuple[str, str, str]]:
         if label[1] == "Worked by hand":
             break
     ends = [*(label.start() for label in labels), len(text)]
-    found = [("About", "", before)] if (before := text[: ends[0]].strip()) else []
+    entries = [("About", "", before)] if (before := text[: ends[0]].strip()) else []
     for label, end in zip(labels, ends[1:], strict=True):
         body = _FIRST_WORD.sub(_begun, text[label.end() : end].strip())
-        found.append((_ALIASES.get(label[1], label[1]), _note(label[2]), body))
-    return found
+        entries.append((_ALIASES.get(label[1], label[1]), _note(label[2]), body))
+    return entries
 
 
 def _begun(word: re.Match[str]) -> str:
@@ -118,4 +118,4 @@ def _note(beside: str) -> str:
 
 def _stretches(text: str) -> tuple[Stretch, ...]:
     parts = re.split("`([^`]+)`", text)
-    return tuple(Stretch(part, place % 2 == 1) for place, part in enumerate(parts) if part)
+    return tuple(Stretch(part, index % 2 == 1) for index, part in enumerate(parts) if part)

@@ -117,8 +117,8 @@ class DotFigure:
     def tops(self) -> list[float]:
         """Of the rows, and where the last one ends; the first is at 0."""
         tops, top = [], 2.0
-        for place, row in enumerate(self.rows):
-            top += GAP if place and row.control and not self.rows[place - 1].control else 0.0
+        for index, row in enumerate(self.rows):
+            top += GAP if index and row.control and not self.rows[index - 1].control else 0.0
             tops.append(top)
             top += self.height(row)
         return [*tops, top + 2]

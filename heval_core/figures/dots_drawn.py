@@ -34,9 +34,9 @@ def as_drawing(figure: DotFigure) -> Drawing:
         inner = Drawing(drawing.width, 0, "")
         _ground(inner, line, line.names_at, drawing.width)
         _names(inner, line)
-        for place in range(len(line.panels)):
-            left = side + place * (wide + BETWEEN)
-            _panel(inner, line, place, Scale(0, 100, left, left + wide))
+        for index in range(len(line.panels)):
+            left = side + index * (wide + BETWEEN)
+            _panel(inner, line, index, Scale(0, 100, left, left + wide))
         drawing.place(inner, 0, top)
         top += line.head + line.tops[-1] + FOOT
     drawing.height = top
@@ -76,13 +76,13 @@ def _as_page(figure: DotFigure | Drawing) -> dict[str, Any]:
 
 def fluid_panels(figure: DotFigure) -> list[Drawing]:
     """Each panel by itself, of any width."""
-    drawn = []
-    for place, panel in enumerate(figure.panels):
+    drawings = []
+    for index, panel in enumerate(figure.panels):
         drawing = Drawing(100, figure.head + figure.tops[-1] + FOOT, panel.title, fluid=True)
         _ground(drawing, figure, 0, 130)
-        _panel(drawing, figure, place, Scale(0, 100))
-        drawn.append(drawing)
-    return drawn
+        _panel(drawing, figure, index, Scale(0, 100))
+        drawings.append(drawing)
+    return drawings
 
 
 def _ground(drawing: Drawing, figure: DotFigure, left: float, right: float) -> None:
@@ -121,8 +121,8 @@ def _ranks(drawing: Drawing, figure: DotFigure) -> None:
     drawing.words("faint", (figure.side, figure.head - 8), "mean", "end")
     tops = [figure.head + top for top in figure.tops]
     lines = [(row.rank, top, top + figure.height(row)) for row, top in zip(figure.rows, tops, strict=False)]
-    for rank, own in groupby((line for line in lines if line[0]), key=lambda line: line[0]):
-        band = list(own)
+    for rank, group in groupby((line for line in lines if line[0]), key=lambda line: line[0]):
+        band = list(group)
         top, bottom = band[0][1] + 4, band[-1][2] - 4
         drawing.words("faint", (RANK - 13, (top + bottom) / 2 + 4.5), rank, "end")
         if len(band) > 1:
@@ -136,9 +136,9 @@ def shaped(shape: str, strong: bool, size: float, x: float = 0.0) -> Mark:
     return Mark(shape, "full" if strong else "hollow", x, size=size)
 
 
-def _panel(drawing: Drawing, figure: DotFigure, place: int, across: Scale) -> None:
-    """place: of the panel. across: percent of the axis ▶ place in the drawing."""
-    panel, axis, head, bottom = figure.panels[place], figure.axis, figure.head, figure.head + figure.tops[-1]
+def _panel(drawing: Drawing, figure: DotFigure, index: int, across: Scale) -> None:
+    """index: of the panel. across: percent of the axis ▶ place in the drawing."""
+    panel, axis, head, bottom = figure.panels[index], figure.axis, figure.head, figure.head + figure.tops[-1]
     lines = wrapped(panel.title, figure.letters)
     heading = [Mark("text", "title", 0, 16 + 18 * line, text=text) for line, text in enumerate(lines)]
     heading += [Mark("text", "faint", 0, 15 + 18 * len(lines), text=panel.note)] if panel.note else []
@@ -155,7 +155,7 @@ def _panel(drawing: Drawing, figure: DotFigure, place: int, across: Scale) -> No
         last_one = at.at(value) - at.left > 0.93 * wide
         anchor, moved = ("end", 4) if last_one else ("middle", 0)
         drawing.words("faint", (at.at(value), bottom + 15), axis.text(value), anchor, dx=moved)
-    for value, text in () if place else axis.words:
+    for value, text in () if index else axis.words:
         share = (at.cut(value) - at.left) / wide
         drawing.words(
             "faint", (at.cut(value), bottom + 30), text, "end" if share > 0.9 else "start" if share < 0.08 else "middle"
@@ -171,20 +171,20 @@ def _chance(panel: Panel, scale: Scale) -> float:
     if math.isfinite(panel.chance):
         return panel.chance
     known = [dot.chance for slot in panel.slots for dot in slot.dots if math.isfinite(dot.chance)]
-    one = bool(known) and max(known) - min(known) <= _SAME * (scale.most - scale.least)
-    return known[0] if one and not scale.beyond(known[0]) else math.nan
+    alike = bool(known) and max(known) - min(known) <= _SAME * (scale.most - scale.least)
+    return known[0] if alike and not scale.beyond(known[0]) else math.nan
 
 
 def _slot(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, top: float, chance: float) -> None:
     """chance: of the panel, where it has one."""
     height, hue = figure.height(row), row.hue or _GREY
     y = top + (10 if slot.cells and not row.control else height / 2)
-    places = [at.cut(dot.value) for dot in slot.dots]
+    centres = [at.cut(dot.value) for dot in slot.dots]
     if slot.missing:
         ring, where = [Mark("circle", "missing", size=6.5)], (at.cut(slot.missing.value), top + height / 2)
         drawing.spot(where, ring, slot.missing.title, id=slot.missing.id)
-    if len(places) > 1:
-        drawing.line("thin" if row.control else "stem", (min(places), y), (max(places), y), hue)
+    if len(centres) > 1:
+        drawing.line("thin" if row.control else "stem", (min(centres), y), (max(centres), y), hue)
     for dot in slot.dots:
         if math.isnan(chance) and not (math.isnan(dot.chance) or at.beyond(dot.chance)):
             drawing.line("chance", (at.at(dot.chance), y - height / 2 + 1), (at.at(dot.chance), y + height / 2 - 1))
@@ -192,26 +192,26 @@ def _slot(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, 
     for cell in () if row.control else slot.cells:
         tick = _beyond(at.beyond(cell.value), 3.0) or [Mark("line", "cell", 0, -3, 0, 3)]
         drawing.spot((at.cut(cell.value), y + 11), tick, cell.title, id=cell.id, reach=3.5)
-    for dot, place, lower in reversed(list(zip(slot.dots, places, _lowered(row, places, at), strict=True))):
-        drawing.spot((place, y + lower), _beyond(at.beyond(dot.value)) or _dot(row, dot), dot.title, id=dot.id)
-    if places:
+    for dot, centre, lower in reversed(list(zip(slot.dots, centres, _lowered(row, centres, at), strict=True))):
+        drawing.spot((centre, y + lower), _beyond(at.beyond(dot.value)) or _dot(row, dot), dot.title, id=dot.id)
+    if centres:
         _numbers(drawing, figure, row, slot, at, y, chance)
 
 
-def _lowered(row: Row, places: Sequence[float], at: Scale) -> Sequence[float]:
+def _lowered(row: Row, centres: Sequence[float], at: Scale) -> Sequence[float]:
     """Of two dots that would hide each other's sign one stands a little above the other."""
-    near = len(places) == 2 and not row.control and abs(places[0] - places[1]) < 0.07 * (at.right - at.left)
-    return (-4, 6) if near else [0] * len(places)
+    near = len(centres) == 2 and not row.control and abs(centres[0] - centres[1]) < 0.07 * (at.right - at.left)
+    return (-4, 6) if near else [0] * len(centres)
 
 
 def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, y: float, chance: float) -> None:
     """One beside all dots; one for each where those of a control stand far apart."""
-    places, wide = [at.cut(dot.value) for dot in slot.dots], at.right - at.left
+    centres, wide = [at.cut(dot.value) for dot in slot.dots], at.right - at.left
     kind = "quiet" if row.control else "strong" if slot.best else "number"
-    if row.control and max(places) - min(places) >= wide / 4 and all(dot.sign for dot in slot.dots):
-        for dot, place in zip(slot.dots, places, strict=True):
-            anchor, moved = ("end", -10) if place > (at.left + at.right) / 2 else ("start", 10)
-            drawing.words(kind, (place, y - 1.5), f"{dot.sign}: {number(dot.value)}", anchor, dx=moved)
+    if row.control and max(centres) - min(centres) >= wide / 4 and all(dot.sign for dot in slot.dots):
+        for dot, centre in zip(slot.dots, centres, strict=True):
+            anchor, moved = ("end", -10) if centre > (at.left + at.right) / 2 else ("start", 10)
+            drawing.words(kind, (centre, y - 1.5), f"{dot.sign}: {number(dot.value)}", anchor, dx=moved)
     elif slot.text:
         _beside(drawing, kind, slot, at, y, chance, figure)
 
@@ -234,10 +234,10 @@ def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance
         return inside(right, gap) and not 0 < far_off < (gap + wide + 1) * pixel
 
     far = 10 if kind == "quiet" else 12
-    places = [place for place in product((True, False), (far, 8, 6)) if free(*place)]
-    if not places:
+    choices = [choice for choice in product((True, False), (far, 8, 6)) if free(*choice)]
+    if not choices:
         ends.append(line)
-    right, gap = places[0] if places else (inside(True, far), far)
+    right, gap = choices[0] if choices else (inside(True, far), far)
     where = (max(ends), "start", gap) if right else (min(ends), "end", -gap)
     drawing.words(kind, (where[0], y + 4.5), slot.text, where[1], dx=where[2])
 

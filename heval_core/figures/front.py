@@ -179,7 +179,7 @@ def _level_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[
     slope = math.atan2(end[1] - start[1], end[0] - start[0])
 
     def free(share: float) -> float:
-        return min((math.dist(at(share), (x.at(one.x), y.at(one.y))) for one in front.points), default=0.0)
+        return min((math.dist(at(share), (x.at(point.x), y.at(point.y))) for point in front.points), default=0.0)
 
     # Where the label is furthest from every point.
     left, top = at(max((0.14 + 0.06 * step for step in range(13)), key=free))
@@ -192,14 +192,14 @@ def _level_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[
 
 def _front_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
     """As steps: nothing lies right of it and above."""
-    ends = [(x.at(one), y.at(other)) for one, other in front.line]
+    ends = [(x.at(across), y.at(up)) for across, up in front.line]
     if not ends:
         return
     steps = [(x.left, ends[0][1]), ends[0]]
-    for one, other in pairwise(ends):
-        steps += [(one[0], other[1]), other]
+    for start, end in pairwise(ends):
+        steps += [(start[0], end[1]), end]
     drawing.lines("front", [*steps, (ends[-1][0], y.left)])
-    for (left, top), bottom in zip(ends, [*(other for _, other in ends[1:]), y.left], strict=True):
+    for (left, top), bottom in zip(ends, [*(below for _, below in ends[1:]), y.left], strict=True):
         taken.append(Box(left - 2, top, left + 2, bottom, 0.5))
     if not front.column:
         # Above the line where there is room.
@@ -275,7 +275,7 @@ def place_labels(drawing: Drawing, labels: Sequence[Label], room: Box, taken: li
                 costs.append((far * 1.2 + (dy > 0) + outside + box.cost(taken), len(costs), box, far, way))
         _, _, box, far, way = min(costs)
         taken.append(box)
-        nearer = any(box.away(one.x, one.y) <= box.away(label.x, label.y) for one in labels if one is not label)
+        nearer = any(box.away(other.x, other.y) <= box.away(label.x, label.y) for other in labels if other is not label)
         if far > _FAR[1] or nearer:
             end = {1: box.left, -1: box.right, 0: (box.left + box.right) / 2}[_WAYS[way][0]]
             drawing.line("leader", (label.x, label.y), (end, (box.top + box.bottom) / 2))

@@ -98,8 +98,8 @@ class Measured:
     def ranking(self, means: pd.DataFrame, controls: Collection[str]) -> Ranking:
         """Of those means that are over all cells that count. In whatever unit they are shown, it is that from chance to best,
         where there is one, as on the board."""
-        own = self.in_unit(means[means["whole"].astype(bool)], self.can_be_scaled)
-        return ranking(own, controls, "high" if self.can_be_scaled else self.measure.best, _AT, chance="at_chance")
+        whole = self.in_unit(means[means["whole"].astype(bool)], self.can_be_scaled)
+        return ranking(whole, controls, "high" if self.can_be_scaled else self.measure.best, _AT, chance="at_chance")
 
     def ranked(self, explainers: Sequence[str]) -> list[str]:
         """Those with a mean over all cells that count, the best first, and of those that are printed alike who ran in most
@@ -108,14 +108,14 @@ class Measured:
         good = -self.away if self.measure.best == "zero" else means["at"]
         good = -good if self.measure.best == "low" and not self.can_be_scaled else good
         ran = self.cells.dropna(subset=["value"])["explainer"].value_counts()
-        there = sorted(means.index, key=lambda key: (key in self.few, -round(good[key], 2), -ran[key], -good[key]))
-        return [key for key in dict.fromkeys([*there, *in_order(list(explainers))]) if key in explainers]
+        with_means = sorted(means.index, key=lambda key: (key in self.few, -round(good[key], 2), -ran[key], -good[key]))
+        return [key for key in dict.fromkeys([*with_means, *in_order(list(explainers))]) if key in explainers]
 
     def explainers(self, controls: Collection[str]) -> list[str]:
         """All that are there: methods best first, then controls."""
-        there = list(self.cells["explainer"].unique())
-        methods = self.ranked([key for key in there if key not in controls])
-        return [*methods, *in_order([key for key in there if key in controls])]
+        keys = list(self.cells["explainer"].unique())
+        methods = self.ranked([key for key in keys if key not in controls])
+        return [*methods, *in_order([key for key in keys if key in controls])]
 
     @cached_property
     def few(self) -> set[str]:
@@ -162,12 +162,12 @@ def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigu
         of_regime = measured.in_unit(measured.regimes[measured.regimes["regime"] == regime]).set_index("explainer")
         if of_regime.empty:
             continue
-        chances = [own["at_chance"] for (place, _), rows_of in parts.items() if place == regime for own in rows_of]
+        chances = [mean["at_chance"] for (panel, _), rows_of in parts.items() if panel == regime for mean in rows_of]
         chance = sum(chances) / len(chances) if chances else 0.0
         best, slots = measured.ranking(of_regime.reset_index(), names.controls).bold, []
         for row in rows:
-            own, every = parts.get((regime, row.key), []), cells.get((regime, row.key), [])
-            dots = tuple(_dot(mean, measured, names) for mean in own)
+            means, every = parts.get((regime, row.key), []), cells.get((regime, row.key), [])
+            dots = tuple(_dot(mean, measured, names) for mean in means)
             single = tuple(_dot(cell, measured, names) for cell in every if several and not pd.isna(cell["at"]))
             text = number(float(of_regime["at"][row.key])) if row.key in of_regime.index else ""
             slots.append(Slot(dots, single, text, row.key in best, None if dots else _missing(row, regime, every, chance)))
@@ -191,10 +191,10 @@ def _legend(measured: Measured, several: bool) -> list[tuple[str, str]]:
 def by_place(frame: pd.DataFrame, panel: str = "regime") -> dict[tuple[str, str], list[Record]]:
     """Rows of a table by panel and explainer. panel: the column that is a panel's. Plain records: a figure has hundreds, and
     frames of one row each would take most of a page's time."""
-    found: dict[tuple[str, str], list[Record]] = {}
+    records: dict[tuple[str, str], list[Record]] = {}
     for record in frame.drop(columns=["details", "group_sizes"], errors="ignore").to_dict("records"):
-        found.setdefault((record[panel], record["explainer"]), []).append(record)
-    return found
+        records.setdefault((record[panel], record["explainer"]), []).append(record)
+    return records
 
 
 def _dot(row: Record, measured: Measured, names: Names) -> Dot:
@@ -236,8 +236,8 @@ def measure_table(found: Measured, names: Names, k: int = 0, *, parts: bool = Fa
     rows = []
     for key in found.explainers(names.controls):
         nothing = {"at": None, "unavailable": reasons.get(key)}
-        of_columns = (own.means.loc[key].to_dict() if key in own.means.index else nothing for own in columns)
-        row = [number_cell(of, of=_AT, best=key in own.best) for own, of in zip(columns, of_columns, strict=True)]
+        of_columns = (column.means.loc[key].to_dict() if key in column.means.index else nothing for column in columns)
+        row = [number_cell(mean, of=_AT, best=key in column.best) for column, mean in zip(columns, of_columns, strict=True)]
         ran = f"in {int(cells[key])} of {int(cells.max())} cells" if key in cells.index and key in found.few else ""
         if not biased:
             known = key in found.wrong_side.index
@@ -251,40 +251,40 @@ def measure_table(found: Measured, names: Names, k: int = 0, *, parts: bool = Fa
     return Table(title, ("Explainer",), tuple(heads), tuple(rows), _note(found, columns, names), label)
 
 
-def _columns(found: Measured, names: Names, parts: bool) -> list[_Column]:
-    means, columns = found.parts if parts else found.regimes, []
+def _columns(measured: Measured, names: Names, parts: bool) -> list[_Column]:
+    means, columns = measured.parts if parts else measured.regimes, []
     for regime in ordered_regimes(set(means["regime"]), REGIMES):
-        here = means[means["regime"] == regime]
-        several = parts and here["part"].nunique() > 1
-        for part, rows in here.groupby("part", sort=False) if several else [("", here)]:
+        of_regime = means[means["regime"] == regime]
+        several = parts and of_regime["part"].nunique() > 1
+        for part, rows in of_regime.groupby("part", sort=False) if several else [("", of_regime)]:
             title = regime_title(regime) + (f", {part_title(str(part))}" if several else "")
             columns.append((Head(title, regime_meaning(regime)), rows))
     if len(columns) > 1 and not parts:
-        columns.append((Head(f"{_OVERALL} {len(columns)}", "Mean over all cells"), found.overall))
+        columns.append((Head(f"{_OVERALL} {len(columns)}", "Mean over all cells"), measured.overall))
     return [
-        _Column(head, found.in_unit(rows).set_index("explainer"), found.ranking(rows, names.controls).bold)
+        _Column(head, measured.in_unit(rows).set_index("explainer"), measured.ranking(rows, names.controls).bold)
         for head, rows in columns
     ]
 
 
-def _note(found: Measured, columns: Sequence[_Column], names: Names) -> str:
-    measure = found.measure
-    own = {
+def _note(measured: Measured, columns: Sequence[_Column], names: Names) -> str:
+    measure = measured.measure
+    by_title = {
         column.head.title: column.means[[key not in names.controls for key in column.means.index]].dropna(subset=["at"])
         for column in columns
         if len(column.means)
     }
-    if not own:
+    if not by_title:
         return ""
     unit = f"In {measure.shown_unit} ({_DIRECTION[measure.best]})"
-    unit = f"From chance (0) to the best possible (1), of {measure.unit}" if found.scaled else unit
-    count = span([cells for means in own.values() for cells in means["cells"]], COUNT)
-    levels = {title: span(means["chance"], EXACT) for title, means in own.items() if not title.startswith(_OVERALL)}
+    unit = f"From chance (0) to the best possible (1), of {measure.unit}" if measured.scaled else unit
+    count = span([cells for means in by_title.values() for cells in means["cells"]], COUNT)
+    levels = {title: span(means["chance"], EXACT) for title, means in by_title.items() if not title.startswith(_OVERALL)}
     chance = "; ".join(f"{level} ({title})" for title, level in levels.items())
     chance = next(iter(levels.values())) if len(set(levels.values())) == 1 else chance
     parts = [f"{unit}: means over {count} cells of a model and a dataset, with 95 % intervals over questions."]
-    parts += [_BOUND] if any((means["interval"] == "bound").any() for means in own.values()) else []
-    parts += [] if found.scaled else [f"{'The random control itself' if measure.paired else 'Chance'}: {chance}."]
+    parts += [_BOUND] if any((means["interval"] == "bound").any() for means in by_title.values()) else []
+    parts += [] if measured.scaled else [f"{'The random control itself' if measure.paired else 'Chance'}: {chance}."]
     parts += [IN_BOLD] if any(column.best for column in columns) else []
     return " ".join(parts)
 
@@ -297,20 +297,20 @@ def cells_table(cells: pd.DataFrame) -> Table:
     names = ("measure", "k", *CELL, "part")
     keys = [key for key in names if key not in ("measure", "k", "part", "technique") or cells[key].nunique() > 1]
     grouped = any("," in sizes for sizes in cells["group_sizes"])
-    places = {regime: place for place, regime in enumerate(ordered_regimes(set(cells["regime"])))}
+    ranks = {regime: rank for rank, regime in enumerate(ordered_regimes(set(cells["regime"])))}
     order = cells[list(CELL)].assign(
-        regime=cells["regime"].map(places), asked=cells.groupby(["measure", "k"], sort=False).ngroup()
+        regime=cells["regime"].map(ranks), asked=cells.groupby(["measure", "k"], sort=False).ngroup()
     )
     cells = cells.loc[order.sort_values(["asked", *CELL], kind="stable").index]
     rows = []
-    for place, own in crossed(cells, names, "explainer").items():
-        n = max(int(row["n"]) for row in own.values())
-        sizes = next(iter(own.values()))["group_sizes"].strip("{}").replace('"', "")
+    for values, per_explainer in crossed(cells, names, "explainer").items():
+        n = max(int(row["n"]) for row in per_explainer.values())
+        sizes = next(iter(per_explainer.values()))["group_sizes"].strip("{}").replace('"', "")
         # One group has the size n.
         about = [counted(n), *([Cell(sizes if "," in sizes else "")] if grouped else [])]
-        about.append(Cell(span([row["chance"] for row in own.values()], EXACT)))
-        titles = tuple(titled.get(key, str)(value) for key, value in zip(names, place, strict=True) if key in keys)
-        rows.append(Row(titles, (*about, *(_with_n(own.get(key), n) for key in explainers))))
+        about.append(Cell(span([row["chance"] for row in per_explainer.values()], EXACT)))
+        titles = tuple(titled.get(key, str)(value) for key, value in zip(names, values, strict=True) if key in keys)
+        rows.append(Row(titles, (*about, *(_with_n(per_explainer.get(key), n) for key in explainers))))
     heads = ["n", *(["groups"] if grouped else []), "chance", *explainers]
     return Table("Every cell", tuple(keys), tuple(Head(head, left=head == "groups") for head in heads), tuple(rows))
 

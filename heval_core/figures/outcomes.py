@@ -28,13 +28,13 @@ LEFT_OUT = "dropped"
 def outcome_shares(outcomes: pd.DataFrame) -> tuple[tuple[str, Drawing], ...]:
     """For each model, a few to a figure: (caption, drawing). outcomes: of one technique."""
     bars = outcomes["dataset"] + " · " + outcomes["regime"].map(regime_title)
-    own = in_regime_order(outcomes.assign(panel=outcomes["model"], label=bars))
-    models = sorted(set(own["panel"]))
-    starts, found = range(0, len(models), _ACROSS), []
-    for place, start in enumerate(starts, start=1):
-        caption = "Outcomes of the questions asked, in %" + (f" ({place} of {len(starts)})" if len(starts) > 1 else "")
-        found.append((caption, share_figure(own, caption, models[start : start + _ACROSS])))
-    return tuple(found)
+    labelled = in_regime_order(outcomes.assign(panel=outcomes["model"], label=bars))
+    models = sorted(set(labelled["panel"]))
+    starts, figures = range(0, len(models), _ACROSS), []
+    for number, start in enumerate(starts, start=1):
+        caption = "Outcomes of the questions asked, in %" + (f" ({number} of {len(starts)})" if len(starts) > 1 else "")
+        figures.append((caption, share_figure(labelled, caption, models[start : start + _ACROSS])))
+    return tuple(figures)
 
 
 def share_figure(outcomes: pd.DataFrame, title: str, panels: Sequence[str]) -> Drawing:
@@ -53,13 +53,13 @@ def share_figure(outcomes: pd.DataFrame, title: str, panels: Sequence[str]) -> D
         for heading in wrapped(panel, int(width / 7.5), 1):
             drawing.words("title", (left, top - 7), heading)
         for line, label in enumerate(bars):
-            own = counts.loc[panel, label] if (panel, label) in counts.index else counts.iloc[0] * 0
-            start, total = 0, int(own.sum())
-            for key in (key for key in looks if own[key]):
-                about = f"{looks[key].title}: {own[key]:,} of {total:,}"
-                ends = scale.at(start / total), scale.at((start + own[key]) / total)
-                _piece(drawing, ends, top + BAR * line, own[key] / total, looks[key].hue, about)
-                start += own[key]
+            pieces = counts.loc[panel, label] if (panel, label) in counts.index else counts.iloc[0] * 0
+            start, total = 0, int(pieces.sum())
+            for key in (key for key in looks if pieces[key]):
+                about = f"{looks[key].title}: {pieces[key]:,} of {total:,}"
+                ends = scale.at(start / total), scale.at((start + pieces[key]) / total)
+                _piece(drawing, ends, top + BAR * line, pieces[key] / total, looks[key].hue, about)
+                start += pieces[key]
         for tick, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
             drawing.words("faint", (scale.at(tick), foot + 12), f"{100 * tick:.0f} %", anchor)
     for line, label in enumerate(bars):
@@ -83,11 +83,11 @@ def outcome_bars(outcomes: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     counts = outcomes.pivot_table("instances", ["label", "dataset", "regime"], "outcome", "sum", fill_value=0, sort=False)
     asked = counts.sum(axis=1)
-    labels, places = [label for label, *_ in counts.index], [place for _, *place in counts.index]
+    labels, bar_keys = [label for label, *_ in counts.index], [bar_key for _, *bar_key in counts.index]
     for key, look in _looks(outcomes).items():
         shares = counts[key] / asked
-        told = zip(labels, counts[key], shares, strict=True)
-        about = [(label, f"{look.title}: {count:,} ({percent(share)})") for label, count, share in told]
+        pieces = zip(labels, counts[key], shares, strict=True)
+        about = [(label, f"{look.title}: {count:,} ({percent(share)})") for label, count, share in pieces]
         figure.add_bar(
             x=shares,
             y=[escape(label) for label in labels],
@@ -99,7 +99,7 @@ def outcome_bars(outcomes: pd.DataFrame) -> go.Figure:
                 # The hue lies under the hatch in both themes; by default the page would.
                 "pattern": {"shape": look.hatch, "fgcolor": RIM, "bgcolor": look.hue, "size": 6},
             },
-            **clickable([(*place, LEFT_OUT if look.hatch else key) for place in places], about),
+            **clickable([(*bar_key, LEFT_OUT if look.hatch else key) for bar_key in bar_keys], about),
         )
     lay_out(figure, 90 + 30 * len(labels), "share of the questions asked", left=10, barmode="stack", bargap=0.3)
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
@@ -120,8 +120,8 @@ def _looks(outcomes: pd.DataFrame) -> dict[str, _Look]:
     present = set(outcomes["outcome"])
     looks = {key: _Look(hue, "", GROUP_WORDS[key].title) for key, hue in GROUPS.items() if key in present}
     reasons = [*(key for key in DROP_REASONS if key in present), *sorted(present - set(DROP_REASONS) - set(looks))]
-    for place, key in enumerate(reasons):
-        hue, hatch = (those[place % len(those)] for those in (DROPPED, HATCHES))
+    for index, key in enumerate(reasons):
+        hue, hatch = (those[index % len(those)] for those in (DROPPED, HATCHES))
         looks[key] = _Look(hue, hatch, f"dropped: {key}")
     return looks
 
@@ -149,7 +149,7 @@ def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:
 def sources(datasets: pd.DataFrame) -> pd.DataFrame:
     """What was read of each dataset's file, as readers see it. datasets: what `Reader.datasets` gives."""
     counts = map(json.loads, datasets["unusable"])
-    left = [", ".join(f"{count:,} {reason}" for reason, count in own.items()) or "none" for own in counts]
+    left = [", ".join(f"{count:,} {reason}" for reason, count in reasons.items()) or "none" for reasons in counts]
     named = {"records": "records read", "usable": "usable questions"}
-    shown = ["dataset", "records", "malformed", "left out", "usable", "asked", "relations"]
-    return datasets.assign(**{"left out": left})[shown].rename(columns=named)
+    columns = ["dataset", "records", "malformed", "left out", "usable", "asked", "relations"]
+    return datasets.assign(**{"left out": left})[columns].rename(columns=named)

@@ -83,8 +83,8 @@ def _look_of(name: str) -> Look:
     plugin = catalogue.own("explainer").get(name)
     if plugin is not None:
         return look_of_control(plugin.order) if plugin.control else look_of_method(plugin.order)
-    place, hue = divmod(zlib.crc32(name.encode()), len(COLOURS))
-    return Look(COLOURS[hue], _OF_OTHERS[place % len(_OF_OTHERS)])
+    turn, hue = divmod(zlib.crc32(name.encode()), len(COLOURS))
+    return Look(COLOURS[hue], _OF_OTHERS[turn % len(_OF_OTHERS)])
 
 
 def look_of_method(number: int) -> Look:

@@ -26,8 +26,8 @@ def shares_of(counts: pd.DataFrame) -> pd.DataFrame:
     """Means over an explainer's datasets, per explainer and pattern. counts: what `patterns_under` gives. A dataset in which a
     pattern never occurs has no row for it: its share there is 0."""
     totals = counts.groupby(["explainer", "pattern"], sort=False)[["share", "low", "high", "chance", "instances"]].sum()
-    own = counts.drop_duplicates(["explainer", "dataset", "technique"]).groupby("explainer")["n"]
-    sizes = pd.DataFrame({"datasets": own.size(), "n": own.sum()}).loc[totals.index.get_level_values("explainer")]
+    instances = counts.drop_duplicates(["explainer", "dataset", "technique"]).groupby("explainer")["n"]
+    sizes = pd.DataFrame({"datasets": instances.size(), "n": instances.sum()}).loc[totals.index.get_level_values("explainer")]
     shares = ["share", "low", "high", "chance"]
     means = totals[shares].div(sizes["datasets"].to_numpy(), axis=0)
     return totals.assign(**means, **{name: sizes[name].to_numpy() for name in sizes}).reset_index()
@@ -62,28 +62,28 @@ def _slot(row: dots.Row, means: Sequence[Record], single: Sequence[Record], name
     return Slot(dots, cells, f"{100 * means[0]['share']:.0f} %" if means else "")
 
 
-def _dot(own: Record, dataset: str, row: dots.Row, names: Names) -> Dot:
-    place = f"mean over {own['datasets']} datasets" if dataset == ALL else names.dataset(dataset)
+def _dot(record: Record, dataset: str, row: dots.Row, names: Names) -> Dot:
+    where = f"mean over {record['datasets']} datasets" if dataset == ALL else names.dataset(dataset)
     about = (
-        f"{row.title} · {PATTERNS[own['pattern']].title} · {place}",
-        f"{interval(own['share'], own['low'], own['high'], SHARE)}, chance {100 * own['chance']:.0f} %",
-        f"{own['instances']:,} of {own['n']:,} instances",
+        f"{row.title} · {PATTERNS[record['pattern']].title} · {where}",
+        f"{interval(record['share'], record['low'], record['high'], SHARE)}, chance {100 * record['chance']:.0f} %",
+        f"{record['instances']:,} of {record['n']:,} instances",
     )
-    return Dot(own["share"], about, (row.key, own["pattern"], dataset), own["low"], own["high"])
+    return Dot(record["share"], about, (row.key, record["pattern"], dataset), record["low"], record["high"])
 
 
 def pattern_table(counts: pd.DataFrame) -> Table:
     """A row for each explainer of a dataset and technique, after them one for chance where most instances are."""
-    there = [pattern for pattern in PATTERNS if pattern in set(counts["pattern"])]
+    present = [pattern for pattern in PATTERNS if pattern in set(counts["pattern"])]
     keys = ["dataset", *(["technique"] if counts["technique"].nunique() > 1 else [])]
     rows = []
     for names, of_dataset in counts.groupby(keys, sort=True):
-        for (explainer,), own in crossed(of_dataset, ["explainer"], "pattern").items():
-            shares = (number_cell(own.get(pattern), SHARE, ("share", "low", "high")) for pattern in there)
-            rows.append(Row((*names, explainer), (counted(next(iter(own.values()))["n"]), *shares)))
+        for (explainer,), per_pattern in crossed(of_dataset, ["explainer"], "pattern").items():
+            shares = (number_cell(per_pattern.get(pattern), SHARE, ("share", "low", "high")) for pattern in present)
+            rows.append(Row((*names, explainer), (counted(next(iter(per_pattern.values()))["n"]), *shares)))
         # Explainers that ran on fewer instances have another chance level.
         chance = of_dataset[of_dataset["n"] == of_dataset["n"].max()].groupby("pattern")["chance"].mean()
-        levels = (Cell(value=float(chance[name]), unit=SHARE) if name in chance else Cell() for name in there)
+        levels = (Cell(value=float(chance[name]), unit=SHARE) if name in chance else Cell() for name in present)
         rows.append(Row((*names, "chance"), (Cell(), *levels)))
-    heads = [Head("n"), *(Head(name.replace("_", " "), PATTERNS[name].meaning) for name in there)]
+    heads = [Head("n"), *(Head(name.replace("_", " "), PATTERNS[name].meaning) for name in present)]
     return Table("", (*keys, "explainer"), tuple(heads), tuple(rows))

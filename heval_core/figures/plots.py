@@ -51,17 +51,17 @@ def scatter(points: pd.DataFrame, names: Names, x_title: str, y_title: str) -> g
     y_low, y_high, n, and model, dataset, regime, part, explainer, which are a dot's id."""
     figure, id = go.Figure(), ["model", "dataset", "regime", "part", "explainer"]
     for key in in_order(list(points["explainer"].unique())):
-        own, shown, name = points[points["explainer"] == key], look(key), names.explainer(key)
-        about = [(name, row.label, f"{number(row.x)}, {number(row.y)}", f"n = {row.n:,}") for row in own.itertuples()]
+        dots, style, name = points[points["explainer"] == key], look(key), names.explainer(key)
+        about = [(name, row.label, f"{number(row.x)}, {number(row.y)}", f"n = {row.n:,}") for row in dots.itertuples()]
         figure.add_scatter(
-            x=own["x"],
-            y=own["y"],
+            x=dots["x"],
+            y=dots["y"],
             mode="markers",
             name=escape(name),
-            marker={"size": 9, "color": shown.colour, "symbol": shown.symbol, "line": {"width": 1, "color": RIM}},
-            error_x=_whiskers(own, "x"),
-            error_y=_whiskers(own, "y"),
-            **clickable(own[id].astype(str).to_numpy().tolist(), about),
+            marker={"size": 9, "color": style.colour, "symbol": style.symbol, "line": {"width": 1, "color": RIM}},
+            error_x=_whiskers(dots, "x"),
+            error_y=_whiskers(dots, "y"),
+            **clickable(dots[id].astype(str).to_numpy().tolist(), about),
         )
     figure.add_hline(y=0, line=CHANCE_LINE)
     figure.add_vline(x=0, line=CHANCE_LINE)

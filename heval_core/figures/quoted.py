@@ -28,12 +28,12 @@ def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
         for key in sorted(keys, key=lambda key: key in TEXT_CONTROLS):
             whole, apart, span = (records.get((key, *of)) for of in ((_SOURCE, "all"), (_SOURCE, "below .85"), (_RANK, "all")))
             title = _TITLES.get(key) or (names.annotator(key) if key in TEXT_CONTROLS else names.explainer(key))
-            found = (
+            numbers = (
                 with_chance(whole),
                 number_cell(whole, of=("delta", "delta_low", "delta_high")),
                 with_chance(apart),
                 with_chance(span),
                 Cell(" · ".join(counted(row and row["n"]).main for row in (whole, span))),
             )
-            rows.append(Row((str(model), names.dataset(str(dataset)), title), found, key in TEXT_CONTROLS))
+            rows.append(Row((str(model), names.dataset(str(dataset)), title), numbers, key in TEXT_CONTROLS))
     return Table(TITLE, ("model", "dataset", "explainer"), tuple(map(Head, _HEADS)), tuple(rows), NOTE, "quoted")

@@ -33,41 +33,41 @@ def cards(ranked: Sequence[Expected], over: Sequence[Expected], names: Names, fr
     drawing = Drawing(WIDTH, 20, "Good answers to expect, of 100 questions")
     drawing.words("faint", (_BAR, 13), "0 to 100")
     drawing.words("faint", (_PRICE, 13), "price", "end")
-    for place, one in enumerate(ranked):
-        state = "first" if place == 0 else "level" if one.first == 1 else ""
-        _card(drawing, one, names, one.point.technique in front, state)
+    for index, card in enumerate(ranked):
+        state = "first" if index == 0 else "level" if card.first == 1 else ""
+        _card(drawing, card, names, card.point.technique in front, state)
     if over:
         drawing.words("faint", (10, drawing.height + 20), f"Over the budget: {len(over)}")
         drawing.height += 28
-    for one in over:
-        _card(drawing, one, names, one.point.technique in front, "over")
+    for card in over:
+        _card(drawing, card, names, card.point.technique in front, "over")
     return drawing
 
 
-def _card(drawing: Drawing, one: Expected, names: Names, filled: bool, state: str) -> None:
+def _card(drawing: Drawing, card: Expected, names: Names, filled: bool, state: str) -> None:
     """state: the `first`, `level` with it, `over` the budget, or nothing."""
     first, best = state == "first", state in ("first", "level")
-    key, value, tall = one.point.technique, one.value.value, _FIRST if first else _ROW
-    low, high = one.value.interval()
-    means = f"follows {with_unit(one.point.faithfulness.value, SHARE)}, ignores {with_unit(one.point.robustness.value, SHARE)}"
+    key, value, tall = card.point.technique, card.value.value, _FIRST if first else _ROW
+    low, high = card.value.interval()
+    how = f"follows {with_unit(card.point.faithfulness.value, SHARE)}, ignores {with_unit(card.point.robustness.value, SHARE)}"
 
     def text(kind: str, at: float, said: str, anchor: str = "end", down: float = 5.0) -> Mark:
         return Mark("text", kind, at - _SIGN, down, text=said, anchor=anchor)
 
     marks = [
         Mark("box", "region" if best else "band", -_SIGN, 2 - tall / 2, WIDTH, tall - 4),
-        text("faint", _RANK, "–" if state == "over" else one.ranks),
+        text("faint", _RANK, "–" if state == "over" else card.ranks),
         shaped(SHAPES[names.technique_family(key)], filled, 6.5),
         text("plain" if state == "over" else "name", _TITLE, names.label(key), "start", -4 if first else 5),
-        *([text("faint", _TITLE, means, "start", 14)] if first else []),
+        *([text("faint", _TITLE, how, "start", 14)] if first else []),
         *_bar(value, low, high, state),
         text("strong", _NUMBER, number(value, SHARE)),
         text("faint", _INTERVAL, brackets(low, high, SHARE), "start"),
         text("faint", _PRICE, names.cost(key)),
     ]
-    rank = "over the budget" if state == "over" else f"rank {one.ranks}"
+    rank = "over the budget" if state == "over" else f"rank {card.ranks}"
     good, meaning = f"{interval(value, low, high, SHARE)} good answers", names.meaning("technique", key)
-    about = (f"{names.technique(key)}: {good}", means, rank, names.cost_in_words(key), meaning)
+    about = (f"{names.technique(key)}: {good}", how, rank, names.cost_in_words(key), meaning)
     drawing.spot((_SIGN, drawing.height + tall / 2), marks, tuple(filter(None, about)), id=(key, EVERY_KIND), reach=13)
     drawing.height += tall
 
@@ -111,8 +111,8 @@ def share_known(cells: pd.DataFrame) -> float:
 
 def front_figure(points: pd.DataFrame, names: Names, level: Sequence[tuple[float, float]] = (), along: str = "") -> Front:
     """points: rows of the table `pareto` of one model and dataset. level, along: a dashed line, and what is said along it."""
-    there = points.dropna(subset=["context_faithfulness", "robustness"]).set_index("technique", drop=False)
-    rows = there.loc[names.techniques_in_order(there["technique"])].to_dict("records")
+    known = points.dropna(subset=["context_faithfulness", "robustness"]).set_index("technique", drop=False)
+    rows = known.loc[names.techniques_in_order(known["technique"])].to_dict("records")
     x, y = (
         _axis(title, [row[name] for row in rows for name in columns])
         for title, *columns in (
@@ -122,11 +122,11 @@ def front_figure(points: pd.DataFrame, names: Names, level: Sequence[tuple[float
     )
     families, titles = {names.technique_family(row["technique"]) for row in rows}, titles_at_points(rows, names)
     return Front(
-        summary(there, names),
+        summary(known, names),
         [_point(row, title, names) for row, title in zip(rows, titles, strict=True)],
         x,
         y,
-        front_of(there),
+        front_of(known),
         level=within(level, x, y),
         along=along,
         legend=[(SHAPES[family], title) for family, title in TECHNIQUE_FAMILIES.items() if family in families],
@@ -152,10 +152,10 @@ def titles_at_points(rows: Sequence[Mapping[str, Any]], names: Names) -> list[st
     """What stands beside each point: its name with those of the others in the same place, empty for these."""
     at = [(100 * row["context_faithfulness"], 100 * row["robustness"]) for row in rows]
     groups: dict[int, list[str]] = {}
-    for place, (x, y) in enumerate(at):
+    for index, (x, y) in enumerate(at):
         near = (first for first in groups if abs(at[first][0] - x) < _SAME[0] and abs(at[first][1] - y) < _SAME[1])
-        groups.setdefault(next(near, place), []).append(names.label(rows[place]["technique"]))
-    return [listed(groups.get(place, [])) for place in range(len(rows))]
+        groups.setdefault(next(near, index), []).append(names.label(rows[index]["technique"]))
+    return [listed(groups.get(index, [])) for index in range(len(rows))]
 
 
 def front_of(points: pd.DataFrame) -> list[tuple[float, float]]:
@@ -166,12 +166,12 @@ def front_of(points: pd.DataFrame) -> list[tuple[float, float]]:
 
 def summary(points: pd.DataFrame, names: Names) -> str:
     """The figure in words, for those who do not see it."""
-    told = [
+    descriptions = [
         f"{names.technique(row.technique)} {with_unit(row.context_faithfulness, SHARE)} and {with_unit(row.robustness, SHARE)}"
         + (", on the front" if row.on_front else "")
         for row in points.itertuples()
     ]
-    return f"Contexts followed and irrelevant contexts ignored. {'; '.join(told)}."
+    return f"Contexts followed and irrelevant contexts ignored. {'; '.join(descriptions)}."
 
 
 def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:
@@ -187,8 +187,8 @@ def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:
         names.meaning("technique", key),
     ]
     look = SHAPES[names.technique_family(key)]
-    told = tuple(filter(None, about))
-    return Point((key, EVERY_KIND), title, told, x, y, ends(x, *x_ends), ends(y, *y_ends), look, bool(row["on_front"]))
+    lines = tuple(filter(None, about))
+    return Point((key, EVERY_KIND), title, lines, x, y, ends(x, *x_ends), ends(y, *y_ends), look, bool(row["on_front"]))
 
 
 def _axis(title: str, values: Sequence[float]) -> Ticks:

@@ -29,8 +29,8 @@ _SETTINGS = {"lam": "λ", "lambda": "λ", "alpha": "α", "n": "N", "top": "N"}
 def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = ()) -> DotFigure | None:
     """A row for each technique, a panel for each kind of context, one axis for all; None without any technique. cells: rows of
     `cell_behaviour` of one model and dataset. front: techniques in bold."""
-    own = cells[cells["measure"] == measure]
-    found = {(row["technique"], row["regime"]): row for row in own.to_dict("records")}
+    measured = cells[cells["measure"] == measure]
+    by_cell = {(row["technique"], row["regime"]): row for row in measured.to_dict("records")}
     rows = [
         dots.Row(
             key,
@@ -40,15 +40,15 @@ def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: C
             strong=key in front,
             note=names.cost(key),
         )
-        for key in ranked(own, names)
+        for key in ranked(measured, names)
         if key != TECHNIQUE
     ]
     panels = []
-    for kind in (kind for kind in CONTEXT_KINDS if kind in set(own["regime"])):
-        regular = found.get((TECHNIQUE, kind))
+    for kind in (kind for kind in CONTEXT_KINDS if kind in set(measured["regime"])):
+        regular = by_cell.get((TECHNIQUE, kind))
         value = math.nan if regular is None else regular["value"]
         note = "" if pd.isna(value) else f"Regular {with_unit(value, value_unit(measure))}"
-        slots = [_difference(found.get((row.key, kind)), row.key, kind, measure, names) for row in rows]
+        slots = [_difference(by_cell.get((row.key, kind)), row.key, kind, measure, names) for row in rows]
         panels.append(Panel(regime_title(kind), slots, note, regime_meaning(kind), 0.0))
     every = [dot for panel in panels for slot in panel.slots for dot in slot.dots]
     ends = [end for dot in every for end in (dot.value, dot.low, dot.high) if not pd.isna(end)]
@@ -60,11 +60,11 @@ def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: C
 
 def ranked(cells: pd.DataFrame, names: Names) -> list[str]:
     """The techniques that have a value somewhere, those with the highest total first. cells: of one measure."""
-    there = cells.dropna(subset=["value"])
-    totals = there[there["regime"] == TOTAL].set_index("technique")["value"]
+    known = cells.dropna(subset=["value"])
+    totals = known[known["regime"] == TOTAL].set_index("technique")["value"]
     if totals.empty:
-        totals = there.groupby("technique")["value"].mean()
-    return sorted(names.techniques_in_order(there["technique"]), key=lambda key: -totals.get(key, -math.inf))
+        totals = known.groupby("technique")["value"].mean()
+    return sorted(names.techniques_in_order(known["technique"]), key=lambda key: -totals.get(key, -math.inf))
 
 
 def _difference(row: Record | None, key: str, kind: str, measure: str, names: Names) -> Slot:
@@ -117,8 +117,8 @@ def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
     more += [(name, True) for name in ("discrimination", "discrimination_off_topic")]
     kinds += [Column(TOTAL, name, BEHAVIOURS[name].short, BEHAVIOURS[name].meaning, best) for name, best in more]
     known = cells.dropna(subset=["value"])
-    there = set(zip(known["regime"], known["measure"], strict=True))
-    return [column for column in kinds if (column.regime, column.measure) in there]
+    measured = set(zip(known["regime"], known["measure"], strict=True))
+    return [column for column in kinds if (column.regime, column.measure) in measured]
 
 
 def _best(rows: Mapping[str, Mapping[Any, Any]], of: tuple[str, str, str]) -> tuple[str, ...]:
@@ -135,14 +135,14 @@ def technique_table(
     of one model and dataset. front: techniques on the Pareto front. of: VALUES, or CHANGES since Regular."""
     columns = columns_of(cells.dropna(subset=[of[0]]), measure)
     by_place = crossed(cells, ["regime", "measure"], "technique")
-    own = [by_place[column.regime, column.measure] for column in columns]
+    column_rows = [by_place[column.regime, column.measure] for column in columns]
     unit = value_unit if of == VALUES else change_unit
-    best = [_best(rows, of) if column.best else () for column, rows in zip(columns, own, strict=True)]
+    best = [_best(rows, of) if column.best else () for column, rows in zip(columns, column_rows, strict=True)]
     rows = []
     for key in sorted(ranked(cells[cells["measure"] == measure], names), key=lambda key: key != TECHNIQUE):
         numbers = [
-            number_cell(found.get(key), unit(column.measure), of, best=key in bold)
-            for column, found, bold in zip(columns, own, best, strict=True)
+            number_cell(by_technique.get(key), unit(column.measure), of, best=key in bold)
+            for column, by_technique, bold in zip(columns, column_rows, best, strict=True)
         ]
         cost = Cell(names.cost(key) or "–", why=names.cost_in_words(key))
         rows.append(Row((names.technique(key),), (*numbers, cost), note="on the front" if key in front else ""))
@@ -154,21 +154,21 @@ def technique_table(
 
 
 def _note(columns: Sequence[Column], measure: str) -> str:
-    more = {own.measure: own for own in columns if own.measure != measure}
-    told = [f"{own.title}: {own.meaning}" for own in more.values()]
+    more = {column.measure: column for column in columns if column.measure != measure}
+    meanings = [f"{column.title}: {column.meaning}" for column in more.values()]
     about = f"{measure_name(measure)}: {BEHAVIOURS[measure].meaning}"
-    return ". ".join([about, *told, "In brackets: 95 % intervals over questions", IN_BOLD])
+    return ". ".join([about, *meanings, "In brackets: 95 % intervals over questions", IN_BOLD])
 
 
 def unavailable(cells: pd.DataFrame, trials: pd.DataFrame, names: Names) -> list[tuple[str, str]]:
     """(title, reason) of the techniques that have no number at all. trials: rows of `technique_trial`."""
-    has = set(cells.dropna(subset=["value"])["technique"])
-    told: dict[str, str] = {}
+    measured = set(cells.dropna(subset=["value"])["technique"])
+    reasons: dict[str, str] = {}
     for frame in (cells, trials):
         for row in frame.dropna(subset=["unavailable"]).to_dict("records") if len(frame) else ():
-            if row["technique"] not in has:
-                told.setdefault(str(row["technique"]), str(row["unavailable"]))
-    return [(names.technique(key), told[key]) for key in names.techniques_in_order(told)]
+            if row["technique"] not in measured:
+                reasons.setdefault(str(row["technique"]), str(row["unavailable"]))
+    return [(names.technique(key), reasons[key]) for key in names.techniques_in_order(reasons)]
 
 
 def correlation_table(correlations: pd.DataFrame, names: Names) -> pd.DataFrame:
@@ -206,24 +206,24 @@ class Search(NamedTuple):
 def searches(trials: pd.DataFrame) -> list[Search]:
     """The searches of one model and dataset, in the frame's order. Techniques with a single empty setting had none."""
     known = trials[trials["unavailable"].isna()]
-    found = []
+    all_searches = []
     for technique, rows in known.groupby("technique", sort=False):
-        own = rows.assign(setting=rows["setting"].fillna(""))
-        flags = own.groupby("setting", sort=False)[["chosen", "tied"]].any()
+        tried = rows.assign(setting=rows["setting"].fillna(""))
+        flags = tried.groupby("setting", sort=False)[["chosen", "tied"]].any()
         if list(flags.index) == [""]:
             continue
-        if own["bcu"].isna().all():  # weights were trained, and no settings compared
-            found.append(Search(str(technique), 1, 1, setting_words(own["setting"].iloc[0]), ""))
+        if tried["bcu"].isna().all():  # weights were trained, and no settings compared
+            all_searches.append(Search(str(technique), 1, 1, setting_words(tried["setting"].iloc[0]), ""))
             continue
         chosen = next((str(setting) for setting in flags.index[flags["chosen"]]), "")
         ties = int((flags["tied"] | flags["chosen"]).sum())
-        found.append(Search(str(technique), len(flags), ties, setting_words(chosen), _asked(own)))
-    return found
+        all_searches.append(Search(str(technique), len(flags), ties, setting_words(chosen), _asked(tried)))
+    return all_searches
 
 
-def _asked(own: pd.DataFrame) -> str:
+def _asked(rows: pd.DataFrame) -> str:
     """`40 development questions of each kind`."""
-    counts = own.groupby("regime")["n"].max().dropna().astype(int)
+    counts = rows.groupby("regime")["n"].max().dropna().astype(int)
     if counts.empty:
         return ""
     least, most = counts.min(), counts.max()
@@ -242,8 +242,8 @@ def setting_words(text: str) -> str:
     if {"examples", "held_out_loss", "best_epoch"} <= parsed.keys():
         return _training(parsed)
     heads = parsed.pop("heads", None)
-    told = ", ".join(f"{_SETTINGS.get(name, name.replace('_', ' '))} {_plain(value)}" for name, value in parsed.items())
-    parts = [f"{told[:_LONGEST]} …" if len(told) > _LONGEST else told]
+    settings = ", ".join(f"{_SETTINGS.get(name, name.replace('_', ' '))} {_plain(value)}" for name, value in parsed.items())
+    parts = [f"{settings[:_LONGEST]} …" if len(settings) > _LONGEST else settings]
     parts += [", ".join(map(_head, heads))] if isinstance(heads, list) else []
     return ": ".join(filter(None, parts)) or "nothing to choose"
 

@@ -71,16 +71,16 @@ def _stored(matrix: torch.Tensor) -> torch.Tensor:
 
 def linear_layers(facts: ModelFacts) -> dict[str, torch.nn.Module]:
     """The linear layers of the blocks, by name. Raises HEvalError for a model that has none in floating point."""
-    found = {
+    layers = {
         name: module
         for name, module in facts.model.named_modules()
         if re.search(r"\.\d+\.", name) and isinstance(module, (torch.nn.Linear, Conv1D))
         # The weight of a quantised layer is no matrix of numbers.
         if module.weight.is_floating_point() and module.weight.ndim == 2
     }
-    if not found:
+    if not layers:
         raise lacks(facts, "an adapter", "has no linear layers in floating point in its blocks")
-    return found
+    return layers
 
 
 @torch.no_grad()
@@ -94,9 +94,9 @@ def adapted(lm: LanguageModel, adapter: Adapter) -> LanguageModel:
     layers = linear_layers(lm)
     for name, (a, b) in adapter.pairs.items():
         if name not in layers or _shape(layers[name]) != (b.shape[0], a.shape[1]):
-            there = "another size in the model" if name in layers else "no place in the model"
+            fault = "another size in the model" if name in layers else "no place in the model"
             raise HEvalError(
-                f"The adapter does not fit {lm.key}: its layer {name} ({a.shape[1]} inputs, {b.shape[0]} outputs) has {there}."
+                f"The adapter does not fit {lm.key}: its layer {name} ({a.shape[1]} inputs, {b.shape[0]} outputs) has {fault}."
             )
     twin = twin_of(lm.model)
     for name in adapter.pairs:

@@ -11,18 +11,18 @@ from heval_core.records import TokenisedPrompt
 
 def last_logits(lm: LanguageModel, prompts: Sequence[TokenisedPrompt]) -> list[torch.Tensor]:
     """(V,) float32 of each prompt's last position, in the order of the prompts."""
-    found: dict[int, torch.Tensor] = {}
+    by_index: dict[int, torch.Tensor] = {}
 
     def work(indices: list[int]) -> None:
         ids = torch.tensor([prompts[index].ids for index in indices], device=lm.device)
-        found.update(zip(indices, lm.forward.logits(ids), strict=True))
+        by_index.update(zip(indices, lm.forward.logits(ids), strict=True))
 
     by_length: dict[int, list[int]] = {}
     for index, prompt in enumerate(prompts):
         by_length.setdefault(len(prompt.ids), []).append(index)
     for length, indices in by_length.items():
         lm.budget.in_batches(indices, length, work)
-    return [found[index] for index in range(len(prompts))]
+    return [by_index[index] for index in range(len(prompts))]
 
 
 def memory_tokens(lm: LanguageModel, questions: Iterable[str]) -> dict[str, int]:
@@ -32,12 +32,12 @@ def memory_tokens(lm: LanguageModel, questions: Iterable[str]) -> dict[str, int]
         for question in dict.fromkeys(questions)
     }
     fitting = [question for question, prompt in distinct.items() if len(prompt.ids) <= lm.positions]
-    found: dict[str, int] = {}
+    next_tokens: dict[str, int] = {}
     for start in range(0, len(fitting), SOME):
         some = fitting[start : start + SOME]
         logits = last_logits(lm, [distinct[question] for question in some])
-        found.update(zip(some, (int(own.argmax()) for own in logits), strict=True))
-    return found
+        next_tokens.update(zip(some, (int(row.argmax()) for row in logits), strict=True))
+    return next_tokens
 
 
 # So many prompts' logits are kept together.

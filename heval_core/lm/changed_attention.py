@@ -75,8 +75,8 @@ class _Attention(torch.autograd.Function):
         if cap is None:
             return sdpa_attention_forward(module, query, key, value, mask, **options)[0]
         out = torch.empty_like(query)
-        for own, heads, seen in _blocks(query, value, mask, ctx.causal):
-            keys, values = (_for_each(tensor[:, own], query.shape[1] // value.shape[1]) for tensor in (key, value))
+        for key_heads, heads, seen in _blocks(query, value, mask, ctx.causal):
+            keys, values = (_for_each(tensor[:, key_heads], query.shape[1] // value.shape[1]) for tensor in (key, value))
             pattern = _scores(query[:, heads], keys, seen, ctx.scale, cap)[0].softmax(-1)
             out[:, heads] = pattern.to(value.dtype) @ values
         return out.transpose(1, 2)
@@ -86,9 +86,9 @@ class _Attention(torch.autograd.Function):
         query, key, value, mask = ctx.saved_tensors
         out = grads[0].transpose(1, 2)
         at = tuple(torch.empty_like(tensor) for tensor in (query, key, value))
-        for own, heads, seen in _blocks(query, value, mask, ctx.causal):
-            found = _passed_back(query[:, heads], key[:, own], value[:, own], seen, out[:, heads], ctx)
-            for tensor, part, rows in zip(at, found, (heads, own, own), strict=True):
+        for key_heads, heads, seen in _blocks(query, value, mask, ctx.causal):
+            gradients = _passed_back(query[:, heads], key[:, key_heads], value[:, key_heads], seen, out[:, heads], ctx)
+            for tensor, part, rows in zip(at, gradients, (heads, key_heads, key_heads), strict=True):
                 tensor[:, rows] = part
         return *at, None, None, None, None
 

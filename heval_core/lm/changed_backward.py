@@ -92,7 +92,7 @@ class Copy:
         if self.model.supports_gradient_checkpointing:
             self.model.activation_checkpointing_enable()  # of layers that train, as none does yet
             self.model.disable_input_require_grads()  # passes keep their own embeddings
-            self._layers += [own for own in self.model.modules() if isinstance(own, GradientCheckpointingLayer)]
+            self._layers += [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]
         for layer in self._layers:
             layer._gradient_checkpointing_func = partial(_computed_again, layer, layer._gradient_checkpointing_func)
 
@@ -115,17 +115,17 @@ class Copy:
                 layer.training = False
 
 
-def _computed_again(layer: torch.nn.Module, checkpoint: Any, run: Any, *given: Any) -> Any:
+def _computed_again(layer: torch.nn.Module, checkpoint: Any, run: Any, *inputs: Any) -> Any:
     """A layer whose states are computed again, as one that does not train: some layers (OPT's) would apply dropout."""
 
-    def computed(*given: Any) -> Any:
+    def computed(*inputs: Any) -> Any:
         layer.training = False
         try:
-            return run(*given)
+            return run(*inputs)
         finally:
             layer.training = True
 
-    return checkpoint(computed, *given)
+    return checkpoint(computed, *inputs)
 
 
 @torch.no_grad()
@@ -134,10 +134,10 @@ def check(facts: ModelFacts, made: Copy) -> None:
     ids = (torch.arange(1, TRIAL + 1, device=facts.device) % facts.vocabulary)[None]
     allowed = max(SAME, SAME_ROUNDINGS * torch.finfo(facts.model.dtype).eps)
     with made.under(FIXED_ATTENTION, TRIAL):
-        found = made.forward.checked(made.forward.last_logits(ids))
+        changed = made.forward.checked(made.forward.last_logits(ids))
         reading = ReadOut(facts)
         plain = reading.uncapped(Forward(facts, reading).last_logits(ids))
-        apart = float((found - plain).norm() / (plain - plain.mean()).norm().clamp_min(torch.finfo(plain.dtype).tiny))
+        apart = float((changed - plain).norm() / (plain - plain.mean()).norm().clamp_min(torch.finfo(plain.dtype).tiny))
         if not apart <= allowed:
             raise lacks(facts, NEED, f"gives other logits under changed rules: they differ by {apart:.2%}")
         parts, value = _parts(made, ids)
@@ -164,8 +164,8 @@ def _parts(made: Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
             sources.append(module.bias)
         return None
 
-    biased = [own for own in made.model.modules() if isinstance(getattr(own, "bias", None), torch.Tensor)]
-    added = [*biased, *(own for own in made.model.modules() if isinstance(own, torch.nn.Embedding))]
+    biased = [module for module in made.model.modules() if isinstance(getattr(module, "bias", None), torch.Tensor)]
+    added = [*biased, *(module for module in made.model.modules() if isinstance(module, torch.nn.Embedding))]
     handles: list[Any] = [module.register_forward_hook(keep) for module in added]
     try:
         with torch.enable_grad():

@@ -42,7 +42,7 @@ class Norm(torch.nn.Module):
     def __init__(self, inner: torch.nn.Module):
         super().__init__()
         self.inner = inner
-        self.eps = next((float(own) for name in ("variance_epsilon", "eps") if (own := getattr(inner, name, None))), 0.0)
+        self.eps = next((float(eps) for name in ("variance_epsilon", "eps") if (eps := getattr(inner, name, None))), 0.0)
         self.centred, self.offset = self._found()
 
     @property

@@ -92,9 +92,9 @@ class CleanPass:
     def heads_at(self, position: int) -> HeadReading:
         """The heads' attention and outputs at one position."""
         position %= self.length
-        found = next((own for own in self._read_together if position in own), range(position, position + 1))
-        readings = self._shared.once(f"heads at {found}", lambda: self.lm.heads.read_all(self.ids, self.prefix, found))
-        return readings[position - found.start]
+        positions = next((span for span in self._read_together if position in span), range(position, position + 1))
+        readings = self._shared.once(f"heads at {positions}", lambda: self.lm.heads.read_all(self.ids, self.prefix, positions))
+        return readings[position - positions.start]
 
     def read_together(self, positions: Sequence[int]) -> None:
         """From now on the heads at all of these positions, and between them, are read in one pass when one is asked for."""
@@ -113,13 +113,13 @@ class CleanPass:
         """
 
         def work() -> list[torch.Tensor]:
-            found = []
-            for place, position in enumerate(positions_of(targets)):
-                ids = [target.ids[place] for target in targets]
-                foils = [target.foils[place] if target.foils else None for target in targets]
-                own = self.lm.direct_effects.by_layer(self.heads_at(position), self.prefix, ids, foils)
-                found.append(torch.nn.functional.pad(own, (0, self.length - own.shape[-1])))
-            return found
+            effects = []
+            for index, position in enumerate(positions_of(targets)):
+                ids = [target.ids[index] for target in targets]
+                foils = [target.foils[index] if target.foils else None for target in targets]
+                by_layer = self.lm.direct_effects.by_layer(self.heads_at(position), self.prefix, ids, foils)
+                effects.append(torch.nn.functional.pad(by_layer, (0, self.length - by_layer.shape[-1])))
+            return effects
 
         return self._shared.once(f"direct effects on {tuple(targets)}", work)
 
@@ -127,9 +127,9 @@ class CleanPass:
         """(B, L, H) float32: what each target's lead in logits over its foil loses when one head writes nothing at the last
         position, and every other head what it wrote there; see `path_patching`."""
         ends, outputs = self.ids[:, -1:], self.heads.outputs
-        here = LastPositions(ends, torch.full_like(ends, self.length - 1), outputs, self.logits)
+        last_positions = LastPositions(ends, torch.full_like(ends, self.length - 1), outputs, self.logits)
         pairs = torch.tensor([[target.ids[0], target.foils[0]] for target in targets], device=self.lm.device)
-        effects = self.lm.path_patching.effects(here, torch.zeros_like(outputs), pairs)
+        effects = self.lm.path_patching.effects(last_positions, torch.zeros_like(outputs), pairs)
         return effects[..., 0] - effects[..., 1]
 
     def relevance(self, rules: Rules, targets: Sequence[Target], contrast: bool) -> torch.Tensor:

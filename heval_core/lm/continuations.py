@@ -23,7 +23,7 @@ def token_logprobs(lm: LanguageModel, texts: Sequence[Text]) -> list[torch.Tenso
     text's own positions are read out. Raises HEvalError if a value is not finite, and NotEnoughMemory.
     """
     lengths = [len(ids) for ids, _ in texts]
-    return lm.budget.longest_first(lengths, lambda batch, width: _batch(lm, [texts[place] for place in batch], width))
+    return lm.budget.longest_first(lengths, lambda batch, width: _batch(lm, [texts[index] for index in batch], width))
 
 
 @torch.no_grad()
@@ -35,11 +35,11 @@ def _batch(lm: LanguageModel, texts: list[Text], width: int) -> list[torch.Tenso
     ids = torch.tensor(rows, device=lm.device)
     none = Prefix((), torch.empty(0))
     states = lm.forward.suffix_states(none, 0, ids, range(first, last))
-    own = [states[row, start - 1 - first : len(of) - 1 - first] for row, (of, start) in enumerate(texts)]
-    wanted = torch.cat([ids[row, start : len(of)] for row, (of, start) in enumerate(texts)])
-    pieces = zip(torch.cat(own).split(READ_TOGETHER), wanted.split(READ_TOGETHER), strict=True)
+    text_states = [states[row, start - 1 - first : len(token_ids) - 1 - first] for row, (token_ids, start) in enumerate(texts)]
+    expected = torch.cat([ids[row, start : len(token_ids)] for row, (token_ids, start) in enumerate(texts)])
+    pieces = zip(torch.cat(text_states).split(READ_TOGETHER), expected.split(READ_TOGETHER), strict=True)
     read = ((lm.read_out.logits(piece), tokens) for piece, tokens in pieces)
-    values = torch.cat([own.gather(-1, of[:, None])[:, 0] - own.logsumexp(-1) for own, of in read]).cpu()
+    values = torch.cat([logits.gather(-1, tokens[:, None])[:, 0] - logits.logsumexp(-1) for logits, tokens in read]).cpu()
     if not torch.isfinite(values).all():
         raise HEvalError(f"{lm.key} gave logits that are not finite; try another dtype.")
-    return list(values.split([len(piece) for piece in own]))
+    return list(values.split([len(piece) for piece in text_states]))

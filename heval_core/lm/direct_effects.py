@@ -52,14 +52,14 @@ class DirectEffects:
         facts, query = self._facts, reading.attention.shape[-1]
         directions = self._directions(reading.last_layer, ids, foils)
         alive = torch.from_numpy(working(facts, range(facts.layers))).to(reading.attention.device)
-        found = []
+        effects = []
         for layer in range(facts.layers):
             written = self._heads.output_matrix(layer) @ directions.T  # (H, d_h, B)
             values = self._heads.values(prefix, layer)[:, :, :query]
             shares = torch.einsum("bhnk,hkb->bhn", values, written) * reading.attention[:, layer]
             scale = self._heads.scale(layer, reading.written[:, layer])
-            found.append(scale * (shares * alive[layer, :, None]).sum(1))
-        return torch.stack(found, 1)
+            effects.append(scale * (shares * alive[layer, :, None]).sum(1))
+        return torch.stack(effects, 1)
 
     def check_stream(self) -> None:
         """Raises HEvalError for a model in which what heads add is no part of a sum that makes the residual stream."""

@@ -55,15 +55,15 @@ class Entailment:
         Raises HEvalError for values that are not finite, and NotEnoughMemory.
         """
         encoded = [self._encoded(*pair) for pair in pairs]
-        lengths = [len(own["input_ids"]) for own in encoded]
-        return self.budget.longest_first(lengths, lambda batch, _: self._batch([encoded[place] for place in batch]))
+        lengths = [len(inputs["input_ids"]) for inputs in encoded]
+        return self.budget.longest_first(lengths, lambda batch, _: self._batch([encoded[index] for index in batch]))
 
     def _encoded(self, premise: str, hypothesis: str) -> dict[str, list[int]]:
         if self.seq2seq:
             return self._prompted(premise, hypothesis)
         options: dict[str, Any] = {"max_length": self.longest, "verbose": False}
-        own = len(self.tokenizer("", hypothesis, verbose=False).input_ids)
-        cut = "only_first" if own < self.longest else "longest_first"
+        hypothesis_length = len(self.tokenizer("", hypothesis, verbose=False).input_ids)
+        cut = "only_first" if hypothesis_length < self.longest else "longest_first"
         return dict(self.tokenizer(premise, hypothesis, truncation=cut, **options))
 
     def _prompted(self, premise: str, hypothesis: str) -> dict[str, list[int]]:
@@ -96,16 +96,16 @@ def entailment_label(key: str, labels: dict[int, str]) -> int:
 
     Raises HEvalError for labels without such a one, or with several (`not_entailment` is none).
     """
-    said = {place: "".join(char for char in str(name).lower() if char.isalpha()) for place, name in labels.items()}
-    found = [
-        int(place)
-        for place, name in said.items()
+    cleaned = {index: "".join(char for char in str(name).lower() if char.isalpha()) for index, name in labels.items()}
+    matches = [
+        int(index)
+        for index, name in cleaned.items()
         if name.removeprefix("label") in ("entailment", "entail", "entailed", "entails")
     ]
-    if len(found) != 1:
+    if len(matches) != 1:
         names = ", ".join(map(str, labels.values()))
-        raise HEvalError(f"{key!r} has {'several labels' if found else 'no label'} for entailment; its labels are: {names}.")
-    return found[0]
+        raise HEvalError(f"{key!r} has {'several labels' if matches else 'no label'} for entailment; its labels are: {names}.")
+    return matches[0]
 
 
 def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int | None = None) -> Entailment:

@@ -101,10 +101,10 @@ class ModelFacts:
                 raise HEvalError(f"{self.key} has no token {chosen}; its vocabulary ends at {self.vocabulary - 1}.")
             return int(chosen)
         ids = self.tokenizer(f" {chosen.strip()}", add_special_tokens=False).input_ids
-        found = [token_id for token_id in ids if self.tokenizer.decode([token_id]).strip()]
-        if not found:
+        visible = [token_id for token_id in ids if self.tokenizer.decode([token_id]).strip()]
+        if not visible:
             raise HEvalError(f"{chosen!r} cannot replace a token of {self.key}; name a word, {PAD}, or a token's number.")
-        return int(found[0])
+        return int(visible[0])
 
     @functools.cached_property
     def _answers_bare(self) -> bool:
@@ -125,10 +125,10 @@ class ModelFacts:
         answer = answer.strip()
         forms = [answer, answer[:1].upper() + answer[1:]] if answer[:1].islower() else [answer]
         spaces = ("", " ") if self.template == CHAT and self._answers_bare else (" ", "")
-        found = []
+        spelled = []
         for text in (f"{space}{form}" for form in forms for space in spaces):
             ids = tuple(self.tokenizer(text, add_special_tokens=False).input_ids)
-            first = next((place for place, own in enumerate(ids) if not says_nothing(self.tokenizer.decode([own]))), None)
+            first = next((index for index, token in enumerate(ids) if not says_nothing(self.tokenizer.decode([token]))), None)
             if first is not None:
-                found.append(ids[first:])
-        return tuple(found)
+                spelled.append(ids[first:])
+        return tuple(spelled)

@@ -93,8 +93,8 @@ def _files(folder: Path) -> list[Path]:
 
 def _read(file: Path) -> Fit:
     try:
-        told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+        fields: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
         fit = Fit(**values)
     except (OSError, ValueError, TypeError) as error:
         raise HEvalError(f"The fit {file} cannot be read; remove it, and run: python -m precompute fit.") from error

@@ -96,10 +96,10 @@ class Gradients:
         positions = tuple(sorted({position for target in targets for position in target.positions}))
         with self._embedded() as kept, torch.enable_grad():
             logits = self._forward.checked(self._forward.logits_at(ids, positions))
-        found = []
+        lengths = []
         for target in targets:
             with torch.enable_grad():
                 at = logits[:, [positions.index(position) for position in target.positions]]
                 (gradient,) = torch.autograd.grad(values(at, [target], "logprob").sum(), kept[0], retain_graph=True)
-            found.append(gradient[0].detach().float().norm(dim=-1))
-        return torch.stack(found)
+            lengths.append(gradient[0].detach().float().norm(dim=-1))
+        return torch.stack(lengths)

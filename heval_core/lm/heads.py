@@ -51,10 +51,10 @@ def mean_rows(rows: Sequence[torch.Tensor], length: int) -> torch.Tensor:
 
 def working(facts: ModelFacts, layers: Sequence[int]) -> np.ndarray:
     """(len(layers), H) bool: which heads of some layers are not pruned. Raises HEvalError if all of them are."""
-    found = np.array([[(layer, head) not in facts.pruned for head in range(facts.heads_per_layer)] for layer in layers])
-    if not found.any():
+    alive = np.array([[(layer, head) not in facts.pruned for head in range(facts.heads_per_layer)] for layer in layers])
+    if not alive.any():
         raise HEvalError(f"Every head is pruned from which one would be chosen in {facts.key}, so none can be.")
-    return found
+    return alive
 
 
 class Heads:

@@ -77,7 +77,7 @@ class Budget:
 
         work: the places of some items, and the length of the longest of them ▶ a result for each.
         """
-        found: dict[int, T] = {}
+        results: dict[int, T] = {}
         waiting = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
         while waiting:
             width = lengths[waiting[0]]
@@ -88,9 +88,9 @@ class Budget:
 
             batch, made = self.within(width, attempt)
             self.grow(len(batch) * width)
-            found.update(zip(batch, made, strict=True))
+            results.update(zip(batch, made, strict=True))
             waiting = waiting[len(batch) :]
-        return [found[place] for place in range(len(lengths))]
+        return [results[index] for index in range(len(lengths))]
 
     def in_batches(
         self, items: Sequence[T], length: int, work: Callable[[list[T]], None], failed: Callable[[T, Exception], None] = raised

@@ -47,19 +47,19 @@ class PathPatching:
     @torch.no_grad()
     def last_positions(self, prompts: Sequence[TokenisedPrompt]) -> LastPositions:
         """One clean pass over prompts of any lengths, those of equal length together; their order is kept."""
-        found: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        by_prompt: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
         def work(numbers: list[int]) -> None:
             ids = torch.tensor([prompts[number].ids for number in numbers], device=self._facts.device)
             logits, prefix = self._forward.clean(ids)
             outputs = self._heads.read(ids, prefix).outputs
-            found.update(zip(numbers, zip(outputs, self._forward.checked(logits), strict=True), strict=True))
+            by_prompt.update(zip(numbers, zip(outputs, self._forward.checked(logits), strict=True), strict=True))
 
         lengths = [len(prompt.ids) for prompt in prompts]
         for length in sorted(set(lengths)):
-            numbers = [number for number, own in enumerate(lengths) if own == length]
+            numbers = [number for number, tokens in enumerate(lengths) if tokens == length]
             self._facts.budget.in_batches(numbers, length, work)
-        outputs, logits = (torch.stack([found[number][part] for number in range(len(prompts))]) for part in (0, 1))
+        outputs, logits = (torch.stack([by_prompt[number][part] for number in range(len(prompts))]) for part in (0, 1))
         ends = torch.tensor([[prompt.ids[-1], len(prompt.ids) - 1] for prompt in prompts], device=self._facts.device)
         return LastPositions(ends[:, :1], ends[:, 1:], outputs, logits)
 
@@ -73,7 +73,7 @@ class PathPatching:
         size, layers, heads = clean.outputs.shape[:3]
         rows = [(prompt, UNPATCHED, 0) for prompt in range(size)]
         rows += [(p, layer, head) for p in range(size) for layer in range(layers) for head in range(heads)]
-        found: dict[tuple[int, int, int], torch.Tensor] = {}
+        by_row: dict[tuple[int, int, int], torch.Tensor] = {}
 
         def work(batch: list[tuple[int, int, int]]) -> None:
             prompts, row_layers, row_heads = torch.tensor(batch, device=self._facts.device).unbind(1)
@@ -82,11 +82,11 @@ class PathPatching:
             if unpatched.any():
                 self._hooked.check_same(logits[unpatched], clean.logits[prompts[unpatched]])
             gained = logits.gather(1, token_ids[prompts]) - logits.logsumexp(-1, keepdim=True)
-            found.update(zip(batch, gained.cpu(), strict=True))
+            by_row.update(zip(batch, gained.cpu(), strict=True))
 
         self._facts.budget.in_batches(rows, ROW_TOKENS, work)
-        alone = torch.stack([found[row] for row in rows[:size]])
-        patched = torch.stack([found[row] for row in rows[size:]]).view(size, layers, heads, -1)
+        alone = torch.stack([by_row[row] for row in rows[:size]])
+        patched = torch.stack([by_row[row] for row in rows[size:]]).view(size, layers, heads, -1)
         return alone[:, None, None] - patched
 
     def _frozen(
@@ -98,8 +98,8 @@ class PathPatching:
         def given(tensor: torch.Tensor, hook: Any) -> torch.Tensor:
             layer = names.index(hook.name)
             outputs = clean.outputs[prompts, layer]
-            own = (layers == layer).nonzero()[:, 0]
-            outputs[own, heads[own]] = others[prompts[own], layer, heads[own]]
+            patched = (layers == layer).nonzero()[:, 0]
+            outputs[patched, heads[patched]] = others[prompts[patched], layer, heads[patched]]
             return outputs.to(tensor.dtype).reshape(tensor.shape)
 
         hooks, at = [(name, given) for name in names], clean.positions[prompts]

@@ -40,18 +40,18 @@ class Pruning:
             if not (0 <= layer < facts.layers and 0 <= head < facts.heads_per_layer):
                 raise HEvalError(f"{facts.key} has no head {head_name(layer, head)}.")
         rows = [self._rows(layer, head) for layer, head in sorted(set(heads))]
-        kept = [own.clone() for own in rows]
+        kept = [weight.clone() for weight in rows]
         try:
             with torch.no_grad():
-                for own in rows:
-                    own.zero_()
+                for view in rows:
+                    view.zero_()
             facts.pruned = before | frozenset(heads)
             yield
         finally:
             facts.pruned = before
             with torch.no_grad():
-                for own, values in zip(rows, kept, strict=True):
-                    own.copy_(values)
+                for view, values in zip(rows, kept, strict=True):
+                    view.copy_(values)
 
     def _rows(self, layer: int, head: int) -> torch.Tensor:
         """(d_h, d), or (d, d_h) as the module stores it: a view into the weight that projects one head's output."""
@@ -66,4 +66,4 @@ class Pruning:
 
     def _is_read(self, weight: torch.Tensor) -> bool:
         """Whether the plain model reads this very weight, in floating point."""
-        return weight.is_floating_point() and any(weight is own for own in self._facts.model.parameters())
+        return weight.is_floating_point() and any(weight is parameter for parameter in self._facts.model.parameters())

@@ -35,26 +35,26 @@ class RollBack:
 
         prefix: of the clean pass over (B, n) ids.
         """
-        n, found = ids.shape[1], []
+        n, totals = ids.shape[1], []
         together = max(1, PATTERNS // (self._facts.heads_per_layer * n * n))
         for start in range(0, len(ids), together):
             rows = slice(start, start + together)
-            own = effects[rows].float()
-            total = own[:, -1]
+            by_layer = effects[rows].float()
+            total = by_layer[:, -1]
             for layer, mixing in reversed(list(enumerate(self._mixings(ids, prefix, rows)))):
-                total = (total[:, None] @ mixing)[:, 0] + own[:, layer]
-            found.append(total)
-        return torch.cat(found)
+                total = (total[:, None] @ mixing)[:, 0] + by_layer[:, layer]
+            totals.append(total)
+        return torch.cat(totals)
 
     def _mixings(self, ids: torch.Tensor, prefix: Prefix, rows: slice) -> list[torch.Tensor]:
         """(b, n, n) C of each layer but the last, of some of the prompts."""
         patterns: list[torch.Tensor] = []
         streams: list[torch.Tensor] = []
-        found: list[torch.Tensor] = []
+        mixings: list[torch.Tensor] = []
 
         def mixed(written: torch.Tensor, hook: Any) -> None:
-            values = self._heads.values(prefix, len(found))[rows]
-            found.append(self._mixing(len(found), patterns.pop().float(), values, streams.pop().float(), written))
+            values = self._heads.values(prefix, len(mixings))[rows]
+            mixings.append(self._mixing(len(mixings), patterns.pop().float(), values, streams.pop().float(), written))
 
         hooks: list[tuple[str, Any]] = []
         for layer in range(self._facts.layers - 1):
@@ -65,7 +65,7 @@ class RollBack:
             ]
         logits = self._hooked.run(ids[rows], hooks, 0, use_cache=False)
         self._hooked.check_same(logits, prefix.logits[rows])
-        return found
+        return mixings
 
     def _mixing(
         self, layer: int, pattern: torch.Tensor, values: torch.Tensor, before: torch.Tensor, attended: torch.Tensor
@@ -80,10 +80,10 @@ class RollBack:
         height = max(1, (BLOCK if after.device.type == "cpu" else ON_GPU) // (batch * n * self._facts.width))
         for start in range(0, n, height):
             stop = min(start + height, n)
-            own = torch.arange(start, stop, device=after.device)
+            queries = torch.arange(start, stop, device=after.device)
             parts = torch.einsum("bhts,bhsd->btsd", pattern[:, :, start:stop, :stop], written[:, :, :stop])
             parts *= scale[:, start:stop, None]
-            parts[:, own - start, own] += before[:, start:stop]
+            parts[:, queries - start, queries] += before[:, start:stop]
             apart = parts.sub_(after[:, start:stop, None]).abs_().sum(-1)
             mixing[:, start:stop, :stop] = (sizes[:, start:stop, None] - apart).clamp_min(0)
         totals = mixing.sum(-1, keepdim=True)

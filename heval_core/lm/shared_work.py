@@ -27,15 +27,15 @@ class SharedWork:
             try:
                 value = work()
             finally:
-                own = clock.own()
+                seconds = clock.own()
                 self.open = [used for used in self.open if used is not clock.used]
-            self.seconds[name] = own
+            self.seconds[name] = seconds
             self._done[name] = value, frozenset({name, *clock.used})
-        found: T
-        found, uses = self._done[name]
+        result: T
+        result, uses = self._done[name]
         for used in self.open:
             used |= uses
-        return found
+        return result
 
     def waive(self, work: Callable[[], T]) -> T:
         """The value of what is done once per model, and so is no part of what any prompt takes."""

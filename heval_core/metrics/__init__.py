@@ -63,8 +63,8 @@ def measures_of(question: str) -> dict[str, Measure]:
 
 def headlines() -> dict[str, Measure]:
     """The measure that the Overview shows for a question, by the question's key, in the questions' order."""
-    shown = {measure.question: measure for measure in measures().values() if measure.headline}
-    return {key: shown[key] for key in QUESTIONS if key in shown}
+    by_question = {measure.question: measure for measure in measures().values() if measure.headline}
+    return {key: by_question[key] for key in QUESTIONS if key in by_question}
 
 
 def part_title(part: str) -> str:

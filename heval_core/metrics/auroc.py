@@ -90,26 +90,26 @@ class ContextAuroc:
         context, memory = layout.groups == "C", layout.groups == MEMORY
         targets = [(TARGETS[0], cell.scores, np.ones(len(context), dtype=bool))]
         targets += [] if cell.fixed is None else [(TARGETS[1], *cell.fixed)]
-        for suffix, scores, there in targets:
+        for suffix, scores, valid in targets:
             shares = segment_shares(layout, scores, [layout.context])[:, 0]
-            sides = [np.where(side & there, shares, np.nan) for side in (context, memory)]
+            sides = [np.where(side & valid, shares, np.nan) for side in (context, memory)]
             known = [np.isfinite(side) for side in sides]
             if all(side.any() for side in known):
                 placed = placements(*(shares[side] for side in known))
-                for side, inside, own in zip(sides, known, placed, strict=True):
-                    side[inside] = own - placed[0].mean() / 2
+                for side, inside, placement in zip(sides, known, placed, strict=True):
+                    side[inside] = placement - placed[0].mean() / 2
             half = np.full(len(shares), CHANCE / 2), np.full(len(shares), 0.5)
             yield Each(PART + suffix, sides[0], *half), Each(PART + suffix, sides[1], *half)
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """The means of both sides add up to the AUROC. There is no best single value."""
-        found = []
+        parts = []
         for context, memory in self._halves(cell):
-            there = np.isfinite([context.value, memory.value])
-            if there.any(axis=1).all():
-                own, nothing = np.where(there[0], context.value, memory.value), np.full(there.shape[1], np.nan)
-                found.append(context._replace(value=own, best=nothing).within(np.isfinite(own)))
-        return found
+            defined = np.isfinite([context.value, memory.value])
+            if defined.any(axis=1).all():
+                value, nothing = np.where(defined[0], context.value, memory.value), np.full(defined.shape[1], np.nan)
+                parts.append(context._replace(value=value, best=nothing).within(np.isfinite(value)))
+        return parts
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         values = []
@@ -120,8 +120,8 @@ class ContextAuroc:
         return values
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        known = [PART + suffix for suffix in TARGETS]
-        return tuple(Mean(self.key, part, (group,)) for group in ("C", MEMORY)) if part in known else ()
+        parts = [PART + suffix for suffix in TARGETS]
+        return tuple(Mean(self.key, part, (group,)) for group in ("C", MEMORY)) if part in parts else ()
 
 
 PLUGIN = ContextAuroc()

@@ -32,8 +32,8 @@ from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
 
 def forced_choice(sums: np.ndarray, used: np.ndarray) -> np.ndarray:
     """(N, documents) sums of scores and (N,) which document was used ▶ (N,) 1 if its sum is the largest, 1/k in a tie of k."""
-    found = ties(sums)
-    above, size = (own[np.arange(len(used)), used] for own in found)
+    tied = ties(sums)
+    above, size = (counts[np.arange(len(used)), used] for counts in tied)
     return np.asarray((above == 0) / size)
 
 

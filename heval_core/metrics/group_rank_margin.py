@@ -71,18 +71,18 @@ class GroupRankMargin(RankSettings):
     def over(self, cell: Cell, k: int) -> list[Value]:
         documents, lowest, groups = self.documents(cell, k), self.documents(cell, k, worst=True), cell.layout.groups
         margins = []
-        for each, worst, both in zip(documents, lowest, permutations(compared_groups(len(documents))), strict=False):
-            sides = [own.within(groups == group) for own, group in zip((each, worst), both, strict=True)]
-            margins.append(mean_of(each.part, sides, self.smallest_group, (-1.0, 1.0), both))
+        for ranks, worst, pair in zip(documents, lowest, permutations(compared_groups(len(documents))), strict=False):
+            sides = [side.within(groups == group) for side, group in zip((ranks, worst), pair, strict=True)]
+            margins.append(mean_of(ranks.part, sides, self.smallest_group, (-1.0, 1.0), pair))
         return margins
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         """Rank@k where the document was not used, minus where it was."""
         parts = ("c",) if documents == 1 else ("c1", "c2")
-        both = dict(zip(parts, permutations(compared_groups(documents)), strict=False))
-        if part not in both:
+        groups_of = dict(zip(parts, permutations(compared_groups(documents)), strict=False))
+        if part not in groups_of:
             return ()
-        used, unused = both[part]
+        used, unused = groups_of[part]
         return Mean("rank_at_k", part, (unused,)), Mean("rank_at_k", part, (used,), -1.0)
 
 

@@ -71,21 +71,21 @@ class LengthSensitivity:
     def _slope(self, part: str, parts: Sequence[Each], lengths: np.ndarray) -> Value:
         values = [normalised(each.value, each.chance, each.best) for each in parts]
         used = [np.isfinite(of_group) for of_group in values]
-        sizes = tuple((each.part, int(there.sum())) for each, there in zip(parts, used, strict=True))
-        different = min(len(np.unique(lengths[there])) for there in used)
+        sizes = tuple((each.part, int(defined.sum())) for each, defined in zip(parts, used, strict=True))
+        different = min(len(np.unique(lengths[defined])) for defined in used)
         reason = too_small(sizes, self.smallest_group)
         if reason is None and different < FEWEST_LENGTHS:
             reason = f"prompts have {different} of the {FEWEST_LENGTHS} different lengths needed"
         if reason:
             return Value(part, sizes=sizes, unavailable=reason)
         columns: list[Column] = []
-        for of_group, there in zip(values, used, strict=True):
+        for of_group, defined in zip(values, used, strict=True):
             # Centred first, because the means of squares below would lose digits otherwise.
-            x = (lengths - lengths[there].mean()) / PER
-            y = np.where(there, of_group, 0.0)
-            columns += [Column.of(column, there) for column in (x, y, x * y, x * x)]
-        slopes = [slope(lengths[there], of_group[there]) for of_group, there in zip(values, used, strict=True)]
-        spread = float(np.sqrt(np.mean([lengths[there].var() for there in used])))
+            x = (lengths - lengths[defined].mean()) / PER
+            y = np.where(defined, of_group, 0.0)
+            columns += [Column.of(column, defined) for column in (x, y, x * y, x * x)]
+        slopes = [slope(lengths[defined], of_group[defined]) for of_group, defined in zip(values, used, strict=True)]
+        spread = float(np.sqrt(np.mean([lengths[defined].var() for defined in used])))
         return Value(
             part,
             float(np.mean(slopes)),

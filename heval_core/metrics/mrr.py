@@ -82,9 +82,9 @@ class MeanReciprocalRank:
     def over(self, cell: Cell, k: int) -> list[Value]:
         """Intervals are those of shares from .5 on. Below, ranks are skewed the other way: of 60 at chance, shares' hold the
         truth in 82 % of draws, and those adjusted for skewness in 91 %."""
-        found = means_of(self.each(cell, k), self.smallest_group, ends=(0.0, 1.0))
-        low = [one._replace(columns=tuple(column._replace(ends=None) for column in one.columns)) for one in found]
-        return [one if one.value >= 0.5 else skewed for one, skewed in zip(found, low, strict=True)]
+        means = means_of(self.each(cell, k), self.smallest_group, ends=(0.0, 1.0))
+        low = [mean._replace(columns=tuple(column._replace(ends=None) for column in mean.columns)) for mean in means]
+        return [mean if mean.value >= 0.5 else skewed for mean, skewed in zip(means, low, strict=True)]
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
         return means_of_used(self.key, part, documents)

@@ -58,8 +58,8 @@ class PositionBias(RankSettings):
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """How far the first document ranks above the second, in every instance of C1 and C2 (part `tilt`)."""
-        own = self.one_way(cell, k)
-        return [] if own is None else [own._replace(part="tilt").within(np.isin(cell.layout.groups, context_groups(2)))]
+        leads = self.one_way(cell, k)
+        return [] if leads is None else [leads._replace(part="tilt").within(np.isin(cell.layout.groups, context_groups(2)))]
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         values = []

@@ -242,20 +242,20 @@ def _spot(spot: Spot, unit: str, theme: Theme | None, active: bool) -> Element:
 
 def _element(mark: Mark, unit: str, theme: Theme | None) -> Element:
     x, y, x2, y2, size = (_short(getattr(mark, name)) for name in ("x", "y", "x2", "y2", "size"))
-    own = {"class": mark.kind, **_ink(mark.kind, mark.hue, theme)}
+    style = {"class": mark.kind, **_ink(mark.kind, mark.hue, theme)}
     if mark.shape == "line":
-        return Element("line", {"x1": x + unit, "y1": y, "x2": x2 + unit, "y2": y2, **own})
+        return Element("line", {"x1": x + unit, "y1": y, "x2": x2 + unit, "y2": y2, **style})
     if mark.shape == "box":
-        return Element("rect", {"x": x + unit, "y": y, "width": x2 + unit, "height": y2, **own})
+        return Element("rect", {"x": x + unit, "y": y, "width": x2 + unit, "height": y2, **style})
     if mark.shape == "text":
         more = {"dx": _short(mark.dx)} if mark.dx else {}
         more |= {"text-anchor": mark.anchor} if mark.anchor != "start" else {}
         more |= {"transform": f"rotate({_short(mark.turn)} {x} {y})"} if mark.turn else {}
-        return Element("text", {"x": x + unit, "y": y, **more, **own}, text=mark.text)
+        return Element("text", {"x": x + unit, "y": y, **more, **style}, text=mark.text)
     if mark.shape == "circle":
-        return Element("circle", {"cx": x, "cy": y, "r": size, **own})
+        return Element("circle", {"cx": x, "cy": y, "r": size, **style})
     corners = [(mark.x + mark.size * dx, mark.y + mark.size * dy) for dx, dy in OUTLINES[mark.shape]]
-    return Element("path", {"d": "M" + "L".join(f"{_short(dx)} {_short(dy)}" for dx, dy in corners) + "Z", **own})
+    return Element("path", {"d": "M" + "L".join(f"{_short(dx)} {_short(dy)}" for dx, dy in corners) + "Z", **style})
 
 
 @lru_cache(maxsize=1024)
@@ -288,8 +288,8 @@ def stylesheet() -> str:
     colours, rules = _BOTH._asdict() | {"hue": "", "none": "none"}, []
     for kind, look in LOOKS.items():
         ink = _attributes(look, colours) | ({"font-size": f"{look.size:g}px"} if look.size else {})
-        own = "; ".join(f"{name}: {value}" for name, value in ink.items() if value)
-        rules.append(f"svg .{kind.replace(' ', '.')} {{ {own} }}")
+        declarations = "; ".join(f"{name}: {value}" for name, value in ink.items() if value)
+        rules.append(f"svg .{kind.replace(' ', '.')} {{ {declarations} }}")
     return "\n".join(rules)
 
 

@@ -65,8 +65,8 @@ class Names:
         if kind in ("dataset", "claims"):
             return dataset_title(key, self.known(kind))
         options = f" ({key.partition('(')[2]}" if "(" in key else ""
-        own, base = (self._own(kind, one, "title") for one in (key, key.partition("(")[0]))
-        return str(own or (f"{base}{options}" if base else key))
+        title, base = (self._own(kind, name, "title") for name in (key, key.partition("(")[0]))
+        return str(title or (f"{base}{options}" if base else key))
 
     def titles(self, kind: str, keys: Iterable[str]) -> dict[str, str]:
         return {key: self.title(kind, key) for key in keys}
@@ -77,8 +77,8 @@ class Names:
 
     def meaning(self, kind: str, key: str) -> str:
         """What it is, in a sentence; empty where nothing is known."""
-        told = self._own(kind, key, "docstring") or self._own(kind, key.partition("(")[0], "docstring")
-        return first_sentence(str(told)) if told else ""
+        docstring = self._own(kind, key, "docstring") or self._own(kind, key.partition("(")[0], "docstring")
+        return first_sentence(str(docstring)) if docstring else ""
 
     @cached_property
     def controls(self) -> frozenset[str]:
@@ -101,8 +101,8 @@ class Names:
 
     def place(self, model: str, dataset: str, regime: str, part: str) -> str:
         """`demo-gpt2 · World Capital · Mixed · used document first`."""
-        own = [] if model == ALL else [model, self.dataset(dataset)]
-        return " · ".join([*own, regime_title(regime), *([part_words(part)] if part_words(part) else [])])
+        cell = [] if model == ALL else [model, self.dataset(dataset)]
+        return " · ".join([*cell, regime_title(regime), *([part_words(part)] if part_words(part) else [])])
 
     def readable(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A table as people read it: titles for keys, words for names with underscores, no `technique` where there is one."""
@@ -113,17 +113,17 @@ class Names:
             "part": part_words,
             "group_sizes": lambda sizes: sizes.strip("{}").replace('"', ""),
         }
-        shown = apart(frame) if "technique" in frame.columns else frame
-        named = {name: [titles[name](str(key)) for key in shown[name]] for name in titles if name in shown.columns}
-        return shown.assign(**named).rename(columns=lambda name: str(name).replace("_", " "))
+        table = apart(frame) if "technique" in frame.columns else frame
+        named = {name: [titles[name](str(key)) for key in table[name]] for name in titles if name in table.columns}
+        return table.assign(**named).rename(columns=lambda name: str(name).replace("_", " "))
 
     def technique(self, key: str) -> str:
         return self.title("technique", key)
 
     def label(self, key: str) -> str:
         """A technique where there is little room: options that take too much are three dots, if no other has them."""
-        every = {one for kind, one in self.rows if kind == "technique"} | {key}
-        cut = {one: _cut(self.technique(one)) for one in every}
+        techniques = {technique for kind, technique in self.rows if kind == "technique"} | {key}
+        cut = {technique: _cut(self.technique(technique)) for technique in techniques}
         return cut[key] if list(cut.values()).count(cut[key]) == 1 else self.technique(key)
 
     def technique_family(self, key: str) -> str:
@@ -153,8 +153,8 @@ class Names:
         """Regular first, then by the catalogue's places."""
 
         def place(key: str) -> tuple[bool, float, str]:
-            own = self._inherited("technique", key, "place")
-            return key != TECHNIQUE, math.inf if own is None else float(own), key
+            position = self._inherited("technique", key, "place")
+            return key != TECHNIQUE, math.inf if position is None else float(position), key
 
         return sorted(dict.fromkeys(keys), key=place)
 
@@ -188,8 +188,8 @@ class Names:
         def place(key: str) -> tuple[int, float, str]:
             if key == TRUTH:
                 return len(families), 0.0, key
-            own = self._of_annotator(key, "order" if ("annotator", key) not in self.rows else "place")
-            return families.index(self.family(key)), float(own) if own is not None else 0.0, key
+            position = self._of_annotator(key, "order" if ("annotator", key) not in self.rows else "place")
+            return families.index(self.family(key)), float(position) if position is not None else 0.0, key
 
         return sorted(dict.fromkeys(keys), key=place)
 
@@ -232,8 +232,8 @@ def first_sentence(docstring: str) -> str:
     """The first sentence of a plug-in's docstring, without the name or the word `Control` before its colon."""
     sentence = re.split(r"(?<=[.?])\s", " ".join(docstring.split("\n\n")[0].split()), maxsplit=1)[0]
     name, colon, rest = sentence.partition(": ")
-    told = rest if colon and len(name) < 30 else sentence
-    return told[:1].upper() + told[1:]
+    text = rest if colon and len(name) < 30 else sentence
+    return text[:1].upper() + text[1:]
 
 
 def apart(frame: pd.DataFrame) -> pd.DataFrame:
@@ -250,24 +250,24 @@ def part_words(part: str) -> str:
 def regime_title(key: str) -> str:
     """`Mixed`, or with its options: `Mixed · decoy d1 · 1,024 tokens, first`. What is no regime stays as it is."""
     try:
-        one = read_key(key)
+        regime = read_key(key)
     except HEvalError:
         return key
-    options = [f"decoy {one.decoy}"] if one.decoy else []
-    options += [f"{one.length:,} tokens, {one.place}"] if one.length else []
-    return " · ".join([REGIMES[one.base].title, *options])
+    options = [f"decoy {regime.decoy}"] if regime.decoy else []
+    options += [f"{regime.length:,} tokens, {regime.place}"] if regime.length else []
+    return " · ".join([REGIMES[regime.base].title, *options])
 
 
 def regime_meaning(key: str) -> str:
     """What the documents of a regime say, and what its options do; empty for what is no regime."""
     try:
-        one = read_key(key)
+        regime = read_key(key)
     except HEvalError:
         return ""
-    added = [DECOYS[one.decoy].meaning] if one.decoy else []
-    if one.place:
-        added.append(f"other passages make the prompt {one.length:,} tokens long; {PLACES[one.place].meaning}")
-    return "; ".join([REGIMES[one.base].meaning, *added])
+    added = [DECOYS[regime.decoy].meaning] if regime.decoy else []
+    if regime.place:
+        added.append(f"other passages make the prompt {regime.length:,} tokens long; {PLACES[regime.place].meaning}")
+    return "; ".join([REGIMES[regime.base].meaning, *added])
 
 
 def measure_name(measure: str) -> str:

@@ -126,8 +126,8 @@ class Table:
     def of(cls, frame: pd.DataFrame, title: str = "", label: str = "") -> Table:
         """Every column as it is; lists as text. The columns of text before the first one of numbers are the rows' titles."""
         cells = {str(name): [_cell(value) for value in frame[name]] for name in frame.columns}
-        numeric = {name: all(_NUMERIC.fullmatch(cell.main) for cell in own) for name, own in cells.items()}
-        first = next((place for place, name in enumerate(cells) if numeric[name]), len(cells))
+        numeric = {name: all(_NUMERIC.fullmatch(cell.main) for cell in column) for name, column in cells.items()}
+        first = next((index for index, name in enumerate(cells) if numeric[name]), len(cells))
         names, keys = list(cells), max(1, first)
         heads = tuple(Head(name, left=not numeric[name]) for name in names[keys:])
         lines = zip(*cells.values(), strict=True)
@@ -178,14 +178,14 @@ class Table:
         ]
         rule = "-" * len(texts[0].rstrip())
         blocks = [
-            [text for text, row in zip(texts[1:], self.rows, strict=True) if row.control is own] for own in (False, True)
+            [text for text, row in zip(texts[1:], self.rows, strict=True) if row.control is last] for last in (False, True)
         ]
         return "\n".join([texts[0].rstrip(), *(line.rstrip() for block in blocks if block for line in (rule, *block))])
 
     def latex(self, snapshot_id: str, *about: str) -> str:
         """With booktabs; controls stand below a rule. about: sentences behind the note; comments where there is no label."""
         lines = [_line(row) for row in self.rows]
-        blocks = [[line for line, row in zip(lines, self.rows, strict=True) if row.control is own] for own in (False, True)]
+        blocks = [[line for line, row in zip(lines, self.rows, strict=True) if row.control is last] for last in (False, True)]
         heads = [*map(escaped, self.keys), *(_stacked(head.title) for head in self.heads)]
         columns = "l" * len(self.keys) + "".join("l" if head.left else "c" for head in self.heads)
         body = "\\midrule\n".join("".join(block) for block in blocks if block)
@@ -193,7 +193,7 @@ class Table:
         table = f"\\begin{{tabular}}{{{columns}}}\n{head}{body}\\bottomrule\n\\end{{tabular}}\n"
         start = f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n"
         if not self.label:
-            return start + "".join(f"% {' '.join(own.split())}\n" for own in about) + table
+            return start + "".join(f"% {' '.join(sentence.split())}\n" for sentence in about) + table
         sentences = [f"{self.title}." if self.title else "", self.note, *about, f"HEval snapshot {snapshot_id}."]
         caption, star = escaped(" ".join(filter(None, sentences))), "*" if self.wide else ""
         return (
@@ -259,8 +259,8 @@ def _line(row: Row) -> str:
     smalls = [f"{{\\footnotesize {escaped(cell.small)}}}" if cell.small else "" for cell in row.cells]
     titles = " & ".join(map(escaped, row.titles)) + note
     if len(values) <= BESIDE or not any(smalls):
-        both = (f"{value} {small}".strip() for value, small in zip(values, smalls, strict=True))
-        return " & ".join([titles, *both]) + " \\\\\n"
+        beside = (f"{value} {small}".strip() for value, small in zip(values, smalls, strict=True))
+        return " & ".join([titles, *beside]) + " \\\\\n"
     below = " & ".join([*("" for _ in row.titles), *smalls])
     return " & ".join([titles, *values]) + f" \\\\\n{below} \\\\\n"
 

@@ -52,26 +52,26 @@ def _write(lm: Any, request: dict[str, Any], loaded: dict[Any, Any], progress: A
     before, more = loaded.get("answer"), request.get("more", [])
     with lm.asked_in(request["template"]):
         if "more" in request and before and before[0] == asked:
-            found = before[1]
-            steps = explained_by(found, [catalogue.method(key) for key in more if key not in found.matrices])
+            generated = before[1]
+            steps = explained_by(generated, [catalogue.method(key) for key in more if key not in generated.matrices])
         else:
             methods = [catalogue.method(key) for key in (*request["explainers"], *more)]
             wanted = Wanted(request["generate"], request["answer"])
             prompt = tokenised(lm, Request(tuple(request["documents"]), request["question"]))
             steps = explain_answer(lm, prompt, request["question"], methods, wanted)
-        for step, found in steps:
+        for step, generated in steps:
             progress(f"{step} done")
-            progress(ExplainedAnswer(found, lm.template).to_json())
-            if request.get("only_written") and found.written.stopped:
+            progress(ExplainedAnswer(generated, lm.template).to_json())
+            if request.get("only_written") and generated.written.stopped:
                 break
         if request.get("part"):
             for key in more:
-                found = found.with_part(key, range(*request["part"]))
+                generated = generated.with_part(key, range(*request["part"]))
         if request.get("against") is not None:
-            found = found.with_contrast(request["against"])
+            generated = generated.with_contrast(request["against"])
         if not request.get("only_written"):
-            loaded["answer"] = asked, found
-    return ExplainedAnswer(found, lm.template).to_json()
+            loaded["answer"] = asked, generated
+    return ExplainedAnswer(generated, lm.template).to_json()
 
 
 def _of_stored(lm: Any, request: dict[str, Any]) -> Any:

@@ -119,16 +119,16 @@ class Worker:
             process = self._running()
             if ticket.cancelled:  # before there was a process that could be stopped
                 break
-            for said in _said(process, ticket.request):
-                if "result" in said:
-                    return said["result"]
-                if "error" in said:
-                    raise HEvalError(said["error"])
+            for reply in _said(process, ticket.request):
+                if "result" in reply:
+                    return reply["result"]
+                if "error" in reply:
+                    raise HEvalError(reply["error"])
                 heard = True
-                if "progress" in said:
-                    ticket.progress.append(said["progress"])
+                if "progress" in reply:
+                    ticket.progress.append(reply["progress"])
                 else:
-                    ticket.partial = said["partial"]
+                    ticket.partial = reply["partial"]
             self.stop()
             if heard:
                 break
@@ -178,13 +178,13 @@ _registry = threading.Lock()
 def begin(request: Request) -> Ticket:
     """Ask the worker of the request's model. Of more than KEPT the one unused for longest is stopped, if it is idle."""
     with _registry:
-        known = _workers()
-        worker = known.pop(request["model"], None) or Worker()
-        known[request["model"]] = worker  # the newest last
+        workers = _workers()
+        worker = workers.pop(request["model"], None) or Worker()
+        workers[request["model"]] = worker  # the newest last
         ticket = worker.begin(request)
-        for name in list(known)[:-KEPT]:
-            if not known[name].tickets:
-                known.pop(name).stop()
+        for name in list(workers)[:-KEPT]:
+            if not workers[name].tickets:
+                workers.pop(name).stop()
         return ticket
 
 

@@ -40,19 +40,19 @@ MENTIONS = 3
 def decoyed(documents: tuple[Document, ...], decoy: str, fact: Fact, pool: Pool, key: str) -> tuple[Document, ...]:
     """The two documents under a decoy. key: seeds the choice of sentences. Raises Dropped where they allow no such decoy."""
     first, second = documents
-    for one, other in ((first, second), (second, first)):
-        apart = not mentions(other.answer, f"{one.text} {one.answer}")
-        if not (one.answer and one.stated and mentions(one.answer, one.text) and apart):
+    for document, other in ((first, second), (second, first)):
+        apart = not mentions(other.answer, f"{document.text} {document.answer}")
+        if not (document.answer and document.stated and mentions(document.answer, document.text) and apart):
             raise Dropped("no decoy")
     if decoy == "d3":
-        return tuple(_renamed(one, other, fact, pool) for one, other in ((first, second), (second, first)))
+        return tuple(_renamed(document, other, fact, pool) for document, other in ((first, second), (second, first)))
     rng = random.Random(f"{key}|decoy")
     frames, words = rng.sample(FRAMES, 4), rng.sample(_neutral(documents, fact), 4)
     changed = []
-    for one, other, place in ((first, second, 0), (second, first, 2)):
-        inserted = {"d0": words[place : place + 1], "d1": [other.answer]}.get(decoy) or _repeated(one, words[place:])
-        sentences = [frame.format(x=word) for frame, word in zip(frames[place:], inserted, strict=False)]
-        changed.append(replace(one, text=" ".join([one.text, *sentences])))
+    for document, other, start in ((first, second, 0), (second, first, 2)):
+        inserted = {"d0": words[start : start + 1], "d1": [other.answer]}.get(decoy) or _repeated(document, words[start:])
+        sentences = [frame.format(x=word) for frame, word in zip(frames[start:], inserted, strict=False)]
+        changed.append(replace(document, text=" ".join([document.text, *sentences])))
     return tuple(changed)
 
 
@@ -71,11 +71,11 @@ def _neutral(documents: Sequence[Document], fact: Fact) -> list[str]:
 
 def _renamed(document: Document, other: Document, fact: Fact, pool: Pool) -> Document:
     """The document with another name of its answer wherever that stood."""
-    own = [name for answer, name in fact.aliases if answer == document.answer]
+    aliases = [name for answer, name in fact.aliases if answer == document.answer]
     accepted = fact.accepted if document.answer == fact.answer else ()
-    for name in (*own, *accepted, *pool.aliases.get(fact.relation, {}).get(document.answer, ())):
+    for name in (*aliases, *accepted, *pool.aliases.get(fact.relation, {}).get(document.answer, ())):
         alike = any(
-            mentions(one, text) for one, text in ((document.answer, name), (name, document.answer), (other.answer, name))
+            mentions(sought, text) for sought, text in ((document.answer, name), (name, document.answer), (other.answer, name))
         )
         if not alike and not any(mentions(name, text) for text in (document.text, other.text, other.answer)):
             text = substituted(Passage(document.subject, document.answer, document.text), name)

@@ -67,7 +67,7 @@ def gold(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document:
     true = (fact.answer, *fact.accepted)
     if fact.own and fact.own.answer and fact.own.answer in true:
         return _document(_checked(fact.own), "gold")
-    base = next((p for p in fact.conflicting if p.stated and mentions(p.answer, p.text)), None)
+    base = next((passage for passage in fact.conflicting if passage.stated and mentions(passage.answer, passage.text)), None)
     if not fact.answer or base is None:
         raise Dropped("no gold document")
     return Document(fact.subject, fact.answer, substituted(base, fact.answer), "gold", "substituted")

@@ -42,7 +42,7 @@ def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Name
     and names."""
     every, names = results.rows("cell_recovery"), names_of(results)
     cells = every[every["measure"].isin(measures)]
-    order = {key: place for place, key in enumerate([*names.in_order(key for key in cells["annotator"] if key), ""])}
+    order = {key: rank for rank, key in enumerate([*names.in_order(key for key in cells["annotator"] if key), ""])}
     places = {"place": ["dataset", "selector"], "group": list(WHERE)}
     ranks = {name: cells.groupby(by, sort=False).ngroup() for name, by in places.items()}
     ranks["rank"] = cells["annotator"].map(order)
@@ -51,7 +51,7 @@ def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Name
 
 
 def _meanings(measures: Iterable[str]) -> str:
-    return "; ".join(f"{CITATION_MEASURES[own].title}: {CITATION_MEASURES[own].meaning}" for own in measures)
+    return "; ".join(f"{CITATION_MEASURES[measure].title}: {CITATION_MEASURES[measure].meaning}" for measure in measures)
 
 
 def _place(row: Any, names: Names) -> dict[str, str]:
@@ -60,11 +60,11 @@ def _place(row: Any, names: Names) -> dict[str, str]:
 
 def _reasons(cells: pd.DataFrame, names: Names) -> Iterator[str]:
     """Each reason once, with the annotators that it holds for."""
-    told: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for row in cells[cells["value"].isna()].to_dict("records"):
         who = f"{annotator_title(row['annotator'], names)} by {row['writer']}" if row["annotator"] else row["writer"]
-        told.setdefault(reason(row).rstrip("."), []).append(who)
-    for why, whom in told.items():
+        by_reason.setdefault(reason(row).rstrip("."), []).append(who)
+    for why, whom in by_reason.items():
         yield f"Not available for {', '.join(dict.fromkeys(whom))}: {why}."
 
 
@@ -78,14 +78,14 @@ def _claims(results: Reader, plan: Plan) -> Section:
     cells, names = _cells(results, OF_EXPLANATIONS)
     # What explanations cite does not depend on which citation is masked.
     cells = cells.drop_duplicates([*WHERE, "measure"])
-    found, written, rows = crossed(cells, WHERE, "measure"), results.citation_written(), []
+    by_where, written, rows = crossed(cells, WHERE, "measure"), results.citation_written(), []
     for row in written.to_dict("records"):
-        own = found.get(tuple(row[name] for name in WHERE), {})
+        by_measure = by_where.get(tuple(row[name] for name in WHERE), {})
         rows.append({
             **_place(row, names), **{title: int(row[name]) for title, name in _COUNTED.items()},
             **{name: None if pd.isna(row[key]) else f"{row[key]:.1f}"
                for name, key in (("sentences", "sentences"), ("passages given", "passages"))},
-            **{CITATION_MEASURES[measure].title: with_chance(own.get(measure)) for measure in OF_EXPLANATIONS},
+            **{CITATION_MEASURES[measure].title: with_chance(by_measure.get(measure)) for measure in OF_EXPLANATIONS},
         })  # fmt: skip
     text = (
         "Claims as they were read, and the explanations of each writer; sentences and passages given are means over "
@@ -100,8 +100,8 @@ def _of_answers(
 ) -> Section:
     """About annotators. about: how to read it. drawn: the measure of its figure, or none. full: of full masking only."""
     cells, names = _cells(results, measures)
-    asked = (cells["annotator"] != "") & ((cells["masking"] == "full") | (not full))
-    cells = cells[asked].reset_index(drop=True)
+    kept = (cells["annotator"] != "") & ((cells["masking"] == "full") | (not full))
+    cells = cells[kept].reset_index(drop=True)
     figures = _of_measure(cells[cells["masking"] == _whole(cells)], drawn, names) if drawn else ()
     table = wide_table(cells, measures, names, (*WHERE, "annotator", "masking"))
     gaps = _reasons(cells[cells["measure"] == (drawn or measures[0])], names)
@@ -114,19 +114,19 @@ def _whole(cells: pd.DataFrame) -> str:
 
 def _masking(results: Reader, plan: Plan) -> Section:
     cells, names = _cells(results, ("f1",))
-    both = {"full", "sample"} <= set(cells["masking"])
+    both_maskings = {"full", "sample"} <= set(cells["masking"])
     text = (
         f"{CITATION_MEASURES['f1'].title}, when one citation of each explanation is masked (sample), and when every "
         f"passage's is in turn (full). A passage that no sentence cites counts in full with an F1 of 0. {_INTERVALS}"
     )
     rows = []
-    for place, own in crossed(cells, [*WHERE, "annotator"], "masking").items():
-        titles = titles_of(dict(zip((*WHERE, "annotator"), place, strict=True)), names)
-        numbers = {masking: with_chance(own.get(masking)) for masking in ("sample", "full")}
-        counts = {f"n, {masking}": counted(own.get(masking, {}).get("n", 0)) for masking in numbers}
+    for key, by_masking in crossed(cells, [*WHERE, "annotator"], "masking").items():
+        titles = titles_of(dict(zip((*WHERE, "annotator"), key, strict=True)), names)
+        numbers = {masking: with_chance(by_masking.get(masking)) for masking in ("sample", "full")}
+        counts = {f"n, {masking}": counted(by_masking.get(masking, {}).get("n", 0)) for masking in numbers}
         rows.append({**dict(zip((*_KEYS, "annotator"), titles, strict=True)), **numbers, **counts})
-    figures = _of_measure(cells, "f1", names) if both else ()
-    gaps = () if both else (f"Only {_whole(cells)} masking is in these results.",)
+    figures = _of_measure(cells, "f1", names) if both_maskings else ()
+    gaps = () if both_maskings else (f"Only {_whole(cells)} masking is in these results.",)
     return section_of(plan, text, pd.DataFrame(rows), cells, figures, gaps=gaps)
 
 
@@ -173,18 +173,18 @@ def _people(results: Reader, plan: Plan) -> Section:
             plan, text, people, people, gaps=["No answer of people counts here; the page Annotate collects them."]
         )
     measures = {"helpfulness": "helpfulness", "z-scored": "helpfulness_z", "entropy": "entropy"}
-    shown = [
+    rows = [
         {
-            **_place(own["helpfulness"], names),
-            "people": int(own["helpfulness"]["people"]),
-            "answers": counted(own["helpfulness"]["n"]),
-            **{title: number_cell(own[measure]) for title, measure in measures.items()},
-            "questions of several people": counted(own["entropy"]["n"]),
+            **_place(by_measure["helpfulness"], names),
+            "people": int(by_measure["helpfulness"]["people"]),
+            "answers": counted(by_measure["helpfulness"]["n"]),
+            **{title: number_cell(by_measure[measure]) for title, measure in measures.items()},
+            "questions of several people": counted(by_measure["entropy"]["n"]),
         }
-        for own in crossed(table, WHERE, "measure").values()
+        for by_measure in crossed(table, WHERE, "measure").values()
     ]
     everybody = people.assign(measure="control items").rename(columns={"answers": "n"})
-    return section_of(plan, text, pd.DataFrame(shown), pd.concat([table, everybody], ignore_index=True))
+    return section_of(plan, text, pd.DataFrame(rows), pd.concat([table, everybody], ignore_index=True))
 
 
 def _explainers(results: Reader, plan: Plan) -> Section:
@@ -200,8 +200,8 @@ def _explainers(results: Reader, plan: Plan) -> Section:
     if cells.empty:
         gaps = ["No explainer was asked about every passage: --annotators explainer(loo) --masking full."]
         return section_of(plan, text, cells, cells, gaps=gaps)
-    said = cells[cells["measure"].isin(OF_EXPLAINERS)]
-    figures = _figures(said, lambda own, writers: explainers_figure(own, writers, names))
+    measured = cells[cells["measure"].isin(OF_EXPLAINERS)]
+    figures = _figures(measured, lambda rows, writers: explainers_figure(rows, writers, names))
     table = wide_table(cells, measures, names, (*WHERE, "annotator"))
     return section_of(plan, text, table, cells, figures, gaps=_reasons(cells, names))
 
@@ -220,11 +220,11 @@ def _figures(cells: pd.DataFrame, drawn: Callable[[pd.DataFrame, list[str]], Dot
     """One for each source of claims and selector; none without a number."""
     if cells["value"].isna().all():
         return ()
-    found, places = [], cells.groupby(["dataset", "selector"], sort=False)
-    for place, own in places:
-        figure = drawn(own, list(dict.fromkeys(own["writer"])))
-        found.append((", ".join([figure.title, *(place if places.ngroups > 1 else ())]), as_drawing(figure)))
-    return tuple(found)
+    figures, groups = [], cells.groupby(["dataset", "selector"], sort=False)
+    for key, rows in groups:
+        figure = drawn(rows, list(dict.fromkeys(rows["writer"])))
+        figures.append((", ".join([figure.title, *(key if groups.ngroups > 1 else ())]), as_drawing(figure)))
+    return tuple(figures)
 
 
 _ASKED = f"Chance (upright bars): as many sentences at random. {_INTERVALS} n: masked citations."

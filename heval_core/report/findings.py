@@ -73,23 +73,23 @@ class Study:
         held, against = int(counts.get(SUPPORTED, 0)), int(counts.get(CONTRADICTED, 0))
         left = len(self.findings) - held - against
         of = f"{len(self.findings)} sentences {f'about {self.key}' if self.key else 'of Sun et al. (2025)'}"
-        told = (_so_many(held, "holds", "hold"), _so_many(against, "is", "are"), _so_many(left, "stays", "stay"))
-        return "Of {}, {} in these results, {} contradicted, and {} open.".format(of, *told) if len(self.findings) else ""
+        phrases = (_so_many(held, "holds", "hold"), _so_many(against, "is", "are"), _so_many(left, "stays", "stay"))
+        return "Of {}, {} in these results, {} contradicted, and {} open.".format(of, *phrases) if len(self.findings) else ""
 
     @cached_property
     def _decided(self) -> list[tuple[Record, Record | None, float | None]]:
         """Each finding with the effect that decides, and the paper's value of that."""
         opened = [
-            own | {name: json.loads(own[name]) for name in ("effects", "levels")} for own in self.findings.to_dict("records")
+            row | {name: json.loads(row[name]) for name in ("effects", "levels")} for row in self.findings.to_dict("records")
         ]
-        decided = [(own, deciding(own["effects"])) for own in opened]
-        return [(own, effect, paper_value(own, effect)) for own, effect in decided]
+        decided = [(finding, deciding(finding["effects"])) for finding in opened]
+        return [(finding, effect, paper_value(finding, effect)) for finding, effect in decided]
 
     @cached_property
     def scale(self) -> Scale:
         ends = [0.0]
         for finding, effect, paper in self._decided:
-            ends += [toward(own, own["value"]) for own in finding["effects"]]
+            ends += [toward(any_effect, any_effect["value"]) for any_effect in finding["effects"]]
             ends += [toward(effect, effect[name]) for name in ("low", "high")] if effect else []
             ends += [toward(effect, paper)] if effect and paper is not None else []
         return Scale.around(ends, 6, WIDTH - 6)
@@ -139,9 +139,9 @@ def findings_table(here: Study, taught: Study | None, models: str) -> Table:
         return Cell(f"{row.sign} {row.number}", why=f"{row.finding['verdict']}: {row.effect}") if row else Cell()
 
     rows = []
-    for own in here.rows:
-        cells = [Cell(own.reported), cell(own), *([cell(beside.get(own.finding["key"]))] if taught else [])]
-        rows.append(Row((own.finding["sentence"],), tuple(cells)))
+    for row in here.rows:
+        cells = [Cell(row.reported), cell(row), *([cell(beside.get(row.finding["key"]))] if taught else [])]
+        rows.append(Row((row.finding["sentence"],), tuple(cells)))
     heads = [Head("the paper", "Its own value, where it reports one"), Head(f"here: {models}")]
     about = "They say how a sentence can be checked, nothing about real models"
     heads += [Head("models with a taught rule", about)] if taught else []
@@ -160,8 +160,8 @@ def toward(effect: Record, value: float) -> float:
 
 
 def _between(effect: Record, names: tuple[str, str]) -> tuple[float, float]:
-    one, other = sorted(toward(effect, effect[name]) for name in names)
-    return one, other
+    lower, upper = sorted(toward(effect, effect[name]) for name in names)
+    return lower, upper
 
 
 def deciding(effects: Sequence[Record]) -> Record | None:
@@ -196,26 +196,26 @@ def _row(finding: Record, effect: Record | None, paper: float | None, scale: Sca
     style, sign = STYLES.get(finding["verdict"], ("open", "?"))
     drawing = Drawing(WIDTH, HEIGHT, f"{finding['verdict']}: {finding['sentence']}")
     drawing.line("limit", (scale.at(0), 0), (scale.at(0), HEIGHT))
-    said = {**finding, **{name: spelled(finding[name], titles) for name in ("reason", "published")}}
+    readable = {**finding, **{name: spelled(finding[name], titles) for name in ("reason", "published")}}
     for name in ("effects", "levels"):
-        said[name] = [{**own, "label": spelled(own["label"], titles)} for own in finding[name]]
-    tables = tuple(own for own in (effects_of(said), levels_of(said)) if own.rows)
+        readable[name] = [{**entry, "label": spelled(entry["label"], titles)} for entry in finding[name]]
+    tables = tuple(table for table in (effects_of(readable), levels_of(readable)) if table.rows)
     if effect is None:
         left = scale.at(0) + ROOM > WIDTH
         drawing.words("faint", (scale.at(0) + (-8 if left else 8), 21), "no cell has this effect", "end" if left else "start")
-        return ForestRow(said, style, sign, "–", "–", "–", drawing, tables)
+        return ForestRow(readable, style, sign, "–", "–", "–", drawing, tables)
     for other in finding["effects"]:
         if other["label"] != effect["label"]:
-            place = scale.at(toward(other, other["value"]))
-            drawing.line("tick", (place, 24), (place, 31))
+            x = scale.at(toward(other, other["value"]))
+            drawing.line("tick", (x, 24), (x, 31))
     ends = [scale.at(end) for end in _between(effect, ("low", "high"))]
     drawing.line("whisker", (ends[0], 13), (ends[1], 13))
     drawing.spot((scale.at(toward(effect, effect["value"])), 13), [Mark("circle", style, size=4)])
     if paper is not None:
         drawing.spot((scale.at(toward(effect, paper)), 13), [Mark("diamond", "ring", size=6)])
-    found = interval(effect["value"], effect["low"], effect["high"], EXACT)
+    value = interval(effect["value"], effect["low"], effect["high"], EXACT)
     name = spelled(effect["label"], titles) + claimed(effect)
-    return ForestRow(said, style, sign, name, found, number(paper, EXACT), drawing, tables)
+    return ForestRow(readable, style, sign, name, value, number(paper, EXACT), drawing, tables)
 
 
 def claimed(effect: Record) -> str:

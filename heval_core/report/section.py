@@ -38,8 +38,8 @@ class Plan:
     @property
     def measures(self) -> tuple[Measure, ...]:
         """In order; each in the regimes of the section, if it has any."""
-        own = (m for m in measures().values() if self.key in (m.sections or (m.key,)) and m.question)
-        return tuple(replace(measure, regimes=self.regimes) if self.regimes else measure for measure in own)
+        of_section = (m for m in measures().values() if self.key in (m.sections or (m.key,)) and m.question)
+        return tuple(replace(measure, regimes=self.regimes) if self.regimes else measure for measure in of_section)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,6 @@ def section_of(
     gaps: Iterable[str] = (),
 ) -> Section:
     """shown: tables, or a frame that is one. gaps: by default it is said where there are no rows."""
-    told = tuple(gaps) or (() if len(rows) else ("Not in these results.",))
+    lacking = tuple(gaps) or (() if len(rows) else ("Not in these results.",))
     tables = (Table.of(shown),) if isinstance(shown, pd.DataFrame) else (shown,) if isinstance(shown, Table) else tuple(shown)
-    return Section(plan, text, tables, rows, tuple(figures), told)
+    return Section(plan, text, tables, rows, tuple(figures), lacking)

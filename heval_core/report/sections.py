@@ -43,7 +43,7 @@ def sections(results: Reader) -> Iterator[Section]:
 
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `plans_of`."""
-    others = {own.key: own for own in (*technique_sections.PLANS, *citation_sections.PLANS)}
+    others = {other.key: other for other in (*technique_sections.PLANS, *citation_sections.PLANS)}
     plan = (plans() | others)[key]
     return plan.made(results, plan)
 
@@ -51,11 +51,11 @@ def section(results: Reader, key: str) -> Section:
 def plans_of(results: Reader) -> dict[str, Plan]:
     """What there is to say something about, by key, in order. Results of citations alone say nothing else."""
     citations = has_citations(results)
-    found = [*plans().values()] if not citations or len(results.findings()) else []
-    found = [plan for plan in found if plan is not _QUOTED] + ([_QUOTED] if len(results.quoted()) else [])
-    found += technique_sections.PLANS if has_techniques(results) else ()
-    found += citation_sections.PLANS if citations else ()
-    return {plan.key: plan for plan in found}
+    chosen = [*plans().values()] if not citations or len(results.findings()) else []
+    chosen = [plan for plan in chosen if plan is not _QUOTED] + ([_QUOTED] if len(results.quoted()) else [])
+    chosen += technique_sections.PLANS if has_techniques(results) else ()
+    chosen += citation_sections.PLANS if citations else ()
+    return {plan.key: plan for plan in chosen}
 
 
 def plans() -> dict[str, Plan]:
@@ -70,29 +70,29 @@ def plans() -> dict[str, Plan]:
 
 def _board(results: Reader, plan: Plan) -> Section:
     made = board(results)
-    told, drawn, table = conclusion(made), front_figure(made), whole_table(made)
+    summary, drawn, table = conclusion(made), front_figure(made), whole_table(made)
     several = " Answers are those under Regular." if results.choices()["technique"].nunique() > 1 else ""
     rows = made.values.merge(costs_shown(made), on="explainer", how="left")
     figures = () if drawn is None else (("Quality against cost", front.as_drawing(drawn)),)
-    gaps = told.open if made.rows else ("No explainer ran.",)
-    return Section(plan, f"{told.said} {told.harder} {table.note}{several}", (table,), rows, figures, gaps)
+    gaps = summary.open if made.rows else ("No explainer ran.",)
+    return Section(plan, f"{summary.said} {summary.harder} {table.note}{several}", (table,), rows, figures, gaps)
 
 
 def _measures(results: Reader, plan: Plan) -> Section:
     """Figure, means and cells of each measure, k, and technique under which it was asked."""
     names, figures, frames, texts, tables = names_of(results), list[Figure](), list[pd.DataFrame](), list[str](), list[Table]()
     for measure in plan.measures:
-        asked = [of_measure(results.cells(Filter(), measure.metric, k), measure) for k in _ks(plan, measure)]
-        frames += [own.assign(measure=measure.title) for own in asked]
+        cells_by_k = [of_measure(results.cells(Filter(), measure.metric, k), measure) for k in _ks(plan, measure)]
+        frames += [frame.assign(measure=measure.title) for frame in cells_by_k]
         # Not every store has the variants of a measure.
-        if not measure.variant_of or any(map(len, asked)):
+        if not measure.variant_of or any(map(len, cells_by_k)):
             texts.append(f"{measure.title} ({measure.unit}): {measure.meaning}")
-        for k, cells in zip(_ks(plan, measure), asked, strict=True):
-            for technique, found in _measured(results, measure, k, tuple(cells["regime"].unique())):
+        for k, cells in zip(_ks(plan, measure), cells_by_k, strict=True):
+            for technique, measured in _measured(results, measure, k, tuple(cells["regime"].unique())):
                 several = f", {names.technique(technique)}" if cells["technique"].nunique() > 1 else ""
-                table = measure_table(found, names, k, parts=True)
+                table = measure_table(measured, names, k, parts=True)
                 tables.append(replace(table, title=f"{table.title}{several}"))
-                figures.append((tables[-1].title, as_drawing(figure_of(found, found.explainers(names.controls), names))))
+                figures.append((tables[-1].title, as_drawing(figure_of(measured, measured.explainers(names.controls), names))))
     rows = pd.concat(frames, ignore_index=True)
     texts += [_READ] if figures else []
     gaps = tuple(_gaps(rows, plan))
@@ -107,8 +107,8 @@ def _measured(results: Reader, measure: Measure, k: int, regimes: tuple[str, ...
     if regimes:
         cells, means = cells_and_means(results, Filter(regime=regimes), measure.metric, k, wanted_of(measure))
         for technique in dict.fromkeys(means[0]["technique"]):
-            own = [frame[frame["technique"] == technique] for frame in (of_measure(cells, measure), *means)]
-            yield technique, Measured(measure, *own)
+            frames = [frame[frame["technique"] == technique] for frame in (of_measure(cells, measure), *means)]
+            yield technique, Measured(measure, *frames)
 
 
 def _gaps(table: pd.DataFrame, plan: Plan) -> Iterator[str]:
@@ -129,31 +129,31 @@ def _datasets(results: Reader, plan: Plan) -> Section:
     regular = Filter(technique=(TECHNIQUE,))
     outcomes = results.outcomes(regular)
     rows = statistics(outcomes, results.rows("context", regular))
-    shown = apart(rows.assign(regime=rows["regime"].map(regime_title)))
+    table = apart(rows.assign(regime=rows["regime"].map(regime_title)))
     for name in ("characters", "tokens"):
         ends = [f"{name}_{end}" for end in ("mean", "low", "high")]
-        shown = shown.assign(**{name: [number_cell(row, of=ends) for row in rows.to_dict("records")]}).drop(columns=ends)
+        table = table.assign(**{name: [number_cell(row, of=ends) for row in rows.to_dict("records")]}).drop(columns=ends)
     text = (
         "Counted under Regular. Lengths are of all documents together: mean, and the 5 % and 95 % quantiles in brackets; "
         "tokens are the model's own. The paper has 55,830 instances per regime of World Capital, 802 of CounterFact, 5,348 of "
         "Fakepedia and 1,343 of ConflictQA."
     )
     gaps = () if rows["kept"].sum() else ("No instance was kept.",)
-    return Section(plan, text, (Table.of(shown),), rows, outcome_shares(outcomes), gaps)
+    return Section(plan, text, (Table.of(table),), rows, outcome_shares(outcomes), gaps)
 
 
 def _patterns(results: Reader, plan: Plan) -> Section:
     counts, names = patterns_under(results, Filter()), names_of(results)
-    text = " ".join(f"{key.replace('_', ' ').capitalize()}: {word.meaning}" for key, word in PATTERNS.items())
+    text = " ".join(f"{key.replace('_', ' ').capitalize()}: {pattern.meaning}" for key, pattern in PATTERNS.items())
     text = f"Share of the instances answered from a document, by the first pattern that holds; % [95 % interval]. {text}"
     gaps = () if len(counts) else ("No instance was answered from a document.",)
     several = counts["technique"].nunique() > 1
     drawn = [
         (
             f"What ranks first, {dataset}" + (f", {technique}" if several else ""),
-            as_drawing(pattern_figure(own, in_order(list(own["explainer"].unique())), names)),
+            as_drawing(pattern_figure(rows, in_order(list(rows["explainer"].unique())), names)),
         )
-        for (dataset, technique), own in counts.groupby(["dataset", "technique"])
+        for (dataset, technique), rows in counts.groupby(["dataset", "technique"])
     ]
     return Section(plan, text, (pattern_table(counts),), counts, tuple(drawn), gaps)
 

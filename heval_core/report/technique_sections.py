@@ -68,9 +68,9 @@ def _front(results: Reader, plan: Plan) -> Section:
 
 def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> Iterator[Figure]:
     """A figure for each dataset and model. points: rows of `pareto`. cells: of `cell_behaviour`."""
-    for (dataset, model), own in points.groupby(["dataset", "model"]):
+    for (dataset, model), rows in points.groupby(["dataset", "model"]):
         knew = share_known(cells[(cells["dataset"] == dataset) & (cells["model"] == model)])
-        drawn = front.as_drawing(front_figure(own, names, blind_line(knew), "blind to relevance"))
+        drawn = front.as_drawing(front_figure(rows, names, blind_line(knew), "blind to relevance"))
         yield f"Following against ignoring, {model} on {names.dataset(str(dataset))}", drawn
 
 
@@ -83,7 +83,7 @@ def _measured(measure: str, results: Reader, plan: Plan) -> Section:
 
 def _gains(measure: str, results: Reader, plan: Plan) -> Section:
     cells, names = results.technique_cells(Filter()), names_of(results)
-    own = cells[cells["technique"] != TECHNIQUE].dropna(subset=["delta"])
+    changes = cells[cells["technique"] != TECHNIQUE].dropna(subset=["delta"])
     text = (
         f"{measure_name(measure)} of each technique less Regular's, over the instances that both answered; chance is 0. "
         "Filled: the interval leaves out 0. In brackets: 95 % intervals over questions."
@@ -93,35 +93,35 @@ def _gains(measure: str, results: Reader, plan: Plan) -> Section:
         for (model, dataset), rows in cells.groupby(["model", "dataset"])
         if (figure := differences_figure(rows, measure, names)) is not None
     )
-    return section_of(plan, text, _tables(results, own, measure, CHANGES, names), _behind(own, measure), figures)
+    return section_of(plan, text, _tables(results, changes, measure, CHANGES, names), _behind(changes, measure), figures)
 
 
 def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
-    wanted = {column[:2] for column in columns_of(cells, measure)}
-    return cells[[place in wanted for place in zip(cells["regime"], cells["measure"], strict=True)]]
+    pairs = {column[:2] for column in columns_of(cells, measure)}
+    return cells[[pair in pairs for pair in zip(cells["regime"], cells["measure"], strict=True)]]
 
 
 def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, str, str], names: Names) -> Iterator[Table]:
     points = results.rows("pareto", Filter())
     points = points[points["on_front"].astype(bool)]
-    for place, ((model, dataset), own) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
+    for index, ((model, dataset), rows) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
         front = set(points[(points["model"] == model) & (points["dataset"] == dataset)]["technique"])
         title = f"{measure_name(measure)}, {model} on {names.dataset(str(dataset))}"
-        table = technique_table(own, measure, names, front, of)
+        table = technique_table(rows, measure, names, front, of)
         gain = "" if of == VALUES else "-gain"
-        yield replace(table, title=title, label=f"{table.label}{gain}-{place}")
+        yield replace(table, title=title, label=f"{table.label}{gain}-{index}")
 
 
 def _not_available(results: Reader, names: Names) -> Iterator[str]:
     """Each reason once, with the models it holds for."""
     cells, trials = results.technique_cells(Filter()), results.rows("technique_trial", Filter())
-    told: dict[tuple[str, str], set[str]] = {}
+    by_reason: dict[tuple[str, str], set[str]] = {}
     for model in sorted({*cells["model"], *trials["model"]}):
         for dataset in sorted({*cells["dataset"], *trials["dataset"]}):
-            own, tried = (frame[(frame["model"] == model) & (frame["dataset"] == dataset)] for frame in (cells, trials))
-            for title, why in unavailable(own, tried, names):
-                told.setdefault((title, why.rstrip(".")), set()).add(f"{model} on {dataset}")
-    for (title, why), places in told.items():
+            rows, tried = (frame[(frame["model"] == model) & (frame["dataset"] == dataset)] for frame in (cells, trials))
+            for title, why in unavailable(rows, tried, names):
+                by_reason.setdefault((title, why.rstrip(".")), set()).add(f"{model} on {dataset}")
+    for (title, why), places in by_reason.items():
         yield f"{title} is not available with {', '.join(sorted(places))}: {why}."
 
 
@@ -172,8 +172,8 @@ def _search(results: Reader, plan: Plan) -> Section:
             "chosen": search.chosen,
             "on": search.questions or None,
         }
-        for (model, dataset), own in trials.groupby(["model", "dataset"], sort=True)
-        for search in searches(own)
+        for (model, dataset), tried in trials.groupby(["model", "dataset"], sort=True)
+        for search in searches(tried)
     ]
     text = (
         "Settings are chosen on development questions, by each method's own rule; all other numbers are of test questions. As "

@@ -109,7 +109,7 @@ class Report:
             "note": self.note,
             "gaps": list(self.gaps),
             "findings": records(about.findings),
-            **{f"{own.key[:-1]}_findings": records(own.findings) for own in others if len(own.findings)},
+            **{f"{study.key[:-1]}_findings": records(study.findings) for study in others if len(study.findings)},
             "headline": records(self.headline),
             "sections": [
                 {
@@ -146,16 +146,16 @@ def write(store: Path, folder: Path, say: Callable[[str], None] = lambda _: None
     """
     report = report_of(Reader(published_file(store)))
     files = {"report.html": report.as_html(), "results.json": report.as_json()}
-    for one in report.sections:
-        drawn = {f"figures/{one.plan.key}-{place}.svg": own for place, (_, own) in enumerate(one.figures, start=1)}
-        files |= {name: as_svg(drawing) + "\n" for name, drawing in drawn.items()}
-        files |= {f"tables/{one.plan.key}.tex": text} if (text := one.latex(report.snapshot_id)) else {}
+    for section in report.sections:
+        plots = {f"figures/{section.plan.key}-{number}.svg": plot for number, (_, plot) in enumerate(section.figures, start=1)}
+        files |= {name: as_svg(drawing) + "\n" for name, drawing in plots.items()}
+        files |= {f"tables/{section.plan.key}.tex": text} if (text := section.latex(report.snapshot_id)) else {}
     try:
         for name, text in files.items():
             _put(folder / name, text, say)
         # What an earlier report of these sections had, and this one has not.
-        patterns = [own for one in report.sections for own in (f"figures/{one.plan.key}-*.svg", f"tables/{one.plan.key}.tex")]
-        for path in [path for pattern in patterns for path in folder.glob(pattern)]:
+        globs = [glob for one in report.sections for glob in (f"figures/{one.plan.key}-*.svg", f"tables/{one.plan.key}.tex")]
+        for path in [path for pattern in globs for path in folder.glob(pattern)]:
             if path.relative_to(folder).as_posix() not in files:
                 path.unlink()
     except OSError as error:
@@ -193,7 +193,7 @@ def _plain(value: Any) -> Any:
 
 def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
     techniques = results.techniques()
-    asked = results.citation_catalogue()[["kind", "key", "title", "reference"]]
+    catalogue = results.citation_catalogue()[["kind", "key", "title", "reference"]]
     runs = results.runs()
     known = runs["versions"].dropna()  # of a run whose beginning was lost there are none
     versions = json.loads(known.iloc[-1]) if len(known) else {}
@@ -206,7 +206,7 @@ def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
         ("Explainers", results.catalogue("explainer")[["key", "title", "control", "reference"]]),
         ("Metrics", results.catalogue("metric")[["key", "title", "reference"]]),
         *([("Techniques", techniques[["key", "title", "reference"]])] if len(results.findings("techniques")) else []),
-        *([("Annotators, selectors and sources of claims", asked)] if has_citations(results) else []),
+        *([("Annotators, selectors and sources of claims", catalogue)] if has_citations(results) else []),
     ]
 
 
@@ -215,9 +215,9 @@ def _gaps(results: Reader) -> list[str]:
     choices = results.choices()
     gaps = []
     for name, what in (("model", "model"), ("dataset", "dataset")):
-        there = sorted(set(choices[name]))
-        if len(there) == 1:
-            gaps.append(f"These results hold one {what}, {there[0]}: nothing here says what another one would do.")
+        held = sorted(set(choices[name]))
+        if len(held) == 1:
+            gaps.append(f"These results hold one {what}, {held[0]}: nothing here says what another one would do.")
     ran = set(results.headline()["explainer"])
     lacking = [key for key in METHODS if key not in ran]
     if lacking:

@@ -98,12 +98,12 @@ def resampled_means(weights: np.ndarray, columns: Sequence[tuple[np.ndarray, np.
     """
     if not columns:
         return np.empty((len(weights), 0))
-    place: dict[bytes, int] = {}
-    counted = [place.setdefault(counts.tobytes(), len(place)) for _, counts in columns]
-    numbers = [np.frombuffer(counts) for counts in place]
-    both = resampled_sums(weights, np.stack([*(sums for sums, _ in columns), *numbers], axis=1))
+    distinct: dict[bytes, int] = {}
+    counted = [distinct.setdefault(counts.tobytes(), len(distinct)) for _, counts in columns]
+    numbers = [np.frombuffer(counts) for counts in distinct]
+    totals = resampled_sums(weights, np.stack([*(sums for sums, _ in columns), *numbers], axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(both[:, : len(columns)] / both[:, len(columns) :][:, counted])
+        return np.asarray(totals[:, : len(columns)] / totals[:, len(columns) :][:, counted])
 
 
 def percentile_interval(replicates: np.ndarray, level: float = 0.95) -> Interval:

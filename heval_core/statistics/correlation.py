@@ -14,10 +14,10 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
     >>> round(spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])), 3)
     0.8
     """
-    both = np.stack([first, second]).astype(np.float64)
-    if both.shape[1] < 3 or np.isnan(both).any() or not np.ptp(both, axis=1).all():
+    samples = np.stack([first, second]).astype(np.float64)
+    if samples.shape[1] < 3 or np.isnan(samples).any() or not np.ptp(samples, axis=1).all():
         return float("nan")
-    return float(np.corrcoef(average_ranks(both))[0, 1])
+    return float(np.corrcoef(average_ranks(samples))[0, 1])
 
 
 def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence[object]) -> tuple[float, Interval]:
@@ -39,7 +39,7 @@ def resampled_spearman(first: np.ndarray, second: np.ndarray, drawn: np.ndarray)
 
     NaN where one sample is constant.
     """
-    found = np.empty(len(drawn))
+    correlations = np.empty(len(drawn))
     for rows in row_blocks(len(drawn), drawn.shape[1], BLOCK):
         weights = drawn[rows].astype(np.float64)
         x, y = (_ranks_drawn(values, weights) for values in (first, second))
@@ -47,8 +47,8 @@ def resampled_spearman(first: np.ndarray, second: np.ndarray, drawn: np.ndarray)
         with np.errstate(invalid="ignore", divide="ignore"):
             x, y = (ranks - (weights * ranks).sum(axis=1, keepdims=True) / total for ranks in (x, y))
             squares = (weights * x**2).sum(axis=1) * (weights * y**2).sum(axis=1)
-            found[rows] = (weights * x * y).sum(axis=1) / np.sqrt(squares)
-    return found
+            correlations[rows] = (weights * x * y).sum(axis=1) / np.sqrt(squares)
+    return correlations
 
 
 def _ranks_drawn(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -69,7 +69,7 @@ def holm(p: np.ndarray) -> np.ndarray:
     adjusted = np.full(len(p), np.nan)
     order = [index for index in np.argsort(p, kind="stable") if np.isfinite(p[index])]
     largest = 0.0
-    for place, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - place) * p[index]))
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * p[index]))
         adjusted[index] = largest
     return adjusted

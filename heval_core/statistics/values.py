@@ -225,25 +225,25 @@ def replicates(values: Sequence[Value], weights: np.ndarray) -> list[np.ndarray]
 
     One matrix product serves all columns of all values.
     """
-    place: dict[int, int] = {}
+    index_of: dict[int, int] = {}
     columns: list[Column] = []
     for value in values:
         for column in value.columns if value.unavailable is None else ():
-            if place.setdefault(id(column.sums), len(columns)) == len(columns):
+            if index_of.setdefault(id(column.sums), len(columns)) == len(columns):
                 columns.append(column)
     means = resampled_means(weights, [(column.sums, column.counts) for column in columns])
-    found = []
+    by_value = []
     for value in values:
         if value.unavailable is not None:
-            found.append(np.array([]))
+            by_value.append(np.array([]))
         elif value.error is not None:
-            found.append(subsampling.replicates(value.value, value.error, len(weights)))
+            by_value.append(subsampling.replicates(value.value, value.error, len(weights)))
         elif value.drawn is not None:
-            found.append(value.drawn)
+            by_value.append(value.drawn)
         else:
             with np.errstate(invalid="ignore", divide="ignore"):
-                found.append(value.of_means(means[:, [place[id(column.sums)] for column in value.columns]]))
-    return found
+                by_value.append(value.of_means(means[:, [index_of[id(column.sums)] for column in value.columns]]))
+    return by_value
 
 
 def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0, n: int | None = None) -> Value:
@@ -287,7 +287,7 @@ def mean_of(
         return Value(part, sizes=sizes, unavailable=reason)
     used = [column.counts > 0 for column in columns]
     value, chance, best = (
-        float(sum(factor * own[there].mean() for factor, own, there in zip(factors, of_groups, used, strict=True)))
+        float(sum(factor * numbers[known].mean() for factor, numbers, known in zip(factors, of_groups, used, strict=True)))
         for of_groups in zip(*(each[1:] for each in groups), strict=True)
     )
     return Value(part, value, chance, best, sizes, columns=columns)
@@ -316,11 +316,11 @@ class Questions:
     """The questions (or claims) of a cell with their resamples, which are those of the other cells of a dataset."""
 
     def __init__(self, resamples: Resamples, facts: Iterable[str]):
-        there = sorted(set(facts))
-        own, first, places = np.unique(resamples.questions(there), return_index=True, return_inverse=True)
-        self._places = dict(zip(there, places.tolist(), strict=True))
-        self._count = len(own)
-        self.weights = resamples.of([there[index] for index in first])
+        distinct = sorted(set(facts))
+        questions, first, places = np.unique(resamples.questions(distinct), return_index=True, return_inverse=True)
+        self._places = dict(zip(distinct, places.tolist(), strict=True))
+        self._count = len(questions)
+        self.weights = resamples.of([distinct[index] for index in first])
 
     def _of(self, facts: Iterable[str]) -> np.ndarray:
         return np.array([self._places[fact] for fact in facts], dtype=np.intp)
@@ -334,9 +334,9 @@ class Questions:
     ) -> Column:
         """Of (N,) values and the question of each; NaN is left out. once: every question counts once."""
         values = np.asarray(values, dtype=float)
-        there = ~np.isnan(values)
-        places = self._of(questions)[there]
-        sums = np.bincount(places, values[there], minlength=self._count)
+        known = ~np.isnan(values)
+        places = self._of(questions)[known]
+        sums = np.bincount(places, values[known], minlength=self._count)
         counts = np.bincount(places, minlength=self._count).astype(float)
         if once:
             sums, counts = sums / np.maximum(counts, 1), np.minimum(counts, 1)
@@ -345,7 +345,7 @@ class Questions:
     def by_question(self, value: Value, facts: Sequence[str] | np.ndarray) -> Value:
         """The same number, by what each question adds to it. value: of (N,) instances that ask these facts."""
         whole, of_chance = (
-            tuple(column.by(self._of(facts), self._count) for column in own) for own in (value.columns, value.chance_columns)
+            tuple(column.by(self._of(facts), self._count) for column in part) for part in (value.columns, value.chance_columns)
         )
         return value._replace(columns=whole, chance_columns=of_chance)
 
@@ -355,9 +355,9 @@ class Questions:
         drawn = resampled_means(self.weights, [(column.sums, column.counts) for column in used.values()])
         return {
             key: Value(
-                "", column.mean(), sizes=(("used", column.n),), columns=(column,) if column.ends else (), drawn=drawn[:, place]
+                "", column.mean(), sizes=(("used", column.n),), columns=(column,) if column.ends else (), drawn=drawn[:, index]
             )
-            for place, (key, column) in enumerate(used.items())
+            for index, (key, column) in enumerate(used.items())
         }
 
     def spearman(self, questions: Sequence[str] | np.ndarray, first: np.ndarray, second: np.ndarray) -> Value | None:

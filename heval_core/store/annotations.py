@@ -84,8 +84,8 @@ class AnnotationStore:
         except OSError as error:
             raise HEvalError(f"The folder {folder} cannot be made: {error.strerror or error}.") from error
         rows = [
-            (one.item_id, one.kind, one.explanation_id, one.wanted, json.dumps(sorted(one.gold)), one.as_json())
-            for one in items
+            (item.item_id, item.kind, item.explanation_id, item.wanted, json.dumps(sorted(item.gold)), item.as_json())
+            for item in items
         ]
         with transaction(folder, writing=True, making=True) as db:
             before = _count(db)
@@ -118,9 +118,9 @@ class AnnotationStore:
             db.execute("DELETE FROM lease WHERE until < ?", [now])
             answered = {row["item_id"] for row in db.execute("SELECT item_id FROM answer WHERE annotator = ?", [person])}
             turn = next_item(person, _standings(db, person), answered)
-            held = db.execute("SELECT item_id FROM lease WHERE annotator = ?", [person]).fetchone()
-            if held is not None and held["item_id"] not in answered and turn.item_id is not None:
-                turn = turn._replace(item_id=held["item_id"])
+            lease = db.execute("SELECT item_id FROM lease WHERE annotator = ?", [person]).fetchone()
+            if lease is not None and lease["item_id"] not in answered and turn.item_id is not None:
+                turn = turn._replace(item_id=lease["item_id"])
             if turn.item_id is not None:
                 until = (self.now() + LEASE).isoformat(timespec="microseconds")
                 db.execute("INSERT OR REPLACE INTO lease VALUES (?, ?, ?)", [person, turn.item_id, until])
@@ -140,10 +140,10 @@ class AnnotationStore:
                 raise HEvalError(f"The answer names sentence {min(wrong)}; the item {item_id} has the sentences 0 to {last}.")
             if db.execute("SELECT 1 FROM person WHERE annotator = ?", [person]).fetchone() is None:
                 raise HEvalError(f"Nobody is called {person!r} in this study; sign in first.")
-            before = "SELECT max(at) FROM answer WHERE annotator = ? AND item_id = ?"
-            (changed,) = db.execute(before, [person, item_id]).fetchone()
+            statement = "SELECT max(at) FROM answer WHERE annotator = ? AND item_id = ?"
+            (changed_at,) = db.execute(statement, [person, item_id]).fetchone()
             # After what it changes, whatever the clock says.
-            at = max(self._time(), _after(changed)) if changed else self._time()
+            at = max(self._time(), _after(changed_at)) if changed_at else self._time()
             answer = [answer_id, item_id, person, json.dumps(places), float(helpfulness), float(seconds), at]
             db.execute("INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?, ?, ?)", answer)
             db.execute("DELETE FROM lease WHERE annotator = ? AND item_id = ?", [person, item_id])
@@ -172,14 +172,14 @@ class AnnotationStore:
         with self._reading() as db:
             standings = _standings(db, "", leased=False)
             people = db.execute("SELECT count(*) FROM person").fetchone()[0]
-            left_out = {name: one for name, one in quality_of(db).items() if not one.counts}
-        questions = [one for one in standings if one.kind == QUESTION]
+            left_out = {name: quality for name, quality in quality_of(db).items() if not quality.counts}
+        questions = [state for state in standings if state.kind == QUESTION]
         return Progress(
             questions=len(questions),
-            controls=sum(one.kind in CONTROLS for one in standings),
+            controls=sum(state.kind in CONTROLS for state in standings),
             people=people,
-            answers=sum(min(one.taken, one.wanted or 0) for one in questions),
-            wanted=sum(one.wanted or 0 for one in questions),
+            answers=sum(min(state.taken, state.wanted or 0) for state in questions),
+            wanted=sum(state.wanted or 0 for state in questions),
             left_out=left_out,
         )
 
@@ -199,7 +199,7 @@ def _after(time: str) -> str:
 
 def _standings(db: sqlite3.Connection, person: str, *, leased: bool = True) -> list[ItemState]:
     """How far every item is, as far as others than this person have brought it; people who are left out count for nothing."""
-    left_out = {name for name, one in quality_of(db).items() if not one.counts} | {person}
+    left_out = {name for name, quality in quality_of(db).items() if not quality.counts} | {person}
     holders = set(map(tuple, db.execute("SELECT DISTINCT item_id, annotator FROM answer")))
     if leased:
         holders |= set(map(tuple, db.execute("SELECT item_id, annotator FROM lease")))
@@ -248,22 +248,22 @@ def answers(folder: Path) -> Answers:
         return Answers([], [])
     with transaction(folder, writing=False) as db:
         qualities_of = quality_of(db)
-        given = db.execute(
+        answered = db.execute(
             "SELECT explanation_id, json_extract(body, '$.passage') AS passage, annotator, predicted, helpfulness, "
             "total AS seconds FROM latest JOIN item USING (item_id) WHERE kind = ? ORDER BY place, first, annotator",
             [QUESTION],
         ).fetchall()
-    qualities_of |= {row["annotator"]: qualities_of.get(row["annotator"], Quality(0, 0)) for row in given}
+    qualities_of |= {row["annotator"]: qualities_of.get(row["annotator"], Quality(0, 0)) for row in answered}
     rows = [
         {**row, "annotator": f"person:{row['annotator']}", "predicted": json.loads(row["predicted"])}
         | {"scores": None, "problem": None}
-        for row in map(dict, given)
+        for row in map(dict, answered)
         if qualities_of[row["annotator"]].counts
     ]
-    each = Counter(row["annotator"] for row in rows)
+    given = Counter(row["annotator"] for row in rows)
     people = [
-        {"annotator": name, "answers": each[name], "controls": own.asked, "correct": own.right, "counts": own.counts}
-        for name, own in sorted((f"person:{name}", own) for name, own in qualities_of.items())
+        {"annotator": name, "answers": given[name], "controls": person.asked, "correct": person.right, "counts": person.counts}
+        for name, person in sorted((f"person:{name}", person) for name, person in qualities_of.items())
     ]
     return Answers(rows, people)
 
@@ -312,8 +312,8 @@ def _none_in(folder: Path) -> str:
 
 def command(folder: Path, source: Path | None = None) -> str:
     """What makes a study in a store, of its own explanations or of those of another one; as it is typed."""
-    taken = () if source is None else ("--from", str(source))
-    return shlex.join(["python", "-m", "precompute", "citations", "study", "--store", str(folder), *taken])
+    options = () if source is None else ("--from", str(source))
+    return shlex.join(["python", "-m", "precompute", "citations", "study", "--store", str(folder), *options])
 
 
 def _said(error: sqlite3.Error, file: Path, wait: float) -> str:

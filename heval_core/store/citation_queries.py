@@ -70,20 +70,20 @@ class CitationQueries(Database):
         return self.query(f"SELECT * FROM catalogue WHERE {kinds} ORDER BY place, key")
 
     def annotators(self) -> list[str]:
-        asked = "SELECT annotator FROM cell_recovery WHERE annotator <> '' GROUP BY ALL ORDER BY min(rowid)"
-        return [str(key) for key in self.query(asked)["annotator"]]
+        statement = "SELECT annotator FROM cell_recovery WHERE annotator <> '' GROUP BY ALL ORDER BY min(rowid)"
+        return [str(key) for key in self.query(statement)["annotator"]]
 
     def citation_written(self) -> pd.DataFrame:
         """By dataset, writer and selector: explanations, missing ones, those with problems, sentences and passages (means); of
         the dataset's claims with `claims_` the same: claims, unusable, problems, passages (mean)."""
-        there = "FILTER (unavailable IS NULL)"
+        available = "FILTER (unavailable IS NULL)"
         return self.query(
             "WITH read AS (SELECT dataset, count(*) AS claims_claims, count(unusable) AS claims_unusable, "
             "count(*) FILTER (len(problems) > 0) AS claims_problems, "
             "avg(len(passages)) FILTER (unusable IS NULL) AS claims_passages FROM claim GROUP BY dataset) "
-            f"SELECT dataset, writer, selector, count(*) {there} AS explanations, count(unavailable) AS missing, "
+            f"SELECT dataset, writer, selector, count(*) {available} AS explanations, count(unavailable) AS missing, "
             "count(*) FILTER (unavailable IS NULL AND len(problems) > 0) AS problems, "
-            f"avg(len(sentences)) {there} AS sentences, avg(len(selected)) {there} AS passages, "
+            f"avg(len(sentences)) {available} AS sentences, avg(len(selected)) {available} AS passages, "
             "any_value(COLUMNS('claims_.*')) "
             "FROM explanation JOIN read USING (dataset) GROUP BY dataset, writer, selector ORDER BY min(explanation.rowid)"
         )
@@ -141,14 +141,14 @@ _FROM = "FROM explanation JOIN claim USING (dataset, claim_id)"
 
 def _where(chosen: CitationFilter) -> tuple[str, list[Any]]:
     parts = ["dataset = ?", "selector = ?"]
-    held: list[Any] = [chosen.dataset, chosen.selector]
+    values: list[Any] = [chosen.dataset, chosen.selector]
     if chosen.writers:
         parts.append("writer IN (SELECT unnest(?))")
-        held.append(list(chosen.writers))
+        values.append(list(chosen.writers))
     for name in chosen.only:
         parts.append(_CUTS[name])
-        held += [list(chosen.controls)] if name == "disagree" else []
+        values += [list(chosen.controls)] if name == "disagree" else []
     if chosen.search:
         parts.append("(contains(lower(claim), ?) OR contains(lower(array_to_string(sentences, ' ')), ?))")
-        held += [chosen.search.lower()] * 2
-    return " AND ".join(parts), held
+        values += [chosen.search.lower()] * 2
+    return " AND ".join(parts), values

@@ -92,9 +92,9 @@ def long_table(frame: pd.DataFrame) -> pd.DataFrame:
     become `C1 12, C2 14`; each detail of a metric a column `detail_…`; empty columns of details are left out."""
     plain = frame.rename(columns={"above_low": "above_chance_low", "above_high": "above_chance_high"})
     if "group_sizes" in plain:
-        plain["group_sizes"] = [", ".join(f"{group} {size}" for group, size in _opened(own)) for own in plain["group_sizes"]]
+        plain["group_sizes"] = [", ".join(f"{group} {size}" for group, size in _opened(text)) for text in plain["group_sizes"]]
     if "details" in plain:
-        details = pd.DataFrame([dict(_opened(own)) for own in plain.pop("details")], index=plain.index)
+        details = pd.DataFrame([dict(_opened(text)) for text in plain.pop("details")], index=plain.index)
         plain = plain.join(details.add_prefix("detail_"))
     return plain
 

@@ -65,13 +65,13 @@ class Filter:
         """The filter in words: `regime: mixed, mixed_swap; tokens: 40 to 60`; empty if it takes everything."""
         parts = []
         for field in fields(self):
-            wanted = getattr(self, field.name)
+            value = getattr(self, field.name)
             if field.name in ("tokens", "answer_at"):
-                wanted = " to ".join(f"{end:g}" for end in wanted)
-            if isinstance(wanted, bool):
-                wanted = "yes" if wanted else ""
-            shown = wanted if isinstance(wanted, str) else ", ".join(wanted)
-            parts += [f"{field.name}: {shown}"] if shown else []
+                value = " to ".join(f"{end:g}" for end in value)
+            if isinstance(value, bool):
+                value = "yes" if value else ""
+            words = value if isinstance(value, str) else ", ".join(value)
+            parts += [f"{field.name}: {words}"] if words else []
         return "; ".join(parts)
 
     def where(self, columns: tuple[str, ...], alias: str = "") -> tuple[str, list[Any]]:
@@ -93,10 +93,10 @@ class Filter:
         if len(set(self.origin)) == 1:
             negation = "" if self.origin[0] == "substituted" else "NOT "
             terms.append(f"{negation}list_contains(document_origins, 'substituted')")
-        for wanted, column in ((self.tokens, "len(tokens)"), (self.answer_at, _ANSWER_AT)):
-            if wanted:
+        for ends, column in ((self.tokens, "len(tokens)"), (self.answer_at, _ANSWER_AT)):
+            if ends:
                 terms.append(f"{column} BETWEEN ? AND ?")
-                values += list(wanted)
+                values += list(ends)
         if self.head:
             terms.append(
                 "instance_id IN (SELECT instance_id FROM attribution WHERE explainer = 'mechlight' "

@@ -43,8 +43,8 @@ def instance_of(row: dict[str, Any]) -> StoredInstance:
 
 def attribution_of(row: dict[str, Any]) -> StoredAttribution:
     lists = {name: None if row[name] is None else tuple(row[name]) for name in ("scores", "head_scores")}
-    told = {"details": json.loads(row["details"] or "{}")}
-    return StoredAttribution(**{name: value for name, value in row.items() if name != "instance_id"} | lists | told)
+    details = {"details": json.loads(row["details"] or "{}")}
+    return StoredAttribution(**{name: value for name, value in row.items() if name != "instance_id"} | lists | details)
 
 
 class InstanceQueries(Database):
@@ -115,8 +115,8 @@ class InstanceQueries(Database):
 
     def head_attention(self, instance_id: str, layer: int, head: int) -> list[float] | None:
         """One head's stored attention row, or None if it was not kept."""
-        asked = "SELECT attention FROM head_attention WHERE instance_id = ? AND layer = ? AND head = ?"
-        rows = self.arrow(asked, [instance_id, layer, head]).to_pylist()
+        statement = "SELECT attention FROM head_attention WHERE instance_id = ? AND layer = ? AND head = ?"
+        rows = self.arrow(statement, [instance_id, layer, head]).to_pylist()
         return rows[0]["attention"] if rows else None
 
     def head_need(self, instance_id: str) -> dict[str, Any] | None:

@@ -43,17 +43,17 @@ def current_file(folder: Path) -> Path | None:
     if not pointer.is_file():
         return None
     try:
-        named, line = _pointed_to(pointer)
+        file, line = _pointed_to(pointer)
     except _DAMAGED as error:
         raise HEvalError(f"The pointer {pointer} is damaged; publish again: python -m precompute publish.") from error
-    if not named.is_file():
-        raise HEvalError(f"The results file {named} is gone; publish again: python -m precompute publish.")
-    if named.stat().st_size < line.get("size", 0):
+    if not file.is_file():
+        raise HEvalError(f"The results file {file} is gone; publish again: python -m precompute publish.")
+    if file.stat().st_size < line.get("size", 0):
         raise HEvalError(
-            f"The results file {named} is incomplete: {named.stat().st_size:,} of {line['size']:,} bytes. Publish again: "
+            f"The results file {file} is incomplete: {file.stat().st_size:,} of {line['size']:,} bytes. Publish again: "
             "python -m precompute publish."
         )
-    return named
+    return file
 
 
 _DAMAGED = (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError)
@@ -120,18 +120,18 @@ def point_to(target: Path, final: Path, evaluated_by: str) -> None:
 def remove_unfinished(target: Path) -> None:
     """Remove the files of killed publishers, and the folder of rows that DuckDB put beside such a file. A file's name has the
     number of its process."""
-    for left in [*target.glob("*.tmp"), *target.glob("*.tmp.wal")]:
-        process = left.name.split(".tmp")[0].rpartition(".")[2]
+    for unfinished in [*target.glob("*.tmp"), *target.glob("*.tmp.wal")]:
+        process = unfinished.name.split(".tmp")[0].rpartition(".")[2]
         if process.isdigit() and not psutil.pid_exists(int(process)):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
+            if unfinished.is_dir():
+                shutil.rmtree(unfinished, ignore_errors=True)
             else:
-                left.unlink(missing_ok=True)
+                unfinished.unlink(missing_ok=True)
 
 
 def remove_old(target: Path, final: Path) -> None:
     """Remove all published files except the current one and the newest of the others."""
-    others = sorted((path for path in target.glob("results-*.duckdb") if path != final), key=lambda p: p.stat().st_mtime)
+    others = sorted((path for path in target.glob("results-*.duckdb") if path != final), key=lambda path: path.stat().st_mtime)
     for path in others[: max(0, len(others) - (KEPT_FILES - 1))]:
         path.unlink(missing_ok=True)
 
@@ -204,8 +204,8 @@ class Database:
     def resamples(self, dataset: str) -> Resamples:
         """The resamples from which the published intervals of a dataset were computed."""
         if dataset not in self._resamples:
-            asked = self.query(f"SELECT DISTINCT fact_id, {QUESTION} AS question FROM instance WHERE dataset = ?", [dataset])
-            self._resamples[dataset] = Resamples(dataset, dict(zip(asked["fact_id"], asked["question"], strict=True)))
+            facts = self.query(f"SELECT DISTINCT fact_id, {QUESTION} AS question FROM instance WHERE dataset = ?", [dataset])
+            self._resamples[dataset] = Resamples(dataset, dict(zip(facts["fact_id"], facts["question"], strict=True)))
         return self._resamples[dataset]
 
 
@@ -227,20 +227,20 @@ class StoredScores:
     @classmethod
     def of(cls, query: Query, table: str, ids: list[str]) -> StoredScores:
         """Those of the instances with these ids. table: `attribution` or `context_attribution`."""
-        found = query(
+        rows = query(
             f"SELECT instance_id, explainer, signed, rowid AS row FROM {table} "
             "WHERE instance_id IN (SELECT unnest(?)) ORDER BY rowid",
             [ids],
         )
         # Texts as Python's: pandas looks up Arrow's far more slowly.
-        return cls(query, table, found.to_pandas().astype({"instance_id": object, "explainer": object}))
+        return cls(query, table, rows.to_pandas().astype({"instance_id": object, "explainer": object}))
 
     def read(self, rows: np.ndarray) -> pa.ListArray:
         """The scores stored at some rows, in the order of these."""
-        found = self.query(f"SELECT rowid AS row, scores FROM {self.table} WHERE rowid IN (SELECT unnest(?))", [rows.tolist()])
-        there = found["row"].to_numpy()
-        scores = found["scores"].combine_chunks()
-        if not np.array_equal(there, rows):
-            order = np.argsort(there)
-            scores = scores.take(pa.array(order[np.searchsorted(there, rows, sorter=order)]))
+        table = self.query(f"SELECT rowid AS row, scores FROM {self.table} WHERE rowid IN (SELECT unnest(?))", [rows.tolist()])
+        stored_rows = table["row"].to_numpy()
+        scores = table["scores"].combine_chunks()
+        if not np.array_equal(stored_rows, rows):
+            order = np.argsort(stored_rows)
+            scores = scores.take(pa.array(order[np.searchsorted(stored_rows, rows, sorter=order)]))
         return scores

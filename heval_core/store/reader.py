@@ -1,4 +1,4 @@
-"""Typed queries of a published results file; results are DataFrames. See `database` for how it is opened."""
+"""Typed queries of a published results file; results are DataFrames. See `published` for how it is opened."""
 
 from dataclasses import replace
 from typing import Any
@@ -68,9 +68,9 @@ class Reader(InstanceQueries, CitationQueries):
 
     def rows(self, /, table: str, chosen: Filter = Filter(), order: str = "rowid", **values: Any) -> pd.DataFrame:  # noqa: B008
         """A table's rows under a filter, by those of its columns that tell cells apart, and with some values in columns."""
-        where, wanted = chosen.where(tuple(name for name in CELL if name in TABLES[table].names))
+        where, bound = chosen.where(tuple(name for name in CELL if name in TABLES[table].names))
         conditions = " AND ".join([where, *(f"{name} = ?" for name in values)])
-        return self.query(f"SELECT * FROM {table} WHERE {conditions} ORDER BY {order}", [*wanted, *values.values()])
+        return self.query(f"SELECT * FROM {table} WHERE {conditions} ORDER BY {order}", [*bound, *values.values()])
 
     def models(self) -> pd.DataFrame:
         return self.query("SELECT * FROM model WHERE model IN (SELECT model FROM instance) ORDER BY model")
@@ -212,8 +212,8 @@ class Reader(InstanceQueries, CitationQueries):
 
     def timings(self, chosen: Filter) -> pd.DataFrame:
         """Rows of `timing` of the cells under a filter, and of the lengths that it takes."""
-        found, (least, most) = self.rows("timing", chosen), chosen.tokens or (0, 2**31 - 1)
-        return found[found["length"].between(least, most)].reset_index(drop=True)
+        timings, (least, most) = self.rows("timing", chosen), chosen.tokens or (0, 2**31 - 1)
+        return timings[timings["length"].between(least, most)].reset_index(drop=True)
 
     def seconds(self, chosen: Filter) -> pd.DataFrame:
         """Per explainer that has times: medians of seconds and of the prompts' tokens, least and most tokens, where the
@@ -227,8 +227,8 @@ class Reader(InstanceQueries, CitationQueries):
     def technique_cells(self, chosen: Filter) -> pd.DataFrame:
         """Rows of `cell_behaviour`. The regime `total` is there whatever regimes the filter takes."""
         where, values = chosen.where(_PLACE)
-        regimes, wanted = replace(chosen, regime=chosen.regime and (*chosen.regime, "total")).where(("regime",))
-        return self.query(f"SELECT * FROM cell_behaviour WHERE {where} AND {regimes} ORDER BY rowid", [*values, *wanted])
+        regimes, bound = replace(chosen, regime=chosen.regime and (*chosen.regime, "total")).where(("regime",))
+        return self.query(f"SELECT * FROM cell_behaviour WHERE {where} AND {regimes} ORDER BY rowid", [*values, *bound])
 
     def behaviour_of(self, instance_id: str) -> pd.DataFrame:
         """The answers of one model to an instance's question with the same kind of context, one row per technique in order.

@@ -82,9 +82,9 @@ class ShardStore:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        mark = folder / "format.json"
-        if mark.is_file():
-            version = json.loads(mark.read_text())["format"]
+        format_file = folder / "format.json"
+        if format_file.is_file():
+            version = json.loads(format_file.read_text())["format"]
             if version > FORMAT:
                 raise HEvalError(
                     f"The store {folder} has format {version}; this program reads format {FORMAT}. Update the program."
@@ -128,9 +128,9 @@ class ShardStore:
             temporary.unlink(missing_ok=True)  # for instance if the disk is full
             raise
         hashes = sha256_of(target), _content_hash(table)
-        listed = Entry(**vars(shard), path=path.as_posix(), rows=len(rows), sha256=hashes[0], content=hashes[1], failed=failed)
-        append_lines(self.folder / "manifest.jsonl", [asdict(listed)])
-        return listed
+        entry = Entry(**vars(shard), path=path.as_posix(), rows=len(rows), sha256=hashes[0], content=hashes[1], failed=failed)
+        append_lines(self.folder / "manifest.jsonl", [asdict(entry)])
+        return entry
 
     def copy(self, entry: Entry, source: ShardStore) -> None:
         """List a shard of another store in this one, with a file of its own."""
@@ -144,8 +144,8 @@ class ShardStore:
 
     def remove_unfinished(self) -> None:
         """Remove files that a killed run left unfinished. Call it only while holding the store."""
-        for left in (self.folder / "shards").rglob("*.tmp"):
-            left.unlink(missing_ok=True)
+        for unfinished in (self.folder / "shards").rglob("*.tmp"):
+            unfinished.unlink(missing_ok=True)
 
     def event(self, what: str, **fields: Any) -> None:
         """Add a line to the log of a run's events (`progress` reads it)."""
@@ -288,7 +288,7 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _slug(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
 
 
 def sha256_of(path: Path) -> str:
@@ -298,9 +298,9 @@ def sha256_of(path: Path) -> str:
 
 def _content_hash(table: pa.Table) -> str:
     unused = {name for name in _LATER if name in table.column_names and table[name].null_count == table.num_rows}
-    kept = [name for name in table.column_names if name not in _UNHASHED and name not in unused]
+    hashed = [name for name in table.column_names if name not in _UNHASHED and name not in unused]
     digest = hashlib.sha256()
-    for row in table.select(kept).to_pylist():
+    for row in table.select(hashed).to_pylist():
         text = json.dumps(row, ensure_ascii=False, allow_nan=True, default=bytes.hex)  # weights are bytes
         digest.update(text.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:24]

@@ -126,8 +126,8 @@ class Writer:
 
     def rule_shares(self) -> tuple[Any, ...]:
         """What `findings.claims.RuleShares` holds, of Regular's answers to prompts without options."""
-        (found,) = self._db.execute(_FOLLOWED, [TECHNIQUE]).fetchall()
-        return found
+        (shares,) = self._db.execute(_FOLLOWED, [TECHNIQUE]).fetchall()
+        return shares
 
     def pattern_counts(self) -> pd.DataFrame:
         """`Reader.pattern_counts`, of everything."""

@@ -24,8 +24,8 @@ def entropy(z: torch.Tensor) -> torch.Tensor:
     log(1 + s) + sum of e^-d d / (1 + s), with d how far each logit is below the largest, and s the sum of e^-d without the
     largest: all terms are positive, so that also next to nothing keeps its digits.
     """
-    top, place = z.max(-1, keepdim=True)
-    powers = (z - top).exp().scatter(-1, place, 0)
+    top, index = z.max(-1, keepdim=True)
+    powers = (z - top).exp().scatter(-1, index, 0)
     rest = powers.sum(-1, keepdim=True)
     return rest.log1p() - powers.xlogy(powers).sum(-1, keepdim=True) / (1 + rest)
 
@@ -33,9 +33,9 @@ def entropy(z: torch.Tensor) -> torch.Tensor:
 @on_arrays
 def acd(z_c: torch.Tensor, z_0: torch.Tensor) -> torch.Tensor:
     """Logits (…, V) with context and without ▶ scores (…, V)."""
-    alone, both = entropy(z_0), entropy(z_0) + entropy(z_c)
-    certain = both <= 0
-    alpha = (alone / both.masked_fill(certain, 1)).masked_fill(certain, 0.5)
+    alone, total = entropy(z_0), entropy(z_0) + entropy(z_c)
+    certain = total <= 0
+    alpha = (alone / total.masked_fill(certain, 1)).masked_fill(certain, 0.5)
     return z_0 + alpha * (z_c - z_0)
 
 

@@ -54,10 +54,10 @@ class FineTuning(Base):
 
     @property
     def title(self) -> str:
-        on = Path(self.data).name if self._is_file else self.data
-        said = {"data": on, "learning_rate": f"rate {self.learning_rate:g}"}
-        said |= {"epochs": f"{self.epochs} epochs", "rank": f"rank {self.rank}"}
-        changed = [text for name, text in said.items() if getattr(self, name) != getattr(FineTuning, name)]
+        data = Path(self.data).name if self._is_file else self.data
+        options = {"data": data, "learning_rate": f"rate {self.learning_rate:g}"}
+        options |= {"epochs": f"{self.epochs} epochs", "rank": f"rank {self.rank}"}
+        changed = [text for name, text in options.items() if getattr(self, name) != getattr(FineTuning, name)]
         return f"Fine-tuning ({', '.join(changed)})" if changed else "Fine-tuning"
 
     @property
@@ -105,8 +105,8 @@ class FineTuning(Base):
         return (Setting(self._text([lesson for lesson, _ in taught], len(held_out), trained), trained.adapter.as_bytes()),)
 
     def _examples(self, lm: LanguageModel, lessons: Sequence[Lesson], seed: int) -> list[tuple[Lesson, Example]]:
-        found = examples(lm, lessons)
-        return in_shares(found, seed) if self.data == DEVELOPMENT else found
+        tokenised = examples(lm, lessons)
+        return in_shares(tokenised, seed) if self.data == DEVELOPMENT else tokenised
 
     def _lessons(self, development: Development) -> list[Lesson]:
         if self.data == DEVELOPMENT:
@@ -119,7 +119,7 @@ class FineTuning(Base):
         return of_mixture(development.seed)
 
     def _text(self, taught: Sequence[Lesson], held_out: int, trained: Trained) -> str:
-        said = {
+        summary = {
             "data": self.data,
             "examples": dict(sorted(Counter(lesson.kind for lesson in taught).items())),
             "held_out": held_out,
@@ -128,7 +128,7 @@ class FineTuning(Base):
             "loss": [round(loss, 4) for loss in trained.losses],
             "held_out_loss": [round(loss, 4) for loss in trained.held_out],
         }
-        return json.dumps(said)
+        return json.dumps(summary)
 
     @contextmanager
     def applied(self, lm: LanguageModel, setting: Setting) -> Iterator[LanguageModel]:

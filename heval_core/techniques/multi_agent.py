@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from heval_core.prompts import instructed, prompt_of
 from heval_core.records import HEvalError, Instance, Prompt
-from heval_core.techniques.shared.base import NOTHING, Asked, Base, Development, Setting
+from heval_core.techniques.shared.base import NOTHING, Base, Development, FinalPrompt, Setting
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, FAITHFULNESS, REFINING, RELEVANCE, SAID, family_of
 
 if TYPE_CHECKING:
@@ -61,18 +61,18 @@ class MultiAgent(Base):
 
     def settings(self, development: Development) -> Sequence[Setting]:
         """Nothing is searched. Raises HEvalError for a model whose verdicts cannot be read."""
-        some = [one.instance for asked in development.questions.values() for one in asked[:TRIED]]
-        traces = [one.trace or "[]" for one in self.asked(development.lm, some, NOTHING)]
-        given = sum("verdict" in call for trace in traces for call in json.loads(trace))
-        read = given - sum(map(unparsable, traces))
-        if read < READABLE * given:
+        instances = [question.instance for questions in development.questions.values() for question in questions[:TRIED]]
+        traces = [asked.trace or "[]" for asked in self.asked(development.lm, instances, NOTHING)]
+        judged = sum("verdict" in call for trace in traces for call in json.loads(trace))
+        read = judged - sum(map(unparsable, traces))
+        if read < READABLE * judged:
             raise HEvalError(
-                f"{development.lm.key} gives no verdicts: {read} of {given} replies on development questions say whether the "
+                f"{development.lm.key} gives no verdicts: {read} of {judged} replies on development questions say whether the "
                 "context is relevant or the answer faithful, so that it would answer as Regular does."
             )
         return (NOTHING,)
 
-    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]:
+    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[FinalPrompt]:
         plain = [prompt_of(instance, lm.template) for instance in instances]
         replies = _replies(lm, [instructed(prompt, RELEVANCE) for prompt in plain])
         traces = [[_call("relevance", reply, verdict(reply, "relevant", "irrelevant"))] for reply in replies]
@@ -80,11 +80,11 @@ class MultiAgent(Base):
         answers = _replies(lm, [plain[index] for index in used])
         judging = [_judging(instances[index], answer, lm.template) for index, answer in zip(used, answers, strict=True)]
         for index, answer, reply in zip(used, answers, _replies(lm, judging), strict=True):
-            found = verdict(reply, "faithful", "unfaithful")
-            traces[index] += [_call("answer", answer), _call("faithfulness", reply, found)]
+            ruling = verdict(reply, "faithful", "unfaithful")
+            traces[index] += [_call("answer", answer), _call("faithfulness", reply, ruling)]
         without = self.alone(lm, instances, setting)
         return [
-            Asked(_final(prompt, alone, instance.dataset, trace), json.dumps(trace, ensure_ascii=False))
+            FinalPrompt(_final(prompt, alone, instance.dataset, trace), json.dumps(trace, ensure_ascii=False))
             for prompt, alone, instance, trace in zip(plain, without, instances, traces, strict=True)
         ]
 
@@ -109,8 +109,8 @@ def _final(prompt: Prompt, alone: Prompt, dataset: str, trace: list[Call]) -> Pr
     return alone if last == "irrelevant" else prompt
 
 
-def _call(agent: str, reply: str, found: str = "") -> Call:
-    return {"agent": agent, "reply": reply} | ({"verdict": found} if found else {})
+def _call(agent: str, reply: str, ruling: str = "") -> Call:
+    return {"agent": agent, "reply": reply} | ({"verdict": ruling} if ruling else {})
 
 
 PLUGIN = MultiAgent()

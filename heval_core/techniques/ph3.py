@@ -106,10 +106,10 @@ class Ph3(Base):
 def heads_of(setting: Setting) -> tuple[Head, ...]:
     """The heads that a setting prunes, as (layer, head). Raises HEvalError for a setting of another technique."""
     names = json.loads(setting.text)["heads"] if setting.text else []
-    found = [re.fullmatch(r"L(\d+)H(\d+)", name, re.ASCII) for name in names]
-    if not all(found):
+    matches = [re.fullmatch(r"L(\d+)H(\d+)", name, re.ASCII) for name in names]
+    if not all(matches):
         raise HEvalError(f"ph3 reads heads as L3H2 (layer 3, head 2), not {', '.join(map(repr, names))}.")
-    return tuple((int(match[1]), int(match[2])) for match in found if match)
+    return tuple((int(match[1]), int(match[2])) for match in matches if match)
 
 
 def configurations(
@@ -149,30 +149,30 @@ def effects(development: Development) -> tuple[torch.Tensor, torch.Tensor]:
     for (question, _, _), logits in zip(pairs, clean.logits, strict=True):
         likeliest = int(logits[list(question.accepted)].argmax())
         token_ids.append((question.memory_id, question.accepted[likeliest]))
-    found = lm.path_patching.effects(clean, twins.outputs, torch.tensor(token_ids, device=lm.device)).mean(0)
-    return found[..., 0], found[..., 1]
+    by_head = lm.path_patching.effects(clean, twins.outputs, torch.tensor(token_ids, device=lm.device)).mean(0)
+    return by_head[..., 0], by_head[..., 1]
 
 
 def identifying(development: Development) -> list[tuple[Question, TokenisedPrompt, TokenisedPrompt]]:
     """Conflicting questions whose memory is exact, each with its prompt and its corrupted twin's; at most MOST of them."""
     lm, questions = development.lm, development.questions.get("conflicting", ())
     length = _lengths(lm)
-    found: list[tuple[Question, TokenisedPrompt, TokenisedPrompt]] = []
+    identified: list[tuple[Question, TokenisedPrompt, TokenisedPrompt]] = []
     for question in questions:
         instance = question.instance
         answers = (instance.true_answer, *instance.accepted)
         exact = any(question.memory_id in lm.first_tokens(answer) for answer in answers if answer)
-        if not exact or not question.accepted or question.memory_id in question.accepted or len(found) == MOST:
+        if not exact or not question.accepted or question.memory_id in question.accepted or len(identified) == MOST:
             continue
         prompt = lm.tokenise(prompt_of(instance, lm.template))
         others = [other.instance for other in questions]
         random.Random(f"{development.seed}|{instance.fact_id}|twin").shuffle(others)
         twins = (corrupted for other in others if (corrupted := twin_of(instance, other, length)))
         tokenised = (lm.tokenise(prompt_of(corrupted, lm.template), check_length=False) for corrupted in twins)
-        twin = next((one for one in tokenised if len(one.ids) == len(prompt.ids)), None)
+        twin = next((candidate for candidate in tokenised if len(candidate.ids) == len(prompt.ids)), None)
         if twin is not None:
-            found.append((question, prompt, twin))
-    return found
+            identified.append((question, prompt, twin))
+    return identified
 
 
 def twin_of(instance: Instance, other: Instance, length: Callable[[str], int]) -> Instance | None:
@@ -197,7 +197,7 @@ def _replaced(text: str, names: dict[str, str]) -> str:
     spans = sorted((span.start - span.end, span.start, span.end, name) for name in names for span in mentions(name, text))
     taken: list[tuple[int, int, str]] = []
     for _, start, end, name in spans:
-        if all(end <= other or start >= until for other, until, _ in taken):
+        if all(end <= begin or start >= until for begin, until, _ in taken):
             taken.append((start, end, names[name]))
     for start, end, name in sorted(taken, reverse=True):
         text = text[:start] + name + text[end:]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from heval_core.prompts import instructed
 from heval_core.records import HEvalError, Instance, Prompt
-from heval_core.techniques.shared.base import NOTHING, Asked, Base, Development, Setting
+from heval_core.techniques.shared.base import NOTHING, Base, Development, FinalPrompt, Setting
 from heval_core.techniques.shared.instructions import PROMPTS, prompt_ids
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Prompting(Base):
             return (NOTHING,)
         return [Setting(json.dumps({"prompt": key})) for key in prompt_ids(development.dataset)]
 
-    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]:
+    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[FinalPrompt]:
         instruction = self._instruction(setting)
-        return [Asked(instructed(one.prompt, instruction)) for one in super().asked(lm, instances, setting)]
+        return [FinalPrompt(instructed(asked.prompt, instruction)) for asked in super().asked(lm, instances, setting)]
 
     def alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]:
         instruction = self._instruction(setting)

@@ -105,34 +105,34 @@ def known(name: str, options: Sequence[T], what: str = "") -> list[T]:
     what: the name of an option in the message.
     """
     by_text = {_text(option): option for option in options}
-    asked = values(name)
-    for wrong in (text for text in asked if text not in by_text):
+    texts = values(name)
+    for wrong in (text for text in texts if text not in by_text):
         refuse(name, wrong, list(by_text), what or name)
-    return [by_text[text] for text in asked if text in by_text]
+    return [by_text[text] for text in texts if text in by_text]
 
 
 def refuse(name: str, wrong: str, options: Sequence[str], what: str) -> None:
     """An error on the page: the link asks for something that is not there. Offers the nearest that is."""
     listed = ", ".join(options[:_LISTED]) + (f", and {len(options) - _LISTED} more" if len(options) > _LISTED else "")
-    there = f"there are: {plain(listed)}." if options else "there is none under these filters."
+    available = f"there are: {plain(listed)}." if options else "there is none under these filters."
     nearest = (difflib.get_close_matches(wrong, options, 1, cutoff=0.4) or [""])[0]
     rest = [text for text in values(name) if text != wrong]
     label = f"Show {plain(nearest)} instead" if nearest else "Show the page without it"
-    error = f"The link asks for the {what} {plain(wrong[:80])}, which is not in these results; {there}"
+    error = f"The link asks for the {what} {plain(wrong[:80])}, which is not in these results; {available}"
     _say(name, wrong, error, label, [*rest, nearest])
 
 
 def unreadable(name: str, what: str, right: str) -> None:
     """An error on the page: a parameter is not what it should be. right: what would be, as in `a number`."""
-    shown = " to ".join(plain(text[:40]) for text in values(name))
-    _say(name, "", f"The link asks for {what} {shown}; it should be {right}.", "Show the page without it", [])
+    wrong = " to ".join(plain(text[:40]) for text in values(name))
+    _say(name, "", f"The link asks for {what} {wrong}; it should be {right}.", "Show the page without it", [])
 
 
 def _say(name: str, wrong: str, error: str, label: str, instead: Sequence[str]) -> None:
     """An error and the button that puts the parameter right; once, though several parts may read it, or a link repeat it."""
-    said, slot = st.session_state.get(_SAID, set()), st.session_state.get(_NOTICES, st)
-    if (name, wrong) not in said:
-        said.add((name, wrong))
+    reported, slot = st.session_state.get(_SAID, set()), st.session_state.get(_NOTICES, st)
+    if (name, wrong) not in reported:
+        reported.add((name, wrong))
         slot.error(error)
         slot.button(label, key=f"nearest_{name}_{wrong}", on_click=setter(**{name: instead}))
 
@@ -178,8 +178,8 @@ def chip(label: str, options: Sequence[str], name: str, titles: Mapping[str, str
         return options[0]
     chosen = held(name, options)
     with st.popover(f"{label} **{plain(titles.get(chosen, chosen).partition(':')[0])}**"):
-        named = {option: titles.get(option, option) for option in options}
-        return one_of(label, options, name, what=label.lower(), titles=named, menu=True)
+        option_titles = {option: titles.get(option, option) for option in options}
+        return one_of(label, options, name, what=label.lower(), titles=option_titles, menu=True)
 
 
 def some_of(
@@ -194,8 +194,8 @@ def some_of(
 
 def maybe(label: str, options: Sequence[T], name: str, *, what: str = "", **looks: Any) -> T | None:
     """One of some options, or none, as buttons in a row."""
-    asked = known(name, options, what)
-    held = asked[-1] if asked else None
+    chosen = known(name, options, what)
+    held = chosen[-1] if chosen else None
     st.pills(label, options, **_shown(**looks), **_bound(name, held, lambda new: new))
     return held
 
@@ -228,11 +228,11 @@ def span(label: str, least: int, most: int, name: str, what: str) -> tuple[int, 
     if least == most:
         return ()
     held = (least, most)
-    asked = values(name)
-    ends = [int(end) for end in asked if end.isascii() and end.isdecimal()]
-    if len(asked) == len(ends) == 2 and ends[0] <= ends[1] and least <= ends[1] and ends[0] <= most:
+    texts = values(name)
+    ends = [int(end) for end in texts if end.isascii() and end.isdecimal()]
+    if len(texts) == len(ends) == 2 and ends[0] <= ends[1] and least <= ends[1] and ends[0] <= most:
         held = (max(least, ends[0]), min(most, ends[1]))
-    elif asked:
+    elif texts:
         unreadable(name, what, f"two numbers from {least} to {most}")
     st.slider(label, least, most, **_bound(name, held, lambda new: None if tuple(new) == (least, most) else new))
     return () if held == (least, most) else held

@@ -39,9 +39,9 @@ def study() -> AnnotationStore:
     """The study of the store that this server shows. Raises HEvalError if there is none, as in what comes with the program."""
     folder = results_folder()
     if shards := next((pair[1] for pair in BUNDLED.values() if folder.resolve() in pair), None):
-        asked = command(OF_BUNDLED, shards.relative_to(ROOT))
+        recipe = command(OF_BUNDLED, shards.relative_to(ROOT))
         raise HEvalError(
-            f"These results come with the program; a study of them lies in a store of one's own. Make one: {asked}"
+            f"These results come with the program; a study of them lies in a store of one's own. Make one: {recipe}"
         )
     return AnnotationStore.open(folder)
 
@@ -64,37 +64,37 @@ def _draw(store: AnnotationStore) -> None:
 
 def shown(store: AnnotationStore) -> dict[str, Any]:
     """What the component draws."""
-    asked = address.value("person")
-    person = store.person(asked) if asked else None
-    said = {"error": st.session_state.pop(_ERROR, ""), "done": st.session_state.get(_DONE, ""), "person": person}
+    name = address.value("person")
+    person = store.person(name) if name else None
+    common = {"error": st.session_state.pop(_ERROR, ""), "done": st.session_state.get(_DONE, ""), "person": person}
     if person is None:
-        return said | {"view": "sign_in", "name": asked, "practice": len(store.practice())}
-    given = store.answers_of(person)
+        return common | {"view": "sign_in", "name": name, "practice": len(store.practice())}
+    answers = store.answers_of(person)
     turn = store.turn(person)
-    view = said | {"answered": len(given), "left": turn.left}
+    view = common | {"answered": len(answers), "left": turn.left}
     feedback, changed = st.session_state.get(_FEEDBACK), st.session_state.get(_CHANGED)
-    places = {one.item_id: place for place, one in enumerate(given)}
+    positions = {answer.item_id: position for position, answer in enumerate(answers)}
     if feedback is not None:
         return view | _item(store, feedback["item"]) | {"feedback": feedback["chosen"], "can_go_back": False}
-    if changed in places:
-        place = places[changed]
-        earlier = {"chosen": list(given[place].predicted), "helpfulness": given[place].helpfulness}
-        return view | _item(store, changed) | {"earlier": earlier, "can_go_back": place > 0, "nth": place + 1}
+    if changed in positions:
+        index = positions[changed]
+        earlier = {"chosen": list(answers[index].predicted), "helpfulness": answers[index].helpfulness}
+        return view | _item(store, changed) | {"earlier": earlier, "can_go_back": index > 0, "nth": index + 1}
     if turn.item_id is None:
-        return view | {"view": "done", "can_go_back": bool(given)}
-    return view | _item(store, turn.item_id) | {"can_go_back": bool(given), "nth": len(given) + 1}
+        return view | {"view": "done", "can_go_back": bool(answers)}
+    return view | _item(store, turn.item_id) | {"can_go_back": bool(answers), "nth": len(answers) + 1}
 
 
 def _item(store: AnnotationStore, item_id: str) -> dict[str, Any]:
-    item, names = store.item(item_id), store.practice()
-    others = [one.number for one in item.passages if one.number != item.passage]
-    practice = {"number": names.index(item_id) + 1, "of": len(names)} if item_id in names else None
+    item, practice_ids = store.item(item_id), store.practice()
+    others = [passage.number for passage in item.passages if passage.number != item.passage]
+    practice = {"number": practice_ids.index(item_id) + 1, "of": len(practice_ids)} if item_id in practice_ids else None
     return {
         "view": "item",
         "id": item.item_id,
         "claim": item.claim,
         "verdict": item.verdict,
-        "passages": [{"number": one.number, "title": one.title, "text": one.text} for one in item.passages],
+        "passages": [{"number": passage.number, "title": passage.title, "text": passage.text} for passage in item.passages],
         "passage": item.passage,
         "sentences": [masked(sentence, item.passage, others) for sentence in item.sentences],
         "practice": practice,
@@ -131,7 +131,7 @@ def _forget() -> None:
 def _save(store: AnnotationStore, message: Mapping[str, Any]) -> None:
     person, item_id = address.value("person"), str(message.get("item"))
     try:
-        chosen = [int(one) for one in message["chosen"]]
+        chosen = [int(number) for number in message["chosen"]]
         helpfulness, seconds = float(message["helpfulness"]), float(message["seconds"])
     except (KeyError, TypeError, ValueError):
         raise HEvalError("The answer cannot be read; choose again, and save.") from None
@@ -144,8 +144,8 @@ def _save(store: AnnotationStore, message: Mapping[str, Any]) -> None:
 def _back(store: AnnotationStore, message: Mapping[str, Any]) -> None:
     """To the item before the one on screen, of those that the person has answered."""
     person = address.value("person")
-    given = store.answers_of(store.person(person) or person)
-    names = [one.item_id for one in given]
-    here = names.index(message["item"]) if message.get("item") in names else len(names)
-    if here > 0:
-        st.session_state[_CHANGED] = names[here - 1]
+    answers = store.answers_of(store.person(person) or person)
+    item_ids = [answer.item_id for answer in answers]
+    position = item_ids.index(message["item"]) if message.get("item") in item_ids else len(item_ids)
+    if position > 0:
+        st.session_state[_CHANGED] = item_ids[position - 1]

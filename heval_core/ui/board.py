@@ -97,28 +97,28 @@ def _facts(made: Board) -> list[tuple[str, str]]:
     best = conclusion(made).best
     if not best:
         return []
-    own = made.quality.set_index("explainer").loc[best]
-    found = [(number(own["value"]), f"mean, {number(own['low'])} to {number(own['high'])}")]
+    mean = made.quality.set_index("explainer").loc[best]
+    facts = [(number(mean["value"]), f"mean, {number(mean['low'])} to {number(mean['high'])}")]
     costs = {key: cost for key, cost in made.passes.items() if key in made.methods}
     if best in costs:
         dearest = max(costs, key=costs.__getitem__)
         beside = "" if dearest == best else f", {made.titles[dearest]} {number(costs[dearest], COST)}"
-        found.append((number(costs[best], COST), f"passes{beside}"))
+        facts.append((number(costs[best], COST), f"passes{beside}"))
     if record := made.record(best):
-        found.append(("–".join(map(str, record)), "won, tied, lost"))
-    return found
+        facts.append(("–".join(map(str, record)), "won, tied, lost"))
+    return facts
 
 
 def without_numbers(results: Reader, made: Board) -> None:
     """The questions that these results cannot answer, with the reason; and those whose number rests on under half of what was
     asked, with the way out."""
     titles = {question.title for question in QUESTIONS.values()}
-    if said := [f"**{plain(title)}** No number: {plain(reason)}." for title, reason in made.absent if title in titles]:
-        st.caption(" ".join(said))
+    if sentences := [f"**{plain(title)}** No number: {plain(reason)}." for title, reason in made.absent if title in titles]:
+        st.caption(" ".join(sentences))
     few = []
     for column in made.questions:
-        own = made.places[made.places["column"] == column.key][["model", "dataset", "regime"]].drop_duplicates()
-        asked = int(own.merge(query(results, Reader.outcomes, Filter(technique=(TECHNIQUE,))))["instances"].sum())
+        cells = made.places[made.places["column"] == column.key][["model", "dataset", "regime"]].drop_duplicates()
+        asked = int(cells.merge(query(results, Reader.outcomes, Filter(technique=(TECHNIQUE,))))["instances"].sum())
         n = int(made.values[made.values["column"] == column.key]["n"].max())
         if n < FEWEST * asked:
             few.append(
@@ -146,8 +146,8 @@ def selection(results: Reader, chosen: Filter, made: Board) -> None:
     column = columns.get(name)
     title = " · ".join([made.titles[key], *([] if model == ALL else [model])])
     with MARK.bar():
-        own = [] if column is None else [_of_column(made, column, key, model)]
-        st.html(picked_html(key, title, " · ".join([*own, _of_mean(made, key)])))
+        values = [] if column is None else [_of_column(made, column, key, model)]
+        st.html(picked_html(key, title, " · ".join([*values, _of_mean(made, key)])))
         if (counted := behind(made, chosen, column, key, model)) is not None:
             links.link_behind(results, counted, key, None if column is None else column.measure)
 
@@ -174,14 +174,14 @@ def _of_mean(made: Board, key: str) -> str:
 
 def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> Filter | None:
     """Exactly the instances that a mark counts; None where there are none. column: None for all questions."""
-    columns = [own.key for own in (made.questions if column is None else (column,))]
-    own = made.places[made.places["column"].isin(columns) & (made.places["explainer"] == key)]
-    own = own if model == ALL else own[own["model"] == model]
-    if own.empty:
+    columns = [counted.key for counted in (made.questions if column is None else (column,))]
+    cells = made.places[made.places["column"].isin(columns) & (made.places["explainer"] == key)]
+    cells = cells if model == ALL else cells[cells["model"] == model]
+    if cells.empty:
         return None
-    models, datasets, regimes = (tuple(map(str, own[name].unique())) for name in ("model", "dataset", "regime"))
-    asked = [own.question for own in (made.questions if column is None else (column,))]
-    groups = tuple(dict.fromkeys(group for question in asked for group in MEASURED_ON.get(question, ())))
+    models, datasets, regimes = (tuple(map(str, cells[name].unique())) for name in ("model", "dataset", "regime"))
+    questions = [counted.question for counted in (made.questions if column is None else (column,))]
+    groups = tuple(dict.fromkeys(group for question in questions for group in MEASURED_ON.get(question, ())))
     return replace(chosen, model=models, dataset=datasets, regime=regimes, group=groups, explained_by=key)
 
 
@@ -196,17 +196,17 @@ def exported_board(made: Board) -> pd.DataFrame:
 
 def choose_question(there: Collection[str] = ASKED) -> str:
     """One of the three questions, kept in the link. there: those that have a number."""
-    links = {QUESTIONS[one].link: one for one in ASKED if one in there}
-    titles, default = {link: QUESTIONS[one].title for link, one in links.items()}, QUESTIONS["RQ3"].link
+    links = {QUESTIONS[question].link: question for question in ASKED if question in there}
+    titles, default = {link: QUESTIONS[question].title for link, question in links.items()}, QUESTIONS["RQ3"].link
     default = default if default in links else next(iter(links))
     return links[address.one_of("Question", list(links), "question", default, hidden=True, titles=titles)]
 
 
 def draw_prompts(results: Reader, chosen: Filter, made: Board) -> None:
     """Does the order hold under decoys and at length?"""
-    told = conclusion(made, lambda name: f"**{plain(name)}**").harder
+    sentence = conclusion(made, lambda name: f"**{plain(name)}**").harder
     with st.container(key="answer"):
-        st.markdown(told or "These results have no prompts with decoys, and none that were padded.")
+        st.markdown(sentence or "These results have no prompts with decoys, and none that were padded.")
     if not any(column.scaled for column in made.columns):
         st.info("No question has a number under these filters.", icon=":material/filter_alt_off:")
         return
@@ -255,26 +255,26 @@ def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str
     if not PAIR.is_one(lambda first, second, model, dataset, column: column in columns and {first, second} <= set(names)):
         return
     first, second, model, dataset, name = PAIR.id
-    measure, own = columns[name].measure, behind(made, chosen, columns[name], first, model)
+    measure, behind_mark = columns[name].measure, behind(made, chosen, columns[name], first, model)
     st.subheader(f"Where they differ most · {plain(model)}")
-    if own is None or not measure.instance_parts:
+    if behind_mark is None or not measure.instance_parts:
         st.caption("This question has no value for a single instance.")
         return
-    own = replace(own, dataset=(dataset,))
+    behind_mark = replace(behind_mark, dataset=(dataset,))
     for higher, lower in ((first, second), (second, first)):
-        asked = (own, measure.metric, measure.instance_parts, measure.at(5), higher, lower, SHOWN)
-        found = query(results, Reader.differences, *asked)
+        arguments = (behind_mark, measure.metric, measure.instance_parts, measure.at(5), higher, lower, SHOWN)
+        differences = query(results, Reader.differences, *arguments)
         st.markdown(f"**{plain(names[higher])} higher than {plain(names[lower])}**")
-        if found.empty:
+        if differences.empty:
             st.caption("In no instance.")
             continue
-        named = found.rename(columns={"first": names[higher], "second": names[lower]}).round(3)
-        about = f"The {len(found)} instances with the largest difference. Tick one to get a link to it."
-        draw_instances(names_of(results).readable(named), found["instance_id"], f"higher_{higher}", about)
+        titled = differences.rename(columns={"first": names[higher], "second": names[lower]}).round(3)
+        about = f"The {len(differences)} instances with the largest difference. Tick one to get a link to it."
+        draw_instances(names_of(results).readable(titled), differences["instance_id"], f"higher_{higher}", about)
 
 
 def exported_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     """Every difference, with how often its pair is won, tied and lost at its question."""
     names = ["column", "first", "second"]
-    counts = [dict(zip(names, key, strict=True)) | tally(own) for key, own in pairs.groupby(names, sort=False)]
+    counts = [dict(zip(names, key, strict=True)) | tally(rows) for key, rows in pairs.groupby(names, sort=False)]
     return pairs.merge(pd.DataFrame(counts).drop(columns=["mean difference"]), on=names)

@@ -73,34 +73,34 @@ def choose(results: Reader) -> Shown:
     names = names_of(results)
 
     def one(label: str, name: str, column: str) -> str:
-        there = list(dict.fromkeys(choices[column]))
-        return address.chip(label, there, name, names.titles(name, there), alone=False)
+        options = list(dict.fromkeys(choices[column]))
+        return address.chip(label, options, name, names.titles(name, options), alone=False)
 
     dataset = one("Claims", "claims", "dataset")
     choices = choices[choices["dataset"] == dataset]
     selector = one("Selector", "selector", "selector")
-    every = tuple(choices[choices["selector"] == selector]["writer"])
-    shown = tuple(writer for writer in every if writer in address.values("writer")) or every
-    if len(every) == 1:
-        address.known("writer", every, "writer")
+    every_writer = tuple(choices[choices["selector"] == selector]["writer"])
+    writers = tuple(writer for writer in every_writer if writer in address.values("writer")) or every_writer
+    if len(every_writer) == 1:
+        address.known("writer", every_writer, "writer")
     else:
-        many = f"all {len(every)}" if shown == every else f"{len(shown)} of {len(every)}"
-        with st.popover(f"Writers **{plain(shown[0]) if len(shown) == 1 else many}**"):
-            address.some_of("Writers", every, "writer", what="writer", help="Who wrote the explanations.")
+        many = f"all {len(every_writer)}" if writers == every_writer else f"{len(writers)} of {len(every_writer)}"
+        with st.popover(f"Writers **{plain(writers[0]) if len(writers) == 1 else many}**"):
+            address.some_of("Writers", every_writer, "writer", what="writer", help="Who wrote the explanations.")
     cells = query(results, Reader.rows, "cell_recovery", dataset=dataset, selector=selector)
-    return Shown(dataset, selector, shown, every, names, cells)
+    return Shown(dataset, selector, writers, every_writer, names, cells)
 
 
 def choose_measure(shown: Shown) -> tuple[str, str]:
     """The chip of measure and masking of the figure on top."""
-    known = set(shown.cells.dropna(subset=["value"])["measure"])
-    there = [measure for measure in CHOSEN if measure in known] or ["f1"]
+    measured = set(shown.cells.dropna(subset=["value"])["measure"])
+    measures = [measure for measure in CHOSEN if measure in measured] or ["f1"]
     maskings = [masking for masking in MASKINGS if masking in set(shown.cells["masking"])] or ["full"]
-    held = address.held("measure", there)
+    held = address.held("measure", measures)
     with st.popover(f"Measure **{plain(CITATION_MEASURES[held].title)}**, {address.held('masking', maskings)}"):
-        measure = address.one_of("Measure", there, "measure", titles=titles(CITATION_MEASURES), menu=True)
+        measure = address.one_of("Measure", measures, "measure", titles=titles(CITATION_MEASURES), menu=True)
         masking = address.one_of("Masking", maskings, "masking", titles=titles(MASKINGS))
-        for name in there:
+        for name in measures:
             st.caption(f"**{plain(CITATION_MEASURES[name].title)}**: {plain(CITATION_MEASURES[name].meaning)}.")
     return measure, masking
 
@@ -121,39 +121,39 @@ def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[st
 
     cells: rows of `cell_recovery` of one source of claims and selector. measure, masking: those of the figure.
     """
-    own = cells[(cells["masking"] == masking) & cells["writer"].isin(writers) & (cells["annotator"] != "")]
-    known = own[own["measure"] == measure].dropna(subset=["value"])
-    ranked = {writer: one for writer, one in rankings(known, names).items() if one.methods}
+    answered = cells[(cells["masking"] == masking) & cells["writer"].isin(writers) & (cells["annotator"] != "")]
+    known = answered[answered["measure"] == measure].dropna(subset=["value"])
+    ranked = {writer: ranks for writer, ranks in rankings(known, names).items() if ranks.methods}
     if not ranked:
         return "No annotator has answered here yet, so nothing can be said."
     best = {
-        writer: who(one.best, lambda key: f"**{plain(names.annotator(key))}**", "reader") for writer, one in ranked.items()
+        writer: who(ranks.best, lambda key: f"**{plain(names.annotator(key))}**", "reader") for writer, ranks in ranked.items()
     }
-    shared = len({frozenset(one.best) for one in ranked.values()}) == 1
+    shared = len({frozenset(ranks.best) for ranks in ranked.values()}) == 1
     rows = known.set_index(["writer", "annotator"])
-    said, better = list[str](), False
-    for writer, one in ranked.items():
-        row = rows.loc[(writer, one.best[0])]
+    clauses, better = list[str](), False
+    for writer, ranking in ranked.items():
+        row = rows.loc[(writer, ranking.best[0])]
         value = interval(row["value"], row["low"], row["high"]).replace("[", r"\[").replace("]", r"\]")
         guessing = "" if pd.isna(row["chance"]) else f"guessing {number(row['chance'])}"
         if guessing and not pd.isna(row["low"]) and row["low"] <= row["chance"]:
-            told = f"no better than guessing ({value}, {guessing})"
+            clause = f"no better than guessing ({value}, {guessing})"
         else:
-            better, told = True, f"{_SHORT.get(measure, 'share')} {value}" + (f" ({guessing})" if guessing else "")
+            better, clause = True, f"{_SHORT.get(measure, 'share')} {value}" + (f" ({guessing})" if guessing else "")
         if not shared:
-            told += f", by {best[writer]}"
-        firsts = {names.control(key): key for key in reversed(one.controls)}
-        others = []
+            clause += f", by {best[writer]}"
+        firsts = {names.control(key): key for key in reversed(ranking.controls)}
+        rivals = []
         for control, key in sorted(firsts.items(), reverse=True):
-            other, what = rows.loc[(writer, key)], "control" if control else "explainer"
-            how = "better" if other["low"] > row["high"] else "as well"
-            others.append(f"the {what} {plain(names.annotator(key))} does {how} ({number(other['value'])})")
-        told += f"; but {', and '.join(others)}" if others else ""
-        said.append(f"on explanations by **{plain(writer)}**: {told}")
+            rival, kind = rows.loc[(writer, key)], "control" if control else "explainer"
+            how = "better" if rival["low"] > row["high"] else "as well"
+            rivals.append(f"the {kind} {plain(names.annotator(key))} does {how} ({number(rival['value'])})")
+        clause += f"; but {', and '.join(rivals)}" if rivals else ""
+        clauses.append(f"on explanations by **{plain(writer)}**: {clause}")
     if shared:
         # Who only guesses is not best.
-        said.insert(0, f"{'best' if better else 'highest'} reader: {next(iter(best.values()))}")
-    return sentences(said)
+        clauses.insert(0, f"{'best' if better else 'highest'} reader: {next(iter(best.values()))}")
+    return sentences(clauses)
 
 
 def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
@@ -163,8 +163,8 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     notes = [_most(shown)] if (measure, masking) == ("f1", "full") else []
     st.caption(" ".join([*notes, *([_SMALL if results.note == REAL_NOTE else _DEMO] if results.bundled else [])]))
     _selection(results, shown, measure, masking)
-    own = recovery_figure(shown.cells, measure, shown.writers, shown.names, masking)
-    draw_figures("citation_marks", own, on_pick=MARK.pick, picked=MARK.drawn)
+    figure = recovery_figure(shown.cells, measure, shown.writers, shown.names, masking)
+    draw_figures("citation_marks", figure, on_pick=MARK.pick, picked=MARK.drawn)
     missing = not_available(shown.cells[shown.cells["writer"].isin(shown.writers)], measure, masking, shown.names)
     if missing:
         st.caption("Not available: " + "; ".join(f"**{plain(title)}** ({plain(why)})" for title, why in missing) + ".")
@@ -178,9 +178,9 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
 
 def _most(shown: Shown) -> str:
     """How high the F1 of all passages can be."""
-    of_all = shown.cells[(shown.cells["measure"] == "omitted") & (shown.cells["masking"] == "full")]
-    own = of_all[of_all["writer"].isin(shown.writers)].dropna(subset="value")
-    most = ", ".join(f"{number(1 - row.value)} on {plain(row.writer)}" for row in own.itertuples())
+    all_omitted = shown.cells[(shown.cells["measure"] == "omitted") & (shown.cells["masking"] == "full")]
+    omitted = all_omitted[all_omitted["writer"].isin(shown.writers)].dropna(subset="value")
+    most = ", ".join(f"{number(1 - row.value)} on {plain(row.writer)}" for row in omitted.itertuples())
     return f"A passage that no sentence cites counts 0, so that F1 is at most {most}." if most else ""
 
 
@@ -191,11 +191,11 @@ def _selection(results: Reader, shown: Shown, measure: str, masking: str) -> Non
         return
     writer, annotator = MARK.id
     cells = shown.cells
-    own = cells[(cells["writer"] == writer) & (cells["annotator"] == annotator) & (cells["masking"] == masking)]
-    rows = own[own["measure"] == measure].to_dict("records")
+    of_mark = cells[(cells["writer"] == writer) & (cells["annotator"] == annotator) & (cells["masking"] == masking)]
+    rows = of_mark[of_mark["measure"] == measure].to_dict("records")
     with MARK.bar():
-        who, *said = told(rows[0] if rows else None, MARK.id, shown.names)
-        st.markdown(f"**{plain(who)}** {plain('; '.join(said))}", width="stretch")
+        title, *parts = told(rows[0] if rows else None, MARK.id, shown.names)
+        st.markdown(f"**{plain(title)}** {plain('; '.join(parts))}", width="stretch")
         go = address.setter(tab="claim", writer=writer, only=None, explanation=None, passage=None)
         count = len(query(results, Reader.explanation_ids, CitationFilter(shown.dataset, shown.selector, (writer,))))
         label = f"The {count:,} claims of {plain(writer)}"
@@ -206,11 +206,11 @@ def _explainers(shown: Shown) -> None:
     if not shown.cells["measure"].isin(OF_EXPLAINERS).any():
         return
     st.subheader("What did the model itself use?")
-    told = "; ".join(
+    meanings = "; ".join(
         f"**{CITATION_MEASURES[name].title}**: {plain(CITATION_MEASURES[name].meaning)}" for name in OF_EXPLAINERS
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"Explainers say it, so no judge is needed. {told}.", width="stretch")
+        st.caption(f"Explainers say it, so no judge is needed. {meanings}.", width="stretch")
         _claims_button("Claims with a wrong marker", "wrong_marker")
     used = explainers_figure(shown.cells, shown.writers, shown.names)
     draw_figures("explainer_marks", replace(used, legend=()), on_pick=_pick_explainer)
@@ -224,12 +224,12 @@ def _pick_explainer(id: Sequence[str]) -> None:
 
 def _agreement(results: Reader, shown: Shown, masking: str) -> None:
     agreements = query(results, Reader.rows, "agreement", dataset=shown.dataset, selector=shown.selector, masking=masking)
-    there = [writer for writer in shown.writers if writer in set(agreements["writer"])]
-    if not there:
+    known = [writer for writer in shown.writers if writer in set(agreements["writer"])]
+    if not known:
         return
     st.subheader("Where do annotators disagree?")
     with st.container(horizontal=True, vertical_alignment="center"):
-        writer = address.one_of("Explanations by", there, "agree", what="writer", hidden=True) if len(there) > 1 else there[0]
+        writer = address.one_of("Explanations by", known, "agree", what="writer", hidden=True) if len(known) > 1 else known[0]
         st.caption(
             "Krippendorff's alpha between the sentences that two of them mark: 1 is full agreement, 0 what chance gives. In "
             "brackets: 95 % intervals over claims.",
@@ -245,10 +245,10 @@ def _claims_button(label: str, only: str) -> None:
 
 
 def _numbers(results: Reader, shown: Shown, measure: str, masking: str) -> None:
-    own = shown.cells[shown.cells["writer"].isin(shown.writers)]
+    cells = shown.cells[shown.cells["writer"].isin(shown.writers)]
     about = {"claims": shown.names.title("claims", shown.dataset), "shown": measure, "masking shown": masking}
     table = recovery_table(shown.cells, measure, masking, shown.writers, shown.names)
-    draw_table(results, table, own, "citations", about)
+    draw_table(results, table, cells, "citations", about)
     if shown.cells["measure"].isin(OF_EXPLANATIONS).any():
         st.html(explanations_table(shown.cells, shown.writers, shown.names).html())
 

@@ -22,7 +22,7 @@ def component(name: str, key: str, data: Any, width: str = "stretch", **heard: C
     """Draw the component of this name. heard: of each value that its script sets, what is called with it."""
 
     def told(what: str) -> None:
-        if said := (st.session_state.get(key) or {}).get(what):
-            heard[what](said)
+        if value := (st.session_state.get(key) or {}).get(what):
+            heard[what](value)
 
     _declared(name)(key=key, data=data, width=width, **{f"on_{what}_change": partial(told, what) for what in heard})

@@ -58,9 +58,9 @@ def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) ->
     labels = outcomes["regime"].map(regime_title)
     if outcomes["dataset"].nunique() > 1:
         labels = outcomes["dataset"].map(names.dataset) + " · " + labels
-    drawn = outcome_bars(outcomes.assign(label=labels))
-    draw_plotly(results, drawn, "outcomes", "Outcomes of the questions", BAR.hold)
-    if BAR.on(drawn):
+    figure = outcome_bars(outcomes.assign(label=labels))
+    draw_plotly(results, figure, "outcomes", "Outcomes of the questions", BAR.hold)
+    if BAR.on(figure):
         dataset, regime, outcome = BAR.id
         group = "" if outcome == LEFT_OUT else outcome
         behind_bar = replace(chosen, dataset=(dataset,), regime=(regime,), group=(group,) if group else ())
@@ -80,49 +80,49 @@ _HEIGHT = 388
 def every_cell(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
     """One row per model, dataset, regime and technique, under the names that readers know; a click leads to its instances."""
     table = statistics(outcomes, query(results, Reader.rows, "context", chosen))
-    shown = named(results, table)
+    readable = named(results, table)
     event = st.dataframe(
-        shown,
+        readable,
         hide_index=True,
         key="cells",
         on_select="rerun",
         selection_mode="single-cell",
-        height=min(_HEIGHT, 38 + 35 * len(shown)),
-        column_config=_help(shown),
+        height=min(_HEIGHT, 38 + 35 * len(readable)),
+        column_config=_help(readable),
     )
     if not (cells := event.selection.cells if event and event.selection else []):
         st.caption("Click a row to open its instances.")
         return
     model, dataset, regime, technique = (str(table.iloc[cells[0][0]][name]) for name in CELL)
-    wanted = Filter((model,), (dataset,), (regime,), technique=(technique,))
-    st.switch_page(links.INSTANCES, query_params=links.parameters(wanted))
+    clicked = Filter((model,), (dataset,), (regime,), technique=(technique,))
+    st.switch_page(links.INSTANCES, query_params=links.parameters(clicked))
 
 
 def named(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
     """The columns that say something, with titles for keys. table: what `statistics` gives."""
     groups = [group for group in GROUPS if group in table.columns and table[group].any()]
     reasons = [reason for reason in DROP_REASONS if reason in table.columns and table[reason].any()]
-    titled = names_of(results)
-    shown = table.assign(**{kind: [titled.title(kind, key) for key in table[kind]] for kind in ("dataset", "regime")})
-    shown["tokens"] = [
-        interval(*own) for own in zip(*(table[f"tokens_{end}"] for end in ("mean", "low", "high")), strict=True)
+    vocabulary = names_of(results)
+    readable = table.assign(**{kind: [vocabulary.title(kind, key) for key in table[kind]] for kind in ("dataset", "regime")})
+    readable["tokens"] = [
+        interval(*numbers) for numbers in zip(*(table[f"tokens_{end}"] for end in ("mean", "low", "high")), strict=True)
     ]
     agreement = query(results, Reader.agreement)
     if len(agreement):
         share = agreement.set_index(list(CELL))["agreement"]
-        shown[_RULE] = [
+        readable[_RULE] = [
             percent(share[key]) if key in share.index else "–" for key in zip(*(table[c] for c in CELL), strict=True)
         ]
     counts = table[reasons].to_dict("records")
-    shown["dropped"] = table[reasons].sum(axis=1)
-    shown["why"] = [", ".join(f"{count} {reason}" for reason, count in row.items() if count) for row in counts]
+    readable["dropped"] = table[reasons].sum(axis=1)
+    readable["why"] = [", ".join(f"{count} {reason}" for reason, count in row.items() if count) for row in counts]
     origins = ["substituted"] if table["substituted"].any() else []
-    rule = [_RULE] if _RULE in shown else []
-    names = ["dataset", "regime", *apart(table[["technique"]]), "model", "asked", "kept"]
-    return shown[[*names, *groups, *rule, "tokens", *origins, *(["dropped", "why"] if reasons else [])]]
+    rule = [_RULE] if _RULE in readable else []
+    columns = ["dataset", "regime", *apart(table[["technique"]]), "model", "asked", "kept"]
+    return readable[[*columns, *groups, *rule, "tokens", *origins, *(["dropped", "why"] if reasons else [])]]
 
 
-def _help(shown: pd.DataFrame) -> dict[str, Any]:
+def _help(table: pd.DataFrame) -> dict[str, Any]:
     about = titles(GROUPS) | {
         "asked": "Questions put to the model",
         "kept": "Instances that metrics may use",
@@ -131,7 +131,7 @@ def _help(shown: pd.DataFrame) -> dict[str, Any]:
         "tokens": "Of the context, all documents together: mean [5 %, 95 %]",
         "why": "Why instances were dropped; below the figure is what each reason means",
     }
-    return {name: st.column_config.Column(help=text) for name, text in about.items() if name in shown}
+    return {name: st.column_config.Column(help=text) for name, text in about.items() if name in table}
 
 
 def matching(results: Reader, chosen: Filter) -> None:
@@ -144,9 +144,9 @@ def matching(results: Reader, chosen: Filter) -> None:
         return
     with box:
         ends = zip(100 * agreement["share"], 100 * agreement["low"], 100 * agreement["high"], strict=True)
-        shown = agreement.assign(agree=[f"{share:.1f} % [{low:.1f}, {high:.1f}]" for share, low, high in ends])
+        formatted = agreement.assign(agree=[f"{share:.1f} % [{low:.1f}, {high:.1f}]" for share, low, high in ends])
         columns = {"n": "kept instances", "same": "same group", "agree": "share [95 %]"}
-        table = with_titles(results, shown[["model", "dataset", *columns]]).rename(columns=columns)
+        table = with_titles(results, formatted[["model", "dataset", *columns]]).rename(columns=columns)
         st.dataframe(table, hide_index=True)
         st.caption(
             "The text decided: the greedy answer of at most ten tokens. It is a candidate's if it begins with the candidate's "
@@ -160,10 +160,10 @@ def read(results: Reader) -> None:
     if datasets.empty:
         st.info("These results were computed before the records of a dataset were counted; run again to see them.")
         return
-    shown = with_titles(results, sources(datasets))
+    titled = with_titles(results, sources(datasets))
     if not datasets["malformed"].any():
-        shown = shown.drop(columns=["malformed"])
-    st.dataframe(shown, hide_index=True)
+        titled = titled.drop(columns=["malformed"])
+    st.dataframe(titled, hide_index=True)
     st.caption(
         "Left out: records that no question can be made of, before any is drawn. Asked: the usable questions within the "
         "run's limit. Methods says where each dataset comes from."
@@ -179,8 +179,8 @@ def draw_job(results: Reader, folder: Path) -> None:
         warn(folder)
         st.fragment(_job, run_every=5 if progress(folder).process else None)(folder)
     if len(failures):
-        some = counted(len(failures), "instance or model failed", "instances or models failed")
-        st.warning(f"{some[0].upper()}{some[1:]}; the next run tries again.", icon=":material/error:")
+        failed = counted(len(failures), "instance or model failed", "instances or models failed")
+        st.warning(f"{failed[0].upper()}{failed[1:]}; the next run tries again.", icon=":material/error:")
         st.dataframe(with_titles(results, failures.fillna("–")), hide_index=True)
 
 
@@ -201,7 +201,7 @@ def warn(folder: Path) -> None:
 
 def with_titles(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
     """The same with titles for keys of datasets, regimes and explainers; columns without any value are left out."""
-    names, shown = names_of(results), table.copy()
-    for column in {"dataset", "regime", "explainer"} & set(shown):
-        shown[column] = [names.title(column, str(key)) for key in shown[column]]
-    return shown[[name for name in shown if not shown[name].isin(["", "–"]).all()]]
+    names, titled = names_of(results), table.copy()
+    for column in {"dataset", "regime", "explainer"} & set(titled):
+        titled[column] = [names.title(column, str(key)) for key in titled[column]]
+    return titled[[name for name in titled if not titled[name].isin(["", "–"]).all()]]

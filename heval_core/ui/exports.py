@@ -45,7 +45,7 @@ def draw_table(results: Reader, table: Table, frame: pd.DataFrame, name: str, ab
 def with_terms(note: str) -> str:
     """A note in Markdown, with the words that it explains in bold: those before a colon."""
     parts = re.split(r"(?:^|(?<=[.?] ))([A-Z][^.:;]{0,50})(?=: )", note)
-    return "".join(f"**{plain(part)}**" if place % 2 else plain(part) for place, part in enumerate(parts))
+    return "".join(f"**{plain(part)}**" if index % 2 else plain(part) for index, part in enumerate(parts))
 
 
 def table_exports(
@@ -66,8 +66,8 @@ def table_exports(
 
     def papers() -> str:
         tables = latex() if latex else (Table.of(long_table(frame)),)
-        about = [f"{key[:1].upper()}{key[1:]}: {text}." for key, text in notes.items()]
-        return "\n".join(table.latex(results.snapshot_id, *about) for table in tables)
+        sentences = [f"{key[:1].upper()}{key[1:]}: {text}." for key, text in notes.items()]
+        return "\n".join(table.latex(results.snapshot_id, *sentences) for table in tables)
 
     def noted() -> pd.DataFrame:
         return long_table(frame).assign(**notes)
@@ -78,8 +78,8 @@ def table_exports(
         "LaTeX": (papers, "tex"),
     }
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for label, (made, kind) in files.items():
-            download(label, made, f"{stem}.{kind}", f"{label.lower()}_{name}")
+        for label, (make, kind) in files.items():
+            download(label, make, f"{stem}.{kind}", f"{label.lower()}_{name}")
 
 
 def picture(results: Reader, draw: Callable[[], Drawing], name: str, about: str = "The figure") -> None:

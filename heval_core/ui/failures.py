@@ -34,18 +34,18 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
         )
         return
     names, shares = names_of(results), shares_of(counts)
-    there, whole = set(counts["explainer"]), set(side_by_side(shares)["explainer"])
-    ranked = [row.key for row in made.rows if row.key in there and (row.key in whole or not row.control)]
+    explainers, ran_on_all = set(counts["explainer"]), set(side_by_side(shares)["explainer"])
+    ranked = [row.key for row in made.rows if row.key in explainers and (row.key in ran_on_all or not row.control)]
     with st.container(key="answer"):
         st.markdown(verdicts.of_patterns(side_by_side(shares), made.overall.methods, names))
-    if few := sorted(map(names.explainer, set(shares["explainer"]) - whole)):
+    if few := sorted(map(names.explainer, set(shares["explainer"]) - ran_on_all)):
         ran = f"{listed(few)} ran on fewer of these instances and {'is' if len(few) == 1 else 'are'} not compared: "
         st.caption(f"{plain(ran)}choose the datasets and regimes that all have.")
     datasets = list(dict.fromkeys(counts["dataset"]))
     figure = st.container()
-    asked = _examples(results, chosen, ranked, datasets, names)
+    mark = _examples(results, chosen, ranked, datasets, names)
     with figure:
-        draw_figures("failures", pattern_figure(counts, ranked, names), on_pick=_pick, picked=id_of(asked))
+        draw_figures("failures", pattern_figure(counts, ranked, names), on_pick=_pick, picked=id_of(mark))
     _behind(results, chosen, counts, names)
 
 
@@ -89,6 +89,6 @@ def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names)
         st.caption(
             "The first that holds, in this order: the answer, other document, the question, function word, near the entity."
         )
-        shown = counts.assign(pattern=counts["pattern"].map(words.titles(PATTERNS)))
-        st.dataframe(names.readable(shown).round(3), hide_index=True)
+        titled = counts.assign(pattern=counts["pattern"].map(words.titles(PATTERNS)))
+        st.dataframe(names.readable(titled).round(3), hide_index=True)
         table_exports(results, counts, "patterns", {"filter": str(chosen)})

@@ -24,13 +24,13 @@ from heval_core.words import REPLACEMENTS
 
 def accuracies() -> dict[str, Measure]:
     """What faithfulness is compared with: the Overview's measures, that of tokens first."""
-    shown = sorted(headlines().items(), key=lambda pair: pair[0] != "RQ3")
-    return {measure.title: measure for _, measure in shown}
+    ordered = sorted(headlines().items(), key=lambda pair: pair[0] != "RQ3")
+    return {measure.title: measure for _, measure in ordered}
 
 
 def faithfulness_measure(protected: bool = False) -> Measure:
     """The first measure of faithfulness stands for it. protected: whether the question is."""
-    return next(own for own in measures_of("faithfulness").values() if (own.switch == QUESTION_PROTECTED) is protected)
+    return next(each for each in measures_of("faithfulness").values() if (each.switch == QUESTION_PROTECTED) is protected)
 
 
 def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int, protected: bool = False) -> pd.DataFrame:
@@ -54,7 +54,7 @@ def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int, p
 def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
     """A row per explainer; nothing where faithfulness was not measured. protected: whether the question is."""
     columns = {}
-    for measure in [own for own in measures_of("faithfulness").values() if not own.variant_of]:
+    for measure in [candidate for candidate in measures_of("faithfulness").values() if not candidate.variant_of]:
         cells = query(results, Reader.cells, chosen, measure.metric, 0).dropna(subset=["value"])
         means = (cells["value"] - cells["chance"]).groupby([cells["part"], cells["explainer"]]).mean()
         for part, word in REPLACEMENTS.items():

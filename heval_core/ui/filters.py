@@ -90,12 +90,12 @@ def filter_bar(
             options = _options(choices, column)
             titles = names_of(results).titles(column, options)
             chosen[column] = address.some_of(_LABELS[column], options, column, titles=titles, help=_HELP.get(column))
-        there = sorted(set(choices["technique"]), key=lambda technique: (technique != TECHNIQUE, technique))
+        techniques = sorted(set(choices["technique"]), key=lambda technique: (technique != TECHNIQUE, technique))
         # Where explainers ran on some instances only, techniques are compared by their answers alone on the others.
         ran = query(results, Reader.choices)["explained"]
         partly = bool(explained and ran.any() and not ran.all())
-        wanted = Filter(**chosen, technique=_technique(results, there), explained=partly)
-        narrowed = _slice(results, wanted, by_result=by_result) if sliced else wanted
+        unsliced = Filter(**chosen, technique=_technique(results, techniques), explained=partly)
+        narrowed = _slice(results, unsliced, by_result=by_result) if sliced else unsliced
     if sliced:
         _held(results, [*_slice_names(by_result=by_result), *(["search"] if by_result else [])])
     return narrowed
@@ -103,13 +103,13 @@ def filter_bar(
 
 def _chip(results: Reader, columns: Sequence[str], choices: pd.DataFrame) -> str:
     """What the closed filter says."""
-    names, parts, there = names_of(results), list[str](), plain_regimes(choices)
+    names, parts, usual = names_of(results), list[str](), plain_regimes(choices)
     for column in columns:
-        asked = [value for value in address.values(column) if value in set(choices[column])]
-        one = plain(names.title(column, asked[0])) if len(asked) == 1 else ""
-        every = "" if column == "group" else "all regimes" if column == "regime" else so_many(there[column].nunique(), column)
-        several = f"{len(asked)} {_LABELS[column].lower()}"
-        parts.append(one or (several if asked else every))
+        chosen = [value for value in address.values(column) if value in set(choices[column])]
+        one = plain(names.title(column, chosen[0])) if len(chosen) == 1 else ""
+        every = "" if column == "group" else "all regimes" if column == "regime" else so_many(usual[column].nunique(), column)
+        several = f"{len(chosen)} {_LABELS[column].lower()}"
+        parts.append(one or (several if chosen else every))
     return " · ".join(filter(None, parts))
 
 
@@ -118,10 +118,10 @@ def counts(results: Reader, chosen: Filter) -> str:
     choices = kept(results, explained=True)
     choices = choices if chosen.regime else plain_regimes(choices)
     for column in ("model", "dataset", "regime", "technique"):
-        if wanted := getattr(chosen, column):
-            choices = choices[choices[column].isin(wanted)]
-    of = [so_many(choices[column].nunique(), column) for column in ("model", "dataset")]
-    return " · ".join([*of, so_many(how_many(results, replace(chosen, explained=True)), "instance")])
+        if values := getattr(chosen, column):
+            choices = choices[choices[column].isin(values)]
+    parts = [so_many(choices[column].nunique(), column) for column in ("model", "dataset")]
+    return " · ".join([*parts, so_many(how_many(results, replace(chosen, explained=True)), "instance")])
 
 
 def how_many(results: Reader, chosen: Filter) -> int:
@@ -129,13 +129,13 @@ def how_many(results: Reader, chosen: Filter) -> int:
     return int(query(results, Reader.ranges, chosen)["instances"].iloc[0])
 
 
-def _technique(results: Reader, there: list[str]) -> tuple[str, ...]:
+def _technique(results: Reader, techniques: list[str]) -> tuple[str, ...]:
     """The chosen technique where there are several: numbers of two techniques are never combined."""
-    if len(there) < 2:
-        address.known("technique", there)
+    if len(techniques) < 2:
+        address.known("technique", techniques)
         return ()
-    titles = names_of(results).titles("technique", there)
-    return (address.one_of("Technique", there, "technique", titles=titles, help="How answers were produced", menu=True),)
+    titles = names_of(results).titles("technique", techniques)
+    return (address.one_of("Technique", techniques, "technique", titles=titles, help="How answers were produced", menu=True),)
 
 
 _RANGES = ("tokens", "answer_at")
@@ -171,7 +171,7 @@ def _slice(results: Reader, chosen: Filter, *, by_result: bool) -> Filter:
     about = "natural: shipped with the dataset. substituted: the first document with another false answer put in."
     limits = int(ranges["shortest"]), int(ranges["longest"])
     origins, what = ("natural", "substituted"), "origin of the second false answer"
-    own: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "relation": address.some_of("Relation", relations, "relation"),
         "origin": tuple(filter(None, [address.maybe("Second false answer", origins, "origin", what=what, help=about)])),
         "tokens": address.span("Length of the prompt, tokens", *limits, "tokens", "prompts of a length of"),
@@ -179,41 +179,41 @@ def _slice(results: Reader, chosen: Filter, *, by_result: bool) -> Filter:
         "head": _head(results, chosen),
     }
     if by_result:
-        own |= {"best": _best(results), "changed": _changed(results)}
-        own["explained"] = _explained(results)
+        parts |= {"best": _best(results), "changed": _changed(results)}
+        parts["explained"] = _explained(results)
         titles = names_of(results).known("explainer")
         about = "Only instances on which this explainer ran: others may have run on more, or on fewer."
-        asked = address.maybe("Explained by", list(titles), "explained_by", what="explainer", titles=titles, help=about)
-        own["explained_by"] = asked or ""
-    held = any(address.values(name) for name in names)
-    st.button("Clear these", key="clear_slice", on_click=address.setter(**dict.fromkeys(names)), disabled=not held)
+        explainer = address.maybe("Explained by", list(titles), "explained_by", what="explainer", titles=titles, help=about)
+        parts["explained_by"] = explainer or ""
+    any_set = any(address.values(name) for name in names)
+    st.button("Clear these", key="clear_slice", on_click=address.setter(**dict.fromkeys(names)), disabled=not any_set)
     if not by_result and any(address.values(name) for name in _OF_LISTS):
         st.caption("Search, first choices and groups of answers narrow the list of instances only.")
-    return replace(chosen, **own)
+    return replace(chosen, **parts)
 
 
 def _held(results: Reader, names: Sequence[str]) -> None:
     """A chip for each part of the slice that is set; a click removes it."""
     words = names_of(results).known("explainer") | _best_titles(results) | _CHANGES
     for name in names:
-        asked = address.values(name)
+        values = address.values(name)
         # The two ends of a range are one part.
-        parts = [" to ".join(asked)] if name in _RANGES and asked else asked
+        parts = [" to ".join(values)] if name in _RANGES and values else values
         for part in parts:
-            rest = [] if name in _RANGES else [other for other in asked if other != part]
-            shown = _ON_CHIP.get(name, "{}").format(words.get(part, part))
+            rest = [] if name in _RANGES else [other for other in values if other != part]
+            label = _ON_CHIP.get(name, "{}").format(words.get(part, part))
             about = "Remove this part of the slice"
-            st.button(f"{plain(shown)} ×", key=f"part_{name}_{part}", help=about, on_click=address.setter(**{name: rest}))
+            st.button(f"{plain(label)} ×", key=f"part_{name}_{part}", help=about, on_click=address.setter(**{name: rest}))
 
 
 def _best_titles(results: Reader) -> dict[str, str]:
     """`mechlight: not answer` ▶ `MechLight first: not the answer`."""
-    names, named = names_of(results), {}
+    names, titles = names_of(results), {}
     for option in query(results, Reader.best_tokens):
         explainer, _, pattern = option.rpartition(": ")
         what = "not the answer" if pattern == NOT_ANSWER else PATTERNS[pattern].title.lower()
-        named[option] = f"{names.title('explainer', explainer)} first: {what}"
-    return named
+        titles[option] = f"{names.title('explainer', explainer)} first: {what}"
+    return titles
 
 
 def _best(results: Reader) -> tuple[str, ...]:

@@ -96,8 +96,8 @@ def moved(page: str, tab: str) -> tuple[str, dict[str, str]] | None:
 def move(page: str) -> None:
     """Go on to where an old address is now."""
     if (new := moved(page, address.value("tab"))) is not None:
-        kept = {name: st.query_params.get_all(name) for name in st.query_params if name != "tab"}
-        st.switch_page(f"pages/{new[0]}.py", query_params=kept | new[1])
+        parameters = {name: st.query_params.get_all(name) for name in st.query_params if name != "tab"}
+        st.switch_page(f"pages/{new[0]}.py", query_params=parameters | new[1])
 
 
 # A file of our own: a Material symbol here would be fetched from outside.
@@ -123,9 +123,9 @@ def draw(pages: Sequence[StreamlitPage], current: StreamlitPage) -> None:
                 _link(page, current, "menu_")
 
 
-def _link(page: StreamlitPage, current: StreamlitPage, place: str) -> None:
+def _link(page: StreamlitPage, current: StreamlitPage, menu: str) -> None:
     here = "here" if page is current else "there"
-    with st.container(key=f"{here}_{place}{page.url_path or 'overview'}", width="content"):
+    with st.container(key=f"{here}_{menu}{page.url_path or 'overview'}", width="content"):
         st.page_link(page, label=page.title, query_params=address.onward(page.title))
 
 
@@ -156,8 +156,8 @@ def draw_provenance(results: Reader) -> None:
     with left:
         _table("Runs: when, on what, and with which program", readable(runs, _RUNS))
         _table("Models, by revision", readable(query(results, Reader.models), _MODELS))
-        named = datasets.assign(dataset=datasets["dataset"].map(names_of(results).dataset))
-        _table("Datasets, by fingerprint", readable(named, _DATASETS))
+        titled = datasets.assign(dataset=datasets["dataset"].map(names_of(results).dataset))
+        _table("Datasets, by fingerprint", readable(titled, _DATASETS))
     if len(runs):
         libraries = json.loads(str(runs["versions"].iloc[-1]))
         with right:
@@ -171,12 +171,12 @@ def _table(caption: str, table: pd.DataFrame) -> None:
 
 def readable(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Those of these columns that are there: times to the minute, dashes for what is missing, commits in short."""
-    shown = {}
+    kept_columns = {}
     for name in filter(table.columns.__contains__, columns):
         values = table[name]
         if pd.api.types.is_datetime64_any_dtype(values):
             values = values.dt.strftime("%Y-%m-%d %H:%M")
         elif name == "git_commit":
             values = values.str.slice(0, 10)
-        shown[_CALLED.get(name, name)] = values if pd.api.types.is_numeric_dtype(values) else values.fillna("–")
-    return pd.DataFrame(shown)
+        kept_columns[_CALLED.get(name, name)] = values if pd.api.types.is_numeric_dtype(values) else values.fillna("–")
+    return pd.DataFrame(kept_columns)

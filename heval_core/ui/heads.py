@@ -69,12 +69,12 @@ def picked_row(results: Reader, instance: StoredInstance, name: str) -> Row | st
 def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
     """What the model answers about an instance. Raises HEvalError where it is not there, or answers otherwise than stored."""
     # Other results may have an instance of the same id, of another revision.
-    asked = (instance.instance_id, instance.model, instance.revision, instance.prompt, str(instance.predicted_id))
-    return _kept(asked, request, instance)
+    identity = (instance.instance_id, instance.model, instance.revision, instance.prompt, str(instance.predicted_id))
+    return _kept(identity, request, instance)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _kept(asked: tuple[str, ...], request: dict[str, Any], _instance: StoredInstance) -> Any:
+def _kept(identity: tuple[str, ...], request: dict[str, Any], _instance: StoredInstance) -> Any:
     model = str(installed(_instance.model, _instance.revision))
     about = {"model": model, "prompt": _instance.prompt, "in_chat": _instance.in_chat}
     return ask(cast(Heads, {**request, **about, "expected": asked_as_stored(_instance)}))
@@ -100,15 +100,15 @@ def with_map(
         except HEvalError as error:
             refused = str(error)
     lead = f"{pick} instead of {heads.chosen}" if pick else f"{heads.chosen} chosen"
-    told: Pieces = [("b", lead), ("", f": {change(heads.of(pick or heads.chosen))} for "), ("i", answer)]
-    told += [("", " over "), ("i", against), *(_of_picked(instance, heads, rows, pick, answer) if pick else _of_chosen(heads))]
+    text: Pieces = [("b", lead), ("", f": {change(heads.of(pick or heads.chosen))} for "), ("i", answer)]
+    text += [("", " over "), ("i", against), *(_of_picked(instance, heads, rows, pick, answer) if pick else _of_chosen(heads))]
     return rows, {
         "strengths": [[round(float(value), 4) for value in layer] for layer in heads.strengths],
         "chosen": heads.chosen,
         "runner_up": heads.runner_up,
         "picked": pick,
         "side": f"for {answer} over {against}",
-        "told": told,
+        "told": text,
         "can_ask": foil is not None and need is None,
         "need": need and need_data(heads, need["lead"], np.ravel(need["lost"])),
         "refused": refused,
@@ -122,30 +122,30 @@ def _of_chosen(heads: HeadMap) -> Pieces:
 
 def _of_picked(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, answer: str) -> Pieces:
     """The picked head beside the chosen one: in S, and in the rank of the answer."""
-    told: Pieces = [("", f", {number(heads.of(heads.chosen) - heads.of(pick))} less than the chosen head.")]
+    pieces: Pieces = [("", f", {number(heads.of(heads.chosen) - heads.of(pick))} less than the chosen head.")]
     ranks = answer_ranks(instance, [row for row in rows if row.picked or row.explainer == "mechlight"])
     if pick in ranks and "mechlight" in ranks:
-        told += [("", " It would put "), ("i", answer), ("", f" {ordinal(ranks[pick])}, not {ordinal(ranks['mechlight'])}.")]
-    return told
+        pieces += [("", " It would put "), ("i", answer), ("", f" {ordinal(ranks[pick])}, not {ordinal(ranks['mechlight'])}.")]
+    return pieces
 
 
 def need_data(heads: HeadMap, lead: float, lost: np.ndarray) -> dict[str, Any]:
     """What the answer's lead loses without each head: a dot each, the largest losses named. lost: in the order of names."""
     losses = {name: float(loss) for name, loss in zip(heads.names, lost, strict=True)}
-    own = losses[heads.chosen]
-    more = sum(loss > own for loss in losses.values())
-    most = [name for name in sorted(losses, key=lambda name: -losses[name])[:NAMED] if losses[name] > 0]
-    verdict = "No" if own <= 0 else "Hardly" if own < HARDLY * abs(lead) else "Partly" if more else "Yes"
-    told: Pieces = [
+    of_chosen = losses[heads.chosen]
+    more = sum(loss > of_chosen for loss in losses.values())
+    largest = [name for name in sorted(losses, key=lambda name: -losses[name])[:NAMED] if losses[name] > 0]
+    verdict = "No" if of_chosen <= 0 else "Hardly" if of_chosen < HARDLY * abs(lead) else "Partly" if more else "Yes"
+    pieces: Pieces = [
         ("b", f"{verdict}:"),
-        ("", f" without {heads.chosen} the lead goes from {number(lead)} to {number(lead - own)}. "),
+        ("", f" without {heads.chosen} the lead goes from {number(lead)} to {number(lead - of_chosen)}. "),
     ]
     cost = "head costs" if more == 1 else "heads cost"
-    told.append(("", f"{more:,} other {cost} more. " if more else "No other head costs as much. "))
-    if most:
-        named = ", ".join(f"{name} {number(losses[name])}" for name in most)
-        told += [("", f"{'Most' if len(most) > 1 else 'Only'}: "), ("", named)]
-    return {"told": told, "lost": [[name, round(loss, 4)] for name, loss in losses.items()], "most": most}
+    pieces.append(("", f"{more:,} other {cost} more. " if more else "No other head costs as much. "))
+    if largest:
+        named = ", ".join(f"{name} {number(losses[name])}" for name in largest)
+        pieces += [("", f"{'Most' if len(largest) > 1 else 'Only'}: "), ("", named)]
+    return {"told": pieces, "lost": [[name, round(loss, 4)] for name, loss in losses.items()], "most": largest}
 
 
 def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
@@ -158,19 +158,19 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
     row = results.models().set_index("model").loc[model]
     table = np.zeros((int(row["layers"]), int(row["heads"])))
     table[counts["layer"], counts["head"]] = counts["instances"]
-    most = counts.iloc[0]
+    top_head = counts.iloc[0]
     st.markdown(
         f"Of {int(table.sum()):,} instances of {plain(model)} under these filters, "
-        f"**{head_name(most['layer'], most['head'])}** was chosen in {percent(most['instances'] / table.sum())}; "
+        f"**{head_name(top_head['layer'], top_head['head'])}** was chosen in {percent(top_head['instances'] / table.sum())}; "
         f"{int((table > 0).sum())} of {table.size} heads were chosen at all."
     )
 
     needs = query(results, Reader.needed_most, replace(chosen, model=(model,)), heads=table.shape[1])
     if len(needs):
         share = Column(needs["most"].to_numpy(float), needs["n"].to_numpy(float), ends=(0.0, 1.0)).bounded()
-        said = plain(interval(share.value, *share.interval(), SHARE))
+        often = plain(interval(share.value, *share.interval(), SHARE))
         always = percent(needs["heads"].explode().value_counts().max() / share.n)
-        st.markdown(f"In {said} of {share.n:,} the answer needs the chosen head most. Always one head: {always} at best.")
+        st.markdown(f"In {often} of {share.n:,} the answer needs the chosen head most. Always one head: {always} at best.")
 
     def pick(id: Sequence[str]) -> None:
         if id:

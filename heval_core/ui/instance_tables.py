@@ -35,7 +35,7 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
     titled = [
         f"{names[s.metric].format(k=s.k, part=part_in_words(s.part))} (chance {s.chance:.2f})" for s in scores.itertuples()
     ]
-    scores = scores.assign(column=titled).sort_values("metric", key=lambda own: own.map(list(names).index), kind="stable")
+    scores = scores.assign(column=titled).sort_values("metric", key=lambda keys: keys.map(list(names).index), kind="stable")
     table = scores.pivot(index="explainer", columns="column", values="value")
     table = table.reindex(in_order(list(attributions)))[list(dict.fromkeys(scores["column"]))]
     table.insert(0, TIED, [attributions[key].tied for key in table.index])
@@ -92,8 +92,8 @@ def draw_answers(results: Reader, instance: StoredInstance) -> None:
     answers = query(results, Reader.behaviour_of, instance.instance_id)
     if len(answers) > 1:
         _strip(results, instance, answers)
-    own = answers[answers["instance_id"] == instance.instance_id]
-    trace = own["trace"].iloc[0] if len(own) else None
+    rows = answers[answers["instance_id"] == instance.instance_id]
+    trace = rows["trace"].iloc[0] if len(rows) else None
     if isinstance(trace, str) and trace:
         _trace(trace)
 
@@ -120,8 +120,8 @@ def _strip(results: Reader, instance: StoredInstance, answers: pd.DataFrame) -> 
 def _told(row: dict[str, Any]) -> str:
     if pd.isna(row["bcu"]):
         return "No BCU: metrics leave this answer out."
-    asked = "what" if row["bcu"] == 1 else "not what"
-    return f"BCU {row['bcu']:.0f}: the answer is {asked} this kind of context asks for."
+    verdict = "what" if row["bcu"] == 1 else "not what"
+    return f"BCU {row['bcu']:.0f}: the answer is {verdict} this kind of context asks for."
 
 
 def _trace(trace: str) -> None:

@@ -41,22 +41,22 @@ def link_behind(results: Reader, own: Filter, explainer: str, measure: Measure |
 
 def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict[str, list[str]]:
     """What the controls of the Instances page read back from the address. They show positions as whole percents."""
-    asked: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for name in (field.name for field in fields(Filter)):
         value = getattr(chosen, name)
         if name == "answer_at" and value:
             low, high = (100 * end for end in value)
-            asked[name] = [str(math.floor(low + _ROUNDING)), str(math.ceil(high - _ROUNDING))]
+            by_name[name] = [str(math.floor(low + _ROUNDING)), str(math.ceil(high - _ROUNDING))]
         elif isinstance(value, bool):
-            asked |= {name: ["true"]} if value else {}
+            by_name |= {name: ["true"]} if value else {}
         elif value:
-            asked[name] = [value] if isinstance(value, str) else [str(item) for item in value]
+            by_name[name] = [value] if isinstance(value, str) else [str(item) for item in value]
     if sort:
-        asked["sort"] = [sort]
+        by_name["sort"] = [sort]
     if descending:
-        asked["descending"] = ["true"]
+        by_name["descending"] = ["true"]
     # The number of tokens that count, and of which results, go along, as in the navigation.
-    return asked | {name: [address.value(name)] for name in ("k", ASKED) if address.value(name)}
+    return by_name | {name: [address.value(name)] for name in ("k", ASKED) if address.value(name)}
 
 
 def of_part(chosen: Filter, measure: Measure, regime: str, part: str, **more: Any) -> Filter:
@@ -68,14 +68,14 @@ def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:
     """The groups whose instances a cell's part is made of; none where all are. Most parts compare the regime's two groups."""
     if document_of(part) is not None:
         return (part,)
-    both = compared_groups(2 if read_key(regime).dual else 1)
-    return GROUPS_OF_PART.get(part, tuple(group for group in both if not (measure.used_only and group == MEMORY)))
+    compared = compared_groups(2 if read_key(regime).dual else 1)
+    return GROUPS_OF_PART.get(part, tuple(group for group in compared if not (measure.used_only and group == MEMORY)))
 
 
 def href(page: str, parameters: Mapping[str, str | list[str]]) -> str:
     """The address of a page, relative to the Overview. page: as in its address."""
-    asked = urlencode(parameters, doseq=True)
-    return f"{page}?{asked}" if asked else page
+    encoded = urlencode(parameters, doseq=True)
+    return f"{page}?{encoded}" if encoded else page
 
 
 def follow() -> None:

@@ -36,15 +36,15 @@ class Position(NamedTuple):
 
     def beside(self, step: int) -> str | None:
         """The id some steps on; from outside of the list, the first."""
-        there = 0 if self.at is None else self.at + step
-        return self.ids[there] if 0 <= there < len(self.ids) else None
+        index = 0 if self.at is None else self.at + step
+        return self.ids[index] if 0 <= index < len(self.ids) else None
 
     @property
     def page(self) -> tuple[int, int]:
         """The page of the list that the address asks for, else the one with what is shown; and how many there are."""
         pages = max(1, -(-len(self.ids) // PAGE))
-        there = self.at // PAGE + 1 if self.at is not None else 1
-        return address.whole("page", 1, pages, there, "the page"), pages
+        shown_page = self.at // PAGE + 1 if self.at is not None else 1
+        return address.whole("page", 1, pages, shown_page, "the page"), pages
 
 
 def position_among(ids: list[str], name: str, find: Callable[[str], object]) -> tuple[Position, str | None]:
@@ -53,18 +53,18 @@ def position_among(ids: list[str], name: str, find: Callable[[str], object]) -> 
     What the link names is shown under any filter; the next and previous ones are inside the filter. name: the parameter of
     the link. find: raises HEvalError for what there is not at all.
     """
-    wanted = address.value(name)
-    if wanted in ids:
-        return Position(ids, ids.index(wanted)), wanted
+    linked = address.value(name)
+    if linked in ids:
+        return Position(ids, ids.index(linked)), linked
     first = (Position(ids, 0 if ids else None), ids[0] if ids else None)
-    if not wanted:
+    if not linked:
         return first
     try:
-        find(wanted)
+        find(linked)
     except HEvalError:
-        address.refuse(name, wanted, [], name)
+        address.refuse(name, linked, [], name)
         return first
-    return Position(ids, None), wanted
+    return Position(ids, None), linked
 
 
 def steps(position: Position, go: Callable[[str | None], None], what: str) -> None:
@@ -101,10 +101,10 @@ def draw_rows(
     page, pages = position.page
 
     def asked(said: str) -> None:
-        what, _, value = said.partition(" ")
-        if what == "open" and value in position.ids:
+        action, _, value = said.partition(" ")
+        if action == "open" and value in position.ids:
             go(value)
-        elif what == "page" and value.isdecimal():
+        elif action == "page" and value.isdecimal():
             address.put(page=int(value))
 
     data = {"rows": rows, "shown": shown, "page": page, "pages": pages, "first": (page - 1) * PAGE + 1}

@@ -86,10 +86,10 @@ def draw_figures(key: str, *figures: Part | DotFigure, on_pick: OnPick, picked: 
     of the one that is picked, as `id_of` writes it."""
 
     def told(picked: str) -> None:
-        if found := _texts(json.loads(picked)):
-            on_pick(found)
+        if mark_id := _texts(json.loads(picked)):
+            on_pick(mark_id)
 
-    parts = [one if isinstance(one, Part) else Part(one) for one in figures]
+    parts = [figure if isinstance(figure, Part) else Part(figure) for figure in figures]
     component("marks", key, {"html": as_html(*parts), "picked": picked}, picked=told)
 
 
@@ -117,5 +117,5 @@ def draw_instances(table: pd.DataFrame, ids: Sequence[str], key: str, about: str
     rows = event.selection.rows if event else []
     if rows and rows[0] < len(table):
         instance_id = str(list(ids)[rows[0]])
-        asked = {"instance": instance_id}
-        st.page_link(INSTANCES, label=f"Open the instance {instance_id}", icon=":material/article:", query_params=asked)
+        parameters = {"instance": instance_id}
+        st.page_link(INSTANCES, label=f"Open the instance {instance_id}", icon=":material/article:", query_params=parameters)

@@ -39,12 +39,12 @@ _SINK = "If a tokenizer adds no BOS, the first token of the first document becom
 
 def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, int]:
     """question: a key of QUESTIONS; the reader chooses one where none is given. Returns the measure and the k."""
-    said = st.container(key="answer")
+    answer = st.container(key="answer")
     with st.container(horizontal=True, key="measure_row", vertical_alignment="center"):
-        asked = question or choose_question()
+        chosen_question = question or choose_question()
         menu = st.popover("Other measures", icon=":material/tune:")
     with menu:
-        measure = choose_measure(results, chosen, asked)
+        measure = choose_measure(results, chosen, chosen_question)
         label = "Leave the prompt's first token out of the ranks"
         without_first = measure.ranked and address.switch(label, "without_first", help=_SINK)
         metric = f"{measure.metric}(drop_first=1)" if without_first else measure.metric
@@ -60,16 +60,16 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
     with unit:
         values = replace(values, scaled=_scaled(values))
     names = names_of(results)
-    with said:
+    with answer:
         st.markdown(verdicts.of_measure(values, names))
     st.caption(f"**{plain(measure.title)}.** {plain(measure.meaning)}")
     draw_picked(results, values, chosen, names)
     # Controls only where they have all cells.
-    shown = [key for key in values.explainers(names.controls) if not {key} & names.controls & values.few]
-    draw_figures("figure", figure_of(values, shown, names), on_pick=CELL.pick, picked=CELL.drawn)
+    explainers = [key for key in values.explainers(names.controls) if not {key} & names.controls & values.few]
+    draw_figures("figure", figure_of(values, explainers, names), on_pick=CELL.pick, picked=CELL.drawn)
     with st.expander("The numbers · table, every cell, CSV, Parquet, LaTeX", key="numbers", on_change="rerun") as box:
         if box.open:
-            _numbers(results, values, chosen, names, k, shown)
+            _numbers(results, values, chosen, names, k, explainers)
     return measure, k
 
 
@@ -82,11 +82,11 @@ def choose_measure(results: Reader, chosen: Filter, question: str) -> Measure:
         address.known(link, names, "measure")
         return by_title[names[0]]
     measure = by_title[address.one_of("Measure", names, link, what="measure", hidden=True)]
-    variant = next((other for other in by_title.values() if other.variant_of == measure.title), None)
+    variant = next((candidate for candidate in by_title.values() if candidate.variant_of == measure.title), None)
     if variant is None or variant.switch is None:
         return measure
-    there = set(query(results, Reader.cells, chosen, measure.metric, measure.at(DEFAULT_K))["part"])
-    if not there.intersection(measure.parts) and there.intersection(variant.parts):
+    parts = set(query(results, Reader.cells, chosen, measure.metric, measure.at(DEFAULT_K))["part"])
+    if not parts.intersection(measure.parts) and parts.intersection(variant.parts):
         return variant
     return variant if address.switch(variant.switch.title, variant.switch.link, help=variant.switch.about) else measure
 
@@ -97,13 +97,13 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     if measure.regimes and not regimes:
         return None
     limited = replace(chosen, regime=regimes) if measure.regimes else chosen
-    wanted = wanted_of(measure)
+    wanted_means = wanted_of(measure)
     if (limited.cuts_cells or metric != measure.metric) and isinstance(catalogue.find("metric", metric), LearnedMetric):
         with st.spinner("Computed again on a hundred halves of the questions: some seconds for each cell …", show_time=True):
             cells = query(results, live.cells_of, limited, metric, k)
-        means = [means_of(cells, *own, names_of(results).controls) for own in wanted]
+        means = [means_of(cells, *mean, names_of(results).controls) for mean in wanted_means]
     else:
-        cells, means = query(results, cells_and_means, limited, metric, k, wanted)
+        cells, means = query(results, cells_and_means, limited, metric, k, wanted_means)
     parts, regimes, overall = means
     return Measured(measure, of_measure(cells, measure), parts, regimes, overall)
 
@@ -126,7 +126,7 @@ def _nothing(measure: Measure, not_asked: bool) -> str:
     return "No cell is left under these filters for this question; remove a filter above, or the slice."
 
 
-def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, k: int, drawn: list[str]) -> None:
+def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, k: int, explainers: list[str]) -> None:
     table, cells = measure_table(values, names, k), values.cells
     st.html(table.html())
     st.caption(plain(table.note))
@@ -136,21 +136,21 @@ def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, k:
         cells = cells.assign(normalised_low=scaled["low"], normalised_high=scaled["high"])
     with st.container(horizontal=True):
         table_exports(results, cells, values.measure.key, about, latex=lambda: (table.exact(),))
-        if values.parts["explainer"].isin(drawn).any():
-            picture(results, lambda: as_drawing(figure_of(values, drawn, names)), values.measure.key)
-    shown = ["model", "dataset", "regime", "technique", "part", "explainer"]
-    shown += ["value", "low", "high", "chance", "n", "group_sizes"]
-    more = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]
-    shown += [name for name in more if name in cells.columns and cells[name].notna().any()]
-    st.dataframe(names.readable(cells[shown]).rename(columns={"unavailable": "why not available"}).round(3), hide_index=True)
+        if values.parts["explainer"].isin(explainers).any():
+            picture(results, lambda: as_drawing(figure_of(values, explainers, names)), values.measure.key)
+    columns = ["model", "dataset", "regime", "technique", "part", "explainer"]
+    columns += ["value", "low", "high", "chance", "n", "group_sizes"]
+    optional = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]
+    columns += [name for name in optional if name in cells.columns and cells[name].notna().any()]
+    st.dataframe(names.readable(cells[columns]).rename(columns={"unavailable": "why not available"}).round(3), hide_index=True)
 
 
 def draw_picked(results: Reader, values: Measured, chosen: Filter, names: Names) -> None:
     """The bar above the figure."""
-    there = kept(results, explained=True)
+    choices = kept(results, explained=True)
 
     def known(explainer: str, model: str, dataset: str, regime: str, part: str) -> bool:
-        placed = model in (ALL, *there["model"]) and dataset in (ALL, *there["dataset"])
+        placed = model in (ALL, *choices["model"]) and dataset in (ALL, *choices["dataset"])
         # What is no regime with a title is no mark of a figure either.
         return explainer in names.explainers and placed and regime_title(regime) != regime
 
@@ -165,8 +165,8 @@ def draw_picked(results: Reader, values: Measured, chosen: Filter, names: Names)
         st.html(picked_html(CELL.id[0], title, _value_of(row, values)), width="stretch")
         _, model, dataset, regime, part = CELL.id
         cell = {} if model == ALL else {"model": (model,), "dataset": (dataset,)}
-        own = links.of_part(chosen, values.measure, regime, part, explained_by=CELL.id[0], **cell)
-        links.link_behind(results, own, CELL.id[0], values.measure)
+        behind_mark = links.of_part(chosen, values.measure, regime, part, explained_by=CELL.id[0], **cell)
+        links.link_behind(results, behind_mark, CELL.id[0], values.measure)
 
 
 def _row(values: Measured) -> Mapping[Any, Any] | None:
@@ -182,9 +182,9 @@ def _row(values: Measured) -> Mapping[Any, Any] | None:
 
 
 def _value_of(row: Mapping[Any, Any], values: Measured) -> str:
-    said = values.told(row)
+    words = values.told(row)
     if values.scaled or values.measure.paired:
         native = f"{interval(row['value'], row['low'], row['high'])} {values.measure.unit} (chance {number(row['chance'])})"
-        said = f"{said}, that is {native}"
+        words = f"{words}, that is {native}"
     cells = f" in {row['cells']} cells" if "cells" in row else ""
-    return f"{said}, over {int(row['n']):,} instances{cells}"
+    return f"{words}, over {int(row['n']):,} instances{cells}"

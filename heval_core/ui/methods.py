@@ -32,8 +32,8 @@ def draw(results: Reader) -> None:
     )
     st.html(as_html(definitions(results)))
     with st.expander("Seconds, memory, and how far from exact leave-one-out"):
-        told = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
-        st.markdown(told.partition("## Explainers on real models\n")[2].partition("\n## ")[0])
+        benchmarks = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+        st.markdown(benchmarks.partition("## Explainers on real models\n")[2].partition("\n## ")[0])
     _terms()
 
 
@@ -60,7 +60,7 @@ def definitions(results: Reader) -> list[tuple[str, list[Definition]]]:
         ("Explainers", methods),
         ("Metrics", [_of(row, str(row["title"])) for row in rows("metric")]),
         ("Techniques", techniques),
-        ("Datasets", sorted(datasets, key=lambda one: one.mark)),
+        ("Datasets", sorted(datasets, key=lambda dataset: dataset.mark)),
     ]
 
 

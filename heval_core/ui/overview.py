@@ -47,15 +47,15 @@ def draw_head(results: Reader) -> Filter:
 
 def _which_results() -> None:
     """The switch between results, where there are several."""
-    there = list(offered())
-    if len(there) > 1:
-        st.session_state["which_results"] = address.held(ASKED, there)
+    choices = list(offered())
+    if len(choices) > 1:
+        st.session_state["which_results"] = address.held(ASKED, choices)
 
         def change() -> None:  # what the address asked of the others means nothing in these
             address.forget(**{ASKED: st.session_state["which_results"]})
 
         titles = {"format_func": _RESULTS.get, "label_visibility": "collapsed", "required": True}
-        st.segmented_control("Results", there, key="which_results", on_change=change, **titles)
+        st.segmented_control("Results", choices, key="which_results", on_change=change, **titles)
 
 
 def draw_answer() -> None:
@@ -86,16 +86,16 @@ def _open(chosen: Filter, id: list[str]) -> None:
 
 def follow_pick() -> None:
     """Go where a click on a mark leads."""
-    if asked := st.session_state.pop("overview_picked", None):
-        st.switch_page("pages/leaderboard.py", query_params=asked)
+    if parameters := st.session_state.pop("overview_picked", None):
+        st.switch_page("pages/leaderboard.py", query_params=parameters)
 
 
 def draw_doors(results: Reader, chosen: Filter, made: Board | None) -> None:
-    same: dict[str, str | list[str]] = {ASKED: address.value(ASKED)} if address.value(ASKED) else {}
+    same_results: dict[str, str | list[str]] = {ASKED: address.value(ASKED)} if address.value(ASKED) else {}
     doors = [
         ("Explain your own prompt", "Paste documents, ask, click any word of the answer", "your_prompt"),
         _wrong(results, chosen, made),
-        ("Choose a technique", "For documents that are right, wrong or irrelevant", links.href("techniques", same)),
+        ("Choose a technique", "For documents that are right, wrong or irrelevant", links.href("techniques", same_results)),
     ]
     st.html(render("doors.html", doors=[dict(zip(("title", "about", "link"), door, strict=True)) for door in doors]))
 
@@ -113,12 +113,12 @@ def pair(made: Board) -> tuple[str, str] | None:
 
 
 def _wrong(results: Reader, chosen: Filter, made: Board | None) -> tuple[str, str, str]:
-    both, names = pair(made) if made else None, names_of(results)
-    if both is not None:
-        right, wrong = both
-        asked = replace(chosen, best=(f"{right}: answer", f"{wrong}: {NOT_ANSWER}"))
-        if count := filters.how_many(results, asked):
-            link = links.parameters(asked, order_of(headlines()["RQ3"], wrong))
+    methods, names = pair(made) if made else None, names_of(results)
+    if methods is not None:
+        right, wrong = methods
+        mistakes = replace(chosen, best=(f"{right}: answer", f"{wrong}: {NOT_ANSWER}"))
+        if count := filters.how_many(results, mistakes):
+            link = links.parameters(mistakes, order_of(headlines()["RQ3"], wrong))
             about = f"{count:,} instances in which {names.explainer(right)} is right and {names.explainer(wrong)} is not"
             return "See one go wrong", about, links.href("instances", link)
     about = f"{filters.how_many(results, chosen):,} instances, with every explainer’s highlights"

@@ -20,7 +20,7 @@ from heval_core.store.reader import Reader
 from heval_core.stored import StoredInstance
 from heval_core.ui import address, own_prompts, sidebar
 from heval_core.ui.component import component
-from heval_core.ui.own_prompts import Asked
+from heval_core.ui.own_prompts import OwnPrompt
 
 # Written again after a change: the request, and (the answer's id, the change).
 _AGAIN, _CHANGED = "own_again", "own_changed"
@@ -41,17 +41,17 @@ def _watch() -> None:
     ticket: Ticket | None = st.session_state.get(sidebar.TICKET)
     if ticket is None:
         return
-    asked: Asked = st.session_state[sidebar.ASKED]
-    about: Any = ticket.request
+    asked: OwnPrompt = st.session_state[sidebar.ASKED]
+    request: Any = ticket.request
     if not ticket.over.is_set():
-        draw("growing", asked, ticket.before or ticket.partial, status_of(ticket) | {"more": about.get("more")})
+        draw("growing", asked, ticket.before or ticket.partial, status_of(ticket) | {"more": request.get("more")})
         return
     del st.session_state[sidebar.TICKET]
     st.session_state[sidebar.REFUSED] = "" if ticket.cancelled else ticket.error
     # Of one that was stopped, what is known stays; where more was asked of an answer, that answer.
-    if (found := ticket.result or (None if ticket.before else ticket.partial)) is not None:
-        by = {"by": f"against({about['against']})"} if about.get("against") is not None else {}
-        address.put(result=own_prompts.keep(asked, found), asked=None, **by)
+    if (result := ticket.result or (None if ticket.before else ticket.partial)) is not None:
+        by = {"by": f"against({request['against']})"} if request.get("against") is not None else {}
+        address.put(result=own_prompts.keep(asked, result), asked=None, **by)
     st.rerun(scope="app")
 
 
@@ -64,35 +64,40 @@ def status_of(ticket: Ticket) -> dict[str, Any]:
     request: Any = ticket.request
     # A worker that has forgotten the answer makes it again.
     anew = 3 + len(request["explainers"]) if "more" not in request or "document" in known else 0
-    of = max(len(known), anew + len(request.get("more", ())))
+    total = max(len(known), anew + len(request.get("more", ())))
     if not steps:
         return {"text": f"{(ticket.progress or ['starting'])[-1].capitalize()} …", "done": 0}
     if not known:
         return {"text": f"Word by word: {len(steps)} tokens so far.", "done": 0.02}
     return {
-        "text": f"{len(known)} of {of} steps. Words with a bar can be clicked; their sources may still change.",
-        "done": len(known) / of,
+        "text": f"{len(known)} of {total} steps. Words with a bar can be clicked; their sources may still change.",
+        "done": len(known) / total,
     }
 
 
 def draw(
-    name: str, asked: Asked, result: Mapping[str, Any] | None, status: Mapping[str, Any] | None = None, *, small: bool = False
+    name: str,
+    asked: OwnPrompt,
+    result: Mapping[str, Any] | None,
+    status: Mapping[str, Any] | None = None,
+    *,
+    small: bool = False,
 ) -> None:
     """The answer with all that is known of it. name: its id. status: of one that is being computed. small: without the
     choice of explainers, the matrix and what can be tried."""
     data = {**_EMPTY, "model": asked.model, "small": small, **(drawn(result, asked.explainers) if result else {})}
     more = (status or {}).get("more")
-    waits = [own for own in data["methods"] if own["values"] is None and not own["refused"]]
-    for method in [own for own in waits if more is None or own["key"] in more][: status is not None]:
-        method["running"] = True
-    form: Asked | None = st.session_state.get(sidebar.FORM)
+    waits = [method for method in data["methods"] if method["values"] is None and not method["refused"]]
+    for first in [method for method in waits if more is None or method["key"] in more][: status is not None]:
+        first["running"] = True
+    form: OwnPrompt | None = st.session_state.get(sidebar.FORM)
     data |= {"id": name, "status": status, "view": _view(), "without": None, "old": None}
     if status is None and result:
         old = form is not None and not small and not form.asks_like(asked)
         data |= {"without": _without(asked, result), "old": _OLD if old else None}
     if small and not data["view"]["chosen"] and len(data["sentences"]) > 1:  # something to see at first sight
         data["view"]["chosen"] = [data["sentences"][1]["start"], data["sentences"][1]["end"]]
-    _component(data, asked=lambda said: _answer(json.loads(said), asked, result or {}))
+    _component(data, asked=lambda message: _answer(json.loads(message), asked, result or {}))
     if refused := st.session_state.get(sidebar.REFUSED):
         st.error(plain(refused))
 
@@ -106,13 +111,13 @@ def draw_stored(results: Reader, instance: StoredInstance) -> None:
     if generated is None:
         st.info(plain(unavailable))
         return
-    documents = [{"start": own.start, "end": own.end} for own in instance.documents]
+    documents = [{"start": document.start, "end": document.end} for document in instance.documents]
     result = {"model": instance.model, "tokens": instance.tokens, "documents": documents, "generated": generated}
     same = {"id": instance.instance_id, "static": True, "status": None, "view": _view(), "without": None, "old": None}
     _component(same | drawn(result))
 
 
-def _component(data: dict[str, Any], asked: Callable[[str], None] = lambda said: None) -> None:
+def _component(data: dict[str, Any], asked: Callable[[str], None] = lambda message: None) -> None:
     """The answer, and notes below it; what the reader chooses is kept in the address. asked: a stored one asks for nothing."""
 
     def viewed(view: Mapping[str, Any]) -> None:
@@ -130,29 +135,29 @@ def _view() -> dict[str, Any]:
     return {"chosen": [int(span[1]), int(span[2])] if span else None, "method": address.value("by") or None}
 
 
-def _answer(said: Mapping[str, Any], asked: Asked, result: Mapping[str, Any]) -> None:
+def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: Mapping[str, Any]) -> None:
     """The reader asks for an explainer, of all or of some words, for the answer after a change, or is back from there."""
     models = sidebar.models_here()
-    if said["what"] == "back":
+    if message["what"] == "back":
         st.session_state.pop(_CHANGED, None)
     elif asked.model not in models:
         st.session_state[sidebar.REFUSED] = f"{asked.model} is not installed here: nothing of it can be computed again."
-    elif said["what"] == "method":
-        more, request = [key for key in (said["about"],) if key], sidebar.request_of(asked, models)
+    elif message["what"] == "method":
+        more, request = [key for key in (message["about"],) if key], sidebar.request_of(asked, models)
         st.session_state[sidebar.ASKED] = replace(asked, explainers=tuple(dict.fromkeys((*asked.explainers, *more))))
         request["explainers"] = [key for key in result["generated"]["matrix"] if key not in (DOCUMENT, SENTENCE)]
-        request["more"], request["part"], request["against"] = more, said.get("part"), said.get("against")
+        request["more"], request["part"], request["against"] = more, message.get("part"), message.get("against")
         st.session_state[sidebar.TICKET] = begin(request)
         st.session_state[sidebar.TICKET].before = result
     else:
-        change = Change(**said["about"])
+        change = Change(**message["about"])
         st.session_state[_CHANGED] = asked.id, change
         request = sidebar.request_of(asked.changed(change.document, change.applied(result)), models)
         request["only_written"] = True
         st.session_state[_AGAIN] = begin(request)
 
 
-def _without(asked: Asked, result: Mapping[str, Any]) -> dict[str, Any] | None:
+def _without(asked: OwnPrompt, result: Mapping[str, Any]) -> dict[str, Any] | None:
     """The answer before and after a document or a sentence was changed; None where none was."""
     changed, ticket = st.session_state.get(_CHANGED), st.session_state.get(_AGAIN)
     if changed is None or changed[0] != asked.id or ticket is None:

@@ -40,7 +40,7 @@ _NAME = re.compile(r"[a-z0-9-]{1,60}")
 
 
 @dataclass(frozen=True)
-class Asked:
+class OwnPrompt:
     """What a form asks for. model: the key of an installed one. answer: given word for word; None where the model writes, at
     most `generate` tokens. template: a layout of `heval_core.prompts`. dtype: in which the model computes."""
 
@@ -60,23 +60,23 @@ class Asked:
         """The same question has the same id everywhere."""
         return hashlib.sha256(ASKED.dump_json(self)).hexdigest()[:12]
 
-    def asks_like(self, other: Asked) -> bool:
+    def asks_like(self, other: OwnPrompt) -> bool:
         """Whether both ask the same of the same model, whatever explains it."""
         return replace(self, explainers=()) == replace(other, explainers=())
 
-    def changed(self, document: int, text: str = "") -> Asked:
+    def changed(self, document: int, text: str = "") -> OwnPrompt:
         """The same, asked with another text as one of its documents, or without it; the answer is written again."""
         changed = (*self.documents[:document], *([text.strip()] if text.strip() else []), *self.documents[document + 1 :])
         return replace(self, documents=changed, answer=None, explainers=())
 
 
-ASKED = TypeAdapter(Asked)
+ASKED = TypeAdapter(OwnPrompt)
 
 
-class Kept(NamedTuple):
+class KeptAnswer(NamedTuple):
     """result: what `precompute explain --generate N --format json` prints. title: of an example; empty for one's own."""
 
-    asked: Asked
+    asked: OwnPrompt
     result: dict[str, Any]
     title: str = ""
 
@@ -86,7 +86,7 @@ def gallery() -> Path:
     return Path(os.environ.get("HEVAL_ANSWERS") or GALLERY)
 
 
-def keep(asked: Asked, result: dict[str, Any]) -> str:
+def keep(asked: OwnPrompt, result: dict[str, Any]) -> str:
     """Keep an answer; the oldest of more than MOST_KEPT go. Returns its id."""
     folder = gallery()
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,11 +96,11 @@ def keep(asked: Asked, result: dict[str, Any]) -> str:
     return asked.id
 
 
-def write(file: Path, asked: Asked, result: dict[str, Any], title: str = "") -> None:
+def write(file: Path, asked: OwnPrompt, result: dict[str, Any], title: str = "") -> None:
     """A whole file, or none. The same answer is the same file."""
-    whole = {"version": VERSION, "title": title, "asked": asdict(asked), "result": result}
+    content = {"version": VERSION, "title": title, "asked": asdict(asked), "result": result}
     unfinished = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    unfinished.write_bytes(gzip.compress(json.dumps(whole, ensure_ascii=False).encode(), mtime=0))
+    unfinished.write_bytes(gzip.compress(json.dumps(content, ensure_ascii=False).encode(), mtime=0))
     unfinished.replace(file)
 
 
@@ -117,11 +117,11 @@ def examples() -> list[str]:
 
 def _file(name: str) -> Path:
     """Where an answer is kept: one's own, else an example."""
-    own = gallery() / f"{name}{_SUFFIX}"
-    return own if own.is_file() else EXAMPLES / own.name
+    file = gallery() / f"{name}{_SUFFIX}"
+    return file if file.is_file() else EXAMPLES / file.name
 
 
-def find(name: str) -> Kept | None:
+def find(name: str) -> KeptAnswer | None:
     """A kept answer; None for one that was never here, or had to make room.
 
     Raises HEvalError for a file that is broken, too large, or of a newer version; it is anybody's, and nothing of it is run.
@@ -133,12 +133,12 @@ def find(name: str) -> Kept | None:
             text = packed_file.read(LARGEST + 1)
         if len(text) > LARGEST:
             raise HEvalError(f"The saved answer {name} is larger than {LARGEST // 1_000_000} MB; it is not opened.")
-        whole = json.loads(text)
-        if not isinstance(whole, dict) or not isinstance(whole.get("version"), int):
+        content = json.loads(text)
+        if not isinstance(content, dict) or not isinstance(content.get("version"), int):
             raise ValueError("it has no version")
-        if whole["version"] > VERSION:
+        if content["version"] > VERSION:
             raise HEvalError(f"The saved answer {name} is of a newer HEval; update this one to open it.")
-        kept = Kept(ASKED.validate_json(json.dumps(whole["asked"])), whole["result"], str(whole.get("title", "")))
+        kept = KeptAnswer(ASKED.validate_json(json.dumps(content["asked"])), content["result"], str(content.get("title", "")))
     except (ValueError, KeyError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise HEvalError(f"The saved answer {name} is broken; press Explain to compute it again.") from error
     drawn(kept.result)
@@ -159,7 +159,7 @@ def _summary(name: str, modified: int) -> Summary | None:
     """Read once while the file stays as it is: every draw of the page lists them all. None for what cannot be opened."""
     with suppress(HEvalError):
         if kept := find(name):
-            asked, seconds = kept.asked, sum(own["seconds"] for own in kept.result["generated"]["matrix"].values())
+            asked, seconds = kept.asked, sum(matrix["seconds"] for matrix in kept.result["generated"]["matrix"].values())
             title, question = (kept.title, asked.question) if kept.title else (f"{asked.model}: {asked.question}", "")
             card = {"id": name, "title": title, "question": question, **on_card(drawn(kept.result))}
             return Summary(asked.model, len(kept.result["tokens"]), seconds, card)
@@ -168,34 +168,34 @@ def _summary(name: str, modified: int) -> Summary | None:
 
 def _summaries(names: Iterable[str]) -> Iterator[tuple[str, Summary]]:
     for name in names:
-        if (found := _summary(name, _file(name).stat().st_mtime_ns)) is not None:
-            yield name, found
+        if (summary := _summary(name, _file(name).stat().st_mtime_ns)) is not None:
+            yield name, summary
 
 
 def titles() -> dict[str, str]:
     """Id ▶ title of the examples and of one's own answers; what cannot be opened is left out."""
-    return {name: own.card["title"] for name, own in _summaries((*examples(), *mine()))}
+    return {name: summary.card["title"] for name, summary in _summaries((*examples(), *mine()))}
 
 
 def cards() -> list[tuple[str, list[dict[str, Any]]]]:
     """(title, cards) of one's own newest answers, and of the examples; what cannot be opened is left out."""
-    both = [("Kept on this machine", mine()[:NEWEST]), ("Answers that open at once", examples())]
-    groups = [(title, [own.card for _, own in _summaries(names)]) for title, names in both]
+    lists = [("Kept on this machine", mine()[:NEWEST]), ("Answers that open at once", examples())]
+    groups = [(title, [summary.card for _, summary in _summaries(names)]) for title, names in lists]
     return [(title, cards) for title, cards in groups if cards]
 
 
 def seconds_of(model: str, tokens: int) -> float | None:
     """What all explainers took here with a model's newest answer, for as many tokens; None where it has none."""
-    newest = next((own for _, own in _summaries(mine()) if own.model == model and own.tokens), None)
+    newest = next((summary for _, summary in _summaries(mine()) if summary.model == model and summary.tokens), None)
     return newest and newest.seconds * tokens / newest.tokens
 
 
-def packed(asked: Asked) -> str:
+def packed(asked: OwnPrompt) -> str:
     """A request as a parameter of a link."""
     return base64.urlsafe_b64encode(zlib.compress(ASKED.dump_json(asked), 9)).decode().rstrip("=")
 
 
-def unpacked(text: str) -> Asked | None:
+def unpacked(text: str) -> OwnPrompt | None:
     """The request in a link; None if there is none in it. A link is anybody's text: types are checked, nothing is run."""
     try:
         raw = zlib.decompressobj().decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), LONGEST)

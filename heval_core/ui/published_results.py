@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from heval_core.evaluation import evaluator
-from heval_core.evaluation.publishing import Told, is_outdated, not_renewed, obstacle, renew
+from heval_core.evaluation.publishing import PublishProgress, is_outdated, not_renewed, obstacle, renew
 from heval_core.html import plain
 from heval_core.installed import ROOT
 from heval_core.present import names
@@ -41,14 +41,14 @@ def offered() -> dict[str, Path]:
     chosen = os.environ.get("HEVAL_STORE")
     if chosen:
         return {"": Path(chosen)}
-    own = {"own": RESULTS} if current_file(RESULTS) else {}
-    return own | {name: target for name, (target, source) in BUNDLED.items() if (source / "manifest.jsonl").is_file()}
+    own_store = {"own": RESULTS} if current_file(RESULTS) else {}
+    return own_store | {name: target for name, (target, source) in BUNDLED.items() if (source / "manifest.jsonl").is_file()}
 
 
 def results_folder() -> Path:
     """What the address asks for of what is `offered`, else the first."""
-    there = offered()
-    return there.get(st.query_params.get(ASKED, ""), next(iter(there.values()), BUNDLED["demo"][0]))
+    folders = offered()
+    return folders.get(st.query_params.get(ASKED, ""), next(iter(folders.values()), BUNDLED["demo"][0]))
 
 
 def ensure_published() -> str:
@@ -136,16 +136,16 @@ def bundled(name: str) -> Reader | None:
 
 def _pinned(folder: Path, current: Path) -> tuple[str, float]:
     """Path and time of the file that this tab shows until its reader asks for newer results."""
-    named = st.query_params.get(SNAPSHOT)
+    snapshot = st.query_params.get(SNAPSHOT)
     pinned: tuple[str, float] | None = st.session_state.get(_PINNED)
-    if named is not None and (pinned is None or named != snapshot_of(Path(pinned[0]))):
+    if snapshot is not None and (pinned is None or snapshot != snapshot_of(Path(pinned[0]))):
         # Compared with what is there: a value from a link never becomes a path.
-        there = {snapshot_of(path): path for path in folder.glob("results-*.duckdb")}
-        if named in there:
-            pinned = (str(there[named]), there[named].stat().st_mtime)
+        by_snapshot = {snapshot_of(path): path for path in folder.glob("results-*.duckdb")}
+        if snapshot in by_snapshot:
+            pinned = (str(by_snapshot[snapshot]), by_snapshot[snapshot].stat().st_mtime)
         else:
             st.warning(
-                f"The link is to the results {plain(named[:40])}, which no longer exist; these are the current ones.",
+                f"The link is to the results {plain(snapshot[:40])}, which no longer exist; these are the current ones.",
                 icon=":material/history:",
             )
             del st.query_params[SNAPSHOT]
@@ -214,7 +214,7 @@ class Publishing:
         self.bundled = bundled
         self.why: str | None = None
         self.over = threading.Event()
-        self._told, self._at = Told("Starting"), time.monotonic()
+        self._told, self._at = PublishProgress("Starting"), time.monotonic()
         threading.Thread(target=self._carry, args=(source, target), daemon=True).start()
 
     def _carry(self, source: Path, target: Path) -> None:
@@ -226,32 +226,32 @@ class Publishing:
         finally:
             self.over.set()
 
-    def _hear(self, told: Told) -> None:
-        self._told, self._at = told, time.monotonic()
+    def _hear(self, progress: PublishProgress) -> None:
+        self._told, self._at = progress, time.monotonic()
 
-    def now(self) -> Told:
+    def now(self) -> PublishProgress:
         """How far it is: between two reports it goes on at the rate that was measured."""
-        told, since = self._told, time.monotonic() - self._at
-        if not told.seconds_left:
-            return told
-        left = max(0.0, told.seconds_left - since)
-        return told._replace(share=1 - (1 - told.share) * left / told.seconds_left, seconds_left=left)
+        progress, since = self._told, time.monotonic() - self._at
+        if not progress.seconds_left:
+            return progress
+        left = max(0.0, progress.seconds_left - since)
+        return progress._replace(share=1 - (1 - progress.share) * left / progress.seconds_left, seconds_left=left)
 
 
 def wait(job: Publishing) -> None:
     """Draw how far a publishing is until it is over, and then take it away again."""
     if job.over.is_set():
         return
-    place = st.empty()
-    with place.container():
+    slot = st.empty()
+    with slot.container():
         st.markdown(_REASON[job.bundled])
         bar = st.empty()
     furthest = 0.0
     while not job.over.wait(LOOK):
-        told = job.now()
-        furthest = max(furthest, told.share)
-        bar.progress(furthest, f"{told.phase} · {in_words(told.seconds_left)}")
-    place.empty()
+        progress = job.now()
+        furthest = max(furthest, progress.share)
+        bar.progress(furthest, f"{progress.phase} · {in_words(progress.seconds_left)}")
+    slot.empty()
 
 
 _REASON = {

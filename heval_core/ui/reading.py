@@ -118,8 +118,8 @@ def answer_ranks(instance: StoredInstance, rows: Sequence[Row]) -> dict[str, flo
     gold = [token - ranked.start for token in instance.documents[instance.used_document].answer_tokens]
     if not gold:
         return {}
-    own = slice(ranked.start, ranked.stop)
-    return {row.explainer: float(average_ranks(np.asarray(row.scores)[own])[0][gold].min()) for row in rows}
+    positions = slice(ranked.start, ranked.stop)
+    return {row.explainer: float(average_ranks(np.asarray(row.scores)[positions])[0][gold].min()) for row in rows}
 
 
 def answer_of(instance: StoredInstance) -> str:
@@ -140,27 +140,27 @@ def chance_rank(instance: StoredInstance) -> float | None:
 
 def blocks_of(instance: StoredInstance) -> list[Block]:
     """Documents, question and what lies between them, covering the prompt without gaps; first what is never ranked."""
-    named = [
+    blocks = [
         Block("document", document.start, document.end, document_caption(instance, number), number == instance.used_document)
         for number, document in enumerate(instance.documents)
     ]
     question = instance.question_span
     if question.end > question.start:
-        named.append(Block("question", question.start, question.end, "question"))
-    named.sort(key=lambda block: block.start)
+        blocks.append(Block("question", question.start, question.end, "question"))
+    blocks.sort(key=lambda block: block.start)
     # The few tokens around the question (`Q:` and `A:`) belong to its block: they are no text of their own.
     end = instance.first_ranked if instance.first_ranked > 1 else 0  # a BOS alone is no text
-    out = [Block("layout", 0, end, "layout of the prompt, never ranked")] if end else []
-    for block in named:
-        while out and end < block.start and instance.tokens[end].isspace():  # a line that ends belongs to what it ends
+    covering = [Block("layout", 0, end, "layout of the prompt, never ranked")] if end else []
+    for block in blocks:
+        while covering and end < block.start and instance.tokens[end].isspace():  # a line that ends belongs to what it ends
             end += 1
-        out[-1:] = [replace(one, end=end) for one in out[-1:]]
-        out.append(replace(block, start=end))
+        covering[-1:] = [replace(before, end=end) for before in covering[-1:]]
+        covering.append(replace(block, start=end))
         end = block.end
-    if out and end < len(instance.tokens):
-        last = out.pop()
-        out.append(replace(last, end=len(instance.tokens)))
-    return out or [Block("text", 0, len(instance.tokens))]
+    if covering and end < len(instance.tokens):
+        last = covering.pop()
+        covering.append(replace(last, end=len(instance.tokens)))
+    return covering or [Block("text", 0, len(instance.tokens))]
 
 
 def document_caption(instance: StoredInstance, index: int) -> str:
@@ -255,7 +255,7 @@ def keep(view: dict[str, Any], first: str) -> None:
     """Write a view that the surface reports into the address. first: the explainer that is painted by default."""
     usual = {"mode": MODES[0], "k": DEFAULT_K, "level": LEVELS[0], "painted": None if view["pick"] else [first]}
     address.put(
-        **{name: None if view[name] == own else view[name] for name, own in usual.items()},
+        **{name: None if view[name] == default else view[name] for name, default in usual.items()},
         **{name: view[name] for name in ("drawn", "controls", "pick")},
         # A unit of one level is not that of another.
         pin=view["pin"] if view["level"] == address.value("level", LEVELS[0]) else None,
@@ -272,13 +272,13 @@ def draw(
     """Draw the surface. heads: as `heads.with_map` gives. asked: called with `step -1`, `step 1` or `need`."""
     # Without an explainer, of an answer that none was run on, nothing is painted.
     first = rows[0].explainer if rows else ""
-    said, likely = answer_of(instance), percent(instance.predicted_probability)
+    answer, share = answer_of(instance), percent(instance.predicted_probability)
     data = {
         "id": instance.instance_id,
         "title": instance.question or instance.subject,
         "lead": sentence(instance, rows),
         **prompt_data(instance, rows, view["level"]),
-        "answer": {"text": said, "share": likely, "from": answer_from(instance.group)},
+        "answer": {"text": answer, "share": share, "from": answer_from(instance.group)},
         "used": instance.used_document is not None,
         "chance": chance_rank(instance),
         "sources": sources(instance),
@@ -288,8 +288,8 @@ def draw(
         "ks": list(KS),
         "view": view,
     }
-    kept = partial(keep, first=first)
-    component("reading", "reading", data, view=kept, asked=lambda said: asked(said.rpartition(" ")[0]))
+    keep_view = partial(keep, first=first)
+    component("reading", "reading", data, view=keep_view, asked=lambda message: asked(message.rpartition(" ")[0]))
 
 
 def sources(instance: StoredInstance) -> list[dict[str, Any]]:
@@ -297,17 +297,17 @@ def sources(instance: StoredInstance) -> list[dict[str, Any]]:
     groups = context_groups(len(instance.documents))
     likely = {candidate.group: candidate.probability for candidate in instance.candidates}
 
-    shown = [
-        (f"document {place}", (one.source or "").replace("_", " "), one.answer, group)
-        for place, (one, group) in enumerate(zip(instance.documents, groups, strict=True), start=1)
+    lines = [
+        (f"document {number}", (document.source or "").replace("_", " "), document.answer, group)
+        for number, (document, group) in enumerate(zip(instance.documents, groups, strict=True), start=1)
     ]
-    shown.append(("memory", "", instance.memory_answer, "M"))
-    if instance.group not in {group for *_, group in shown}:
-        shown.append(("neither", "", instance.predicted_text.strip(), instance.group))
+    lines.append(("memory", "", instance.memory_answer, "M"))
+    if instance.group not in {group for *_, group in lines}:
+        lines.append(("neither", "", instance.predicted_text.strip(), instance.group))
         likely |= {instance.group: instance.predicted_probability}
     names = ("label", "about", "answer", "share", "percent", "used")
-    shares = [likely.get(group, 0.0) for *_, group in shown]
+    shares = [likely.get(group, 0.0) for *_, group in lines]
     return [
-        dict(zip(names, (*told, share, percent(share), group == instance.group), strict=True))
-        for (*told, group), share in zip(shown, shares, strict=True)
+        dict(zip(names, (*texts, share, percent(share), group == instance.group), strict=True))
+        for (*texts, group), share in zip(lines, shares, strict=True)
     ]

@@ -28,7 +28,7 @@ from heval_core.prompt_service.client import Answer, Ticket, begin
 from heval_core.prompts import AUTO, CHAT, TEMPLATE, assemble
 from heval_core.records import HEvalError
 from heval_core.ui import address, links
-from heval_core.ui.own_prompts import Asked, find, seconds_of, unpacked
+from heval_core.ui.own_prompts import OwnPrompt, find, seconds_of, unpacked
 from heval_core.ui.published_results import BUNDLED, results_folder
 
 # The request under way, and what it asks; what the form asks for now.
@@ -93,18 +93,18 @@ def draw(on_own_page: bool = False) -> None:
 
 def models_here() -> dict[str, Path]:
     """Those that are here; beside results of real models those of packages first."""
-    found, real = places_of_models(), results_folder() == BUNDLED["real"][0]
-    ordered = sorted(found, key=lambda key: real and not found[key].source.startswith("package"))
-    return {key: found[key].path for key in ordered}
+    installed, real = places_of_models(), results_folder() == BUNDLED["real"][0]
+    ordered = sorted(installed, key=lambda key: real and not installed[key].source.startswith("package"))
+    return {key: installed[key].path for key in ordered}
 
 
-def send(asked: Asked, models: dict[str, Path]) -> None:
+def send(asked: OwnPrompt, models: dict[str, Path]) -> None:
     st.session_state[ASKED] = asked
     st.session_state[REFUSED] = None
     st.session_state[TICKET] = begin(request_of(asked, models))
 
 
-def request_of(asked: Asked, models: dict[str, Path]) -> Answer:
+def request_of(asked: OwnPrompt, models: dict[str, Path]) -> Answer:
     folder = models[asked.model]
     name = asked.model if "/" in asked.model else str(folder)  # a hub's model is loaded by its id
     tokens = size(asked, folder)[0] or 100
@@ -121,7 +121,7 @@ def request_of(asked: Asked, models: dict[str, Path]) -> Answer:
     }
 
 
-def _price(asked: Asked, models: dict[str, Path]) -> str:
+def _price(asked: OwnPrompt, models: dict[str, Path]) -> str:
     """What Explain costs: seconds, where this machine has explained an answer of the model before."""
     seconds = seconds_of(asked.model, size(asked, models[asked.model])[0] or 0)
     took = f"About {max(1, round(seconds))} s, by the last answer. " if seconds else ""
@@ -142,47 +142,47 @@ def _fill_from_link(models: dict[str, Path]) -> None:
         fill(asked, models)
 
 
-def draw_form(models: dict[str, Path]) -> tuple[Asked, dict[str, DeltaGenerator]]:
+def draw_form(models: dict[str, Path]) -> tuple[OwnPrompt, dict[str, DeltaGenerator]]:
     """Draw the form. Returns what it asks for, which may be incomplete, and places below its fields for what is wrong there.
 
     These are `text 0` … of the documents that are asked for, and `question`.
     """
     if "own_generate" not in st.session_state:  # Streamlit forgets the fields where a page leads on before it draws them
         first = next(iter(models))
-        fill(st.session_state.get(FORM) or Asked(first, *FIRST, DEFAULT, _usual(models[first])), models)
+        fill(st.session_state.get(FORM) or OwnPrompt(first, *FIRST, DEFAULT, _usual(models[first])), models)
     places: dict[str, DeltaGenerator] = {}
     taught = {key for key, place in places_of_models().items() if place.source == "bundled"}
-    named = {key: f"{key} · {'taught rule' if key in taught else 'real model'}" for key in models}
-    model = st.selectbox("Model", list(models), key="own_model", format_func=named.get, on_change=_suit, args=(models,))
+    labels = {key: f"{key} · {'taught rule' if key in taught else 'real model'}" for key in models}
+    model = st.selectbox("Model", list(models), key="own_model", format_func=labels.get, on_change=_suit, args=(models,))
     counted = st.empty()
     texts = _document_fields(places)
     question = st.text_area("Question", key="own_question", height=72)
     places["question"] = st.empty()
     generate, answer, explainers, template, dtype = _options(models[model])
-    asked = Asked(model, tuple(texts), question.strip(), explainers, template, generate, answer, dtype)
-    tokens, most = size(asked, models[model])
+    asked = OwnPrompt(model, tuple(texts), question.strip(), explainers, template, generate, answer, dtype)
+    tokens, limit = size(asked, models[model])
     if tokens is not None and tokens > LONG and "fa" in explainers:
         asked = replace(asked, explainers=(SCREENED, *explainers))
-    over = tokens is not None and most is not None and tokens >= most
-    said = f"{tokens:,}{f' of {most:,}' if most else ''} tokens" if tokens is not None else "counted when the model is asked"
-    counted.markdown(f"**Documents** :{'red' if over else 'gray'}[{said}]")
+    over = tokens is not None and limit is not None and tokens >= limit
+    text = f"{tokens:,}{f' of {limit:,}' if limit else ''} tokens" if tokens is not None else "counted when the model is asked"
+    counted.markdown(f"**Documents** :{'red' if over else 'gray'}[{text}]")
     return asked, places
 
 
 def _options(folder: Path) -> tuple[int, str | None, tuple[str, ...], str, Any]:
     """Tokens at most, an answer of one's own, explainers, the layout, and the precision."""
-    held, methods = st.session_state, catalogue.explainers()
-    with st.expander(f"Options: up to {held['own_generate']} tokens, {len(held['own_explainers'])} explainers"):
+    state, methods = st.session_state, catalogue.explainers()
+    with st.expander(f"Options: up to {state['own_generate']} tokens, {len(state['own_explainers'])} explainers"):
         generate = int(st.number_input("Tokens, at most", 1, 400, key="own_generate"))
-        given = st.text_area("Or explain an answer of your own", key="own_answer", height=72, placeholder="word for word")
+        answer = st.text_area("Or explain an answer of your own", key="own_answer", height=72, placeholder="word for word")
         explainers = st.multiselect(
             "Explainers", list(methods), key="own_explainers", format_func=lambda key: methods[key].title
         )
-        there = [name for name in TEMPLATE_TITLES if name != CHAT or has_chat_template(folder)]
-        template = st.radio("Asked with", there, format_func=TEMPLATE_TITLES.get, key=_TEMPLATE, horizontal=True)
+        layouts = [name for name in TEMPLATE_TITLES if name != CHAT or has_chat_template(folder)]
+        template = st.radio("Asked with", layouts, format_func=TEMPLATE_TITLES.get, key=_TEMPLATE, horizontal=True)
         dtypes = ["float32", "bfloat16"] if has_bfloat16() else ["float32"]
         dtype = st.radio("Computed in", dtypes, key="own_dtype", horizontal=True, help=COARSE) if dtypes[1:] else dtypes[0]
-    return generate, given.strip() or None, tuple(explainers), template, dtype
+    return generate, answer.strip() or None, tuple(explainers), template, dtype
 
 
 def _usual(folder: Path) -> str:
@@ -216,13 +216,13 @@ def _document_fields(places: dict[str, DeltaGenerator]) -> list[str]:
         with st.popover("Paste several"):
             pasted = st.text_area("Documents, with an empty line between them", key="own_pasted", height=160)
             parts = [part.strip() for part in re.split(r"\n\s*\n", pasted) if part.strip()]
-            said = f"Add {so_many(len(parts), 'document')}"
-            st.button(said, key="own_paste", on_click=_put, args=(parts,), disabled=not parts)
+            label = f"Add {so_many(len(parts), 'document')}"
+            st.button(label, key="own_paste", on_click=_put, args=(parts,), disabled=not parts)
     return documents
 
 
-def _icon(key: str, icon: str, about: str, change: Callable[[int], None], number: int, there: bool) -> None:
-    if there:
+def _icon(key: str, icon: str, about: str, change: Callable[[int], None], number: int, visible: bool) -> None:
+    if visible:
         st.button("", key=key, icon=f":material/{icon}:", help=about, on_click=change, args=(number,), type="tertiary")
 
 
@@ -238,8 +238,8 @@ def _hold(texts: list[str]) -> None:
 
 def _put(more: list[str]) -> None:
     """Documents behind the others; pasted ones take the place of empty ones."""
-    now = _texts()
-    _hold([*(now if more == [""] else [text for text in now if text.strip()]), *more])
+    texts = _texts()
+    _hold([*(texts if more == [""] else [text for text in texts if text.strip()]), *more])
     st.session_state["own_pasted"] = ""
 
 
@@ -254,47 +254,47 @@ def _swap(number: int) -> None:
     _hold(texts)
 
 
-def fill(asked: Asked, models: dict[str, Path]) -> None:
+def fill(asked: OwnPrompt, models: dict[str, Path]) -> None:
     """Make the form hold what was asked; before it is drawn."""
-    held = st.session_state
+    state = st.session_state
     _hold(list(asked.documents))
-    held["own_question"], held["own_answer"], held["own_generate"] = asked.question, asked.answer or "", asked.generate
-    held["own_dtype"] = asked.dtype if has_bfloat16() else "float32"
-    held["own_explainers"] = in_order([key for key in asked.explainers if key in catalogue.explainers()])
+    state["own_question"], state["own_answer"], state["own_generate"] = asked.question, asked.answer or "", asked.generate
+    state["own_dtype"] = asked.dtype if has_bfloat16() else "float32"
+    state["own_explainers"] = in_order([key for key in asked.explainers if key in catalogue.explainers()])
     if asked.model in models:
-        held["own_model"] = asked.model
-    usual = _usual(models[held.get("own_model", next(iter(models)))])
+        state["own_model"] = asked.model
+    usual = _usual(models[state.get("own_model", next(iter(models)))])
     known = asked.template in TEMPLATE_TITLES and (asked.template != CHAT or usual == CHAT)
-    held[_TEMPLATE] = asked.template if known else usual
+    state[_TEMPLATE] = asked.template if known else usual
 
 
-def missing(asked: Asked, models: dict[str, Path]) -> tuple[str, str] | None:
+def missing(asked: OwnPrompt, models: dict[str, Path]) -> tuple[str, str] | None:
     """What the form lacks: the place of `draw_form` where it lacks it, and a sentence. None if it is complete."""
     if not asked.documents:
         return "text 0", "Document 1 is empty: write something, or paste a text."
     if len(set(asked.documents)) < len(asked.documents):
-        twice = next(place for place, text in enumerate(asked.documents) if text in asked.documents[:place])
-        first = asked.documents.index(asked.documents[twice]) + 1
-        same = f"Document {twice + 1} is the same as document {first}: neither would be missed without the other."
-        return f"text {twice}", same
+        repeated = next(index for index, text in enumerate(asked.documents) if text in asked.documents[:index])
+        first = asked.documents.index(asked.documents[repeated]) + 1
+        same = f"Document {repeated + 1} is the same as document {first}: neither would be missed without the other."
+        return f"text {repeated}", same
     if not asked.question:
         return "question", "The question is empty: ask the model something."
-    tokens, most = size(asked, models[asked.model])
-    if tokens is not None and most is not None and tokens >= most:
-        longest = max(range(len(asked.documents)), key=lambda place: len(asked.documents[place]))
-        return f"text {longest}", f"The prompt has {tokens:,} tokens; {asked.model} reads {most:,}. Shorten a document."
+    tokens, limit = size(asked, models[asked.model])
+    if tokens is not None and limit is not None and tokens >= limit:
+        longest = max(range(len(asked.documents)), key=lambda index: len(asked.documents[index]))
+        return f"text {longest}", f"The prompt has {tokens:,} tokens; {asked.model} reads {limit:,}. Shorten a document."
     return None
 
 
-def size(asked: Asked, folder: Path) -> tuple[int | None, int | None]:
+def size(asked: OwnPrompt, folder: Path) -> tuple[int | None, int | None]:
     """The tokens of the form's prompt, without a chat template's, and how many the model reads; None where no file says."""
     template, folder = template_of(asked, folder), folder_of(folder)
     config = _json_of(folder / "config.json")
-    most = next((config[name] for name in _LIMITS if isinstance(config.get(name), int)), None)
-    return count_tokens(folder, asked.documents, asked.question, template), most
+    limit = next((config[name] for name in _LIMITS if isinstance(config.get(name), int)), None)
+    return count_tokens(folder, asked.documents, asked.question, template), limit
 
 
-def template_of(asked: Asked, path: Path) -> str:
+def template_of(asked: OwnPrompt, path: Path) -> str:
     """The template that the form asks for; for `auto`, what the model's folder says (`heval.json`)."""
     settings = _json_of(path / "heval.json") if asked.template == AUTO else {}
     return str(settings.get("template", TEMPLATE if settings else asked.template))
@@ -303,10 +303,10 @@ def template_of(asked: Asked, path: Path) -> str:
 def _json_of(file: Path) -> dict[str, Any]:
     """A JSON object; empty where there is none, or none that can be read: asking the model will say what is wrong."""
     try:
-        found = json.loads(file.read_text("utf-8"))
+        parsed = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

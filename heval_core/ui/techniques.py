@@ -50,8 +50,8 @@ class Compared:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of context that were asked about."""
-        there = set(self.cells.dropna(subset=["value"])["regime"])
-        return tuple(kind for kind in CONTEXT_KINDS if kind in there)
+        regimes = set(self.cells.dropna(subset=["value"])["regime"])
+        return tuple(kind for kind in CONTEXT_KINDS if kind in regimes)
 
     @property
     def on_front(self) -> list[str]:
@@ -65,12 +65,12 @@ class Compared:
 
     def counted(self, technique: str, kinds: Sequence[str]) -> int:
         """How many answers its BCU is the mean of."""
-        own = self.cells[(self.cells["technique"] == technique) & (self.cells["measure"] == "bcu")]
-        return int(own[own["regime"].isin(list(kinds))]["n"].sum())
+        cells = self.cells[(self.cells["technique"] == technique) & (self.cells["measure"] == "bcu")]
+        return int(cells[cells["regime"].isin(list(kinds))]["n"].sum())
 
     def answers(self, technique: str, kind: str, change: str = COUNTED) -> Filter:
         """The answers behind a mark: of a card and a point those to documents to follow and to irrelevant ones."""
-        kinds = tuple(one for one in (*FOLLOWED, "irrelevant") if one in self.kinds) if kind == EVERY_KIND else (kind,)
+        kinds = tuple(name for name in (*FOLLOWED, "irrelevant") if name in self.kinds) if kind == EVERY_KIND else (kind,)
         return Filter((self.model,), (self.dataset,), kinds, technique=(technique,), changed=change)
 
 
@@ -81,41 +81,41 @@ def head(results: Reader) -> Compared:
         st.title(TITLE, width="content")
         with row():
             model = address.chip("Model", _most_compared(cells, "model"), "model", {})
-            own = cells[cells["model"] == model]
-            there = _most_compared(own, "dataset")
-            dataset = address.chip("Dataset", there, "dataset", names.titles("dataset", there))
+            of_model = cells[cells["model"] == model]
+            datasets = _most_compared(of_model, "dataset")
+            dataset = address.chip("Dataset", datasets, "dataset", names.titles("dataset", datasets))
             link_button(results)
     chosen = Filter((model,), (dataset,))
     front, trials = (query(results, Reader.rows, table, chosen) for table in ("pareto", "technique_trial"))
-    return Compared(model, dataset, names, own[own["dataset"] == dataset], front, trials)
+    return Compared(model, dataset, names, of_model[of_model["dataset"] == dataset], front, trials)
 
 
 def _most_compared(cells: pd.DataFrame, column: str) -> list[str]:
     """The values of a column, first the one with the most techniques on a dataset: that is what a reader sees first."""
     counts = cells.dropna(subset=["value"]).groupby(["model", "dataset"])["technique"].nunique().groupby(column).max()
-    return sorted(cells[column].unique(), key=lambda one: (-counts.get(one, 0), one))
+    return sorted(cells[column].unique(), key=lambda value: (-counts.get(value, 0), value))
 
 
 @st.fragment
 def advise(results: Reader, compared: Compared) -> None:
     """The chooser, the cards and the front beside them; all of it is drawn again when the slider moves, and nothing else."""
     by_key = {point.technique: point for point in query(results, points, compared.model, compared.dataset)}
-    of = [by_key[key] for key in compared.names.techniques_in_order(by_key)]
-    if not of:
+    candidates = [by_key[key] for key in compared.names.techniques_in_order(by_key)]
+    if not candidates:
         st.info("No technique was asked with relevant and with irrelevant documents here.", icon=":material/tune:")
         return
-    good, pay = _choose(compared, of)
-    payable = [point for point in of if compared.affordable(point.technique, pay)]
+    good, pay = _choose(compared, candidates)
+    payable = [point for point in candidates if compared.affordable(point.technique, pay)]
     ranked = expected(payable, good / 100)
-    over = expected([point for point in of if point not in payable], good / 100)
-    _bar(results, compared, [*ranked, *over])
-    best = max((one.value.value for one in ranked), default=0.0)
-    along = f"{with_unit(best, SHARE)} good" if ranked else ""
+    unaffordable = expected([point for point in candidates if point not in payable], good / 100)
+    _bar(results, compared, [*ranked, *unaffordable])
+    best = max((card.value.value for card in ranked), default=0.0)
+    line_label = f"{with_unit(best, SHARE)} good" if ranked else ""
     line = equal_line(best, good / 100) if ranked else []
-    front = as_drawing(front_figure(compared.front, compared.names, line, along))
+    front = as_drawing(front_figure(compared.front, compared.names, line, line_label))
     draw_figures(
         "technique_marks",
-        Part(cards(ranked, over, compared.names, compared.on_front), "Good answers to expect, of 100"),
+        Part(cards(ranked, unaffordable, compared.names, compared.on_front), "Good answers to expect, of 100"),
         Part(front, "Following against ignoring"),
         on_pick=MARK.pick,
         picked=MARK.drawn,
@@ -128,7 +128,7 @@ def advise(results: Reader, compared: Compared) -> None:
     )
 
 
-def _choose(compared: Compared, of: Sequence[Point]) -> tuple[int, str]:
+def _choose(compared: Compared, candidates: Sequence[Point]) -> tuple[int, str]:
     """Good documents of 100, and a key of BUDGETS."""
     held = address.whole("right", 0, 100, _USUAL, "the good documents")
     st.session_state["right"] = held
@@ -145,18 +145,18 @@ def _choose(compared: Compared, of: Sequence[Point]) -> tuple[int, str]:
         with left:
             label = f"My documents are relevant for **{held} of 100** questions"
             st.slider(label, 0, 100, key="right", on_change=moved)
-            lead = leaders([point for point in of if compared.affordable(point.technique, pay)])
+            lead = leaders([point for point in candidates if compared.affordable(point.technique, pay)])
             st.caption(f"Left: often irrelevant. Right: usually relevant. Best: {_leads(lead, compared.names)}.")
     return held, pay
 
 
 def _leads(lead: Sequence[tuple[int, int, str]], names: Names) -> str:
     """`below 67 Prompting, from 67 ACD`."""
-    told = [f"**{plain(names.label(key))}**" for _, _, key in lead]
+    labels = [f"**{plain(names.label(key))}**" for _, _, key in lead]
     if len(lead) < 2:
-        return f"{told[0]} everywhere" if told else "nobody at this price"
+        return f"{labels[0]} everywhere" if labels else "nobody at this price"
     ends = [f"below {lead[1][0]} ", *(f"{start} to {end} " for start, end, _ in lead[1:-1]), f"from {lead[-1][0]} "]
-    return ", ".join(end + name for end, name in zip(ends, told, strict=True))
+    return ", ".join(end + name for end, name in zip(ends, labels, strict=True))
 
 
 def _told_apart(compared: Compared) -> str:
@@ -166,43 +166,43 @@ def _told_apart(compared: Compared) -> str:
     if len(known):
         best = known.loc[known["discrimination"].idxmax()]
         number = interval(best["discrimination"], best["discrimination_low"], best["discrimination_high"])
-        who = plain(names.technique(best["technique"]))
-        return f"{who} tells irrelevant documents from right ones best: J {plain(number)}, where 0 is blind."
-    off = compared.cells[(compared.cells["measure"] == "discrimination_off_topic") & (compared.cells["low"] > 0)]
-    said = "No technique tells an irrelevant document from a right one."
-    if len(off):
-        best = off.loc[off["value"].idxmax(), "technique"]
+        name = plain(names.technique(best["technique"]))
+        return f"{name} tells irrelevant documents from right ones best: J {plain(number)}, where 0 is blind."
+    off_topic = compared.cells[(compared.cells["measure"] == "discrimination_off_topic") & (compared.cells["low"] > 0)]
+    sentence = "No technique tells an irrelevant document from a right one."
+    if len(off_topic):
+        best = off_topic.loc[off_topic["value"].idxmax(), "technique"]
         ignored = cells.loc[("bcu", "off_topic")].set_index("technique").loc[best, "value"]
-        said += f" {plain(names.technique(best))} still ignores {with_unit(ignored, SHARE)} of those about something else."
-    return said
+        sentence += f" {plain(names.technique(best))} still ignores {with_unit(ignored, SHARE)} of those about something else."
+    return sentence
 
 
-def _bar(results: Reader, compared: Compared, every: Sequence[Expected]) -> None:
+def _bar(results: Reader, compared: Compared, expectations: Sequence[Expected]) -> None:
     """What the clicked mark is, and the way to its answers."""
-    of = {one.point.technique: one for one in every}
+    card = {expectation.point.technique: expectation for expectation in expectations}
     if not MARK.is_one(lambda key, kind: key in {*compared.cells["technique"]} and kind in (EVERY_KIND, *CONTEXT_KINDS)):
         return
     key, kind = MARK.id
     with MARK.bar():
         where = "" if kind == EVERY_KIND else f" · {REGIMES[kind].title}"
-        said = _of_kind(compared, key, kind) if kind != EVERY_KIND else _of_card(of[key]) if key in of else "not available"
-        wanted = compared.answers(key, kind)
-        count = len(query(results, Reader.instance_ids, wanted))
-        more = compared.counted(key, wanted.regime) - count
-        said += f"; {more:,} more answers are counted and not listed, for they were not sampled" if more > 0 else ""
+        text = _of_kind(compared, key, kind) if kind != EVERY_KIND else _of_card(card[key]) if key in card else "not available"
+        answers = compared.answers(key, kind)
+        count = len(query(results, Reader.instance_ids, answers))
+        more = compared.counted(key, answers.regime) - count
+        text += f"; {more:,} more answers are counted and not listed, for they were not sampled" if more > 0 else ""
         meaning = plain(compared.names.meaning("technique", key))
-        st.markdown(f"**{plain(compared.names.technique(key) + where)}** {plain(said)}. {meaning}", width="stretch")
+        st.markdown(f"**{plain(compared.names.technique(key) + where)}** {plain(text)}. {meaning}", width="stretch")
         if count:
-            links.link_to(f"Its {count:,} answers", wanted)
+            links.link_to(f"Its {count:,} answers", answers)
         changes = query(results, Reader.changes, compared.answers(key, kind, "")) if key != TECHNIQUE else pd.DataFrame()
         for change, words in (("gained", "gained over Regular"), ("lost", "lost")):
             if count := int(changes[change].sum()) if change in changes else 0:
                 links.link_to(f"{count:,} {words}", compared.answers(key, kind, change))
 
 
-def _of_card(one: Expected) -> str:
-    follows, ignores = (with_unit(own.value, SHARE) for own in (one.point.faithfulness, one.point.robustness))
-    return f"{interval(one.value.value, *one.value.interval(), SHARE)} good answers; follows {follows}, ignores {ignores}"
+def _of_card(card: Expected) -> str:
+    follows, ignores = (with_unit(share.value, SHARE) for share in (card.point.faithfulness, card.point.robustness))
+    return f"{interval(card.value.value, *card.value.interval(), SHARE)} good answers; follows {follows}, ignores {ignores}"
 
 
 def _of_kind(compared: Compared, key: str, kind: str) -> str:

@@ -23,20 +23,20 @@ _NOTHING = "Nothing is available under these filters; the table below says why."
 
 def of_measure(found: Measured, names: Names) -> str:
     """Who is best, by how much, and who is below chance: from the numbers on screen."""
-    own = found.ranking(found.overall, names.controls)
+    ranking = found.ranking(found.overall, names.controls)
     means = found.in_unit(found.overall).set_index("explainer")
     if found.measure.best == "zero":
         nearest = next((key for key in found.ranked(list(means.index)) if key not in names.controls), "")
         return _of_bias(found, nearest, means.loc[nearest].to_dict(), names) if nearest else _NOTHING
-    if not own.methods:
+    if not ranking.methods:
         return _NOTHING
 
     def short(key: str) -> str:
-        return f"{number(means.loc[key, 'at'])}{f' {found.unit}' if key == own.best[0] else ''}"
+        return f"{number(means.loc[key, 'at'])}{f' {found.unit}' if key == ranking.best[0] else ''}"
 
-    own, below = own._replace(below=()), _wrong_side(found, own.methods, names)
-    said = valued(own, AT[found.measure.question], bold(names), lambda key: found.told(means.loc[key].to_dict()), short)
-    return f"{sentences(said)} {below}".strip()
+    ranking, below = ranking._replace(below=()), _wrong_side(found, ranking.methods, names)
+    clauses = valued(ranking, AT[found.measure.question], bold(names), lambda key: found.told(means.loc[key].to_dict()), short)
+    return f"{sentences(clauses)} {below}".strip()
 
 
 def bold(names: Names) -> Written:
@@ -44,43 +44,43 @@ def bold(names: Names) -> Written:
     return lambda key: f"**{plain(names.explainer(key))}**"
 
 
-def _of_bias(found: Measured, nearest: str, mean: dict[str, Any], names: Names) -> str:
-    away = f"{number(found.away[nearest])} {found.measure.unit} away on average over {int(mean['cells'])} cells"
-    return f"{bold(names)(nearest)} stays nearest to chance: {away}. Its mean is {found.told(mean)}."
+def _of_bias(measured: Measured, nearest: str, mean: dict[str, Any], names: Names) -> str:
+    distance = f"{number(measured.away[nearest])} {measured.measure.unit} away on average over {int(mean['cells'])} cells"
+    return f"{bold(names)(nearest)} stays nearest to chance: {distance}. Its mean is {measured.told(mean)}."
 
 
-def _wrong_side(found: Measured, methods: Sequence[str], names: Names) -> str:
+def _wrong_side(measured: Measured, methods: Sequence[str], names: Names) -> str:
     """Which methods' whole intervals lie on the wrong side of chance, in how many cells."""
-    counted = found.wrong_side.loc[list(methods)].query("wrong > 0").sort_values("wrong", ascending=False, kind="stable")
-    if counted.empty:
+    counts = measured.wrong_side.loc[list(methods)].query("wrong > 0").sort_values("wrong", ascending=False, kind="stable")
+    if counts.empty:
         return ""
-    often = [f"{bold(names)(str(key))} in {row['wrong']} of {row['numbers']}" for key, row in counted.head(_NAMED).iterrows()]
-    return f"Worse than guessing: {', '.join(often)} comparisons."
+    phrases = [f"{bold(names)(str(key))} in {row['wrong']} of {row['numbers']}" for key, row in counts.head(_NAMED).iterrows()]
+    return f"Worse than guessing: {', '.join(phrases)} comparisons."
 
 
 def of_two(pairs: pd.DataFrame, first: str, second: str) -> str:
     """Two explainers compared. pairs: rows of `Board.pairs`, first minus second."""
-    own = tally(pairs)
-    won = f"**{plain(first)}** wins {own['wins']} of {len(pairs)} comparisons against {plain(second)}"
-    mean = f"the mean difference of these is {change(own['mean difference'])} of 1"
-    return f"{won}, ties {own['ties']} and loses {own['losses']}; {mean}. *Overall* counts each question once."
+    record = tally(pairs)
+    won = f"**{plain(first)}** wins {record['wins']} of {len(pairs)} comparisons against {plain(second)}"
+    mean = f"the mean difference of these is {change(record['mean difference'])} of 1"
+    return f"{won}, ties {record['ties']} and loses {record['losses']}; {mean}. *Overall* counts each question once."
 
 
 def of_patterns(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:
     """What the best and the last method of the board put first. shares: of `shares_of`. ranked: methods, best first."""
     right = shares[shares["pattern"] == "answer"].set_index("explainer")
-    there = [key for key in ranked if key in right.index]
-    if not there:
+    methods = [key for key in ranked if key in right.index]
+    if not methods:
         return "No method with a rank is left under these filters."
-    first, last = there[0], there[-1]
-    said = f"{bold(names)(first)} puts the answer first in {_share(right.loc[first])}"
-    said += f" (guessing: {percent(right.loc[first, 'chance'])})."
+    first, last = methods[0], methods[-1]
+    sentence = f"{bold(names)(first)} puts the answer first in {_share(right.loc[first])}"
+    sentence += f" (guessing: {percent(right.loc[first, 'chance'])})."
     wrong = shares[(shares["explainer"] == last) & (shares["pattern"] != "answer")]
     if last == first or wrong.empty:
-        return said
+        return sentence
     instead = wrong.loc[wrong["share"].idxmax()]
     kind = PATTERNS[instead["pattern"]].title.lower()
-    return f"{said} {bold(names)(last)} does so in {_share(right.loc[last])}; most often first: *{kind}*."
+    return f"{sentence} {bold(names)(last)} does so in {_share(right.loc[last])}; most often first: *{kind}*."
 
 
 def _share(row: Any) -> str:
@@ -101,10 +101,10 @@ def of_outcomes(outcomes: pd.DataFrame) -> str:
 def of_faithfulness(points: pd.DataFrame, controls: Collection[str]) -> str:
     """The rank correlation of faithfulness and accuracy. points: what `faithful_and_right` gives."""
     methods = points[~points["explainer"].isin(controls)]
-    names = list(methods[list(CELL)].itertuples(index=False, name=None))
-    rho, (low, high) = clustered_spearman(methods["x"].to_numpy(), methods["y"].to_numpy(), names)
-    sure = f" [{number(low)}, {number(high)}] (0: none; 95 %, whole cells resampled, since their dots share instances)"
+    cells = list(methods[list(CELL)].itertuples(index=False, name=None))
+    rho, (low, high) = clustered_spearman(methods["x"].to_numpy(), methods["y"].to_numpy(), cells)
+    brackets = f" [{number(low)}, {number(high)}] (0: none; 95 %, whole cells resampled, since their dots share instances)"
     return (
-        f"Over {len(methods)} dots of methods in {so_many(len(set(names)), 'cell')}, faithfulness and accuracy have a rank "
-        f"correlation of **{number(rho)}**{sure if low == low else ' (0: none; an interval needs several cells)'}."
+        f"Over {len(methods)} dots of methods in {so_many(len(set(cells)), 'cell')}, faithfulness and accuracy have a rank "
+        f"correlation of **{number(rho)}**{brackets if low == low else ' (0: none; an interval needs several cells)'}."
     )

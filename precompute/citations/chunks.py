@@ -18,7 +18,7 @@ from heval_core.citations.records import Claim
 from heval_core.citations.server import Server
 from heval_core.citations.speaker import LocalSpeaker, Remembering, Speaker
 from heval_core.citations.writing import SHIPPED, Writer
-from heval_core.evaluation.citations.standing import ASKED, Asked, line_of
+from heval_core.evaluation.citations.standing import ASKED, StudyKey, line_of
 from heval_core.lm import entailment
 from heval_core.lm.loading import Identity, identify, in_template
 from heval_core.lm.model import LanguageModel
@@ -90,8 +90,8 @@ def identity_of(reader: Reader, study: Study) -> list[str]:
     if isinstance(reader, Model):
         return [type(reader).__name__, reader.key, reader.identity.revision, reader.identity.template, dtype_of(study)]
     if isinstance(reader, Entailing):
-        found = _identified(reader.name)
-        return ["Entailing", found.key, found.revision, dtype_of(study)]
+        identity = _identified(reader.name)
+        return ["Entailing", identity.key, identity.revision, dtype_of(study)]
     return []
 
 
@@ -134,8 +134,8 @@ def reading_with(annotator: Annotator, writer: Writer, study: Study) -> Reader:
     elif reads == "model" and study.llm:
         why = "The writer is asked through a server, where nothing can be looked into; name a model"
     if why and not annotator.model:
-        named = f"{annotator.key.removesuffix(')')}," if annotator.key.endswith(")") else f"{annotator.key}("
-        raise Unavailable(f"{why}: {named}model=MODEL).")
+        prefix = f"{annotator.key.removesuffix(')')}," if annotator.key.endswith(")") else f"{annotator.key}("
+        raise Unavailable(f"{why}: {prefix}model=MODEL).")
     name = annotator.model or writer.model
     if reads == "entailment":
         return Entailing(name)
@@ -153,8 +153,8 @@ class Reading:
     def shard(self, explained: Shard, part: str) -> Shard:
         """Of its answers to a part of the questions about some explanations."""
         key = hashed([FORMAT, RECOVERY.name, explained.key, part, self.settings])
-        named = dataclasses.replace(explained, kind=RECOVERY.name, key=key, explainer=self.key)
-        return dataclasses.replace(named, revision=_revision(self.reader), settings=self.settings)
+        shard = dataclasses.replace(explained, kind=RECOVERY.name, key=key, explainer=self.key)
+        return dataclasses.replace(shard, revision=_revision(self.reader), settings=self.settings)
 
 
 @dataclass(frozen=True)
@@ -185,17 +185,17 @@ def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
     """Raises HEvalError for a model of the writer that there is not."""
     reader = NoModel() if writer.model == SHIPPED else _speaking(writer.model, study)
     prompt = [] if writer.model == SHIPPED else [writer.prompt, prompt_text(writer.prompt)]
-    chosen = catalogue.find("selector", selector)
-    of_selector = [repr(chosen), prompt_text(chosen.prompt) if hasattr(chosen, "prompt") else ""]
+    plugin = catalogue.find("selector", selector)
+    of_selector = [repr(plugin), prompt_text(plugin.prompt) if hasattr(plugin, "prompt") else ""]
     settings = hashed([FORMAT, EXPLANATION.name, writer.key, identity_of(reader, study), prompt, of_selector, study.seed], 12)
     readings, unavailable = dict[str, Reading](), list[tuple[str, Exception]]()
     for annotator in dict.fromkeys(catalogue.find("annotator", key).key for key in study.annotators):
         try:
-            own = _reading(study, annotator, writer)
+            reading = _reading(study, annotator, writer)
         except (Unavailable, HEvalError) as reason:
             unavailable.append((annotator, reason))
         else:
-            readings[own.key] = own
+            readings[reading.key] = reading
     return Writing(writer, selector, reader, settings, tuple(readings.values()), tuple(unavailable))
 
 
@@ -204,8 +204,8 @@ def _reading(study: Study, key: str, writer: Writer) -> Reading:
     reader = reading_with(annotator, writer, study)
     if annotator.model:
         # Its key names its model as results do: a folder by its name, wherever it lies.
-        named = annotator.key.replace(f"model={annotator.model}", f"model={key_of(reader)}")
-        annotator = catalogue.find("annotator", named)
+        result_key = annotator.key.replace(f"model={annotator.model}", f"model={key_of(reader)}")
+        annotator = catalogue.find("annotator", result_key)
     depends = [FORMAT, RECOVERY.name, annotator.key, repr(annotator), identity_of(reader, study)]
     return Reading(annotator.key, reader, hashed(depends, 12))
 
@@ -217,7 +217,7 @@ def _revision(reader: Reader) -> str:
 
 def check_names(source: Source, writing: Writing) -> None:
     """Raises HEvalError where what a writer writes could not be told from what came with the claims."""
-    shipped = {own.writer for claim in source.claims for own in claim.written}
+    shipped = {explanation.writer for claim in source.claims for explanation in claim.written}
     if writing.writer.model != SHIPPED and writing.selector == SHIPPED and writing.writer.key in shipped:
         raise HEvalError(
             f"{source.dataset} came with explanations by {writing.writer.key!r}, and this writer is asked for others from the "
@@ -243,10 +243,10 @@ class Citations:
         data = source.dataset, source.fingerprint, writing.settings
         whose = writing.writer.key, _revision(writing.reader), *data, REGIME, writing.selector
         for start, claims in source.chunks(study.limit, study.seed, study.shard_size or SIZE):
-            key = hashed([FORMAT, EXPLANATION.name, *data, [own.id for own in claims]])
-            explained = Shard(EXPLANATION.name, key, *whose, start=start, stop=start + len(claims))
-            answers = {one.key: tuple(one.shard(explained, part) for part in study.parts) for one in writing.readings}
-            yield Chunk(claims, explained, answers)
+            key = hashed([FORMAT, EXPLANATION.name, *data, [claim.id for claim in claims]])
+            shard = Shard(EXPLANATION.name, key, *whose, start=start, stop=start + len(claims))
+            answers = {reading.key: tuple(reading.shard(shard, part) for part in study.parts) for reading in writing.readings}
+            yield Chunk(claims, shard, answers)
 
     def shards(self) -> Iterator[Shard]:
         for chunk in self.chunks.values():
@@ -256,15 +256,15 @@ class Citations:
 
     def ready(self, tried: Collection[str]) -> list[Task]:
         """Explanations that are missing, and questions about those that have come since; in the order of the chunks."""
-        is_missing, entries, found = missing_from(self.store), self.store.entries(), list[Task]()
+        is_missing, entries, tasks = missing_from(self.store), self.store.entries(), list[Task]()
         for key, chunk in self.chunks.items():
             if key not in tried and is_missing(chunk.shard):
                 writing = self.writing
-                found.append(ExplainTask(writing.reader, (chunk.shard,), writing.writer, chunk.claims, self.study.seed))
+                tasks.append(ExplainTask(writing.reader, (chunk.shard,), writing.writer, chunk.claims, self.study.seed))
             elif key in entries and key not in self._explained:
                 self._explained.add(key)
-                found += self.about(chunk, entries)
-        return found
+                tasks += self.about(chunk, entries)
+        return tasks
 
     def equipped(self, task: Any) -> Any:
         """Explanations with those of the same claims that there are."""
@@ -276,28 +276,28 @@ class Citations:
         """What is left to ask about a chunk's explanations, which are there. entries: of the store."""
         # Claims go without what others have written about them.
         claims = {claim.id: dataclasses.replace(claim, written=()) for claim in chunk.claims}
-        there = (row for row in self.store.read(entries[chunk.shard.key]).to_pylist() if row["unavailable"] is None)
-        each = ((row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"]) for row in there)
-        explanations = tuple(Stored(*one) for one in each)
+        available = (row for row in self.store.read(entries[chunk.shard.key]).to_pylist() if row["unavailable"] is None)
+        triples = ((row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"]) for row in available)
+        explanations = tuple(Stored(*triple) for triple in triples)
         for reading in self.writing.readings:
             task = RecoverTask(reading.reader, chunk.answers[reading.key], explanations, self.study.parts)
             wanted = task.wanted
             rows = {(row["explanation_id"], row["passage"]): row for row in self._rows(task.shards[0], WHOSE, entries)}
             left = []
             for part, shard in zip(task.parts, task.shards, strict=True):
-                own, entry = {asked for asked, key in wanted.items() if key == shard.key}, entries.get(shard.key)
-                if entry is None or entry.failed or entry.rows != len(own) or not own <= rows.keys():
+                questions, entry = {question for question, key in wanted.items() if key == shard.key}, entries.get(shard.key)
+                if entry is None or entry.failed or entry.rows != len(questions) or not questions <= rows.keys():
                     left.append((part, shard))
             if left:
                 parts, shards = zip(*left, strict=True)
                 task = dataclasses.replace(task, shards=shards, parts=parts)
-                yield dataclasses.replace(task, stored=tuple(rows[asked] for asked in task.wanted if asked in rows))
+                yield dataclasses.replace(task, stored=tuple(rows[question] for question in task.wanted if question in rows))
 
     def explanations(self, chunk: Chunk) -> list[Row]:
         """Of the claims of a chunk, whichever shards they are in, in no order."""
-        wanted = {claim.id for claim in chunk.claims}
+        claim_ids = {claim.id for claim in chunk.claims}
         rows = self._rows(chunk.shard, (*WHOSE, "fingerprint"), self.store.entries())
-        return list({row["explanation_id"]: row for row in rows if row["claim_id"] in wanted}.values())
+        return list({row["explanation_id"]: row for row in rows if row["claim_id"] in claim_ids}.values())
 
     def _rows(self, shard: Shard, same: Sequence[str], entries: dict[str, Entry]) -> Iterator[Row]:
         """Of shards like this one, oldest first. A damaged shard is left out: what it holds is made again."""
@@ -307,26 +307,26 @@ class Citations:
 
     def note(self, noted: set[str]) -> int:
         """The claims, and what is asked for, which stands from now on: publishing takes the newest."""
-        source, writing, bad = self.source, self.writing, 0
+        source, writing, malformed = self.source, self.writing, 0
         if source.dataset not in noted:
             noted.add(source.dataset)
             journal.note_bad(self.store, source.dataset, source.bad)
-            entry, bad = self.store.entries().get(source.shard.key), len(source.bad)
+            entry, malformed = self.store.entries().get(source.shard.key), len(source.bad)
             if entry is None or not self.store.intact(entry):
                 self.store.write(source.shard, source.rows())
-            self._note_asked(Asked(source.dataset, "", "", ""), source.shard.key)
-        asked = Asked(source.dataset, writing.writer.key, writing.selector, "")
+            self._note_asked(StudyKey(source.dataset, "", "", ""), source.shard.key)
+        asked = StudyKey(source.dataset, writing.writer.key, writing.selector, "")
         self._note_asked(asked, writing.settings)
         for reading in writing.readings:
             self._note_asked(asked._replace(annotator=reading.key), reading.settings)
         for annotator, reason in writing.unavailable:
             self._note_asked(asked._replace(annotator=annotator), "", str(reason))
             journal.say(f"{writing.writer.key} · {source.dataset} · {annotator}: {reason}")
-        return bad
+        return malformed
 
-    def _note_asked(self, asked: Asked, settings: str, unavailable: str = "") -> None:
+    def _note_asked(self, asked: StudyKey, settings: str, unavailable: str = "") -> None:
         line = line_of(asked, self.source.fingerprint, settings, unavailable)
-        journal.note_new(self.store, ASKED, line, Asked._fields)
+        journal.note_new(self.store, ASKED, line, StudyKey._fields)
 
     def note_end(self) -> None:
         """Nothing: all is known before."""
@@ -337,10 +337,10 @@ def citations_of(study: Study, store: ShardStore, problems: Problems) -> list[Ci
 
     Raises HEvalError where two writers would have one name.
     """
-    read, writings = list[Source](), list[Writing]()
+    sources, writings = list[Source](), list[Writing]()
     for name in study.claims:
         try:
-            read.append(read_source(name))
+            sources.append(read_source(name))
         except HEvalError as error:
             problems.failed(error, dataset=name)
     for writer, selector in study.pairs():
@@ -351,7 +351,7 @@ def citations_of(study: Study, store: ShardStore, problems: Problems) -> list[Ci
     for annotator, reason in {key: why for writing in writings for key, why in writing.unavailable}.items():
         if isinstance(reason, HEvalError):
             problems.failed(reason, model=annotator, at_loading=True)
-    pairs = [(source, writing) for writing in writings for source in read]
+    pairs = [(source, writing) for writing in writings for source in sources]
     for pair in pairs:
         check_names(*pair)
     return [Citations(study, store, *pair) for pair in pairs]

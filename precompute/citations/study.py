@@ -57,8 +57,8 @@ class Study(Options):
     def pairs(self) -> Iterator[tuple[Writer, str]]:
         """Writers with selectors, each once. Explanations that came with their claims have their own passages."""
         for writer in dict.fromkeys(map(writer_of, self.writers)):
-            named = (SHIPPED,) if writer.model == SHIPPED else self.selectors
-            for selector in dict.fromkeys(catalogue.find("selector", key).key for key in named):
+            keys = (SHIPPED,) if writer.model == SHIPPED else self.selectors
+            for selector in dict.fromkeys(catalogue.find("selector", key).key for key in keys):
                 yield writer, selector
 
     @property
@@ -73,8 +73,8 @@ class Study(Options):
             raise HEvalError("The study needs --claims and --writers.")
         for text in self.writers:
             writer_of(text)
-        for kind, named in (("selector", self.selectors), ("annotator", self.annotators)):
-            for key in named:
+        for kind, plugin_keys in (("selector", self.selectors), ("annotator", self.annotators)):
+            for key in plugin_keys:
                 catalogue.find(kind, key)
         keys = [open_claims(name).key for name in self.claims]
         if twice := next((key for key in keys if keys.count(key) > 1), None):
@@ -98,28 +98,28 @@ class Source:
     @property
     def shard(self) -> Shard:
         """Of its claims."""
-        bad = [[own.place, own.reason] for own in self.bad]
-        key = hashed([FORMAT, CLAIM.name, self.dataset, self.fingerprint, [own.id for own in self.claims], bad])
+        bad = [[record.place, record.reason] for record in self.bad]
+        key = hashed([FORMAT, CLAIM.name, self.dataset, self.fingerprint, [claim.id for claim in self.claims], bad])
         return Shard(CLAIM.name, key, "", "", self.dataset, self.fingerprint, stop=len(self.claims) + len(bad))
 
     def chunks(self, limit: int | None, seed: int, size: int) -> Iterator[tuple[int, tuple[Claim, ...]]]:
         """(the number of the first claim, at most `size` claims), in an order that the seed fixes: a larger
         limit adds to them."""
         order = sorted(self.claims, key=lambda claim: hashlib.sha256(f"{seed}|{claim.id}".encode("utf-8", "replace")).digest())
-        asked = order[:limit]
-        for start in range(0, len(asked), size):
-            yield start, tuple(asked[start : start + size])
+        claims = order[:limit]
+        for start in range(0, len(claims), size):
+            yield start, tuple(claims[start : start + size])
 
     def rows(self) -> list[dict[str, Any]]:
         """Of the shard of its claims."""
         names, empty = {claim.id for claim in self.claims}, {"dataset": self.dataset, "chains": "[]", "written": "[]"}
         rows = [_row(self.dataset, claim) for claim in self.claims]
-        for bad in self.bad:
-            name = bad.place
+        for record in self.bad:
+            name = record.place
             while name in names:  # the row of a claim that can be used is never replaced
                 name += "′"
             names.add(name)
-            rows.append({**empty, "claim_id": name, "unusable": bad.reason})
+            rows.append({**empty, "claim_id": name, "unusable": record.reason})
         return rows
 
 
@@ -128,8 +128,8 @@ def open_claims(name: str) -> ClaimData:
 
     Raises HEvalError for an unknown name.
     """
-    kind, given, path = name.partition("=")
-    if not given and (kind.endswith(".jsonl") or Path(kind).is_file()):
+    kind, equals, path = name.partition("=")
+    if not equals and (kind.endswith(".jsonl") or Path(kind).is_file()):
         kind, path = "jsonl", kind
     source: Any = catalogue.find("claims", kind)
     opened: ClaimData = dataclasses.replace(source, path=path) if path else source
@@ -164,7 +164,7 @@ def _row(dataset: str, claim: Claim) -> dict[str, Any]:
         "passages": [passage.text for passage in claim.passages],
         "titles": [passage.title for passage in claim.passages],
         "chains": json.dumps(claim.chains),
-        "written": json.dumps([dataclasses.asdict(own) for own in claim.written], ensure_ascii=False),
+        "written": json.dumps([dataclasses.asdict(explanation) for explanation in claim.written], ensure_ascii=False),
         "problems": list(claim.problems),
         "unusable": None,
     }
@@ -172,17 +172,17 @@ def _row(dataset: str, claim: Claim) -> dict[str, Any]:
 
 def claim_of(row: dict[str, Any]) -> Claim:
     """The claim that a row has stored, without the explanations that came with it."""
-    passages = zip(row["numbers"], row["passages"], row["titles"], strict=True)
+    triples = zip(row["numbers"], row["passages"], row["titles"], strict=True)
     chains = tuple(tuple(chain) for chain in json.loads(row["chains"]))
-    told = tuple(Passage(*one) for one in passages)
-    return Claim(row["claim_id"], row["claim"], row["verdict"], told, chains, problems=tuple(row["problems"]))
+    passages = tuple(Passage(*triple) for triple in triples)
+    return Claim(row["claim_id"], row["claim"], row["verdict"], passages, chains, problems=tuple(row["problems"]))
 
 
 def explained_of(row: dict[str, Any], claim: Claim) -> Explained:
     """The explanation that a row has stored."""
-    cited = (tuple(own) for own in json.loads(row["cited"]))
-    sentences = tuple(Sentence(*one) for one in zip(row["sentences"], row["bare"], cited, strict=True))
-    sources = None if row["sources"] is None else tuple(tuple(own) for own in json.loads(row["sources"]))
+    cited = (tuple(numbers) for numbers in json.loads(row["cited"]))
+    sentences = tuple(Sentence(*fields) for fields in zip(row["sentences"], row["bare"], cited, strict=True))
+    sources = None if row["sources"] is None else tuple(tuple(numbers) for numbers in json.loads(row["sources"]))
     return Explained(
         claim,
         row["writer"],
@@ -199,9 +199,9 @@ def take_over(source: ShardStore, store: ShardStore) -> None:
     """What another store would publish of the study of citations, for a store of one's own; what is there stays."""
     store.create()
     with only_writer(store.folder):
-        there, noted = store.entries(), store.journal(ASKED)
+        entries, noted = store.entries(), store.journal(ASKED)
         for entry in standing(source).entries:
-            if entry.key not in there:
+            if entry.key not in entries:
                 store.copy(entry, source)
         store.note(ASKED, *(line for line in source.journal(ASKED) if line not in noted))
 
@@ -214,5 +214,5 @@ def explanations_of(store: ShardStore) -> dict[str, Explained]:
         for kind in (CLAIM, EXPLANATION)
     )
     by_id = {(row["dataset"], row["claim_id"]): claim_of(row) for row in claims if not row["unusable"]}
-    there = (row for row in explanations if not row["unavailable"])
-    return {row["explanation_id"]: explained_of(row, by_id[row["dataset"], row["claim_id"]]) for row in there}
+    available = (row for row in explanations if not row["unavailable"])
+    return {row["explanation_id"]: explained_of(row, by_id[row["dataset"], row["claim_id"]]) for row in available}

@@ -52,7 +52,7 @@ class AskTask(Task):
             return
         started, annotator = time.perf_counter(), self.shards[0].explainer
         try:
-            found = self.asked(parts, reader)
+            rows_of_parts = self.asked(parts, reader)
         except Exception as error:
             owners = dict.fromkeys(part.owner for part in parts)
             if len(owners) == 1:
@@ -62,9 +62,9 @@ class AskTask(Task):
                 yield from self.each([part for part in parts if part.owner == owner], reader, failures)
             return
         seconds = (time.perf_counter() - started) / len(parts)
-        for part, rows in zip(parts, found, strict=True):
+        for part, rows in zip(parts, rows_of_parts, strict=True):
             problem = " ".join(filter(None, (row.get("unavailable") or row.get("problem") for row in rows)))
-            if any(own in problem for own in getattr(reader, "problems", ())):
+            if any(known in problem for known in getattr(reader, "problems", ())):
                 failures.append(Failure(annotator, part.place, problem))
             else:
                 yield [row | {"seconds": seconds} for row in rows]
@@ -79,9 +79,9 @@ class ExplainTask(AskTask):
     seed: int
 
     def do(self, ready: Any, questions: None) -> Result:
-        there = {row["claim_id"] for row in self.stored}
+        stored = {row["claim_id"] for row in self.stored}
         rows, failures = list(self.stored), list[Failure]()
-        left = [Part(claim.id, claim.id, claim.id, claim) for claim in self.claims if claim.id not in there]
+        left = [Part(claim.id, claim.id, claim.id, claim) for claim in self.claims if claim.id not in stored]
         for made in self.each(left, ready, failures):
             rows += made
         order = [claim.id for claim in self.claims]
@@ -90,7 +90,7 @@ class ExplainTask(AskTask):
 
     def asked(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
         claims = [part.about for part in parts]
-        return [[self._row(one) for one in own] for own in self._explained(claims, reader)]
+        return [[self._row(explained) for explained in explanations] for explanations in self._explained(claims, reader)]
 
     def _explained(self, claims: Sequence[Claim], reader: Any) -> list[list[Explained]]:
         if self.writer.model == SHIPPED:
@@ -99,7 +99,7 @@ class ExplainTask(AskTask):
         selector = catalogue.find("selector", self.shards[0].technique)
         selections = selector.select(claims, reader if selector.asks else None)
         written = write(claims, selections, reader, self.writer, selector.key)
-        return [[one] for one in written]
+        return [[explained] for explained in written]
 
     def _row(self, made: Explained) -> Row:
         """An explanation without a sentence is unavailable, for its problems."""
@@ -170,15 +170,15 @@ class RecoverTask(AskTask):
         known = {(row["explanation_id"], row["passage"]): row for row in self.stored}
         wanted, failures = self.wanted, list[Failure]()
         left = [
-            Part(one.id, one.explained.claim.id, f"{one.explained.claim.id} [{question.passage}]", question)
-            for one in self.explanations
-            for question in questions(one.explained)
-            if (one.id, question.passage) in wanted.keys() - known.keys()
+            Part(stored.id, stored.explained.claim.id, f"{stored.explained.claim.id} [{question.passage}]", question)
+            for stored in self.explanations
+            for question in questions(stored.explained)
+            if (stored.id, question.passage) in wanted.keys() - known.keys()
         ]
         for rows in self.each(left, ready, failures):
             known |= {(row["explanation_id"], row["passage"]): row for row in rows}
-        found = {key: [known[asked] for asked, own in wanted.items() if own == key and asked in known] for key in self.keys}
-        return Result(found, failures)
+        made = {key: [known[pair] for pair, of_key in wanted.items() if of_key == key and pair in known] for key in self.keys}
+        return Result(made, failures)
 
     def asked(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
         choices = catalogue.find("annotator", self.annotator).annotate([part.about for part in parts], reader)
@@ -187,7 +187,7 @@ class RecoverTask(AskTask):
     def _row(self, choice: Choice, explanation_id: str, question: Question) -> Row:
         """Raises ValueError for a choice that does not fit the explanation."""
         count = len(question.sentences)
-        if not all(0 <= place < count for place in choice.chosen):
+        if not all(0 <= index < count for index in choice.chosen):
             raise ValueError(f"{self.annotator} chose sentence {max(choice.chosen)} of {count}, counted from 0")
         if choice.scores is not None and len(choice.scores) != count:
             raise ValueError(f"{self.annotator} gave {len(choice.scores)} scores for {count} sentences")

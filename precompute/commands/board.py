@@ -67,10 +67,10 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--store", type=Path, help=f"by default {STORE}; with --explainer {OWN_STORE}, where the board is kept"
     )
-    own = parser.add_argument_group("with --explainer", argument_default=argparse.SUPPRESS)
+    group = parser.add_argument_group("with --explainer", argument_default=argparse.SUPPRESS)
     names = ("models", "datasets", "explainers", "limit", "memory", "match", "device", "dtype")
     add_fields(
-        own,
+        group,
         Grid,
         (*names, "faithfulness", "faithfulness_protected"),
         models="by default the three demo models",
@@ -79,10 +79,10 @@ def add(commands: Commands) -> None:
         match=f"{MATCH_HELP}; here the text by default",
         explainers="which others stand beside it, by default all that --beside has; what is there is not computed again",
     )
-    own.add_argument(
+    group.add_argument(
         "--regimes", nargs="+", help=f"some of {', '.join(EVERY_REGIME)}; by default {' and '.join(DEFAULT.regimes)}"
     )
-    own.add_argument(
+    group.add_argument(
         "--beside", type=Path, default=DEMO, help="the store whose results stand beside it; by default the demo results"
     )
 
@@ -103,15 +103,15 @@ def _board(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _print(published: Path, shown: Filter, own: tuple[str, ...], store: Path) -> None:
-    """The board and what can be said of it. own: keys of one's own explainers, which come with their file only."""
-    made = board(Reader(published), shown)
+def _print(published: Path, selection: Filter, keys: tuple[str, ...], store: Path) -> None:
+    """The board and what can be said of it. keys: of one's own explainers, which come with their file only."""
+    made = board(Reader(published), selection)
     for table in (main_table(made), harder_table(made)):
         if table.heads:
             print(table.text(), end="\n\n")
-    found = conclusion(made)
-    print("\n".join((LEGEND, "", found.said, *found.open, "")))
-    for key in own:
+    verdict = conclusion(made)
+    print("\n".join((LEGEND, "", verdict.said, *verdict.open, "")))
+    for key in keys:
         print(f"{key} is of your own file: elsewhere its results are shown, and it cannot be run.")
     streamlit = shutil.which("streamlit") or ".venv/bin/streamlit"
     print(f"open it: HEVAL_STORE={store} {streamlit} run app.py")
@@ -125,61 +125,61 @@ def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path) -> int
     where no explainer is left.
     """
     grid.check()
-    with ExitStack() as offered:
-        standing = _tried(grid, _offered(names, offered))
-        if not standing:
+    with ExitStack() as stack:
+        accepted = _tried(grid, _offered(names, stack))
+        if not accepted:
             raise HEvalError("No explainer is left to set on the board; each was refused above.")
-        keys = tuple(explainer.key for _, explainer in standing)
-        models = {one.key: one.revision for one in map(identify, grid.models)}
+        keys = tuple(explainer.key for _, explainer in accepted)
+        models = {identity.key: identity.revision for identity in map(identify, grid.models)}
         # As their results name them: a dataset may be asked for by a path.
         datasets = tuple(open_dataset(name).key for name in grid.datasets)
         lender, store = Lender(ShardStore(source)), ShardStore(folder)
         explainers = (*(grid.explainers or lender.explainers(models, datasets)), *keys)
         # One shard holds all of a regime's questions, so that a board of another limit shares none with this one.
-        asked = dataclasses.replace(
-            grid, explainers=explainers, own=tuple(file for file, _ in standing), shard_size=grid.limit or 200
+        board_grid = dataclasses.replace(
+            grid, explainers=explainers, own=tuple(file for file, _ in accepted), shard_size=grid.limit or 200
         )
-        asked = with_fits(asked, source)
+        board_grid = with_fits(board_grid, source)
         store.create()
         with only_writer(folder):
-            _prepare(asked, store, lender, keys)
+            _prepare(board_grid, store, lender, keys)
         say(f"{lender.taken} shards taken from {source}; running {', '.join(keys)} …")
-        outcome = run(asked, folder)
+        outcome = run(board_grid, folder)
         if outcome.interrupted:
             raise KeyboardInterrupt
-        _print(publish(folder), Filter(model=tuple(models), dataset=datasets, regime=asked.regimes), keys, folder)
+        _print(publish(folder), Filter(model=tuple(models), dataset=datasets, regime=board_grid.regimes), keys, folder)
     return outcome.failed + bool(outcome.stopped) + len(names) - len(keys)
 
 
-def _offered(names: Sequence[str], offered: ExitStack) -> list[tuple[OwnFile, Method]]:
+def _offered(names: Sequence[str], stack: ExitStack) -> list[tuple[OwnFile, Method]]:
     """The explainers of the files that can be offered, as long as the context lasts."""
-    found = []
+    offers = []
     for name in names:
         try:
             file = OwnFile.read(name)
-            (explainer,) = offered.enter_context(added((file,)))
+            (explainer,) = stack.enter_context(added((file,)))
         except HEvalError as error:
             say(f"error: {error}")
         else:
-            found.append((file, explainer))
-    return found
+            offers.append((file, explainer))
+    return offers
 
 
-def _tried(grid: Grid, own: list[tuple[OwnFile, Method]]) -> list[tuple[OwnFile, Method]]:
+def _tried(grid: Grid, offers: list[tuple[OwnFile, Method]]) -> list[tuple[OwnFile, Method]]:
     """Those that pass the trial on every model that can be loaded; `run` names the models that cannot."""
-    for name in grid.models if own else ():
+    for name in grid.models if offers else ():
         try:
             lm = load(name, grid.device, grid.dtype, grid.batch_tokens)
         except HEvalError:
             continue
-        for file, explainer in list(own):
+        for file, explainer in list(offers):
             try:
                 require(lm, explainer.needs)
                 try_out(lm, explainer)
             except HEvalError as error:
                 say(f"error: {file} {error} (tried on {lm.key})")
-                own = [one for one in own if one[1] is not explainer]
-    return own
+                offers = [offer for offer in offers if offer[1] is not explainer]
+    return offers
 
 
 class Lender:
@@ -196,9 +196,9 @@ class Lender:
             for entry in self.entries
             if entry.kind == ATTRIBUTION.name and models.get(entry.model) == entry.revision and entry.dataset in datasets
         }
-        known = {key: method.order for key, method in catalogue.explainers().items()}
-        there = [(known[key.split("(")[0]], key) for key in stored if key.split("(")[0] in known]
-        return tuple(key for _, key in sorted(there))
+        orders = {key: method.order for key, method in catalogue.explainers().items()}
+        installed = [(orders[key.split("(")[0]], key) for key in stored if key.split("(")[0] in orders]
+        return tuple(key for _, key in sorted(installed))
 
     def lend(self, part: Highlights) -> None:
         """Write the missing shards of a pair whose rows are all there."""
@@ -208,7 +208,7 @@ class Lender:
             explained = self._explained(part.pair, task, ids)
             if explained is None:
                 continue
-            for shard in (own for own in task.shards if own.kind in KINDS and not _of_own_code(own)):
+            for shard in (candidate for candidate in task.shards if candidate.kind in KINDS and not _of_own_code(candidate)):
                 rows = self._rows(part.pair, shard, ids)
                 if {row["instance_id"] for row in rows} >= (ids.keys() if shard.kind == INSTANCE.name else explained):
                     part.store.write(shard, rows)
@@ -225,14 +225,14 @@ class Lender:
     def _rows(self, pair: Pair, shard: Shard, ids: Mapping[str, int]) -> list[Row]:
         """The source's rows for a shard, in the order of the questions; those of other settings of the explainer left out."""
         settings = _settings(pair, shard)
-        found = [
+        rows = [
             row
             for entry in entries_like(shard, self.entries, WHOSE)
             if entry.start < shard.stop and shard.start < entry.stop and self.source.intact(entry)
             for row in self.source.read(entry).to_pylist()
             if row["instance_id"] in ids and row.get("settings") == settings
         ]
-        return sorted(found, key=lambda row: ids[row["instance_id"]])
+        return sorted(rows, key=lambda row: ids[row["instance_id"]])
 
 
 def _settings(pair: Pair, shard: Shard) -> str | None:
@@ -251,7 +251,7 @@ def _of_own_code(shard: Shard) -> bool:
     return explainer is not None and catalogue.identity("explainer", explainer) != repr(explainer)
 
 
-def _prepare(grid: Grid, store: ShardStore, lender: Lender, own: Sequence[str]) -> None:
+def _prepare(grid: Grid, store: ShardStore, lender: Lender, own_keys: Sequence[str]) -> None:
     """Take what the lender has, with its runs and models, and remove what is of another limit, or of an older version of one's
     own files."""
     planned, ranges = set[str](), set[tuple[str, str, int, int]]()
@@ -261,11 +261,11 @@ def _prepare(grid: Grid, store: ShardStore, lender: Lender, own: Sequence[str]) 
         lender.lend(part)
         planned |= {shard.key for shard in shards}
         ranges |= {(shard.model, shard.dataset, shard.start, shard.stop) for shard in shards}
-    asked = {place[:2] for place in ranges}
+    pairs = {planned_range[:2] for planned_range in ranges}
     for entry in store.entries().values():
-        where = entry.model, entry.dataset
-        of_other_limit = entry.regime and where in asked and (*where, entry.start, entry.stop) not in ranges
-        if entry.key not in planned and (of_other_limit or entry.explainer in own):
+        pair = entry.model, entry.dataset
+        of_other_limit = entry.regime and pair in pairs and (*pair, entry.start, entry.stop) not in ranges
+        if entry.key not in planned and (of_other_limit or entry.explainer in own_keys):
             (store.folder / entry.path).unlink()
     for kind in ("run", "model"):
         known: list[dict[str, Any]] = store.journal(kind)

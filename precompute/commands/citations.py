@@ -22,8 +22,8 @@ def add(commands: Commands) -> None:
     texts = "what the study needs, and how much of it is done", "make what is missing"
     claims = f"{helps_of(Study)['claims']}; NAME is one of {', '.join(catalogue.plugins('claims'))}"
     for action in grid.add_plan_and_run(actions, lambda options: Study(**given(options, Study)), *texts):
-        asked = action.add_argument_group("what is asked", argument_default=argparse.SUPPRESS)
-        add_fields(asked, Study, required=("claims", "writers"), claims=claims)
+        group = action.add_argument_group("what is asked", argument_default=argparse.SUPPRESS)
+        add_fields(group, Study, required=("claims", "writers"), claims=claims)
     store.add_checks(actions)
     study = actions.add_parser("study", help="ask people about the explanations of a store, or show how far they are")
     study.set_defaults(command=_study)

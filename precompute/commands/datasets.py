@@ -61,14 +61,14 @@ def _datasets(options: argparse.Namespace) -> int:
     options.regimes = regimes_of(options, REGIMES)
     Grid((), (), options.regimes, limit=options.limit).check()
     store = existing(options.store) if options.store else None
-    named = all_words(options.datasets)
+    names = all_words(options.datasets)
     models = [identify(word) for word in all_words(options.models)]
     sections = []
-    for name in named or catalogue.plugins("dataset"):
+    for name in names or catalogue.plugins("dataset"):
         try:
             section = _summary(name, models, options, store)
         except HEvalError as error:
-            if named:
+            if names:
                 raise
             # Nobody asked for this dataset by name, so a missing file is no error.
             print(f"{name}: {error}\n", file=sys.stderr)
@@ -175,15 +175,15 @@ def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
                 answers[entry.cell.of_regime][row["instance_id"]] = row["dropped_because"], row["group"]
     order = ordered_regimes({key.regime for key in answers})
     for key in sorted(answers, key=lambda key: (key.model, order.index(key.regime), key.technique)):
-        given = answers[key].values()
-        groups = Counter(group for reason, group in given if group and not reason)
+        outcomes = answers[key].values()
+        groups = Counter(group for reason, group in outcomes if group and not reason)
         yield {
             "model": key.model,
             "regime": key.regime,
             "technique": key.technique,
-            "asked": len(given),
+            "asked": len(outcomes),
             "groups": dict(sorted(groups.items())),
-            "dropped": dict(Counter(reason for reason, _ in given if reason)),
+            "dropped": dict(Counter(reason for reason, _ in outcomes if reason)),
         }
 
 
@@ -204,8 +204,8 @@ def _as_lines(section: dict[str, Any]) -> Iterator[str]:
         rows = [row for row in section["regimes"] if row["model"] == model]
         if model:
             seen = rows[0]["seen_in_training"]
-            asked = f" (of {usable:,} questions {usable - seen:,} were not in its training)" if seen else ""
-            yield f"  in the tokens and the style of {model}{asked}"
+            unseen = f" (of {usable:,} questions {usable - seen:,} were not in its training)" if seen else ""
+            yield f"  in the tokens and the style of {model}{unseen}"
         yield from (f"  {line}" for line in Table.of(pd.DataFrame(map(_line, rows))).text().splitlines())
     for row in section["answered"]:
         technique = "" if row["technique"] == TECHNIQUE else f" · {row['technique']}"

@@ -68,7 +68,7 @@ def _print_answer(answer: dict[str, Any]) -> None:
     for note in [*answer["notes"], *(f"{key} is left out: {why}" for key, why in answer["refused"].items())]:
         print(note)
     for sentence in answer["sentences"]:
-        cited = ", ".join(f"document {own['document']} ({own['nats']:.1f} nats)" for own in sentence["citations"] or ())
+        cited = ", ".join(f"document {entry['document']} ({entry['nats']:.1f} nats)" for entry in sentence["citations"] or ())
         print(f"\n{sentence['text'].strip()} [{cited or 'no source'}]")
         for word in answer["words"]:
             if sentence["start"] <= word["start"] < sentence["end"]:
@@ -80,12 +80,12 @@ def _print_selection(selected: dict[str, Any]) -> None:
     print(f"\nselected: {selected['text'].strip()}: {selected['source']}, {selected['nats']:.2f} nats")
     points, stands, beats = selected["verdict"].values()
     if points:
-        said = {True: "yes", False: "no", None: "there is nothing to compare with"}
+        word = {True: "yes", False: "no", None: "there is nothing to compare with"}
         print("  {agree} of {of} methods point at document {document}, sentence {sentence}".format(**points))
         print(
-            f"  it changes when that is deleted, more than without others: {said[stands['holds']]} ({stands['nats']:.2f} nats)"
+            f"  it changes when that is deleted, more than without others: {word[stands['holds']]} ({stands['nats']:.2f} nats)"
         )
-        print(f"  it costs more than any other sentence of its document: {said[beats['holds']]}")
+        print(f"  it costs more than any other sentence of its document: {word[beats['holds']]}")
 
 
 def _print_text(result: dict[str, Any]) -> None:

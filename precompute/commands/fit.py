@@ -34,8 +34,8 @@ LIMIT, QUESTIONS = 212, 1000
 
 
 def add(commands: Commands) -> None:
-    every = [key for key, method in catalogue.explainers().items() if catalogue.needs_fit(method)]
-    parser = commands.add_parser("fit", help=f"fit explainers that have parameters ({', '.join(every)}) to models")
+    keys = [key for key, method in catalogue.explainers().items() if catalogue.needs_fit(method)]
+    parser = commands.add_parser("fit", help=f"fit explainers that have parameters ({', '.join(keys)}) to models")
     parser.set_defaults(command=_fit)
     add_fields(
         parser,
@@ -51,7 +51,7 @@ def add(commands: Commands) -> None:
         "--questions", type=int, default=QUESTIONS, help=f"how many prompts to fit on; {QUESTIONS:,} by default"
     )
     parser.add_argument("--store", type=Path, default=STORE, help="the fits are kept in its folder fits/")
-    parser.set_defaults(explainers=tuple(every), limit=LIMIT, seed=Grid.seed, device=Grid.device, dtype=Grid.dtype)
+    parser.set_defaults(explainers=tuple(keys), limit=LIMIT, seed=Grid.seed, device=Grid.device, dtype=Grid.dtype)
 
 
 def _fit(options: argparse.Namespace) -> int:
@@ -94,7 +94,7 @@ def _fit_model(lm: LanguageModel, explainers: Sequence[Fitted], options: argpars
     lines = []
     for explainer in explainers:
         array = explainer.fitted(observed[explainer.key])
-        made = Fit(
+        fit = Fit(
             explainer.key,
             repr(explainer),
             lm.key,
@@ -104,7 +104,7 @@ def _fit_model(lm: LanguageModel, explainers: Sequence[Fitted], options: argpars
             tuple(array.shape),
             tuple(float(f"{value:.9g}") for value in array.ravel()),
         )
-        written = fits.write(options.store / fits.FOLDER, made)
+        written = fits.write(options.store / fits.FOLDER, fit)
         lines.append(f"{lm.key} · {explainer.key}: fitted on {len(used):,} prompts, {written}")
     return "\n".join(lines)
 
@@ -117,9 +117,9 @@ def _observed(
 
     def learn(batch: list[Prepared]) -> None:
         answered = pipeline.answer(lm, batch)
-        found = {one.key: one.observed(answered.clean, answered.targets) for one in explainers}
-        for key, own in found.items():  # only when the whole batch is done: a batch may be tried again in halves
-            observed[key] += own
+        of_batch = {explainer.key: explainer.observed(answered.clean, answered.targets) for explainer in explainers}
+        for key, values in of_batch.items():  # only when the whole batch is done: a batch may be tried again in halves
+            observed[key] += values
         used.extend(prepared.instance.question for prepared in batch)
 
     # One after the other in a fixed order, so that sums are the same every time.
@@ -129,16 +129,16 @@ def _observed(
 
 def _prepared(lm: LanguageModel, options: argparse.Namespace) -> Iterator[Prepared]:
     """The prompts: as many of each dataset, whose regimes take turns."""
-    every = [load_questions(dataset, None, options.seed, style_of(lm)) for dataset in all_words(options.datasets)]
-    share = -(-options.questions // len(every))
-    for questions, facts in zip(every, held_out(every, options.limit), strict=True):
+    datasets = [load_questions(dataset, None, options.seed, style_of(lm)) for dataset in all_words(options.datasets)]
+    share = -(-options.questions // len(datasets))
+    for questions, facts in zip(datasets, held_out(datasets, options.limit), strict=True):
         memories, kept = Memories.asked(lm, facts[:share]), dataclasses.replace(questions, facts=tuple(facts[:share]))
-        for place in range(len(kept.facts)):
-            regime = REGIMES[place % len(REGIMES)]
-            yield from Prompting(regime, options.seed, memories).kept(lm, kept, [place])
+        for index in range(len(kept.facts)):
+            regime = REGIMES[index % len(REGIMES)]
+            yield from Prompting(regime, options.seed, memories).kept(lm, kept, [index])
 
 
 def held_out(every: Sequence[Questions], limit: int) -> list[list[Fact]]:
     """Of each dataset the facts after its first `limit`, without those that ask what one of these in any dataset asks."""
-    shown = {fact.question for questions in every for fact in questions.facts[:limit]}
-    return [[fact for fact in questions.facts[limit:] if fact.question not in shown] for questions in every]
+    on_boards = {fact.question for questions in every for fact in questions.facts[:limit]}
+    return [[fact for fact in questions.facts[limit:] if fact.question not in on_boards] for questions in every]

@@ -29,9 +29,9 @@ def add(commands: Commands) -> None:
     for parser in (plan, run):
         parser.add_argument("--grid", choices=GRIDS, help="a preset; the options below change it")
         # Options that are not given keep the value of the preset, or of Grid.
-        asked = parser.add_argument_group("what to compute", argument_default=argparse.SUPPRESS)
-        add_fields(asked, Grid)
-        add_regimes(asked, REGIMES_DEFAULT)
+        group = parser.add_argument_group("what to compute", argument_default=argparse.SUPPRESS)
+        add_fields(group, Grid)
+        add_regimes(group, REGIMES_DEFAULT)
     plan.add_argument(
         "--no-calibrate", dest="calibrate", action="store_false", help="load no model; the plan then estimates no time"
     )
@@ -86,12 +86,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _grid_of(options: argparse.Namespace) -> Grid:
-    asked = given(options, Grid)
+    values = given(options, Grid)
     for name in ("models", "datasets"):
-        if name not in asked and not options.grid:
+        if name not in values and not options.grid:
             raise HEvalError(f"--{name} is missing; give it, or choose a preset: --grid {', '.join(GRIDS)}.")
-    if asked.get("techniques"):
-        asked = {"explainers": ()} | asked
-    default = GRIDS[options.grid].regimes if options.grid else FOLLOWED if asked.get("answers") else Grid.regimes
-    asked["regimes"] = regimes_of(options, CONTEXT_KINDS if asked.get("techniques") else default)
-    return replace(GRIDS[options.grid], **asked) if options.grid else Grid(**asked)
+    if values.get("techniques"):
+        values = {"explainers": ()} | values
+    default = GRIDS[options.grid].regimes if options.grid else FOLLOWED if values.get("answers") else Grid.regimes
+    values["regimes"] = regimes_of(options, CONTEXT_KINDS if values.get("techniques") else default)
+    return replace(GRIDS[options.grid], **values) if options.grid else Grid(**values)

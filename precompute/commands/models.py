@@ -41,9 +41,9 @@ def _about(path: Path) -> list[str]:
     """Architecture, size, layout, licence and quantisation of a model, as far as its files say."""
     weights = [path] if path.is_file() else list(path.glob("*.safetensors"))
     size = f"{sum(file.stat().st_size for file in weights) / 1e6:,.0f} MB"
-    told = _of_gguf(path) if is_gguf(path) else _of_folder(path)
+    facts = _of_gguf(path) if is_gguf(path) else _of_folder(path)
     chat = "chat template" if has_chat_template(path) else "no chat template"
-    return [told["architecture"], size, chat, f"licence {told['licence'] or 'not stated'}", told["weights"]]
+    return [facts["architecture"], size, chat, f"licence {facts['licence'] or 'not stated'}", facts["weights"]]
 
 
 def _of_gguf(path: Path) -> dict[str, Any]:

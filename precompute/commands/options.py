@@ -37,15 +37,15 @@ NAMED: Mapping[str, Callable[[], Collection[str]]] = {**KEYS, "template": lambda
 
 def helps_of(kind: type[Options]) -> dict[str, str]:
     """What the docstrings say of fields: lines `name: text`, which may go on indented."""
-    found = {}
-    for one in reversed(kind.__mro__):
-        for name, text in re.findall(r"^([\w-]+): (.+(?:\n +.+)*)", inspect.cleandoc(one.__doc__ or ""), re.MULTILINE):
-            found[name.replace("-", "_")] = " ".join(text.split())
-    defaults: dict[str, Any] = {one.name: one.default for one in fields(kind)}
-    for name in found.keys() & NAMED.keys():
+    helps = {}
+    for base in reversed(kind.__mro__):
+        for name, text in re.findall(r"^([\w-]+): (.+(?:\n +.+)*)", inspect.cleandoc(base.__doc__ or ""), re.MULTILINE):
+            helps[name.replace("-", "_")] = " ".join(text.split())
+    defaults: dict[str, Any] = {field.name: field.default for field in fields(kind)}
+    for name in helps.keys() & NAMED.keys():
         usual = f"; by default {','.join(defaults[name])}" if defaults[name] else ""
-        found[name] = f"some of {', '.join(NAMED[name]())}{usual}; {found[name]}"
-    return found
+        helps[name] = f"some of {', '.join(NAMED[name]())}{usual}; {helps[name]}"
+    return helps
 
 
 MATCH_HELP = helps_of(Grid)["match"]
@@ -59,28 +59,28 @@ def add_fields(
     **helps: str,
 ) -> None:
     """An option for each field that a docstring describes, or for some. helps: in place of the docstring's words."""
-    told = helps_of(kind)
-    for one in fields(kind):
-        if one.name in told and (not names or one.name in names):
-            about = {"help": helps.get(one.name, told[one.name]), "required": one.name in required}
-            parser.add_argument(f"--{one.name.replace('_', '-')}", **about | _read_as(kind, one))  # type: ignore[arg-type]
+    described = helps_of(kind)
+    for field in fields(kind):
+        if field.name in described and (not names or field.name in names):
+            about = {"help": helps.get(field.name, described[field.name]), "required": field.name in required}
+            parser.add_argument(f"--{field.name.replace('_', '-')}", **about | _read_as(kind, field))  # type: ignore[arg-type]
 
 
-def _read_as(kind: type[Options], one: Field[Any]) -> dict[str, Any]:
-    if one.name in KEYS:
+def _read_as(kind: type[Options], field: Field[Any]) -> dict[str, Any]:
+    if field.name in KEYS:
         return {"type": catalogue.split, "metavar": "KEY,…"}
-    if one.name in kind.CHOICES:
-        return {"metavar": f"{{{','.join(kind.CHOICES[one.name])}}}"}
-    default: Any = one.default
+    if field.name in kind.CHOICES:
+        return {"metavar": f"{{{','.join(kind.CHOICES[field.name])}}}"}
+    default: Any = field.default
     by_type: dict[str, dict[str, Any]] = {
-        "tuple[str, ...]": {"nargs": "+", "metavar": one.name.upper().removesuffix("S")},
+        "tuple[str, ...]": {"nargs": "+", "metavar": field.name.upper().removesuffix("S")},
         "bool": {"action": "store_true"},
         "bool | int": {"nargs": "?", "type": int, "const": True, "metavar": "N"},
         "int": {"type": int, "metavar": "N"},
         "int | None": {"type": partial(_number, default), "metavar": "N"},
         "int | str | None": {"type": partial(_number, default), "metavar": "N"},
     }
-    return by_type.get(str(one.type), {})
+    return by_type.get(str(field.type), {})
 
 
 def _number(default: int | str | None, text: str) -> int | str | None:
@@ -93,14 +93,14 @@ def _number(default: int | str | None, text: str) -> int | str | None:
 
 def given(options: argparse.Namespace, kind: type[Options]) -> dict[str, Any]:
     """The fields whose options were given. Raises HEvalError for an unknown explainer or technique, and for a control."""
-    found = {one.name: getattr(options, one.name) for one in fields(kind) if hasattr(options, one.name)}
-    for name in found.keys() & {"models", "datasets"}:
-        found[name] = all_words(found[name])
-    if found.get("explainers"):
-        found["explainers"] = tuple(explainer.key for explainer in methods_of(found["explainers"]))
-    if found.get("techniques"):
-        found["techniques"] = tuple(catalogue.find("technique", key).key for key in found["techniques"])
-    return found
+    values = {field.name: getattr(options, field.name) for field in fields(kind) if hasattr(options, field.name)}
+    for name in values.keys() & {"models", "datasets"}:
+        values[name] = all_words(values[name])
+    if values.get("explainers"):
+        values["explainers"] = tuple(explainer.key for explainer in methods_of(values["explainers"]))
+    if values.get("techniques"):
+        values["techniques"] = tuple(catalogue.find("technique", key).key for key in values["techniques"])
+    return values
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -124,9 +124,9 @@ def add_regimes(asked: argparse._ActionsContainer, default: str) -> None:
 
 def regimes_of(options: argparse.Namespace, default: tuple[str, ...]) -> tuple[str, ...]:
     """The regimes that the options of `add_regimes` ask for; those that can have no decoy are left out, and named."""
-    asked = {name: getattr(options, name, None) for name in ("regimes", "decoy", "length", "place")}
-    regimes = all_words(asked["regimes"]) if asked["regimes"] else default
-    chosen, left_out = expanded(regimes, asked["decoy"] or (), asked["length"] or (), asked["place"])
+    values = {name: getattr(options, name, None) for name in ("regimes", "decoy", "length", "place")}
+    regimes = all_words(values["regimes"]) if values["regimes"] else default
+    chosen, left_out = expanded(regimes, values["decoy"] or (), values["length"] or (), values["place"])
     if left_out:
         print(f"left out, because decoys need two documents: {', '.join(left_out)}", file=sys.stderr)
     if not chosen:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.evaluation.publishing import Told, is_outdated, publish
+from heval_core.evaluation.publishing import PublishProgress, is_outdated, publish
 from heval_core.evaluation.usable import notes
 from heval_core.present.table import Table
 from heval_core.records import TECHNIQUE, HEvalError
@@ -52,8 +52,8 @@ def _status(options: argparse.Namespace) -> int:
     existing(options.store)
     while True:
         state = progress(options.store)
-        noted = (f"note: {line}" for line in notes(ShardStore(options.store)))
-        text = "\n".join([*_status_lines(state), *noted, *_outdated_line(options.store)])
+        note_lines = (f"note: {line}" for line in notes(ShardStore(options.store)))
+        text = "\n".join([*_status_lines(state), *note_lines, *_outdated_line(options.store)])
         again = options.watch and state.process is not None
         print(f"\033[H\033[2J{text}" if again and sys.stdout.isatty() else text, flush=True)
         if not again:
@@ -102,8 +102,8 @@ def _joined(failure: dict[str, Any], names: Sequence[str]) -> str:
 
 def _outdated_line(store: Path) -> Iterator[str]:
     if is_outdated(store):
-        again = f"python -m precompute publish --store {store}"
-        yield f"another version of this program evaluated the published results; run: {again}"
+        command = f"python -m precompute publish --store {store}"
+        yield f"another version of this program evaluated the published results; run: {command}"
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -121,14 +121,14 @@ def _verify(options: argparse.Namespace) -> int:
     return 1 if bad or published else 0
 
 
-def _line(told: Told) -> str:
-    left = "" if told.seconds_left is None else f"{told.seconds_left:.0f} s left"
-    return ", ".join(part for part in (told.phase, told.part, left) if part)
+def _line(state: PublishProgress) -> str:
+    left = "" if state.seconds_left is None else f"{state.seconds_left:.0f} s left"
+    return ", ".join(part for part in (state.phase, state.part, left) if part)
 
 
 def _publish(options: argparse.Namespace) -> int:
     existing(options.store)
-    print(publish(options.store, tell=lambda told: print(_line(told), file=sys.stderr)))
+    print(publish(options.store, tell=lambda state: print(_line(state), file=sys.stderr)))
     return 0
 
 

@@ -80,7 +80,7 @@ def test_what_is_reached_depends_on_the_direction():
 @pytest.fixture(scope="module")
 def rows():
     """The table's on a demo model, three prompts of 60 tokens."""
-    return {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], table.Asked([60], 3), lambda line: None)}
+    return {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], table.Choice([60], 3), lambda line: None)}
 
 
 def test_every_explainer_has_a_row_and_captum_computes_the_same(rows):
@@ -92,7 +92,7 @@ def test_every_explainer_has_a_row_and_captum_computes_the_same(rows):
 
 
 def test_a_screen_of_everything_is_exact_and_one_of_a_token_has_a_fifth():
-    asked = table.Asked([60], 3, (table.EXACT, "fa(screen=sentences:99)", "fa(screen=cgim:1)"), ["float32"])
+    asked = table.Choice([60], 3, (table.EXACT, "fa(screen=sentences:99)", "fa(screen=cgim:1)"), ["float32"])
     found = {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], asked, lambda line: None)}
     every = found["fa(screen=sentences:99)"]
     assert (every["top"], every["five"], "spearman" in every) == (1, 1, False)
@@ -127,7 +127,7 @@ def test_other_weights_in_bfloat16_are_seen(monkeypatch):
         return lm
 
     monkeypatch.setattr(table, "load", shaken)
-    asked = table.Asked([60], 2, [table.EXACT])
+    asked = table.Choice([60], 2, [table.EXACT])
     exact = next(iter(table.rows([str(timing.TOKENIZER)], asked, lambda line: None)))
     assert exact["what"] == table.EXACT
     assert exact["spearman"] < 0.999

@@ -12,7 +12,7 @@ import pytest
 
 from heval_core.evaluation import publishing
 from heval_core.evaluation.measuring import Shards
-from heval_core.evaluation.publishing import Steps, Told, publish, renew
+from heval_core.evaluation.publishing import PublishProgress, Steps, publish, renew
 from heval_core.records import RegimeKey
 from heval_core.store.published import current_file
 from tests.conftest import ROOT
@@ -31,7 +31,7 @@ def store(tmp_path_factory):
 def test_time_left_is_what_the_rest_takes_at_the_measured_rate(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(publishing.time, "monotonic", lambda: clock[0])
-    told: list[Told] = []
+    told: list[PublishProgress] = []
     going = Steps([10] * 9, told.append)
     for _ in range(9):
         clock[0] += 2
@@ -51,7 +51,7 @@ def test_time_left_is_what_the_rest_takes_at_the_measured_rate(monkeypatch):
 
 @pytest.mark.slow
 def test_it_says_how_far_it_is_and_why_it_could_not(store, tmp_path):
-    told: list[Told] = []
+    told: list[PublishProgress] = []
     target = tmp_path / "results"
     assert renew(store, target, True, told.append) is None
     assert_same(current_file(target), publish(store, tmp_path / "here", keep=False))

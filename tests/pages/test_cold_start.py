@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from heval_core.evaluation.publishing import Told, publish
+from heval_core.evaluation.publishing import PublishProgress, publish
 from heval_core.html import plain
 from heval_core.store.published import current_file
 from heval_core.ui import published_results
@@ -82,7 +82,7 @@ def test_many_tabs_publish_once_and_each_sees_how_far_it_is(cold, monkeypatch):
 
     def renew(source, target, bundled, tell):
         begun.append(source)
-        tell(Told("Marking every explainer", "", 0.25, 30.0))
+        tell(PublishProgress("Marking every explainer", "", 0.25, 30.0))
         all_told.wait(60)
         publish(source, target, bundled)
 
@@ -124,7 +124,7 @@ def test_the_bar_moves_between_two_reports_and_never_beyond_what_is_expected(mon
     monkeypatch.setattr(published_results.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(published_results, "renew", lambda *given: None)
     job = Publishing(DEMO, DEMO, bundled=True)
-    job._hear(Told("Marking", "", 0.5, 10.0))
+    job._hear(PublishProgress("Marking", "", 0.5, 10.0))
     clock[0] = 4.0
     assert (job.now().share, job.now().seconds_left) == (pytest.approx(0.7), pytest.approx(6.0))
     clock[0] = 40.0

@@ -19,7 +19,7 @@ from tests.conftest import DEMO_MODELS
 
 JINJA = "{% for m in messages %}User: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}"
 SIDEBAR = "from heval_core.ui import sidebar\nsidebar.draw(on_own_page={})"
-ASKED = own_prompts.Asked(
+ASKED = own_prompts.OwnPrompt(
     "chatty", ("The capital of Kenya is Oslo.",), "What is the capital of Kenya?", ("attn",), CHAT, generate=4
 )
 

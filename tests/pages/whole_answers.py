@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from heval_core.ui.own_prompts import Asked, Kept
+from heval_core.ui.own_prompts import KeptAnswer, OwnPrompt
 
-ASKED = Asked(
+ASKED = OwnPrompt(
     model="demo-gpt2",
     documents=("Iceland is cold.", "It costs 60."),
     question="Where?",
@@ -37,7 +37,7 @@ def matrix(unit, values, columns="token"):
     return {"unit": unit, "units": SENTENCES, "columns": columns, "values": values, **about}
 
 
-def made_up(question="Where?", **changed) -> Kept:
+def made_up(question="Where?", **changed) -> KeptAnswer:
     """Of its four words two come from documents, one from memory, one is unclear. cgim scores whole sentences."""
     generated = {
         "text": " Iceland. 60 maybe",
@@ -65,4 +65,4 @@ def made_up(question="Where?", **changed) -> Kept:
     }
     documents = [{"start": 0, "end": 4}, {"start": 4, "end": 8}]
     result = {"model": "made-up", "prompt": "".join(TOKENS), "tokens": TOKENS, "documents": documents}
-    return Kept(replace(ASKED, question=question), result | {"generated": generated | changed})
+    return KeptAnswer(replace(ASKED, question=question), result | {"generated": generated | changed})

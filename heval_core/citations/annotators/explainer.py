@@ -83,10 +83,10 @@ class Explainer:
         self.check()
 
         def weigh(explained: Explained) -> Weights:
-            found = WAYS[self.way][1](reader, explained)
-            if not np.isfinite(found.phi).all():
+            weighed = WAYS[self.way][1](reader, explained)
+            if not np.isfinite(weighed.phi).all():
                 raise HEvalError(f"{reader.key} gave weights that are not finite; try another dtype.")
-            return found
+            return weighed
 
         return choices(self.key, questions, weigh)
 

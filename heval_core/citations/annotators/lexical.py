@@ -46,18 +46,18 @@ def overlaps(passages: Sequence[str], sentences: Sequence[str]) -> tuple[np.ndar
     """(K, S) idf of the words shared, and (S,) that of all words of a sentence."""
     of_passages, of_sentences = [_words(text) for text in passages], [_words(text) for text in sentences]
     count = len(passages) + len(sentences)
-    seen = Counter(word for own in (*of_passages, *of_sentences) for word in own)
+    seen = Counter(word for words in (*of_passages, *of_sentences) for word in words)
     idf = {word: log((1 + count) / (1 + times)) for word, times in seen.items()}
 
     def weight(words: set[str]) -> float:
         return sum(idf[word] for word in sorted(words))
 
-    shared = [[weight(own & other) for other in of_sentences] for own in of_passages]
-    return np.array(shared).reshape(len(passages), len(sentences)), np.array([weight(own) for own in of_sentences])
+    shared = [[weight(of_passage & of_sentence) for of_sentence in of_sentences] for of_passage in of_passages]
+    return np.array(shared).reshape(len(passages), len(sentences)), np.array([weight(words) for words in of_sentences])
 
 
 def _weighed(explained: Explained) -> Weights:
-    shared, whole = overlaps([shown(own) for own in explained.passages], [own.bare for own in explained.sentences])
+    shared, whole = overlaps([shown(passage) for passage in explained.passages], [part.bare for part in explained.sentences])
     return Weights(shared, shared / np.maximum(whole, 1e-9), 1 / (len(shared) + 1))
 
 

@@ -43,8 +43,8 @@ class LLM:
         prompts = [prompt_of(question) for question in questions]
         counts = [len(question.sentences) for question in questions]
         reads = [partial(numbers_in, what="sentence", there=range(count)) for count in counts]
-        found = asked_twice(reader, prompts, TOKENS + TOKENS_EACH * max(counts, default=0), reads)
-        return [Choice(frozenset(chosen or ()), problem=problem) for chosen, problem in found]
+        answers = asked_twice(reader, prompts, TOKENS + TOKENS_EACH * max(counts, default=0), reads)
+        return [Choice(frozenset(chosen or ()), problem=problem) for chosen, problem in answers]
 
 
 def prompt_of(question: Question) -> str:
@@ -54,7 +54,7 @@ def prompt_of(question: Question) -> str:
         "claim": claim.claim,
         "verdict": claim.verdict,
         "passage": shown(claim.passage(question.passage)),
-        "sentences": "\n".join(f"{place}: {' '.join(text.split())}" for place, text in enumerate(question.sentences)),
+        "sentences": "\n".join(f"{number}: {' '.join(text.split())}" for number, text in enumerate(question.sentences)),
     }
     return prompt_text(PROMPT).rstrip("\n").format(**words)
 

@@ -41,7 +41,7 @@ class MiniLM:
     def _weighed(self, explained: Explained) -> Weights:
         from heval_core.lm.embedding import embed
 
-        texts = [shown(own) for own in explained.passages], [own.bare for own in explained.sentences]
+        texts = [shown(passage) for passage in explained.passages], [sentence.bare for sentence in explained.sentences]
         passages, sentences = map(embed, texts)
         cosines = passages @ sentences.T
         return Weights(cosines, cosines, self.least)

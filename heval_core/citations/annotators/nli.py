@@ -38,17 +38,17 @@ class NLI:
         return read_with("Entailment model", self.model)
 
     def annotate(self, questions: Sequence[Question], reader: Entailment) -> list[Choice]:
-        pairs = [[(premise, place, text) for place, text in hypotheses] for premise, hypotheses in map(_asked, questions)]
-        distinct = list(dict.fromkeys((premise, text) for own in pairs for premise, _, text in own))
+        pairs = [[(premise, index, text) for index, text in hypotheses] for premise, hypotheses in map(_asked, questions)]
+        distinct = list(dict.fromkeys((premise, text) for of_question in pairs for premise, _, text in of_question))
         judged = dict(zip(distinct, reader.judge(distinct), strict=True))
         choices = []
-        for question, own in zip(questions, pairs, strict=True):
+        for question, of_question in zip(questions, pairs, strict=True):
             scores = [0.0] * len(question.sentences)
             chosen = set()
-            for premise, place, text in own:
-                found = judged[premise, text]
-                scores[place] = found.probability
-                chosen |= {place} if found.entailed else set()
+            for premise, index, text in of_question:
+                judgement = judged[premise, text]
+                scores[index] = judgement.probability
+                chosen |= {index} if judgement.entailed else set()
             choices.append(Choice(frozenset(chosen), tuple(scores)))
         return choices
 
@@ -56,8 +56,8 @@ class NLI:
 def _asked(question: Question) -> tuple[str, list[tuple[int, str]]]:
     """The premise, and place and text of each sentence that has one."""
     explained = question.explained
-    texts = [(place, sentence.bare.strip()) for place, sentence in enumerate(explained.sentences)]
-    return shown(explained.claim.passage(question.passage)), [(place, text) for place, text in texts if text]
+    texts = [(index, sentence.bare.strip()) for index, sentence in enumerate(explained.sentences)]
+    return shown(explained.claim.passage(question.passage)), [(index, text) for index, text in texts if text]
 
 
 PLUGIN = NLI()

@@ -30,10 +30,10 @@ class Position:
 
 def _at_its_place(question: Question) -> Choice:
     explained = question.explained
-    written = [place for place, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
+    written = [index for index, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
     rank = explained.selected.index(question.passage)
     chosen = frozenset(written[rank : rank + 1])
-    return Choice(chosen, tuple(float(place in chosen) for place in range(len(question.sentences))))
+    return Choice(chosen, tuple(float(index in chosen) for index in range(len(question.sentences))))
 
 
 PLUGIN = Position()

@@ -35,7 +35,7 @@ class Random:
 
     def _drawn(self, question: Question) -> Choice:
         explained = question.explained
-        words = (explained.claim.id, explained.writer, explained.selector, *(own.bare for own in explained.sentences))
+        words = (explained.claim.id, explained.writer, explained.selector, *(part.bare for part in explained.sentences))
         seed = [self.seed, zlib.crc32("\n".join(words).encode()), question.passage % 2**32]
         scores = np.random.default_rng(seed).random(len(question.sentences))
         chosen = np.argsort(-scores, kind="stable")[: len(question.gold)]

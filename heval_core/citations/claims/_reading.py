@@ -17,22 +17,22 @@ def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str,
 
     What is malformed, or has the id of another claim, is a BadRecord. All is read first: the same claim may come back.
     """
-    found: dict[str, tuple[str, Claim]] = {}
+    by_id: dict[str, tuple[str, Claim]] = {}
     bad: list[BadRecord] = []
     for place, raw in records:
-        for own in read_each([(place, _storable(raw))], convert):
-            if not isinstance(own, Claim):
-                bad.append(BadRecord(own.place, own.reason))
+        for record in read_each([(place, _storable(raw))], convert):
+            if not isinstance(record, Claim):
+                bad.append(BadRecord(record.place, record.reason))
                 continue
-            first, claim = found.setdefault(own.id, (place, own))
-            if claim is own:
+            first, claim = by_id.setdefault(record.id, (place, record))
+            if claim is record:
                 continue
-            if problem := _apart(claim, own):
-                bad.append(BadRecord(place, f"the id {own.id!r} is already used at {first}, {problem}"))
+            if problem := _apart(claim, record):
+                bad.append(BadRecord(place, f"the id {record.id!r} is already used at {first}, {problem}"))
                 continue
-            problems = tuple(dict.fromkeys(claim.problems + own.problems))
-            found[own.id] = first, dataclasses.replace(claim, written=claim.written + own.written, problems=problems)
-    yield from (claim for _, claim in found.values())
+            problems = tuple(dict.fromkeys(claim.problems + record.problems))
+            by_id[record.id] = first, dataclasses.replace(claim, written=claim.written + record.written, problems=problems)
+    yield from (claim for _, claim in by_id.values())
     yield from bad
 
 
@@ -52,9 +52,9 @@ def _storable(value: Any) -> Any:
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, list):
-        return [_storable(one) for one in value]
+        return [_storable(item) for item in value]
     if isinstance(value, dict):
-        return {_storable(name): _storable(one) for name, one in value.items()}
+        return {_storable(name): _storable(item) for name, item in value.items()}
     return value
 
 
@@ -82,32 +82,32 @@ def numbered_passages(record: dict[str, Any], name: str) -> tuple[Passage, ...]:
     listed = record.get(name)
     if not isinstance(listed, list) or not listed:
         raise Malformed(f"{name!r} should be a list of passages")
-    found = tuple(_passage(one, f"{name}[{place}]", place + 1) for place, one in enumerate(listed))
-    own = [passage.number for passage in found]
-    twice = next((number for number in own if own.count(number) > 1), None) if len(set(own)) < len(own) else None
+    passages = tuple(_passage(raw, f"{name}[{index}]", index + 1) for index, raw in enumerate(listed))
+    taken = [passage.number for passage in passages]
+    twice = next((number for number in taken if taken.count(number) > 1), None) if len(set(taken)) < len(taken) else None
     if twice is not None:
         raise Malformed(f"{name!r} has two passages with the number {twice}")
-    return found
+    return passages
 
 
-def _passage(raw: Any, name: str, number: int) -> Passage:
+def _passage(raw: Any, name: str, default: int) -> Passage:
     if isinstance(raw, str):
         raw = {"text": raw}
     if not isinstance(raw, dict):
         raise Malformed(f"{name!r} should be a text or an object with a text")
     try:
-        own = number if raw.get("number") is None else raw["number"]
-        if not _is_number(own):
+        number = default if raw.get("number") is None else raw["number"]
+        if not _is_number(number):
             raise Malformed(f"'number' should be a whole number from 0 to {_LARGEST}")
-        return Passage(own, text_of(raw, "text"), optional_text(raw, "title"))
+        return Passage(number, text_of(raw, "text"), optional_text(raw, "title"))
     except Malformed as error:
         raise Malformed(f"{name!r}: {error}") from error
 
 
 def known(chosen: Sequence[int], passages: tuple[Passage, ...], name: str) -> tuple[int, ...]:
     """The chosen numbers. Raises Malformed for one that no passage has."""
-    there = {passage.number for passage in passages}
-    missing = next((number for number in chosen if number not in there), None)
+    existing = {passage.number for passage in passages}
+    missing = next((number for number in chosen if number not in existing), None)
     if missing is not None:
         raise Malformed(f"{name!r} names passage {missing}, which the record does not have")
     return tuple(chosen)

@@ -58,7 +58,7 @@ def _claim(record: dict[str, Any], writer: str) -> Claim:
     # A document is known by its place alone, whatever else it says of itself.
     documents = record.get("docs")
     passages = numbered_passages(
-        {"docs": [_document(one) for one in documents] if isinstance(documents, list) else None}, "docs"
+        {"docs": [_document(document) for document in documents] if isinstance(documents, list) else None}, "docs"
     )
     outputs = _outputs(record)
     return Claim(
@@ -77,8 +77,8 @@ def _document(raw: Any) -> Any:
 
 def _outputs(record: dict[str, Any]) -> list[str]:
     """The answers; none where the record was not answered yet."""
-    found = record.get("output")
-    outputs = found if isinstance(found, list) else [] if found is None else [found]
+    output = record.get("output")
+    outputs = output if isinstance(output, list) else [] if output is None else [output]
     if not all(isinstance(text, str) for text in outputs):
         raise Malformed("'output' should be a text")
     return outputs

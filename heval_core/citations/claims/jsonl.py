@@ -67,21 +67,21 @@ def _written(record: dict[str, Any], passages: tuple[Passage, ...]) -> tuple[Wri
         text, sentences = " ".join(text), tuple(text)
     if not isinstance(text, str):
         raise Malformed("'explanation' should be a text or a list of sentences")
-    given = record.get("selected")
+    listed = record.get("selected")
     every = tuple(passage.number for passage in passages)
-    selected = every if given is None else known(numbers(given, "selected"), passages, "selected")
-    told = _lists(record, "sources", passages)
-    return (Written(text, selected, optional_text(record, "writer"), sentences, told, _prompt(record)),)
+    selected = every if listed is None else known(numbers(listed, "selected"), passages, "selected")
+    sources = _lists(record, "sources", passages)
+    return (Written(text, selected, optional_text(record, "writer"), sentences, sources, _prompt(record)),)
 
 
 def _prompt(record: dict[str, Any]) -> str:
-    named = optional_text(record, "prompt")
-    if named:
+    prompt_id = optional_text(record, "prompt")
+    if prompt_id:
         try:
-            layout(named)
+            layout(prompt_id)
         except HEvalError as error:
             raise Malformed(f"'prompt': {error}") from error
-    return named
+    return prompt_id
 
 
 def _lists(record: dict[str, Any], name: str, passages: tuple[Passage, ...]) -> tuple[tuple[int, ...], ...] | None:
@@ -90,7 +90,7 @@ def _lists(record: dict[str, Any], name: str, passages: tuple[Passage, ...]) -> 
         return None
     if not isinstance(listed, list):
         raise Malformed(f"{name!r} should be a list of lists of numbers")
-    return tuple(known(numbers(own, name), passages, name) for own in listed)
+    return tuple(known(numbers(raw, name), passages, name) for raw in listed)
 
 
 PLUGIN = JsonLines()

@@ -104,10 +104,10 @@ def _selected(chain: Any, passages: tuple[Passage, ...]) -> tuple[int, ...]:
 
 def _passages(text: str) -> tuple[Passage, ...]:
     lines = [re.fullmatch(r"(\d{1,9}): ?(.*)", line) for line in text.split("\n")]
-    found = tuple(Passage(int(line[1]), line[2].strip()) for line in lines if line)
-    if len(found) < len(lines) or len({passage.number for passage in found}) < len(found):
+    passages = tuple(Passage(int(line[1]), line[2].strip()) for line in lines if line)
+    if len(passages) < len(lines) or len({passage.number for passage in passages}) < len(passages):
         raise Malformed("'passage' should have one line for each passage, with its number, a colon and its text")
-    return found
+    return passages
 
 
 def _written(writer: str, sentences: Any, selected: tuple[int, ...]) -> Written:

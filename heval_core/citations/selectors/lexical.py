@@ -39,19 +39,19 @@ class Lexical:
 
     def _of(self, claim: Claim) -> Selection:
         scores = overlaps(claim)
-        best = sorted((place for place, score in enumerate(scores) if score > 0), key=lambda place: (-scores[place], place))
-        numbers = tuple(claim.passages[place].number for place in sorted(best[: self.k]))
+        best = sorted((index for index, score in enumerate(scores) if score > 0), key=lambda index: (-scores[index], index))
+        numbers = tuple(claim.passages[index].number for index in sorted(best[: self.k]))
         return Selection(numbers, "" if numbers else "no passage shares a word with the claim")
 
 
 def overlaps(claim: Claim) -> list[float]:
     """The score of each passage; see above."""
     words = [_words(f"{passage.title} {passage.text}") for passage in claim.passages]
-    having = Counter(word for own in words for word in own)
-    asked, size = _words(claim.claim), len(words)
+    having = Counter(word for of_passage in words for word in of_passage)
+    of_claim, size = _words(claim.claim), len(words)
     rarity = {word: log(1 + (size - count + 0.5) / (count + 0.5)) for word, count in having.items()}
     # A sum that depended on the order of its terms would part equals by their last digits.
-    return [fsum(rarity[word] for word in own & asked) for own in words]
+    return [fsum(rarity[word] for word in of_passage & of_claim) for of_passage in words]
 
 
 def _words(text: str) -> set[str]:

@@ -38,8 +38,8 @@ class LLM:
         if speaker is None:
             raise HEvalError("The selector llm asks a language model, and none is given.")
         prompts = [asked(claim, claim.passages, layout(self.prompt)).text for claim in claims]
-        there = [[passage.number for passage in claim.passages] for claim in claims]
-        reads = [partial(numbers_in, what="passage", there=numbers) for numbers in there]
+        existing = [[passage.number for passage in claim.passages] for claim in claims]
+        reads = [partial(numbers_in, what="passage", there=numbers) for numbers in existing]
         return [_selection(numbers, problem) for numbers, problem in asked_twice(speaker, prompts, TOKENS, reads)]
 
 

@@ -26,7 +26,7 @@ class Shipped:
         return [self._of(claim) for claim in claims]
 
     def _of(self, claim: Claim) -> Selection:
-        written = next((own for own in claim.written if self.writer in ("", own.writer)), None)
+        written = next((explanation for explanation in claim.written if self.writer in ("", explanation.writer)), None)
         if written is None:
             by = f" by {self.writer!r}" if self.writer else ""
             return Selection((), f"no explanation{by} came with the claim")

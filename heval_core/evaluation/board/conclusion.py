@@ -46,10 +46,10 @@ def recommended(board: Board) -> str:
 
 
 def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
-    plain = {column.question: board.ranking(column) for column in board.questions}
+    rankings = {column.question: board.ranking(column) for column in board.questions}
     if not best:
-        found = clauses({AT[question]: own for question, own in plain.items()}, names.__getitem__)
-        return sentences(found) or NOTHING
+        texts = clauses({AT[question]: ranking for question, ranking in rankings.items()}, names.__getitem__)
+        return sentences(texts) or NOTHING
     level, cost = len(board.overall.best) - 1, board.passes.get(best)
     use = f"Use {names[best]}."
     if len(board.methods) == 1:
@@ -59,50 +59,50 @@ def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
         named = listed(others) if level < 3 else counted(level, "other")
         parts = [f"It is level with {named} on the mean" + (", and the cheapest of them" if cost else "")]
     else:
-        parts = [f"It {listed(_by_question(best, plain, names))}"]
+        parts = [f"It {listed(_by_question(best, rankings, names))}"]
     costs = f"{'costs ' if not level else ''}about {_about(cost)}" if cost else ""
-    told = parts[0] + (f": {costs}" if costs and level else f", and {costs}" if costs else "")
-    return f"{use} {told}. {_as_well(plain)}".strip()
+    reason = parts[0] + (f": {costs}" if costs and level else f", and {costs}" if costs else "")
+    return f"{use} {reason}. {_as_well(rankings)}".strip()
 
 
-def _by_question(best: str, plain: Mapping[str, Ranking], names: Mapping[str, str]) -> list[str]:
+def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str, str]) -> list[str]:
     """`is best at two questions`, `level with X at the third`."""
-    alone = [question for question, own in plain.items() if own.best == (best,)]
-    third = len(alone) == 2 and len(plain) == 3
-    found = []
+    alone = [question for question, ranking in rankings.items() if ranking.best == (best,)]
+    third = len(alone) == 2 and len(rankings) == 3
+    predicates = []
     if alone:
-        every = len(alone) == len(plain) and len(plain) > 1
+        every = len(alone) == len(rankings) and len(rankings) > 1
         at = f"{'all ' if every else ''}{_COUNTS[len(alone)]} questions" if every or third else listed([AT[q] for q in alone])
-        found.append(f"is best at {at}")
-    for question, own in plain.items():
+        predicates.append(f"is best at {at}")
+    for question, ranking in rankings.items():
         if question not in alone:
-            others = [key for key in own.best if key != best]
-            rank = "level with" if best in own.best else "behind"
+            others = [key for key in ranking.best if key != best]
+            rank = "level with" if best in ranking.best else "behind"
             named = who(others, names.__getitem__) if len(others) <= NAMED else counted(len(others), "other")
-            place = "the third" if third else AT[question]
-            found.append(f"{'' if found else 'is '}{rank} {named} at {place}")
-    return found
+            where = "the third" if third else AT[question]
+            predicates.append(f"{'' if predicates else 'is '}{rank} {named} at {where}")
+    return predicates
 
 
-def _as_well(plain: Mapping[str, Ranking]) -> str:
+def _as_well(rankings: Mapping[str, Ranking]) -> str:
     """The controls that no method beats at the most questions."""
     at: dict[str, list[str]] = {}
-    for question, own in plain.items():
-        for key in own.controls:
+    for question, ranking in rankings.items():
+        for key in ranking.controls:
             at.setdefault(key, []).append(question)
     most = max(map(len, at.values()), default=0)
-    found = {key: questions for key, questions in at.items() if len(questions) == most}
-    if not found:
+    controls = {key: questions for key, questions in at.items() if len(questions) == most}
+    if not controls:
         return ""
-    questions = next(iter(found.values()))
+    questions = next(iter(controls.values()))
     every = (
         f"on {'all three' if most == 3 else 'both'} questions"
-        if most == len(plain) > 1
-        else f"on two of the {_COUNTS[len(plain)]}"
+        if most == len(rankings) > 1
+        else f"on two of the {_COUNTS[len(rankings)]}"
     )
     where = every if most > 1 else f"at {AT[questions[0]]}"
-    named = listed([_INSTEAD.get(key, f"the control {key}") for key in found])
-    return f"But {named} {'do' if len(found) > 1 else 'does'} as well {where}."
+    named = listed([_INSTEAD.get(key, f"the control {key}") for key in controls])
+    return f"But {named} {'do' if len(controls) > 1 else 'does'} as well {where}."
 
 
 def _about(passes: float) -> str:
@@ -116,38 +116,38 @@ def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
     groups = column_groups([column for column in board.columns if column.scaled and not column.plain])
     decoys, lengths, lost = list[bool](), list[str](), list[str]()
     for prompts, columns in groups.items():
-        asked = [(AT[own.question], board.ranking(own)) for own in columns if own.question in strong]
+        rankings = [(AT[column.question], board.ranking(column)) for column in columns if column.question in strong]
         ahead: dict[tuple[str, ...], list[str]] = {}
-        for at, own in asked:
-            if own.methods and best not in own.best:
-                ahead.setdefault(own.best, []).append(at)
+        for task, ranking in rankings:
+            if ranking.methods and best not in ranking.best:
+                ahead.setdefault(ranking.best, []).append(task)
         decoy = columns[0].decoy
         where = f"where {DECOYS[decoy].meaning}" if decoy else f"at {prompts}"
         lost += [
-            f"{where}, {who(keys, names.__getitem__)} {'is' if len(keys) == 1 else 'are'} ahead at {listed(at)}"
-            for keys, at in ahead.items()
+            f"{where}, {who(keys, names.__getitem__)} {'is' if len(keys) == 1 else 'are'} ahead at {listed(tasks)}"
+            for keys, tasks in ahead.items()
         ]
-        decoys += [not ahead] if decoy and asked else []
-        lengths += [prompts] if asked and not ahead and not decoy else []
+        decoys += [not ahead] if decoy and rankings else []
+        lengths += [prompts] if rankings and not ahead and not decoy else []
     every = "every decoy" if all(decoys) else f"{sum(decoys)} of {len(decoys)} decoys"
     kept = [*([f"under {every}"] if any(decoys) else []), *([f"at {listed(lengths)}"] if lengths else [])]
     return sentences(([f"{names[best]} stays among the best {listed(kept)}"] if kept else []) + lost) if best else ""
 
 
 def _open(board: Board, written: Written) -> tuple[str, ...]:
-    found = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
+    texts = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
     for column in board.questions:
         if len(models := board.models_at(column)) < len(board.models):
-            found.append(f"{column.title} Numbers are from {listed([written(model) for model in models])} alone.")
+            texts.append(f"{column.title} Numbers are from {listed([written(model) for model in models])} alone.")
     titles = {row.key: written(row.title) for row in board.rows}
-    asked = board.values[board.values["column"].isin([column.key for column in board.columns if column.scaled])]
-    lacking = asked[asked["cells"] < asked["of"]]
-    for key, own in lacking.groupby("explainer", sort=False):
-        found.append(
-            f"{titles[str(key)]} lacks {int((own['of'] - own['cells']).sum())} of {int(own['of'].sum())} cells and is not "
-            f"compared there ({', '.join(dict.fromkeys(own['column']))})."
+    scaled = board.values[board.values["column"].isin([column.key for column in board.columns if column.scaled])]
+    lacking = scaled[scaled["cells"] < scaled["of"]]
+    for key, rows in lacking.groupby("explainer", sort=False):
+        texts.append(
+            f"{titles[str(key)]} lacks {int((rows['of'] - rows['cells']).sum())} of {int(rows['of'].sum())} cells and is not "
+            f"compared there ({', '.join(dict.fromkeys(rows['column']))})."
         )
-    for what, there in (("model", board.models), ("dataset", board.datasets)):
-        if len(there) == 1 and board.rows:
-            found.append(f"All numbers are from one {what}, {written(there[0])}; another may say otherwise.")
-    return tuple(found)
+    for what, names in (("model", board.models), ("dataset", board.datasets)):
+        if len(names) == 1 and board.rows:
+            texts.append(f"All numbers are from one {what}, {written(names[0])}; another may say otherwise.")
+    return tuple(texts)

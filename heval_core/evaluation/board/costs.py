@@ -36,8 +36,8 @@ def costs_of(reader: Reader, chosen: Filter, regimes: Sequence[str]) -> pd.DataF
     chosen = replace(chosen, regime=plain or shortest)
     whole = reader.seconds(chosen)
     sizes = {EVERY_SIZE: chosen, **_sizes(chosen, regimes, whole)}
-    others = {size: reader.seconds(own) for size, own in sizes.items() if size != EVERY_SIZE}
-    timings = {size: reader.timings(own) for size, own in sizes.items()}
+    others = {size: reader.seconds(narrowed) for size, narrowed in sizes.items() if size != EVERY_SIZE}
+    timings = {size: reader.timings(narrowed) for size, narrowed in sizes.items()}
     return costs_table({EVERY_SIZE: whole, **others}, timings)
 
 
@@ -45,9 +45,9 @@ def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[
     padded = sorted({length for regime in regimes if (length := read_key(regime).length)})
     if padded:
         lengths = list(dict.fromkeys((padded[(len(padded) - 1) // 2], padded[-1])))
-        of = [tuple(regime for regime in regimes if read_key(regime).length == length) for length in lengths]
-        of = list(dict.fromkeys((chosen.regime, *of)))
-        return {str(place): replace(chosen, regime=own) for place, own in enumerate(of, start=1)}
+        groups = [tuple(regime for regime in regimes if read_key(regime).length == length) for length in lengths]
+        groups = list(dict.fromkeys((chosen.regime, *groups)))
+        return {str(number): replace(chosen, regime=group) for number, group in enumerate(groups, start=1)}
     if whole.empty:
         return {}
     ends = (
@@ -56,20 +56,20 @@ def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[
         int(whole["most"].max()),
     )
     ranges = [(ends[0], ends[1]), (ends[1] + 1, ends[2]), (ends[2] + 1, ends[3])]
-    ranges = [own for own in ranges if own[0] <= own[1]]
-    return {str(place): replace(chosen, tokens=own) for place, own in enumerate(ranges, start=1)}
+    ranges = [bounds for bounds in ranges if bounds[0] <= bounds[1]]
+    return {str(number): replace(chosen, tokens=bounds) for number, bounds in enumerate(ranges, start=1)}
 
 
 def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """seconds: size ▶ rows of `Reader.seconds`. timings: size ▶ rows of `Reader.timings`, none where nothing was timed."""
     rows = []
-    for size, own in seconds.items():
+    for size, size_rows in seconds.items():
         timed_here = _timed_alike(timings[size]) if size in timings else pd.DataFrame()
         alone = {} if timed_here.empty else seconds_alone(timed_here)
         counted = {} if timed_here.empty else timed_here.groupby("explainer")["passes"].mean().dropna().to_dict()
         # What was counted and timed is of prompts of these lengths, a few of all.
-        tokens = float((own["tokens"] if timed_here.empty else timed_here["length"]).median())
-        for row in own.itertuples():
+        tokens = float((size_rows["tokens"] if timed_here.empty else timed_here["length"]).median())
+        for row in size_rows.itertuples():
             passes, whole = passes_of(str(row.explainer), tokens)
             whole = counted.get(row.explainer, whole)
             timed = alone.get(str(row.explainer), (nan, nan))
@@ -84,19 +84,19 @@ def _timed_alike(timings: pd.DataFrame) -> pd.DataFrame:
         return timings
     cells = timings[["model", "dataset", "regime", "technique"]].apply(tuple, axis=1)
     explainers = timings["explainer"].groupby(cells).nunique()
-    own = timings[cells.isin(explainers.index[explainers * 2 > timings["explainer"].nunique()])]
-    there = cells[own.index].groupby(own["explainer"]).nunique()
-    return own[own["explainer"].isin(there.index[there == there.max()])]
+    kept = timings[cells.isin(explainers.index[explainers * 2 > timings["explainer"].nunique()])]
+    counts = cells[kept.index].groupby(kept["explainer"]).nunique()
+    return kept[kept["explainer"].isin(counts.index[counts == counts.max()])]
 
 
 def seconds_alone(timings: pd.DataFrame) -> dict[str, tuple[float, float]]:
     """Explainer ▶ (seconds, ratio to the yardstick's). timings: rows of `Reader.timings`."""
-    own = timings.dropna(subset=["seconds", "yardstick"])
-    if own.empty:
+    timed = timings.dropna(subset=["seconds", "yardstick"])
+    if timed.empty:
         return {}
-    ratios = np.log(own["seconds"] / own["yardstick"]).groupby(own["explainer"]).mean()
+    ratios = np.log(timed["seconds"] / timed["yardstick"]).groupby(timed["explainer"]).mean()
     newest = (
-        own.sort_values("measured", kind="stable").groupby(["model", "dataset", "regime", "technique"])["yardstick"].last()
+        timed.sort_values("measured", kind="stable").groupby(["model", "dataset", "regime", "technique"])["yardstick"].last()
     )
     level = float(np.log(newest).mean())
     return {str(key): (float(np.exp(level + ratio)), float(np.exp(ratio))) for key, ratio in ratios.items()}

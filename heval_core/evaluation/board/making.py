@@ -41,10 +41,13 @@ def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
     A regime brings its options along, the decoys and lengths with which it was run: they have columns of their own.
     """
     chosen = _with_options(reader, _of_one_technique(reader, chosen))
-    measured = {own: values_of(reader, chosen, own.metric, own.at(DEFAULT_K), own.together) for own in measures_of_boards()}
-    found = pd.concat(measured.values())
-    regimes = list(dict.fromkeys(found["regime"].astype(str)))
-    made = board_of(measured, rows_of(reader, list(found["explainer"].unique())), costs_of(reader, chosen, regimes))
+    measured = {
+        measure: values_of(reader, chosen, measure.metric, measure.at(DEFAULT_K), measure.together)
+        for measure in measures_of_boards()
+    }
+    cells = pd.concat(measured.values())
+    regimes = list(dict.fromkeys(cells["regime"].astype(str)))
+    made = board_of(measured, rows_of(reader, list(cells["explainer"].unique())), costs_of(reader, chosen, regimes))
     titles = reader.catalogue("dataset").set_index("key")["title"].to_dict()
     return replace(made, datasets=tuple(dataset_title(key, titles) for key in made.datasets))
 
@@ -57,24 +60,24 @@ def measures_of_boards() -> tuple[Measure, ...]:
 
 def _of_one_technique(reader: Reader, chosen: Filter) -> Filter:
     choices = reader.choices()
-    there = list(dict.fromkeys(choices[choices["explained"]]["technique"]))
-    wanted = [own for own in (*chosen.technique, TECHNIQUE, *there) if own in there or own in chosen.technique]
+    explained = list(dict.fromkeys(choices[choices["explained"]]["technique"]))
+    wanted = [key for key in (*chosen.technique, TECHNIQUE, *explained) if key in explained or key in chosen.technique]
     return replace(chosen, technique=tuple(wanted[:1]))
 
 
 def _with_options(reader: Reader, chosen: Filter) -> Filter:
     """With every regime named: those with options may be left out of what a filter takes unnamed."""
     choices = reader.choices()
-    own = choices[choices["explained"] & choices["technique"].isin(chosen.technique)]
-    there = [str(regime) for regime in dict.fromkeys(own["regime"])]
-    wanted = [regime for regime in there if {regime, read_key(regime).base} & set(chosen.regime or there)]
+    explained = choices[choices["explained"] & choices["technique"].isin(chosen.technique)]
+    regimes = [str(regime) for regime in dict.fromkeys(explained["regime"])]
+    wanted = [regime for regime in regimes if {regime, read_key(regime).base} & set(chosen.regime or regimes)]
     return replace(chosen, regime=tuple(wanted) or chosen.regime)
 
 
 def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
-    named = reader.catalogue("explainer").set_index("key")
+    entries = reader.catalogue("explainer").set_index("key")
     return [
-        Row(key, str(named["title"].get(key, key)).removesuffix(" (control)"), bool(named["control"].get(key, False)))
+        Row(key, str(entries["title"].get(key, key)).removesuffix(" (control)"), bool(entries["control"].get(key, False)))
         for key in explainers
     ]
 
@@ -82,27 +85,27 @@ def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
 def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], costs: pd.DataFrame) -> Board:
     """A board of cells that are there already: of one technique, by measure."""
     keys, methods = [row.key for row in rows], [row.key for row in rows if not row.control]
-    every_column = _counting(measured, [row.key for row in rows if row.control])
+    by_column = _counting(measured, [row.key for row in rows if row.control])
     # Faithfulness has the question protected where that has numbers.
-    protected = {column.measure.variant_of for column, own in every_column.items() if len(own) and _protects(column.measure)}
+    protected = {column.measure.variant_of for column, cells in by_column.items() if len(cells) and _protects(column.measure)}
 
     def shown(own: Measure) -> bool:
         return own.question in ASKED or _protects(own) == ((own.variant_of or own.title) in protected)
 
     wanted = list(filter(shown, measured))
-    every_column = {column: own for column, own in every_column.items() if column.measure in wanted}
-    counted = {column: own for column, own in every_column.items() if len(own)}
-    tables = [_values(column, measured[column.measure], own, keys) for column, own in counted.items()]
-    by_model = [_values(column, measured[column.measure], own, keys, "model") for column, own in counted.items()]
-    asked = {column: own for column, own in counted.items() if column.scaled and column.plain}
-    pairs = [pairs_of(own, keys).assign(column=column.key) for column, own in asked.items()]
+    by_column = {column: cells for column, cells in by_column.items() if column.measure in wanted}
+    filled = {column: cells for column, cells in by_column.items() if len(cells)}
+    tables = [_values(column, measured[column.measure], cells, keys) for column, cells in filled.items()]
+    by_model = [_values(column, measured[column.measure], cells, keys, "model") for column, cells in filled.items()]
+    questions = {column: cells for column, cells in filled.items() if column.scaled and column.plain}
+    pairs = [pairs_of(cells, keys).assign(column=column.key) for column, cells in questions.items()]
     values = _together(tables, VALUES)
-    quality = _quality(values, asked, methods, costs)
-    places = _together([own.assign(column=column.key)[PLACES].drop_duplicates() for column, own in counted.items()], PLACES)
+    quality = _quality(values, questions, methods, costs)
+    places = _together([cells.assign(column=column.key)[PLACES].drop_duplicates() for column, cells in filled.items()], PLACES)
     return Board(
-        _ordered(rows, quality, values[values["column"].isin([column.key for column in counted if column.scaled])]),
-        tuple(counted),
-        _absent(every_column, {measure: measured[measure] for measure in wanted}),
+        _ordered(rows, quality, values[values["column"].isin([column.key for column in filled if column.scaled])]),
+        tuple(filled),
+        _absent(by_column, {measure: measured[measure] for measure in wanted}),
         values,
         _together(by_model, ["model", *VALUES]),
         costs,
@@ -120,41 +123,37 @@ def _protects(measure: Measure) -> bool:
 
 def _counting(measured: Mapping[Measure, pd.DataFrame], controls: Sequence[str]) -> dict[Column, pd.DataFrame]:
     """Every column that has a number, with its cells that count: none where most methods lack them."""
-    found: dict[Column, pd.DataFrame] = {}
-    for measure, own in measured.items():
-        there = available(own, measure.together)
-        for column in columns_for(measure, there["regime"].astype(str).unique()):
-            found[column] = counting(there[[column.takes(str(regime)) for regime in there["regime"]]], controls)
-    return found
+    counted: dict[Column, pd.DataFrame] = {}
+    for measure, cells in measured.items():
+        rows = available(cells, measure.together)
+        for column in columns_for(measure, rows["regime"].astype(str).unique()):
+            counted[column] = counting(rows[[column.takes(str(regime)) for regime in rows["regime"]]], controls)
+    return counted
 
 
 def columns_for(measure: Measure, regimes: Iterable[str]) -> list[Column]:
     """A measure's columns, in their order; of lengths only the longest. regimes: in which the measure is available."""
-    options = {(one.decoy, one.length) for one in map(read_key, regimes)}
+    options = {(regime.decoy, regime.length) for regime in map(read_key, regimes)}
     longest = max((length for decoy, length in options if length and not decoy), default=None)
-    wanted = (
-        [(None, None), *((decoy, None) for decoy in DECOYS), (None, longest)] if measure.question in ASKED else [(None, None)]
-    )
-    return [Column(measure, *own) for own in dict.fromkeys(wanted) if own in options]
+    pairs = [(None, None), *((key, None) for key in DECOYS), (None, longest)] if measure.question in ASKED else [(None, None)]
+    return [Column(measure, *pair) for pair in dict.fromkeys(pairs) if pair in options]
 
 
 def _values(column: Column, measured: pd.DataFrame, counted: pd.DataFrame, rows: Sequence[str], *by: str) -> pd.DataFrame:
     """A column's numbers, a line for every row of the board with what it lacks: `Board.values`, or by="model"
     `Board.by_model`. measured: all cells of its measure. counted: see `means.counting`."""
-    keys, ends = [*by, "explainer"], ("value", "low", "high", "chance")
-    found, places = means(counted, keys).set_index(keys), counted.drop_duplicates(PLACE)
-    shown = ("normalised", "normalised_low", "normalised_high") if column.scaled else ABOVE
-    native = {f"native{'' if name == 'value' else f'_{name}'}": found[name] for name in ends}
-    drawn = {name: found[own] for name, own in zip(ends, shown, strict=False)} | {"chance": 0.0}
-    found = found[["cells", "n"]].assign(**native, **drawn)
-    index = [*(sorted(places[name].unique()) for name in by), list(rows)]
-    made = found.reindex(
-        pd.MultiIndex.from_product(index, names=keys) if by else pd.Index(rows, name="explainer")
-    ).reset_index()
+    key, ends = [*by, "explainer"], ("value", "low", "high", "chance")
+    frame, places = means(counted, key).set_index(key), counted.drop_duplicates(PLACE)
+    sources = ("normalised", "normalised_low", "normalised_high") if column.scaled else ABOVE
+    native = {f"native{'' if name == 'value' else f'_{name}'}": frame[name] for name in ends}
+    drawn = {name: frame[source] for name, source in zip(ends, sources, strict=False)} | {"chance": 0.0}
+    frame = frame[["cells", "n"]].assign(**native, **drawn)
+    axes = [*(sorted(places[name].unique()) for name in by), list(rows)]
+    made = frame.reindex(pd.MultiIndex.from_product(axes, names=key) if by else pd.Index(rows, name="explainer")).reset_index()
     made = made.assign(column=column.key, of=made[by[0]].map(places.groupby(by[0]).size()) if by else len(places))
     made = made.astype({"of": int}).assign(**{name: made[name].fillna(0).astype(int) for name in ("cells", "n")})
-    told = pd.concat([measured.dropna(subset=["unavailable"]), available(measured).assign(unavailable=OTHER_INSTANCES)])
-    made = made.join(told.drop_duplicates(keys).set_index(keys)["unavailable"], on=keys)
+    reasons = pd.concat([measured.dropna(subset=["unavailable"]), available(measured).assign(unavailable=OTHER_INSTANCES)])
+    made = made.join(reasons.drop_duplicates(key).set_index(key)["unavailable"], on=key)
     return made.assign(reason=[_reason(row.cells, row.of, row.unavailable) for row in made.itertuples()])[[*by, *VALUES]]
 
 
@@ -166,55 +165,55 @@ def _reason(cells: int, of: int, why: str) -> str:
 
 def _absent(columns: Mapping[Column, pd.DataFrame], measured: Mapping[Measure, pd.DataFrame]) -> tuple[tuple[str, str], ...]:
     """(title, reason) of what a board could have and has not. columns: with the cells of each that count."""
-    there = {column.key for column in columns}
-    missing = [(column.title, NOT_SHARED) for column, own in columns.items() if own.empty]
-    for measure, own in measured.items():
-        if Column(measure).key not in there:
+    keys = {column.key for column in columns}
+    missing = [(column.title, NOT_SHARED) for column, cells in columns.items() if cells.empty]
+    for measure, cells in measured.items():
+        if Column(measure).key not in keys:
             needed = f"the batch job measures it with {measure.needs}"
-            missing.append((Column(measure).title, _lacking(own) or NOT_ASKED if measure.question in ASKED else needed))
-    regimes = [read_key(regime) for regime in {str(regime) for own in measured.values() for regime in own["regime"]}]
+            missing.append((Column(measure).title, _lacking(cells) or NOT_ASKED if measure.question in ASKED else needed))
+    regimes = [read_key(regime) for regime in {str(regime) for cells in measured.values() for regime in cells["regime"]}]
     for name, title, none in (("decoy", "Under decoys", NO_DECOYS), ("length", "At length", NO_LENGTHS)):
         if not any(getattr(column, name) for column in columns):
-            missing.append((title, NOT_ASKED if any(getattr(one, name) for one in regimes) else none))
+            missing.append((title, NOT_ASKED if any(getattr(regime, name) for regime in regimes) else none))
     return tuple(missing)
 
 
 def _lacking(cells: pd.DataFrame) -> str:
     """Why most of some cells have no number: "group C has 12 of the 30 instances needed"; empty if they do not say."""
-    said = cells["unavailable"].dropna()
-    return f"in no cell, since {said.mode()[0]}" if len(said) else ""
+    reasons = cells["unavailable"].dropna()
+    return f"in no cell, since {reasons.mode()[0]}" if len(reasons) else ""
 
 
 def _together(tables: Sequence[pd.DataFrame], names: list[str]) -> pd.DataFrame:
-    there = [table for table in tables if len(table)]
-    return pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=names)
+    filled = [table for table in tables if len(table)]
+    return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=names)
 
 
 def _ordered(rows: Sequence[Row], quality: pd.DataFrame, values: pd.DataFrame) -> tuple[Row, ...]:
     """Methods before controls; those with a number for every question, best first; then the others, as they came."""
-    own = dict(zip(quality["explainer"], quality["value"], strict=True))
+    overall = dict(zip(quality["explainer"], quality["value"], strict=True))
     rest = values.groupby("explainer")["value"].mean() if len(values) else pd.Series(dtype=float)
 
     def place(row: Row) -> tuple[bool, bool, float]:
-        value = own.get(row.key, rest.get(row.key, np.nan))
-        return row.control, row.key not in own, -value if np.isfinite(value) else np.inf
+        value = overall.get(row.key, rest.get(row.key, np.nan))
+        return row.control, row.key not in overall, -value if np.isfinite(value) else np.inf
 
     return tuple(sorted(rows, key=place))
 
 
 def _quality(
-    values: pd.DataFrame, asked: Mapping[Column, pd.DataFrame], methods: Sequence[str], costs: pd.DataFrame
+    values: pd.DataFrame, questions: Mapping[Column, pd.DataFrame], methods: Sequence[str], costs: pd.DataFrame
 ) -> pd.DataFrame:
     """`Board.quality`, of the rows that lack no cell of any question: the others' means are of other cells."""
-    if not asked:
+    if not questions:
         return pd.DataFrame(columns=QUALITY)
-    own = values[values["column"].isin([column.key for column in asked])]
-    whole = [str(key) for key, part in own.groupby("explainer", sort=False) if (part["cells"] == part["of"]).all()]
-    drawn = [replicates(counted, ["explainer"]) for counted in asked.values()]
+    scaled = values[values["column"].isin([column.key for column in questions])]
+    whole = [str(key) for key, part in scaled.groupby("explainer", sort=False) if (part["cells"] == part["of"]).all()]
+    drawn = [replicates(counted, ["explainer"]) for counted in questions.values()]
     passes = costs[costs["size"] == EVERY_SIZE].set_index("explainer")["whole_passes"]
     rows = []
     for key in whole:
-        of_columns = own[own["explainer"] == key].set_index("column").loc[[column.key for column in asked]]
+        of_columns = scaled[scaled["explainer"] == key].set_index("column").loc[[column.key for column in questions]]
         parts = [of_column[key,].mean(axis=1) for of_column in drawn if (key,) in of_column]
         together = np.stack(parts, axis=1) if len(parts) == len(drawn) else None
         value, low, high = (of_columns[name].to_numpy(dtype=float) for name in ("value", "low", "high"))

@@ -75,14 +75,14 @@ class Column:
 
     @property
     def title(self) -> str:
-        own = QUESTIONS[self.question].title if self.scaled else self.measure.title
-        return f"{own.rstrip('?')}, {self.prompts}" if self.prompts else own
+        title = QUESTIONS[self.question].title if self.scaled else self.measure.title
+        return f"{title.rstrip('?')}, {self.prompts}" if self.prompts else title
 
 
 def column_groups(columns: Sequence[Column]) -> dict[str, list[Column]]:
     """Columns by their prompts (`Column.prompts`), in the order of the questions: plain, each decoy, each length."""
     groups: dict[str, list[Column]] = {}
-    for column in sorted(columns, key=lambda own: list(QUESTIONS).index(own.question)):
+    for column in sorted(columns, key=lambda member: list(QUESTIONS).index(member.question)):
         groups.setdefault(column.prompts, []).append(column)
     return groups
 
@@ -133,13 +133,13 @@ class Board:
         return bool(self.costs["seconds"].notna().any())
 
     def models_at(self, column: Column) -> tuple[str, ...]:
-        there = self.by_model[(self.by_model["column"] == column.key) & (self.by_model["cells"] > 0)]["model"]
-        return tuple(model for model in self.models if model in set(there))
+        models = self.by_model[(self.by_model["column"] == column.key) & (self.by_model["cells"] > 0)]["model"]
+        return tuple(model for model in self.models if model in set(models))
 
     def ranking(self, column: Column) -> Ranking:
         """Who is best in a column, of the rows that lack no cell."""
-        own = self.values[(self.values["column"] == column.key) & (self.values["cells"] == self.values["of"])]
-        return ranking(own, self.controls, "high" if column.scaled else column.measure.best)
+        complete = self.values[(self.values["column"] == column.key) & (self.values["cells"] == self.values["of"])]
+        return ranking(complete, self.controls, "high" if column.scaled else column.measure.best)
 
     @property
     def overall(self) -> Ranking:
@@ -149,17 +149,17 @@ class Board:
     @property
     def passes(self) -> dict[str, float]:
         """Explainer ▶ forward passes over the whole prompt, of those that have a mean and a cost."""
-        known = self.quality.dropna(subset=["whole_passes"])
-        return {str(key): float(own) for key, own in zip(known["explainer"], known["whole_passes"], strict=True)}
+        priced = self.quality.dropna(subset=["whole_passes"])
+        return {str(key): float(passes) for key, passes in zip(priced["explainer"], priced["whole_passes"], strict=True)}
 
     def record(self, key: str) -> tuple[int, int, int] | None:
         """How often an explainer wins, ties and loses against other methods, at each question, in each model and dataset."""
-        both = against(self.pairs, key) if len(self.pairs) else self.pairs
-        both = both[both["second"].isin(self.methods)]
-        if both.empty:
+        pairs = against(self.pairs, key) if len(self.pairs) else self.pairs
+        pairs = pairs[pairs["second"].isin(self.methods)]
+        if pairs.empty:
             return None
-        own = tally(both)
-        return int(own["wins"]), int(own["ties"]), len(both) - int(own["wins"]) - int(own["ties"])
+        counts = tally(pairs)
+        return int(counts["wins"]), int(counts["ties"]), len(pairs) - int(counts["wins"]) - int(counts["ties"])
 
     @property
     def questions(self) -> tuple[Column, ...]:

@@ -83,16 +83,16 @@ def rows_of(
 
     units: claim_id, and a column for each measure, NaN where it is undefined. missing: measure ▶ why it was not computed.
     """
-    questions = Questions(resamples, (claim for own in units for claim in own["claim_id"]))
+    questions = Questions(resamples, (claim for unit in units for claim in unit["claim_id"]))
     columns: dict[str, Column] = {}
     used: dict[str, pd.Series] = {}
-    for own in units:
-        for name in own.columns.difference(["claim_id"], sort=False):
+    for unit in units:
+        for name in unit.columns.difference(["claim_id"], sort=False):
             measure = name.removesuffix(CHANCE)
-            used[name] = own[measure].notna()
+            used[name] = unit[measure].notna()
             ends = _ENDS.get(measure, (0.0, 1.0)) if name == measure else None
             once = measure == "f1_of_claims"  # every claim counts once
-            columns[name] = questions.column(own["claim_id"], own[name].where(used[name]), once, ends)
+            columns[name] = questions.column(unit["claim_id"], unit[name].where(used[name]), once, ends)
     means = questions.means(columns)
     for measure in (name for name in columns if not name.endswith(CHANCE)):
         mean, chance = means.get(measure), means.get(f"{measure}{CHANCE}")
@@ -108,7 +108,7 @@ def rows_of(
 def resamples_of(claims: Iterable[tuple[str, str]]) -> dict[str, Resamples]:
     """Resamples by source of claims. claims: all (dataset, claim_id) that have an explanation."""
     frame = pd.DataFrame(list(claims), columns=["dataset", "claim_id"])
-    return {str(of): Resamples(str(of), dict(zip(own, own, strict=True))) for of, own in frame.groupby("dataset")["claim_id"]}
+    return {str(of): Resamples(str(of), dict(zip(ids, ids, strict=True))) for of, ids in frame.groupby("dataset")["claim_id"]}
 
 
 def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
@@ -119,16 +119,16 @@ def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
     omitted, uncited, expected = [], [], []
     names = ("claim_id", "selected", "cited", "numbers", "chains")
     for claim, selected, cited, numbers, chains in zip(*(explanations[name] for name in names), strict=True):
-        each = [set(own) for own in json.loads(cited)]
-        omitted += [(claim, float(number not in set().union(*each))) for number in selected]
-        uncited += [(claim, float(not own)) for own in each]
-        there = [set(chain) & set(numbers) for chain in json.loads(chains)]
-        expected.append(chance_retrieval(len(selected), numbers, there) or (np.nan,) * 3)
+        markers = [set(passages) for passages in json.loads(cited)]
+        omitted += [(claim, float(number not in set().union(*markers))) for number in selected]
+        uncited += [(claim, float(not passages)) for passages in markers]
+        chain_sets = [set(chain) & set(numbers) for chain in json.loads(chains)]
+        expected.append(chance_retrieval(len(selected), numbers, chain_sets) or (np.nan,) * 3)
     chances = pd.DataFrame(expected, columns=[f"{name}{CHANCE}" for name in RETRIEVAL], index=explanations.index)
     retrieved = explanations[list(RETRIEVAL)].join(chances).add_prefix("retrieval_")
     by_part = {"omitted": omitted, "uncited": uncited}
     return [
-        *(pd.DataFrame(own, columns=["claim_id", name]) for name, own in by_part.items()),
+        *(pd.DataFrame(rows, columns=["claim_id", name]) for name, rows in by_part.items()),
         retrieved.assign(claim_id=explanations["claim_id"]),
     ]
 
@@ -163,23 +163,23 @@ def of_answers(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], di
 def _transparent(rows: pd.DataFrame) -> pd.DataFrame:
     """By explanation that cites a passage."""
     cited = rows[rows["golds"] > 0]
-    sizes: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}
+    pairs: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}
     for explanation, passage, *of_answer in zip(
         *(cited[name] for name in (*QUESTION, "chosen", "golds", "sentences")), strict=True
     ):
-        sizes.setdefault((explanation, passage), []).append(tuple(of_answer))
-    asked = cited.groupby(QUESTION, sort=False, observed=True).agg(claim_id=("claim_id", "first"), f1=("f1", "mean"))
-    above = {"above": asked["f1"] >= TRANSPARENT - ROUNDING, "level": [_above(tuple(sorted(own))) for own in sizes.values()]}
-    whole = asked.assign(**above).groupby("explanation_id", sort=False, observed=True)
-    found = whole.agg(claim_id=("claim_id", "first"), transparent=("above", "all"), level=("level", "prod"))
-    return found.astype({"transparent": float}).rename(columns={"level": f"transparent{CHANCE}"})
+        pairs.setdefault((explanation, passage), []).append(tuple(of_answer))
+    mean = cited.groupby(QUESTION, sort=False, observed=True).agg(claim_id=("claim_id", "first"), f1=("f1", "mean"))
+    more = {"above": mean["f1"] >= TRANSPARENT - ROUNDING, "level": [_above(tuple(sorted(sizes))) for sizes in pairs.values()]}
+    by_explanation = mean.assign(**more).groupby("explanation_id", sort=False, observed=True)
+    explanations = by_explanation.agg(claim_id=("claim_id", "first"), transparent=("above", "all"), level=("level", "prod"))
+    return explanations.astype({"transparent": float}).rename(columns={"level": f"transparent{CHANCE}"})
 
 
 @lru_cache(maxsize=65536)
-def _above(asked: tuple[tuple[int, int, int], ...]) -> float:
-    """The probability that the mean F1 of random answers is at least TRANSPARENT. asked: chosen, golds, sentences of each."""
+def _above(sizes: tuple[tuple[int, int, int], ...]) -> float:
+    """The probability that the mean F1 of random answers is at least TRANSPARENT. sizes: chosen, golds, sentences of each."""
     sums = {0.0: 1.0}
-    for chosen, golds, sentences in asked:
+    for chosen, golds, sentences in sizes:
         ways = comb(sentences, chosen)
         drawn = [
             (2 * hits / (chosen + golds), comb(golds, hits) * comb(sentences - golds, chosen - hits) / ways)
@@ -191,7 +191,7 @@ def _above(asked: tuple[tuple[int, int, int], ...]) -> float:
                 key = round(total + f1, 9)
                 together[key] = together.get(key, 0.0) + weight * chance
         sums = together
-    return sum(weight for total, weight in sums.items() if total >= len(asked) * (TRANSPARENT - ROUNDING))
+    return sum(weight for total, weight in sums.items() if total >= len(sizes) * (TRANSPARENT - ROUNDING))
 
 
 def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
@@ -200,8 +200,8 @@ def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
     rows: one per explanation and passage, all passages that the writer was given: explanation_id, claim_id, predicted,
     gold, source (places of the sentences made from the passage; None where that is not known), sentences.
     """
-    each = _pairs(rows)
-    sentence = each.groupby(["explanation_id", "place"], sort=False).ngroup()
+    pairs = _pairs(rows)
+    sentence = pairs.groupby(["explanation_id", "place"], sort=False).ngroup()
 
     def some(which: pd.Series) -> pd.Series:
         """Whether there is such a passage."""
@@ -209,13 +209,13 @@ def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
 
     def none(which: pd.Series) -> pd.Series:
         """The probability that no such passage is chosen at random."""
-        return each["missed"].where(which, 1.0).groupby(sentence).prod()
+        return pairs["missed"].where(which, 1.0).groupby(sentence).prod()
 
-    chosen, cited, source = each["chosen"], each["cited"], each["source"]
+    chosen, cited, source = pairs["chosen"], pairs["cited"], pairs["source"]
     cites, rests, supported, sourced = some(cited), some(chosen), some(chosen & cited), some(source)
     none_cited, none_other, none_source = none(cited), none(~cited), none(source)
     wrong = cites & rests & ~supported
-    first = each.groupby(sentence)[["claim_id", "known"]].first()
+    first = pairs.groupby(sentence)[["claim_id", "known"]].first()
     known = first["known"].astype(bool)
     made, behind = known & sourced, cites & ~some(cited & source)
     any_beyond = (1 - none_other) * (1 - none_cited).where(cites, 1.0)
@@ -227,10 +227,10 @@ def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
         "omitted_citation": (cites | True, some(chosen & ~cited) & ~wrong, any_beyond),
     }
     if known.any():
-        found = some(chosen & source)
+        on_source = some(chosen & source)
         shares |= {
-            "source": (made, found, 1 - none_source),
-            "source_behind_wrong_marker": (made & behind, found, 1 - none_source),
+            "source": (made, on_source, 1 - none_source),
+            "source_behind_wrong_marker": (made & behind, on_source, 1 - none_source),
             "no_source": (known & ~sourced, ~rests, none_cited * none_other),
         }
     measured = {name: holds.astype(float).where(among) for name, (among, holds, _) in shares.items()}
@@ -260,20 +260,20 @@ def of_people(answers: pd.DataFrame, claims: Iterable[tuple[str, str]]) -> list[
     if not len(answers):
         return []
     resamples = resamples_of(claims)
-    given = answers["helpfulness"].dropna()
-    z = given.groupby(answers["annotator"]).transform(lambda own: z_scores(own.tolist()))
+    sliders = answers["helpfulness"].dropna()
+    z = sliders.groupby(answers["annotator"]).transform(lambda values: z_scores(values.tolist()))
     rows: list[dict[str, Any]] = []
-    for names, own in answers.assign(helpfulness_z=z).groupby(CELL, sort=False):
+    for names, cell_answers in answers.assign(helpfulness_z=z).groupby(CELL, sort=False):
         key = {**dict(zip(CELL, names, strict=True)), "annotator": "people", "masking": ""}
-        units = [own[["claim_id", "helpfulness", "helpfulness_z"]], _entropies(own)]
-        rows += rows_of({**key, "people": own["annotator"].nunique()}, units, resamples[names[0]])
+        units = [cell_answers[["claim_id", "helpfulness", "helpfulness_z"]], _entropies(cell_answers)]
+        rows += rows_of({**key, "people": cell_answers["annotator"].nunique()}, units, resamples[names[0]])
     return rows
 
 
-def _entropies(own: pd.DataFrame) -> pd.DataFrame:
-    asked = own.groupby(QUESTION, sort=False)
-    values = [entropy(map(list, chosen)) if len(chosen) > 1 else np.nan for _, chosen in asked["predicted"]]
-    return pd.DataFrame({"claim_id": asked["claim_id"].first(), "entropy": values})
+def _entropies(answers: pd.DataFrame) -> pd.DataFrame:
+    questions = answers.groupby(QUESTION, sort=False)
+    values = [entropy(map(list, chosen)) if len(chosen) > 1 else np.nan for _, chosen in questions["predicted"]]
+    return pd.DataFrame({"claim_id": questions["claim_id"].first(), "entropy": values})
 
 
 # (claim, explanation, passage) ▶ the sentences that an annotator chose.
@@ -290,7 +290,7 @@ def agreement_rows(key: dict[str, str], annotators: dict[str, pd.DataFrame], res
         beside = people if PEOPLE in (first, second) else None
         yield _row(key, first, second, alpha_of(annotators[first], annotators[second], beside, resamples))
     if people is not None:
-        persons = [_sets(own) for _, own in people.groupby("annotator")]
+        persons = [_sets(rows) for _, rows in people.groupby("annotator")]
         yield _row(key, PEOPLE, PEOPLE, _alpha(persons, resamples))
 
 
@@ -303,8 +303,8 @@ def alpha_of(first: pd.DataFrame, second: pd.DataFrame, people: pd.DataFrame | N
     if people is not None:
         gold = dict(zip(_questions(people), people["gold"], strict=True))
         pair = [
-            {question: outside_gold_as_one(chosen, gold[question]) for question, chosen in own.items() if question in gold}
-            for own in pair
+            {question: outside_gold_as_one(chosen, gold[question]) for question, chosen in sets.items() if question in gold}
+            for sets in pair
         ]
     return _alpha(pair, resamples)
 
@@ -315,30 +315,30 @@ def _questions(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
 
 def _sets(rows: pd.DataFrame) -> Sets:
     """Of several people all that they chose together."""
-    found: Sets = {}
+    sets: Sets = {}
     for question, chosen in zip(_questions(rows), rows["predicted"], strict=True):
-        found[question] = found.get(question, frozenset()).union(chosen)
-    return found
+        sets[question] = sets.get(question, frozenset()).union(chosen)
+    return sets
 
 
 def _alpha(annotators: Sequence[Sets], resamples: Resamples) -> Value | None:
-    asked = dict.fromkeys(question for own in annotators for question in own)
-    given = {question: [own[question] for own in annotators if question in own] for question in asked}
-    given = {question: answers for question, answers in given.items() if len(answers) > 1}
-    if not given:
+    questions = dict.fromkeys(question for sets in annotators for question in sets)
+    by_question = {question: [sets[question] for sets in annotators if question in sets] for question in questions}
+    by_question = {question: answers for question, answers in by_question.items() if len(answers) > 1}
+    if not by_question:
         return None
-    claims = sorted({claim for claim, *_ in given})
-    place = {claim: number for number, claim in enumerate(claims)}
+    claims = sorted({claim for claim, *_ in by_question})
+    index_of = {claim: number for number, claim in enumerate(claims)}
     weights = Questions(resamples, claims).weights
-    owners = [place[claim] for claim, *_ in given]
-    found = alphas(list(given.values()), owners, np.concatenate([np.ones((1, len(claims)), weights.dtype), weights]))
-    return Value("", float(found[0]), sizes=(("used", len(given)),), drawn=found[1:])
+    owners = [index_of[claim] for claim, *_ in by_question]
+    drawn = alphas(list(by_question.values()), owners, np.concatenate([np.ones((1, len(claims)), weights.dtype), weights]))
+    return Value("", float(drawn[0]), sizes=(("used", len(by_question)),), drawn=drawn[1:])
 
 
-def _row(key: dict[str, str], first: str, second: str, found: Value | None) -> dict[str, Any]:
-    row: dict[str, Any] = {**key, "first": first, "second": second, "n": found.n if found else 0}
-    if found is None or np.isnan(found.value):
+def _row(key: dict[str, str], first: str, second: str, alpha: Value | None) -> dict[str, Any]:
+    row: dict[str, Any] = {**key, "first": first, "second": second, "n": alpha.n if alpha else 0}
+    if alpha is None or np.isnan(alpha.value):
         return row | {
-            "unavailable": "All chose the same sentences everywhere." if found else "No question was answered by both."
+            "unavailable": "All chose the same sentences everywhere." if alpha else "No question was answered by both."
         }
-    return row | found.named("alpha", "low", "high")
+    return row | alpha.named("alpha", "low", "high")

@@ -13,7 +13,7 @@ from heval_core.store.shards import Entry, ShardStore
 ASKED = "citations"
 
 
-class Asked(NamedTuple):
+class StudyKey(NamedTuple):
     """What a run asks for. writer: "" of the claims themselves; annotator: "" of explanations."""
 
     dataset: str
@@ -22,56 +22,56 @@ class Asked(NamedTuple):
     annotator: str
 
 
-class Standing(NamedTuple):
+class Newest(NamedTuple):
     """entries: of claims, explanations and answers. unavailable: why an annotator could not be asked."""
 
     entries: list[Entry]
-    unavailable: dict[Asked, str]
+    unavailable: dict[StudyKey, str]
 
 
-def standing(store: ShardStore) -> Standing:
+def standing(store: ShardStore) -> Newest:
     """What the newest runs asked for, as far as it is there; nothing where no citations were studied.
 
     Until something of a newer run is there, what is there stands.
     """
-    lines = [(Asked(*(line[name] for name in Asked._fields)), line) for line in store.journal(ASKED)]
+    lines = [(StudyKey(*(line[name] for name in StudyKey._fields)), line) for line in store.journal(ASKED)]
     if not lines:
-        return Standing([], {})
+        return Newest([], {})
     entries = [entry for entry in store.entries().values() if entry.kind in _KINDS]
     explained = {(entry.dataset, entry.fingerprint) for entry in entries if entry.kind == EXPLANATION.name}
     datasets = {dataset for dataset, _ in explained}
-    there = {(asked_of(entry), entry.settings) for entry in entries if entry.kind != CLAIM.name}
-    newest: dict[Asked, dict[str, Any]] = {}
+    stored = {(asked_of(entry), entry.settings) for entry in entries if entry.kind != CLAIM.name}
+    newest: dict[StudyKey, dict[str, Any]] = {}
     for asked, line in lines:
         if asked.writer:
-            stands = bool(line["unavailable"]) or (asked, line["settings"]) in there
+            stands = bool(line["unavailable"]) or (asked, line["settings"]) in stored
         else:
             stands = asked.dataset not in datasets or (asked.dataset, line["fingerprint"]) in explained
         if stands:
             newest[asked] = line
     kept = [entry for entry in entries if _stands(entry, newest)]
-    return Standing(kept, {asked: line["unavailable"] for asked, line in newest.items() if line["unavailable"]})
+    return Newest(kept, {asked: line["unavailable"] for asked, line in newest.items() if line["unavailable"]})
 
 
 _KINDS = (CLAIM.name, EXPLANATION.name, RECOVERY.name)
 
 
-def _stands(entry: Entry, newest: dict[Asked, dict[str, Any]]) -> bool:
-    source = newest.get(Asked(entry.dataset, "", "", ""))
+def _stands(entry: Entry, newest: dict[StudyKey, dict[str, Any]]) -> bool:
+    source = newest.get(StudyKey(entry.dataset, "", "", ""))
     if entry.kind == CLAIM.name:
         return source is not None and entry.key == source["settings"]
-    found = newest.get(asked_of(entry))
-    if found is None or found["settings"] != entry.settings:
+    line = newest.get(asked_of(entry))
+    if line is None or line["settings"] != entry.settings:
         return False
     # Answers to a text that is still the same stay right when other claims of the source have changed.
     return entry.kind == RECOVERY.name or (source is not None and entry.fingerprint == source["fingerprint"])
 
 
-def asked_of(entry: Entry) -> Asked:
+def asked_of(entry: Entry) -> StudyKey:
     """What a shard of explanations or answers was made for. An entry's model is the writer, its technique the selector."""
-    return Asked(entry.dataset, entry.model, entry.technique, entry.explainer)
+    return StudyKey(entry.dataset, entry.model, entry.technique, entry.explainer)
 
 
-def line_of(asked: Asked, fingerprint: str, settings: str, unavailable: str = "") -> dict[str, Any]:
+def line_of(asked: StudyKey, fingerprint: str, settings: str, unavailable: str = "") -> dict[str, Any]:
     """A line of the journal; see `Entry` for fingerprint and settings."""
     return {**asked._asdict(), "fingerprint": fingerprint, "settings": settings, "unavailable": unavailable}

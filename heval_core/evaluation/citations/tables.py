@@ -10,7 +10,7 @@ import pandas as pd
 from heval_core import catalogue
 from heval_core.citations.scoring import retrieval, scores
 from heval_core.evaluation.citations import measures
-from heval_core.evaluation.citations.standing import Asked, Standing
+from heval_core.evaluation.citations.standing import Newest, StudyKey
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import CLAIM, EXPLANATION, RECOVERY
 from heval_core.store.shards import Entry, ShardRows, ShardStore
@@ -30,7 +30,7 @@ class Studied(NamedTuple):
     resamples: Mapping[str, Resamples]
 
 
-def insert(writer: Writer, store: ShardStore, found: Standing, people: list[dict[str, Any]] | None = None) -> Studied | None:
+def insert(writer: Writer, store: ShardStore, found: Newest, people: list[dict[str, Any]] | None = None) -> Studied | None:
     """Write all rows; nothing where no citations were studied. people: answers of people as rows of `recovery` without
     gold. Returns what findings are made from."""
     claims = ShardRows(store, found.entries, CLAIM, CLAIM.schema.names).rows
@@ -41,10 +41,10 @@ def insert(writer: Writer, store: ShardStore, found: Standing, people: list[dict
     writer.insert_frame("explanation", explanations[writer.columns("explanation")])
     recovery = recoveries_of(store, found.entries, explanations, people)
     writer.insert_frame("recovery", recovery[writer.columns("recovery")])
-    there = explanations[explanations["unavailable"].isna()]
-    resamples = measures.resamples_of(there[["dataset", "claim_id"]].itertuples(index=False, name=None))
-    answers = {names: answers_of(own) for names, own in recovery.groupby(measures.CELL, sort=False, observed=True)}
-    writer.insert("cell_recovery", [*cells(there, answers, resamples), *_unavailable(explanations, found.unavailable)])
+    available = explanations[explanations["unavailable"].isna()]
+    resamples = measures.resamples_of(available[["dataset", "claim_id"]].itertuples(index=False, name=None))
+    answers = {names: answers_of(rows) for names, rows in recovery.groupby(measures.CELL, sort=False, observed=True)}
+    writer.insert("cell_recovery", [*cells(available, answers, resamples), *_unavailable(explanations, found.unavailable)])
     writer.insert("agreement", list(agreement(answers, resamples)))
     return Studied(answers, resamples)
 
@@ -53,19 +53,19 @@ def cells(
     explanations: pd.DataFrame, answers: Mapping[Cell, Answers], resamples: Mapping[str, Resamples]
 ) -> Iterator[dict[str, Any]]:
     """Rows of `cell_recovery`. explanations: those that there are, as `explanations_of` gives them."""
-    for names, own in explanations.groupby(measures.CELL, sort=False, observed=True):
-        drawn = resamples[names[0]]
-        for masking, given in answers.get(names, {measures.FULL: {}}).items():
+    for names, in_cell in explanations.groupby(measures.CELL, sort=False, observed=True):
+        dataset_resamples = resamples[names[0]]
+        for masking, by_annotator in answers.get(names, {measures.FULL: {}}).items():
             key = {**dict(zip(measures.CELL, names, strict=True)), "masking": masking}
             yield from measures.rows_of(
-                {**key, "annotator": ""}, [*measures.of_explanations(own), *_truth(own, masking)], drawn
+                {**key, "annotator": ""}, [*measures.of_explanations(in_cell), *_truth(in_cell, masking)], dataset_resamples
             )
-            for annotator, rows in given.items():
+            for annotator, rows in by_annotator.items():
                 units, missing = measures.of_answers(rows, masking)
                 if _explains(annotator):
                     further, reasons = _explained(rows, masking)
                     units, missing = units + further, missing | reasons
-                yield from measures.rows_of({**key, "annotator": annotator}, units, drawn, missing)
+                yield from measures.rows_of({**key, "annotator": annotator}, units, dataset_resamples, missing)
 
 
 def _explained(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
@@ -81,23 +81,23 @@ def _explained(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], di
 
 def _truth(explanations: pd.DataFrame, masking: str) -> Iterator[pd.DataFrame]:
     """What sentences were made from, where that is known, in place of what an explainer finds."""
-    asked = asked_of(explanations[explanations["sources"].notna()])
-    if masking == measures.FULL and len(asked):
-        found = measures.of_sentences(asked.assign(predicted=asked["source"]))
-        yield found[["claim_id", *OF_EXPLAINERS]]
+    questions = asked_of(explanations[explanations["sources"].notna()])
+    if masking == measures.FULL and len(questions):
+        sentences = measures.of_sentences(questions.assign(predicted=questions["source"]))
+        yield sentences[["claim_id", *OF_EXPLAINERS]]
 
 
 def agreement(answers: Mapping[Cell, Answers], resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:
     for names, by_masking in answers.items():
-        for masking, given in by_masking.items():
+        for masking, by_annotator in by_masking.items():
             key = {**dict(zip(measures.CELL, names, strict=True)), "masking": masking}
-            yield from measures.agreement_rows(key, given, resamples[names[0]])
+            yield from measures.agreement_rows(key, by_annotator, resamples[names[0]])
 
 
-def _unavailable(explanations: pd.DataFrame, reasons: Mapping[Asked, str]) -> Iterator[dict[str, Any]]:
+def _unavailable(explanations: pd.DataFrame, reasons: Mapping[StudyKey, str]) -> Iterator[dict[str, Any]]:
     """A row for each annotator that could not be asked about a writer's explanations."""
-    asked_of = explanations[["asked_writer", *measures.CELL]].drop_duplicates().itertuples(index=False, name=None)
-    for asked_writer, dataset, author, selector in asked_of:
+    writers = explanations[["asked_writer", *measures.CELL]].drop_duplicates().itertuples(index=False, name=None)
+    for asked_writer, dataset, author, selector in writers:
         for asked, reason in reasons.items():
             if (asked.dataset, asked.writer, asked.selector) == (dataset, asked_writer, selector):
                 key = {"dataset": dataset, "writer": author, "selector": selector, "annotator": asked.annotator}
@@ -121,18 +121,18 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
     rows["rank"] = rows["writer"].map(_ranks(claims)).fillna(np.inf)
     by = ["dataset", "rank", "writer", "selector", "place"]
     rows = rows.sort_values(by, kind="stable", ignore_index=True).drop(columns=["rank", "place"])
-    found = [
-        (retrieval(list(selected), json.loads(chains)) if there else None) or (None,) * 3
-        for selected, chains, there in zip(rows["selected"], rows["chains"], rows["unavailable"].isna(), strict=True)
+    retrieved = [
+        (retrieval(list(selected), json.loads(chains)) if available else None) or (None,) * 3
+        for selected, chains, available in zip(rows["selected"], rows["chains"], rows["unavailable"].isna(), strict=True)
     ]
-    rows[list(measures.RETRIEVAL)] = pd.DataFrame(found, columns=list(measures.RETRIEVAL), index=rows.index, dtype=float)
+    rows[list(measures.RETRIEVAL)] = pd.DataFrame(retrieved, columns=list(measures.RETRIEVAL), index=rows.index, dtype=float)
     return rows
 
 
 def _ranks(claims: pd.DataFrame) -> dict[str, int]:
     """The writers whose explanations came with the claims, in the order that the data has them."""
-    told = dict.fromkeys(own["writer"] for text in claims["written"] for own in json.loads(text))
-    return {writer: place for place, writer in enumerate(told)}
+    writers = dict.fromkeys(explanation["writer"] for text in claims["written"] for explanation in json.loads(text))
+    return {writer: rank for rank, writer in enumerate(writers)}
 
 
 def recoveries_of(
@@ -145,29 +145,29 @@ def recoveries_of(
     answers = stored.assign(helpfulness=np.nan)
     if people:
         answers = pd.concat([answers, pd.DataFrame(people)], ignore_index=True)
-    asked = asked_of(explanations[explanations["unavailable"].isna()])
-    rows = answers.merge(asked.assign(place=range(len(asked))), on=measures.QUESTION, how="inner")
+    questions = asked_of(explanations[explanations["unavailable"].isna()])
+    rows = answers.merge(questions.assign(place=range(len(questions))), on=measures.QUESTION, how="inner")
     rows["place"] = rows["place"].astype(np.int64)
     rows = rows.sort_values(["place", "annotator"], kind="stable", ignore_index=True).drop(columns="place")
-    rows["chosen"] = [len(own) for own in rows["predicted"]]
-    rows["golds"] = [len(own) for own in rows["gold"]]
-    rows["predicted"] = [tuple(int(place) for place in own) for own in rows["predicted"]]
+    rows["chosen"] = [len(chosen) for chosen in rows["predicted"]]
+    rows["golds"] = [len(gold) for gold in rows["gold"]]
+    rows["predicted"] = [tuple(int(sentence) for sentence in chosen) for chosen in rows["predicted"]]
     return rows.assign(**scores(list(rows["predicted"]), list(rows["gold"]), rows["sentences"].to_numpy(dtype=np.int64)))
 
 
 def asked_of(explanations: pd.DataFrame) -> pd.DataFrame:
     """One row per explanation and passage that can be asked about, in their order: with gold and source, the places of the
     sentences that cite the passage, or were made from it; source is None where that is not known."""
-    key, told = ["explanation_id", *measures.CELL, "claim_id"], ["selected", "sampled", "bare", "cited", "sources"]
+    key, contents = ["explanation_id", *measures.CELL, "claim_id"], ["selected", "sampled", "bare", "cited", "sources"]
     rows = []
-    for *whose, selected, sampled, bare, cited, sources in explanations[[*key, *told]].itertuples(index=False, name=None):
+    for *whose, selected, sampled, bare, cited, sources in explanations[[*key, *contents]].itertuples(index=False, name=None):
         gold = json.loads(cited)
         source = json.loads(sources) if isinstance(sources, str) else None
         for number in selected:
-            places = [None if own is None else tuple(at for at, n in enumerate(own) if number in n) for own in (gold, source)]
-            rows.append((*whose, int(number), number == sampled, *places, len(bare), len(selected)))
-    found = pd.DataFrame(rows, columns=[*key, "passage", "sampled", "gold", "source", "sentences", "passages"])
-    return found.astype({"passage": np.int32, "sampled": bool, "sentences": np.int64, "passages": np.int64})
+            pair = [None if sets is None else tuple(at for at, n in enumerate(sets) if number in n) for sets in (gold, source)]
+            rows.append((*whose, int(number), number == sampled, *pair, len(bare), len(selected)))
+    questions = pd.DataFrame(rows, columns=[*key, "passage", "sampled", "gold", "source", "sentences", "passages"])
+    return questions.astype({"passage": np.int32, "sampled": bool, "sentences": np.int64, "passages": np.int64})
 
 
 def answers_of(rows: pd.DataFrame) -> Answers:
@@ -182,7 +182,7 @@ def answers_of(rows: pd.DataFrame) -> Answers:
     beyond = (~rows["sampled"]).groupby(pooled).transform("any") | (rows["passages"] == 1).all()
     parts = {measures.SAMPLE: rows["sampled"].astype(bool), measures.FULL: (answered == rows["passages"]) & beyond}
     return {
-        masking: {str(annotator): own for annotator, own in rows[part].groupby(pooled[part], sort=True)}
+        masking: {str(annotator): answers for annotator, answers in rows[part].groupby(pooled[part], sort=True)}
         for masking, part in parts.items()
         if part.any()
     }

@@ -42,9 +42,9 @@ def findings(values: pd.DataFrame, compared: Sequence[cub.Cell], rule: RuleShare
 
     values: see `paper.evidence_of`. rule: of stores whose models were taught one.
     """
-    told, gains = paper.evidence_of(values), cub.evidence_of(compared)
-    stated = [find(claim, told, EXPLAINERS, rule) for claim in paper.CLAIMS]
-    return stated + [find(claim, gains, TECHNIQUES, rule) for claim in cub.CLAIMS if compared]
+    values_of_explainers, gains_of_techniques = paper.evidence_of(values), cub.evidence_of(compared)
+    rows = [find(claim, values_of_explainers, EXPLAINERS, rule) for claim in paper.CLAIMS]
+    return rows + [find(claim, gains_of_techniques, TECHNIQUES, rule) for claim in cub.CLAIMS if compared]
 
 
 def citation_findings(

@@ -50,12 +50,12 @@ class Cell:
     def __init__(self, names: tuple[str, str, str], answers: Answers, resamples: Resamples):
         self.dataset, self.model, self.selector = names
         self._resamples, self._answers = resamples, answers
-        self.annotators = {annotator for own in answers.values() for annotator in own}
+        self.annotators = {annotator for by_annotator in answers.values() for annotator in by_annotator}
 
     def asked(self, masking: str, *annotators: str) -> list[pd.DataFrame] | None:
         """The answers of each of these annotators; None if one has none."""
-        given = self._answers.get(masking, {})
-        return [given[one] for one in annotators] if given.keys() >= set(annotators) else None
+        by_annotator = self._answers.get(masking, {})
+        return [by_annotator[annotator] for annotator in annotators] if by_annotator.keys() >= set(annotators) else None
 
     def answers(self, *annotators: str) -> list[pd.DataFrame] | None:
         """About every passage if all were asked so, else about the sampled ones; None without."""
@@ -68,48 +68,48 @@ class Cell:
 
     def above_chance(self, annotator: str) -> Value | None:
         """Mean F1 less its chance."""
-        found = self.answers(annotator)
-        return self.mean(found[0], found[0]["f1"] - found[0]["chance"]) if found else None
+        answers = self.answers(annotator)
+        return self.mean(answers[0], answers[0]["f1"] - answers[0]["chance"]) if answers else None
 
     def lead(self, annotator: str, other: str) -> Value | None:
         """How far an annotator's F1 is above another's, over the masked citations that both answered."""
-        found = self.answers(annotator, other)
-        if not found:
+        answers = self.answers(annotator, other)
+        if not answers:
             return None
-        first, second = (own.groupby(QUESTION).agg(claim_id=("claim_id", "first"), f1=("f1", "mean")) for own in found)
-        both = first.join(second[["f1"]], rsuffix="_other", how="inner")
-        return self.mean(both, both["f1"] - both["f1_other"])
+        first, second = (rows.groupby(QUESTION).agg(claim_id=("claim_id", "first"), f1=("f1", "mean")) for rows in answers)
+        shared = first.join(second[["f1"]], rsuffix="_other", how="inner")
+        return self.mean(shared, shared["f1"] - shared["f1_other"])
 
     def transparent(self, annotator: str) -> Value | None:
         """The share of explanations that are transparent to an annotator who was asked about every passage."""
-        found = self.asked(FULL, annotator)
-        if found is None:
+        answers = self.asked(FULL, annotator)
+        if answers is None:
             return None
-        (share,) = (own for own in of_answers(found[0], FULL)[0] if "transparent" in own)
-        return self.mean(share, share["transparent"], (0.0, 1.0))
+        (explanations,) = (unit for unit in of_answers(answers[0], FULL)[0] if "transparent" in unit)
+        return self.mean(explanations, explanations["transparent"], (0.0, 1.0))
 
     def alpha(self, first: str, second: str) -> Value | None:
         """Krippendorff's alpha of two annotators, as the table `agreement` has it. Only the second may be PEOPLE."""
-        found = self.answers(first, second)
-        if not found:
+        answers = self.answers(first, second)
+        if not answers:
             return None
-        return alpha_of(found[0], found[1], found[1] if second == PEOPLE else None, self._resamples)
+        return alpha_of(answers[0], answers[1], answers[1] if second == PEOPLE else None, self._resamples)
 
     def gain_over(self, other: Cell, annotators: list[str]) -> Value | None:
         """How much better its citations are recovered than another selector's: the mean over annotators asked about both."""
-        apart = [one for name in annotators if (one := self._apart(other, name)) is not None]
-        return total((1 / len(apart), one) for one in apart) if apart else None
+        gains = [value for annotator in annotators if (value := self._apart(other, annotator)) is not None]
+        return total((1 / len(gains), value) for value in gains) if gains else None
 
     def _apart(self, other: Cell, annotator: str) -> Value | None:
         """The mean F1 less the other's, over the claims that both have. n: of the fewer ones."""
         for masking in (FULL, SAMPLE):
-            found = self.asked(masking, annotator), other.asked(masking, annotator)
-            if found[0] and found[1]:
-                rows = [found[0][0], found[1][0]]
-                shared = set(rows[0]["claim_id"]) & set(rows[1]["claim_id"])
-                kept = [own[own["claim_id"].isin(shared)] for own in rows]
-                one, less = (self.mean(own, own["f1"]) for own in kept)
-                return None if one is None or less is None else total(((1.0, one), (-1.0, less)), n=min(one.n, less.n))
+            answers = self.asked(masking, annotator), other.asked(masking, annotator)
+            if answers[0] and answers[1]:
+                frames = [answers[0][0], answers[1][0]]
+                claims = set(frames[0]["claim_id"]) & set(frames[1]["claim_id"])
+                kept = [rows[rows["claim_id"].isin(claims)] for rows in frames]
+                f1, base_f1 = (self.mean(rows, rows["f1"]) for rows in kept)
+                return None if f1 is None or base_f1 is None else total(((1.0, f1), (-1.0, base_f1)), n=min(f1.n, base_f1.n))
         return None
 
 
@@ -124,7 +124,7 @@ def annotators(evidence: Evidence, *families: str) -> list[str]:
 
     One that this program lacks is a reader.
     """
-    family = {key: PEOPLE if key == PEOPLE else getattr(one, "family", READER) for key, one in evidence.plugins.items()}
+    family = {key: PEOPLE if key == PEOPLE else getattr(plugin, "family", READER) for key, plugin in evidence.plugins.items()}
     return sorted((key for key in family if family[key] in families), key=lambda key: (key != PEOPLE, key))
 
 
@@ -144,12 +144,12 @@ def by_people(evidence: Evidence) -> Iterator[tuple[Cell, Cell]]:
 def selector_gains(evidence: Evidence) -> dict[str, Number | None]:
     """By selector, how much better citations of explanations from people's passages are recovered than those from its own."""
     readers = annotators(evidence, PEOPLE, READER)
-    found: dict[str, list[tuple[list[str], list[str], Value | None]]] = {}
-    for own, other in by_people(evidence):
-        found.setdefault(other.selector, []).append(([own.model], [own.dataset], own.gain_over(other, readers)))
+    gains: dict[str, list[tuple[list[str], list[str], Value | None]]] = {}
+    for human, machine in by_people(evidence):
+        gains.setdefault(machine.selector, []).append(([human.model], [human.dataset], human.gain_over(machine, readers)))
     return {
-        selector: mean_of(f"F1, people's passages less those of the selector {selector}", found[selector])
-        for selector in sorted(found)
+        selector: mean_of(f"F1, people's passages less those of the selector {selector}", gains[selector])
+        for selector in sorted(gains)
     }
 
 
@@ -170,8 +170,8 @@ def _best_still_wrong(evidence: Evidence) -> list[Hypothesis]:
         return evidence.mean(label, lambda cell: cell.transparent(annotator), lambda cell: cell.model == writer)
 
     writers = sorted({cell.model for cell in evidence.cells})
-    found = [transparent(writer, key) for writer in writers for key in annotators(evidence, PEOPLE, READER)]
-    known = [number for number in found if number is not None]
+    shares = [transparent(writer, key) for writer in writers for key in annotators(evidence, PEOPLE, READER)]
+    known = [number for number in shares if number is not None]
     # The best of all writers is named: a verdict on it is over all of them.
     everybody = frozenset(name for number in known for name in number.models)
     return Hypothesis.of((number._replace(models=everybody) for number in known), most=1 - MARGIN, which=LARGEST)
@@ -182,7 +182,7 @@ def _controls(evidence: Evidence) -> list[Hypothesis]:
         return evidence.mean(f"{_title(evidence, key)}, F1 above chance", lambda cell: cell.above_chance(key))
 
     blind = [key for key in annotators(evidence, CONTROL) if key != LEXICAL]
-    return [one for key in blind for one in Hypothesis.of([above(key)], most=MARGIN)]
+    return [hypothesis for key in blind for hypothesis in Hypothesis.of([above(key)], most=MARGIN)]
 
 
 def _words(evidence: Evidence) -> list[Hypothesis]:

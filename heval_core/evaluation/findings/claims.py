@@ -142,13 +142,13 @@ class Number(NamedTuple):
 
 def mean_of(label: str, found: Iterable[tuple[Iterable[str], Iterable[str], Value | None]]) -> Number | None:
     """The mean over cells. found: models, datasets and the value of each; None where it is defined in no cell."""
-    known = [(models, datasets, own) for models, datasets, own in found if own is not None and np.isfinite(own.value)]
+    known = [(models, datasets, value) for models, datasets, value in found if value is not None and np.isfinite(value.value)]
     if not known:
         return None
-    of_models, of_datasets, each = zip(*known, strict=True)
-    values = np.stack([np.append(own.value, own.drawn) for own in each], axis=1)
-    models, datasets = (frozenset(name for names in own for name in names) for own in (of_models, of_datasets))
-    return Number(label, values.mean(axis=1), values, models, datasets, len(each), sum(own.n for own in each))
+    of_models, of_datasets, estimates = zip(*known, strict=True)
+    values = np.stack([np.append(value.value, value.drawn) for value in estimates], axis=1)
+    models, datasets = (frozenset(name for names in by_cell for name in names) for by_cell in (of_models, of_datasets))
+    return Number(label, values.mean(axis=1), values, models, datasets, len(estimates), sum(value.n for value in estimates))
 
 
 class Hypothesis(NamedTuple):
@@ -168,7 +168,7 @@ class Hypothesis(NamedTuple):
     def effect(self, family: int) -> Effect:
         """family: how many effects the sentence has."""
         deciding = self._limits(0.05)[2]
-        own, noise = deciding.values[0], np.nanvar(deciding.values[1:], axis=0)
+        values, noise = deciding.values[0], np.nanvar(deciding.values[1:], axis=0)
         return Effect(
             deciding.label,
             float(deciding.drawn[0]),
@@ -178,13 +178,13 @@ class Hypothesis(NamedTuple):
             self.most,
             deciding.cells,
             deciding.n,
-            agree=int(((own > self.least) & (own < self.most)).sum()) if deciding.comparable else None,
-            places=len(own),
+            agree=int(((values > self.least) & (values < self.most)).sum()) if deciding.comparable else None,
+            places=len(values),
             models=len(deciding.models),
             datasets=len(deciding.datasets),
-            smallest=float(own.min()),
-            largest=float(own.max()),
-            apart=deciding.comparable and differ(own, noise),
+            smallest=float(values.min()),
+            largest=float(values.max()),
+            apart=deciding.comparable and differ(values, noise),
         )
 
     def _limits(self, alpha: float) -> tuple[float, float, Number]:
@@ -192,7 +192,7 @@ class Hypothesis(NamedTuple):
         corrected = alpha / len(self.numbers)
         sides = {ONE: (alpha, alpha), LARGEST: (corrected, alpha), LEAST: (alpha, corrected)}[self.which]
         lows, highs = (
-            [percentile_interval(one.drawn[1:], 1 - side)[end] for one in self.numbers] for end, side in enumerate(sides)
+            [percentile_interval(number.drawn[1:], 1 - side)[end] for number in self.numbers] for end, side in enumerate(sides)
         )
         best, ends = (min, highs) if self.which == LEAST else (max, lows)
         deciding = best(zip(ends, self.numbers, strict=True), key=lambda pair: (pair[0], pair[1].drawn[0]))[1]
@@ -204,12 +204,12 @@ def differ(values: Sequence[float] | np.ndarray, noise: Sequence[float] | np.nda
     """Cochran's Q: whether values differ by more than their own variances make them, at 5 %."""
     from scipy.stats import chi2
 
-    own, variance = np.asarray(values), np.asarray(noise)
-    if len(own) < 2 or not (variance > 0).all():
+    estimates, variance = np.asarray(values), np.asarray(noise)
+    if len(estimates) < 2 or not (variance > 0).all():
         return False
     weight = 1 / variance
-    q = float((weight * np.square(own - (weight * own).sum() / weight.sum())).sum())
-    return bool(chi2.sf(q, len(own) - 1) < 0.05)
+    q = float((weight * np.square(estimates - (weight * estimates).sum() / weight.sum())).sum())
+    return bool(chi2.sf(q, len(estimates) - 1) < 0.05)
 
 
 def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
@@ -223,12 +223,12 @@ def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Study
 
 def reason(decided: str, effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
     """Of a verdict, in words; and where cells differ by more than their own errors, that it holds for these only."""
-    apart = [effect for effect in effects if effect.apart]
-    if not apart:
+    differing = [effect for effect in effects if effect.apart]
+    if not differing:
         return _why(decided, effects, missing, study)
-    ranges = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in apart)
-    most = max(apart, key=lambda effect: effect.places)
-    where = study.over(most.models, most.datasets)
+    ranges = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in differing)
+    broadest = max(differing, key=lambda effect: effect.places)
+    where = study.over(broadest.models, broadest.datasets)
     scattered = f"Cells differ by more than their own errors, so this holds only for the {where} here: {ranges}."
     return f"{_why(decided, effects, missing, study)} {scattered}"
 
@@ -313,8 +313,8 @@ class Claim:
 def find(claim: Claim, evidence: Any, study: Study, rule: RuleShares | None = None) -> dict[str, Any]:
     """A row of the table `finding`: the sentence, its verdict and reason, and its effects (JSON)."""
     implied = claim.effects(evidence)
-    effects = [one.effect(len(implied)) for one in implied if isinstance(one, Hypothesis)]
-    missing = list(dict.fromkeys(one for one in implied if isinstance(one, str))) if implied else [claim.lacking]
+    effects = [hypothesis.effect(len(implied)) for hypothesis in implied if isinstance(hypothesis, Hypothesis)]
+    missing = list(dict.fromkeys(why for why in implied if isinstance(why, str))) if implied else [claim.lacking]
     decided = verdict(effects, missing, study)
     return {
         "study": study.key,

@@ -52,7 +52,7 @@ class Cell(NamedTuple):
 
     def both_gains(self, technique: str) -> tuple[Value, Value] | tuple[None, None]:
         """In context faithfulness, the mean over gold and conflicting documents, or what there is; and in robustness."""
-        followed = [own for kind in FOLLOWED if (own := self.gain(technique, (kind, "bcu"))) is not None]
+        followed = [gain for kind in FOLLOWED if (gain := self.gain(technique, (kind, "bcu"))) is not None]
         ignored = self.gain(technique, IGNORED)
         if not followed or ignored is None:
             return None, None
@@ -60,12 +60,12 @@ class Cell(NamedTuple):
 
     def behind(self, technique: str, other: str, kind: str) -> Value | None:
         """How far a technique is behind another with one kind of context: the difference of both gains."""
-        own, ahead = self.gain(technique, (kind, "bcu")), self.gain(other, (kind, "bcu"))
-        return None if own is None or ahead is None else total(((1.0, ahead), (-1.0, own)), n=min(own.n, ahead.n))
+        gain, ahead = self.gain(technique, (kind, "bcu")), self.gain(other, (kind, "bcu"))
+        return None if gain is None or ahead is None else total(((1.0, ahead), (-1.0, gain)), n=min(gain.n, ahead.n))
 
 
 def _mean(values: Sequence[Value]) -> Value:
-    return total((1 / len(values), own) for own in values)
+    return total((1 / len(values), value) for value in values)
 
 
 def evidence_of(cells: Sequence[Cell]) -> Evidence:
@@ -79,17 +79,17 @@ def techniques(evidence: Evidence) -> list[str]:
     """
     asked = {name: [cell for cell in evidence.cells if name in cell.gains] for cell in evidence.cells for name in cell.gains}
     asked.pop(TECHNIQUE, None)
-    enough = [name for name, own in asked.items() if min(len({c.model for c in own}), len({c.dataset for c in own})) > 1]
+    enough = [name for name, cells in asked.items() if min(len({c.model for c in cells}), len({c.dataset for c in cells})) > 1]
     return sorted(enough or asked, key=lambda name: (getattr(evidence.plugins.get(name), "order", 1000), name))
 
 
 def _unaided(evidence: Evidence) -> list[Hypothesis]:
     def regular(kind: str) -> Number | None:
-        own = (kind, "bcu")
-        return evidence.mean(f"Regular's BCU, {_word(kind)}", lambda cell: cell.values.get(TECHNIQUE, {}).get(own))
+        measured = (kind, "bcu")
+        return evidence.mean(f"Regular's BCU, {_word(kind)}", lambda cell: cell.values.get(TECHNIQUE, {}).get(measured))
 
-    found = [Hypothesis.of([regular(kind)], most=1 - MARGIN) for kind in ("conflicting", "irrelevant")]
-    return [*found[0], *found[1]] if all(found) else []
+    hypotheses = [Hypothesis.of([regular(kind)], most=1 - MARGIN) for kind in ("conflicting", "irrelevant")]
+    return [*hypotheses[0], *hypotheses[1]] if all(hypotheses) else []
 
 
 def _word(kind: str) -> str:
@@ -102,12 +102,12 @@ def _best_nowhere(evidence: Evidence) -> list[Hypothesis]:
         return evidence.mean(label, lambda cell: cell.behind(name, other, kind))
 
     names = techniques(evidence)
-    found = []
+    hypotheses = []
     for name in names:
         others = [other for other in (TECHNIQUE, *names) if other != name]
         numbers = (behind(name, other, kind) for other in others for kind in CONTEXT_KINDS)
-        found += Hypothesis.of(numbers, least=MARGIN, which=LARGEST)
-    return found
+        hypotheses += Hypothesis.of(numbers, least=MARGIN, which=LARGEST)
+    return hypotheses
 
 
 def _gain_on_one(evidence: Evidence) -> list[Hypothesis]:
@@ -116,7 +116,7 @@ def _gain_on_one(evidence: Evidence) -> list[Hypothesis]:
         return evidence.mean(label, lambda cell: cell.both_gains(name)[place])
 
     names = techniques(evidence)
-    return [one for name in names for one in Hypothesis.of([gain(name, 0), gain(name, 1)], most=MARGIN, which=LEAST)]
+    return [implied for name in names for implied in Hypothesis.of([gain(name, 0), gain(name, 1)], most=MARGIN, which=LEAST)]
 
 
 def _memory(evidence: Evidence) -> list[Hypothesis]:
@@ -131,21 +131,21 @@ def _blind(evidence: Evidence) -> list[Hypothesis]:
         return evidence.mean(f"{evidence.title(name)}, gain in J", lambda cell: cell.gain(name, J))
 
     blind = [name for name in techniques(evidence) if getattr(evidence.plugins[name], "family", "") == "decoding"]
-    return [one for name in blind for one in Hypothesis.of([gain(name)], most=MARGIN)]
+    return [hypothesis for name in blind for hypothesis in Hypothesis.of([gain(name)], most=MARGIN)]
 
 
 def _inflated(evidence: Evidence) -> list[Hypothesis]:
-    found = []
+    differences = []
     for model in sorted({cell.model for cell in evidence.cells}):
-        own = {cell.dataset.split("/")[-1]: cell for cell in evidence.cells if cell.model == model}
-        made, real = ([own[name] for name in names if name in own] for names in (SYNTHESISED, REALISTIC))
+        of_model = {cell.dataset.split("/")[-1]: cell for cell in evidence.cells if cell.model == model}
+        made, real = ([of_model[name] for name in names if name in of_model] for names in (SYNTHESISED, REALISTIC))
         shared = set.intersection(*(set(cell.gains) - {TECHNIQUE} for cell in (*made, *real))) if made and real else set()
         easy, hard = ([cell.values[name].get(TOTAL) for cell in cells for name in sorted(shared)] for cells in (made, real))
-        known = [one for one in (*easy, *hard) if one is not None]
+        known = [value for value in (*easy, *hard) if value is not None]
         if shared and len(known) == len(easy) + len(hard):
-            apart = total(((1.0, _mean(known[: len(easy)])), (-1.0, _mean(known[len(easy) :]))))
-            found.append(([model], [cell.dataset for cell in (*made, *real)], apart))
-    return Hypothesis.of([mean_of("mean of techniques, CounterFact less NQ and DRUID", found)], least=0.0)
+            difference = total(((1.0, _mean(known[: len(easy)])), (-1.0, _mean(known[len(easy) :]))))
+            differences.append(([model], [cell.dataset for cell in (*made, *real)], difference))
+    return Hypothesis.of([mean_of("mean of techniques, CounterFact less NQ and DRUID", differences)], least=0.0)
 
 
 _NONE, _RULE = "no technique was compared with Regular", "techniques"

@@ -54,11 +54,11 @@ class Series:
 
     def places(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> list[Place]:
         """Where all these explainers have a value."""
-        whose = evidence["metric"].eq(self.metric) & evidence["part"].isin(self.parts) & evidence["k"].eq(self.k)
-        own = evidence[whose & evidence["regime"].isin(self.regimes)]
-        own = own[own["normalised"].notna()] if self.scale == "best" else own
-        found = ({row.explainer: row for row in place.itertuples()} for _, place in own.groupby(_PLACE, sort=False))
-        return [place for place in found if place.keys() >= explainers]
+        of_metric = evidence["metric"].eq(self.metric) & evidence["part"].isin(self.parts) & evidence["k"].eq(self.k)
+        rows = evidence[of_metric & evidence["regime"].isin(self.regimes)]
+        rows = rows[rows["normalised"].notna()] if self.scale == "best" else rows
+        places = ({row.explainer: row for row in group.itertuples()} for _, group in rows.groupby(_PLACE, sort=False))
+        return [place for place in places if place.keys() >= explainers]
 
     def of(self, row: Any) -> np.ndarray:
         """(1 + R,) a row's value on its scale, and in each resample."""
@@ -92,9 +92,9 @@ def evidence_of(values: pd.DataFrame) -> pd.DataFrame:
 
     values: see `means.means`, with the same instances for all explainers of a regime.
     """
-    there = available(values[values["technique"] == TECHNIQUE])
-    wanted = [what in WANTED for what in zip(there["metric"], there["part"], there["k"], strict=True)]
-    return there.loc[wanted].sort_values(_PLACE, kind="stable")
+    rows = available(values[values["technique"] == TECHNIQUE])
+    wanted = [key in WANTED for key in zip(rows["metric"], rows["part"], rows["k"], strict=True)]
+    return rows.loc[wanted].sort_values(_PLACE, kind="stable")
 
 
 @dataclass(frozen=True)
@@ -125,26 +125,26 @@ class Part:
     def number(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> Number | str:
         """Over the places at which all these explainers have a value; or why there is none."""
         drawn: Any = 0.0
-        apart, seen = list[np.ndarray](), dict[tuple[str, str, str], int]()
+        differences, sizes = list[np.ndarray](), dict[tuple[str, str, str], int]()
         for series in self.series:
             places = series.places(evidence, explainers)
             if len(places) < self.fewest:
                 return _missing(series, len(places), self.fewest, explainers)
             values = [np.stack([series.of(place[name]) for place in places], axis=1) for name in self.names]
             signed = list(zip((1, -1), values, strict=False))
-            drawn = drawn + sum(sign * over_cells(own, self.statistic) for sign, own in signed) / len(self.series)
-            apart.append(np.asarray(sum(sign * own for sign, own in signed)))
+            drawn = drawn + sum(sign * over_cells(cells, self.statistic) for sign, cells in signed) / len(self.series)
+            differences.append(np.asarray(sum(sign * cells for sign, cells in signed)))
             for row in (place[self.first] for place in places):
                 cell = row.model, row.dataset, row.regime
-                seen[cell] = max(seen.get(cell, 0), int(row.n))
+                sizes[cell] = max(sizes.get(cell, 0), int(row.n))
         return Number(
             self.label,
             drawn,
-            np.concatenate(apart, axis=1),
-            frozenset(model for model, _, _ in seen),
-            frozenset(dataset for _, dataset, _ in seen),
-            len(seen),
-            sum(seen.values()),
+            np.concatenate(differences, axis=1),
+            frozenset(model for model, _, _ in sizes),
+            frozenset(dataset for _, dataset, _ in sizes),
+            len(sizes),
+            sum(sizes.values()),
             self.statistic in (mean, median),
         )
 
@@ -153,10 +153,10 @@ class Part:
         return number if isinstance(number, str) else Hypothesis((number,), self.least, self.most)
 
 
-def _missing(series: Series, found: int, fewest: int, explainers: Iterable[str]) -> str:
+def _missing(series: Series, count: int, fewest: int, explainers: Iterable[str]) -> str:
     where = " and ".join(series.regimes)
-    if found:
-        return f"{found} of the {fewest} cells needed with {series.title} in {where}"
+    if count:
+        return f"{count} of the {fewest} cells needed with {series.title} in {where}"
     return f"no cell with {series.title} in {where} has all of {', '.join(sorted(explainers))}"
 
 
@@ -184,16 +184,16 @@ def _claim(
         unit,
         lambda evidence: [part.hypothesis(evidence, explainers) for part in parts],
         construction=construction,
-        levels=lambda evidence: [own for part, value in levels if (own := _level(evidence, part, value, explainers))],
+        levels=lambda evidence: [level for part, value in levels if (level := _level(evidence, part, value, explainers))],
     )
 
 
 def _level(evidence: pd.DataFrame, part: Part, published: float, explainers: frozenset[str]) -> dict[str, Any]:
     """Of what stands beside the paper's own value: label, value, low, high, cells, n, chance, published; {} without any."""
-    found = part.hypothesis(evidence, explainers)
-    if isinstance(found, str):
+    hypothesis = part.hypothesis(evidence, explainers)
+    if isinstance(hypothesis, str):
         return {}
-    effect = plainly(found.effect(1))
+    effect = plainly(hypothesis.effect(1))
     (series,) = part.series
     chances = np.array([place[part.first].chance for place in series.places(evidence, explainers)], dtype=float)
     chance = float(part.statistic(chances, np.zeros(len(chances))))
@@ -202,7 +202,7 @@ def _level(evidence: pd.DataFrame, part: Part, published: float, explainers: fro
 
 
 def _ordered(series: Series, names: Sequence[str], statistic: Statistic = mean) -> tuple[Part, ...]:
-    return tuple(Part((series,), one, other, statistic) for one, other in pairwise(names))
+    return tuple(Part((series,), first, second, statistic) for first, second in pairwise(names))
 
 
 def _levels(series: Series, statistic: Statistic = mean, **published: float) -> tuple[tuple[Part, float], ...]:
@@ -266,14 +266,14 @@ CLAIMS: tuple[Claim, ...] = (
         "near_zero", "IG and attention are near zero on \"context or memory?\" and on \"which document?\".",
         "IG and attention near zero on RQ1 and RQ2", "normalised, root mean square over cells",
         tuple(
-            Part((one,), name, statistic=size, least=-np.inf, most=NEAR_ZERO)
-            for name in ("ig", "attn") for one in (MARGIN, BETWEEN)
+            Part((series,), name, statistic=size, least=-np.inf, most=NEAR_ZERO)
+            for name in ("ig", "attn") for series in (MARGIN, BETWEEN)
         ),
     ),
     _claim(
         "length", "All four get worse with longer contexts.", "everything gets worse with longer contexts",
         "normalised value per standard deviation of the lengths",
-        tuple(Part((one,), name, least=-np.inf, most=0.0) for name in METHODS for one in SLOPES), "length",
+        tuple(Part((series,), name, least=-np.inf, most=0.0) for name in METHODS for series in SLOPES), "length",
     ),
     _claim(
         "earlier", "The attention methods favour the earlier document.", "attention methods favour the earlier document",

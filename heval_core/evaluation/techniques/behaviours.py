@@ -35,11 +35,11 @@ def insert(writer: Writer, store: ShardStore, entries: Iterable[Entry]) -> None:
     entries = list(entries)
     stored = ShardRows(store, entries, BEHAVIOUR, BEHAVIOUR.schema.names).rows
     if len(stored):
-        asked = ShardRows(store, entries, INSTANCE, _ASKED).rows
-        found = stored.merge(asked.drop(columns=["row", "shard"]), on="instance_id")
-        order = found["regime"].map(EVERY_REGIME.index)
-        found = measured(found.assign(order=order).sort_values(["order", "place", "instance_id"], ignore_index=True))
-        writer.insert_frame("behaviour", found[writer.columns("behaviour")])
+        instances = ShardRows(store, entries, INSTANCE, _ASKED).rows
+        answers = stored.merge(instances.drop(columns=["row", "shard"]), on="instance_id")
+        order = answers["regime"].map(EVERY_REGIME.index)
+        answers = measured(answers.assign(order=order).sort_values(["order", "place", "instance_id"], ignore_index=True))
+        writer.insert_frame("behaviour", answers[writer.columns("behaviour")])
 
 
 def measured(found: pd.DataFrame) -> pd.DataFrame:
@@ -67,10 +67,10 @@ def _metrics(row: Mapping[str, Any]) -> list[float | None]:
 
 
 def _ccu(row: Mapping[str, Any]) -> float | None:
-    both = [row["probability"], row["alone_probability"]]
-    if pd.isna(both).any():
+    probabilities = [row["probability"], row["alone_probability"]]
+    if pd.isna(probabilities).any():
         return None
     try:
-        return ccu(*(1.0 if 1 < p <= 1 + _ROUNDING else p for p in both))
+        return ccu(*(1.0 if 1 < probability <= 1 + _ROUNDING else probability for probability in probabilities))
     except ValueError as error:
         raise HEvalError(f"Instance {row['instance_id']}: {error}") from error

@@ -63,8 +63,8 @@ def flesch(text: str) -> float:
 
 def overlap(question: str, text: str) -> float:
     """Share of the question's content words that stand in a text; NaN for a question without any."""
-    asked = {word.lower() for word in _WORD.findall(question)} - FUNCTION_WORDS
-    return len(asked & {word.lower() for word in _WORD.findall(text)}) / len(asked) if asked else float("nan")
+    content = {word.lower() for word in _WORD.findall(question)} - FUNCTION_WORDS
+    return len(content & {word.lower() for word in _WORD.findall(text)}) / len(content) if content else float("nan")
 
 
 def distractors(text: str, answers: AbstractSet[str], own: str) -> float:
@@ -76,8 +76,8 @@ def distractors(text: str, answers: AbstractSet[str], own: str) -> float:
     if not others:
         return float("nan")
     words, longest = _WORD.findall(text), max(len(other.split(" ")) for other in others)
-    said = {" ".join(words[start : start + size]) for size in range(1, longest + 1) for start in range(len(words) - size + 1)}
-    return len(others & said) / len(others)
+    spans = {" ".join(words[start : start + size]) for size in range(1, longest + 1) for start in range(len(words) - size + 1)}
+    return len(others & spans) / len(others)
 
 
 def spelled(answer: str) -> str:
@@ -95,8 +95,8 @@ def of_models(sizes: pd.DataFrame) -> pd.DataFrame:
 def of_inputs(inputs: pd.DataFrame) -> pd.DataFrame:
     """Features by model, dataset, regime and question. inputs: see `Writer.inputs`."""
     answers = {
-        place: {spelled(answer) for name in ("answer", "true_answer") for answer in own[name].dropna()}
-        for place, own in inputs.groupby(["dataset", "relation"], dropna=False)
+        relation: {spelled(answer) for name in ("answer", "true_answer") for answer in group[name].dropna()}
+        for relation, group in inputs.groupby(["dataset", "relation"], dropna=False)
     }
     rows = inputs.to_dict("records")
     return inputs[["model", "dataset", "regime", "fact_id", "length", "answer_position", "memory_strength"]].assign(
@@ -112,10 +112,10 @@ def of_inputs(inputs: pd.DataFrame) -> pd.DataFrame:
 def judged_relevance(trace: str | None) -> float:
     """What the relevance agent of a trace (JSON: a list of calls with agent and verdict) said; NaN if it said neither."""
     try:
-        said = [call.get("verdict") for call in json.loads(trace or "[]") if call.get("agent") == "relevance"]
+        verdicts = [call.get("verdict") for call in json.loads(trace or "[]") if call.get("agent") == "relevance"]
     except (ValueError, TypeError, AttributeError):
         return float("nan")
-    return {"relevant": 1.0, "irrelevant": 0.0}.get(said[0] if said else "", float("nan"))
+    return {"relevant": 1.0, "irrelevant": 0.0}.get(verdicts[0] if verdicts else "", float("nan"))
 
 
 # What stands in the column `dataset` where several are pooled.
@@ -129,16 +129,16 @@ def rows_of(answers: pd.DataFrame, inputs: pd.DataFrame, sizes: pd.DataFrame) ->
 
     answers: the test answers. inputs, sizes: see `of_inputs` and `of_models`.
     """
-    told = answers.merge(of_inputs(inputs), on=_PLACE, how="left")
-    told = told.merge(of_models(sizes), on="model", how="left")
-    told = told.assign(**{name: told.groupby(list(by), sort=False).ngroup() for name, by in _GROUPS.items()})
-    datasets = sorted(told["dataset"].unique())
+    joined = answers.merge(of_inputs(inputs), on=_PLACE, how="left")
+    joined = joined.merge(of_models(sizes), on="model", how="left")
+    joined = joined.assign(**{name: joined.groupby(list(by), sort=False).ngroup() for name, by in _GROUPS.items()})
+    datasets = sorted(joined["dataset"].unique())
     rows = []
     for dataset in [*datasets, *([EVERY_DATASET] if len(datasets) > 1 else [])]:
-        own = told if dataset == EVERY_DATASET else told[told["dataset"] == dataset]
-        for technique in own["technique"].unique():
+        of_dataset = joined if dataset == EVERY_DATASET else joined[joined["dataset"] == dataset]
+        for technique in of_dataset["technique"].unique():
             for kind in CONTEXT_KINDS:
-                chosen = own[(own["technique"] == technique) & (own["regime"] == kind)]
+                chosen = of_dataset[(of_dataset["technique"] == technique) & (of_dataset["regime"] == kind)]
                 if len(chosen):
                     rows += _family({"dataset": dataset, "regime": kind, "technique": technique}, chosen)
     return rows
@@ -156,12 +156,12 @@ def _family(key: dict[str, str], answers: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _row(feature: str, answers: pd.DataFrame) -> dict[str, Any]:
     numbers = answers[[feature, "bcu", "stratum", "asked"]].to_numpy(dtype=float)
-    first, second, stratum, asked = numbers[np.isfinite(numbers).all(axis=1)].T
-    rho = spearman(first, second)
-    within, p = stratified(first, second, stratum, asked)
-    row = {"feature": feature, "rho": defined(rho), "p": student_p(rho, len(first) - 2), "n": len(first)}
+    values, bcu, strata, questions = numbers[np.isfinite(numbers).all(axis=1)].T
+    rho = spearman(values, bcu)
+    within, p = stratified(values, bcu, strata, questions)
+    row = {"feature": feature, "rho": defined(rho), "p": student_p(rho, len(values) - 2), "n": len(values)}
     row |= {"rho_stratified": defined(within), "p_stratified": p}
-    return row | {"unavailable": None if np.isfinite(rho) else _reason(first)}
+    return row | {"unavailable": None if np.isfinite(rho) else _reason(values)}
 
 
 def stratified(first: np.ndarray, second: np.ndarray, strata: np.ndarray, questions: np.ndarray) -> tuple[float, float]:
@@ -171,11 +171,11 @@ def stratified(first: np.ndarray, second: np.ndarray, strata: np.ndarray, questi
     """
     kept, x, y = [], [], []
     for stratum in np.unique(strata):
-        own = np.flatnonzero(strata == stratum)
-        both = np.stack([first[own], second[own]])
-        if np.ptp(both, axis=1).all():
-            ranks = (average_ranks(both) - (len(own) + 1) / 2) / len(own)
-            kept.append(own)
+        members = np.flatnonzero(strata == stratum)
+        samples = np.stack([first[members], second[members]])
+        if np.ptp(samples, axis=1).all():
+            ranks = (average_ranks(samples) - (len(members) + 1) / 2) / len(members)
+            kept.append(members)
             x.append(ranks[0])
             y.append(ranks[1])
     if not kept:
@@ -185,8 +185,8 @@ def stratified(first: np.ndarray, second: np.ndarray, strata: np.ndarray, questi
     rho = float(np.clip(ranks_x @ ranks_y / np.sqrt(xx * yy), -1, 1))
     # What each answer adds to rho; these sum to 0.
     adds = ranks_x * ranks_y / np.sqrt(xx * yy) - rho / 2 * (ranks_x**2 / xx + ranks_y**2 / yy)
-    _, place = np.unique(of_question, return_inverse=True)
-    sums = np.bincount(place, adds)
+    _, question_index = np.unique(of_question, return_inverse=True)
+    sums = np.bincount(question_index, adds)
     if len(sums) < 3:
         return rho, float("nan")
     return rho, _two_sided(rho, float(np.sqrt(np.square(sums).sum() * len(sums) / (len(sums) - 1))), len(sums) - 2)
@@ -207,9 +207,9 @@ def _two_sided(value: float, se: float, df: int) -> float:
     return float(2 * t.sf(abs(value) / se, df))
 
 
-def _reason(first: np.ndarray) -> str:
-    if not len(first):
+def _reason(values: np.ndarray) -> str:
+    if not len(values):
         return "The feature is known for none of these answers."
-    if len(first) < 3:
-        return f"A correlation needs at least 3 answers; there are {len(first)}."
-    return f"{'BCU' if np.ptp(first) else 'The feature'} is the same for all of these answers."
+    if len(values) < 3:
+        return f"A correlation needs at least 3 answers; there are {len(values)}."
+    return f"{'BCU' if np.ptp(values) else 'The feature'} is the same for all of these answers."

@@ -63,26 +63,26 @@ def rows_of(
 
 def points_of(found: Mapping[str, Means]) -> list[Point]:
     """Of the techniques that were asked with every kind that the others were asked with. found: technique ▶ its means."""
-    followed = [kind for kind in FOLLOWED if any((kind, "bcu") in own for own in found.values())]
+    followed = [kind for kind in FOLLOWED if any((kind, "bcu") in means for means in found.values())]
     return [
         Point(
             technique,
-            total((1 / len(followed), own[kind, "bcu"]) for kind in followed),
-            own[IGNORED, "bcu"],
-            own.get(("total", "discrimination")),
+            total((1 / len(followed), means[kind, "bcu"]) for kind in followed),
+            means[IGNORED, "bcu"],
+            means.get(("total", "discrimination")),
         )
-        for technique, own in found.items()
-        if followed and all((kind, "bcu") in own for kind in (*followed, IGNORED))
+        for technique, means in found.items()
+        if followed and all((kind, "bcu") in means for kind in (*followed, IGNORED))
     ]
 
 
 def on_the_front(points: Sequence[Point]) -> list[float | None]:
     """Of each point, the share of the resamples in which it lies on the front; None where no resample has all points."""
-    drawn: np.ndarray = np.array([[np.asarray(own.drawn) for own in (one.faithfulness, one.robustness)] for one in points])
+    drawn: np.ndarray = np.array([[np.asarray(value.drawn) for value in (one.faithfulness, one.robustness)] for one in points])
     drawn = drawn[:, :, np.isfinite(drawn).all(axis=(0, 1))] if points else drawn
     if not drawn.size:
         return [None] * len(points)
-    fronts = [pareto_front([(x, y) for x, y in one]) for one in np.moveaxis(drawn, 2, 0).tolist()]
+    fronts = [pareto_front([(x, y) for x, y in resample]) for resample in np.moveaxis(drawn, 2, 0).tolist()]
     return [float(share) for share in np.mean(fronts, axis=0)]
 
 
@@ -115,11 +115,11 @@ def points(results: Reader, model: str, dataset: str) -> list[Point]:
         {
             str(technique): questions.means(
                 {
-                    (str(kind), "bcu"): questions.column(asked["fact_id"], asked["bcu"], ends=(0.0, 1.0))
-                    for kind, asked in own.groupby("regime")
+                    (str(kind), "bcu"): questions.column(of_kind["fact_id"], of_kind["bcu"], ends=(0.0, 1.0))
+                    for kind, of_kind in answers.groupby("regime")
                 }
             )
-            for technique, own in rows.groupby("technique", sort=False)
+            for technique, answers in rows.groupby("technique", sort=False)
         }
     )
 
@@ -130,21 +130,21 @@ def expected(points: Sequence[Point], share: float) -> list[Expected]:
     drawn = [np.asarray(value.drawn) for value in values]
     leads = [percentile_interval(one - other).low for one in drawn for other in drawn]
     ahead = (np.array(leads) > 0).reshape(2 * (len(values),))
-    found = [
-        Expected(point, value, 1 + int(ahead[:, place].sum()), len(points) - int(ahead[place].sum()))
-        for place, (point, value) in enumerate(zip(points, values, strict=True))
+    forecasts = [
+        Expected(point, value, 1 + int(ahead[:, index].sum()), len(points) - int(ahead[index].sum()))
+        for index, (point, value) in enumerate(zip(points, values, strict=True))
     ]
-    return sorted(found, key=lambda one: -round(one.value.value, 9))
+    return sorted(forecasts, key=lambda forecast: -round(forecast.value.value, 9))
 
 
 def leaders(points: Sequence[Point]) -> list[tuple[int, int, str]]:
     """(from, to, technique): who has the most good answers at how many relevant documents of 100. Of equals the first one."""
-    found: list[tuple[int, int, str]] = []
+    spans: list[tuple[int, int, str]] = []
     for of_100 in range(101):
         right = [(of_100 * point.faithfulness.value + (100 - of_100) * point.robustness.value) / 100 for point in points]
         best = points[int(np.argmax(np.round(right, 9)))].technique if points else ""
-        if found and found[-1][2] == best:
-            found[-1] = (found[-1][0], of_100, best)
+        if spans and spans[-1][2] == best:
+            spans[-1] = (spans[-1][0], of_100, best)
         elif best:
-            found.append((of_100, of_100, best))
-    return found
+            spans.append((of_100, of_100, best))
+    return spans

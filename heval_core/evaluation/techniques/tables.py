@@ -60,25 +60,25 @@ def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry], resample
     writer.insert_frame("technique_trial", trials[writer.columns("technique_trial")])
     answers = writer.test_answers().sort_values("technique", key=lambda names: names.map(order), kind="stable")
     inputs = writer.inputs()
-    place = [*_CELL, "regime", "fact_id"]
-    known = answers.merge(inputs[[*place, "memory_strength"]], on=place, how="left")
-    rows, points, told = [], [], []
-    for (model, dataset), own in known.groupby(_CELL, sort=True):
-        found = _of_cell(str(model), str(dataset), own, resamples[str(dataset)])
-        rows += found[0]
-        points += found[1]
-        told.append(found[2])
+    key = [*_CELL, "regime", "fact_id"]
+    known = answers.merge(inputs[[*key, "memory_strength"]], on=key, how="left")
+    rows, points, cells = [], [], []
+    for (model, dataset), cell_answers in known.groupby(_CELL, sort=True):
+        results = _of_cell(str(model), str(dataset), cell_answers, resamples[str(dataset)])
+        rows += results[0]
+        points += results[1]
+        cells.append(results[2])
     rows += _unavailable(trials, answers)
-    writer.insert("cell_behaviour", [rows[place] for place in _places(pd.DataFrame(rows, columns=[*_CELL, "technique"]))])
+    writer.insert("cell_behaviour", [rows[index] for index in _places(pd.DataFrame(rows, columns=[*_CELL, "technique"]))])
     writer.insert("pareto", points)
     if len(answers):
         writer.insert("feature_correlation", features.rows_of(answers, inputs, _sizes(store, entries)))
-    return told
+    return cells
 
 
 def _sizes(store: ShardStore, entries: Sequence[Entry]) -> pd.DataFrame:
-    there = {(entry.model, entry.revision) for entry in entries if entry.kind == INSTANCE.name}
-    lines = [line for line in store.journal("model") if (line["model"], line["revision"]) in there]
+    revisions = {(entry.model, entry.revision) for entry in entries if entry.kind == INSTANCE.name}
+    lines = [line for line in store.journal("model") if (line["model"], line["revision"]) in revisions]
     newest = {(line["model"], line["revision"]): line.get("parameters") for line in lines}
     sizes = sorted({(model, parameters) for (model, _), parameters in newest.items()})
     return pd.DataFrame(sizes, columns=["model", "parameters"])
@@ -92,24 +92,24 @@ def _of_cell(
     questions = Questions(resamples, answers["fact_id"])
     regular = answers[answers["technique"] == TECHNIQUE]
     rows: list[dict[str, Any]] = []
-    found: dict[str, Means] = {}
+    by_technique: dict[str, Means] = {}
     all_gains: dict[str, dict[Measured, Value]] = {}
     for technique in answers["technique"].unique():
-        own = answers[answers["technique"] == technique]
-        found[technique] = means(own, questions)
-        ahead = gains(own, regular, questions) if len(regular) else {}
-        rows += rows_of({**key, "technique": technique}, found[technique], ahead)
+        of_technique = answers[answers["technique"] == technique]
+        by_technique[technique] = means(of_technique, questions)
+        ahead = gains(of_technique, regular, questions) if len(regular) else {}
+        rows += rows_of({**key, "technique": technique}, by_technique[technique], ahead)
         if ahead:
             all_gains[technique] = _wanted(ahead)
     conflicting = regular[regular["regime"] == "conflicting"]
     memory = questions.spearman(conflicting["fact_id"], conflicting["memory_strength"], conflicting["bcu"])
-    told = Cell(model, dataset, {name: _wanted(own) for name, own in found.items()}, all_gains, memory)
-    return rows, front.rows_of(key, found, answers, resamples), told
+    cell = Cell(model, dataset, {name: _wanted(values) for name, values in by_technique.items()}, all_gains, memory)
+    return rows, front.rows_of(key, by_technique, answers, resamples), cell
 
 
-def _wanted(found: Means) -> dict[Measured, Value]:
+def _wanted(values: Means) -> dict[Measured, Value]:
     """A store has many cells, and every number has its replicates."""
-    return {measured: own for measured, own in found.items() if measured in WANTED}
+    return {measured: value for measured, value in values.items() if measured in WANTED}
 
 
 def _unavailable(trials: pd.DataFrame, answers: pd.DataFrame) -> list[dict[str, Any]]:
@@ -142,37 +142,37 @@ def means(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[flo
     """(regime, measure) ▶ its mean over answers of one technique. rows: their fact_id, regime, knew and metrics."""
     columns = {}
     for regime in (*CONTEXT_KINDS, TOTAL):
-        own = rows if regime == TOTAL else rows[rows["regime"] == regime]
+        of_regime = rows if regime == TOTAL else rows[rows["regime"] == regime]
         for measure, name in MEASURES.items():
-            values = own[name]
+            values = of_regime[name]
             if measure == "bcu_unknown":
-                values = values.where(own["knew"].eq(False))
+                values = values.where(of_regime["knew"].eq(False))
             once = measure == "memory_kept" and regime == TOTAL
-            columns[regime, measure] = questions.column(own["fact_id"], values, once, ends.get(measure, (0.0, 1.0)))
-    found = questions.means(columns)
+            columns[regime, measure] = questions.column(of_regime["fact_id"], values, once, ends.get(measure, (0.0, 1.0)))
+    by_measure = questions.means(columns)
     for measure, (followed, ignored) in DISCRIMINATIONS.items():
-        both = [found.get((kind, "bcu")) for kind in (followed, ignored)]
+        both = [by_measure.get((kind, "bcu")) for kind in (followed, ignored)]
         if both[0] and both[1]:
-            found[TOTAL, measure] = total(((1.0, both[0]), (1.0, both[1])), shift=-1.0)
-    return found
+            by_measure[TOTAL, measure] = total(((1.0, both[0]), (1.0, both[1])), shift=-1.0)
+    return by_measure
 
 
 def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Means:
     """What a technique is ahead of Regular, over the instances that both answered: ahead on some of them, behind on others."""
-    both = own.merge(regular, on=["regime", "fact_id"], suffixes=("", "_regular"))
+    matched = own.merge(regular, on=["regime", "fact_id"], suffixes=("", "_regular"))
     names = list(dict.fromkeys(MEASURES.values()))
-    apart = both[names].to_numpy(dtype=float) - both[[f"{name}_regular" for name in names]].to_numpy(dtype=float)
+    apart = matched[names].to_numpy(dtype=float) - matched[[f"{name}_regular" for name in names]].to_numpy(dtype=float)
     ahead, behind = (
-        means(both.assign(**dict(zip(names, (sign * apart).clip(0).T, strict=True))), questions, APART) for sign in (1, -1)
+        means(matched.assign(**dict(zip(names, (sign * apart).clip(0).T, strict=True))), questions, APART) for sign in (1, -1)
     )
     return {key: total(((1.0, value), (-1.0, behind[key])), n=value.n) for key, value in ahead.items()}
 
 
 def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str, Any]]:
     """The rows of one technique. key: model, dataset and technique. ahead: `gains`; empty where Regular was not asked."""
-    asked = [(regime, measure) for regime in (*CONTEXT_KINDS, TOTAL) for measure in MEASURES]
+    pairs = [(regime, measure) for regime in (*CONTEXT_KINDS, TOTAL) for measure in MEASURES]
     rows = []
-    for regime, measure in [*asked, *((TOTAL, measure) for measure in DISCRIMINATIONS)]:
+    for regime, measure in [*pairs, *((TOTAL, measure) for measure in DISCRIMINATIONS)]:
         row: dict[str, Any] = {**key, "regime": regime, "measure": measure, "n": 0}
         value = found.get((regime, measure))
         if value is None:
@@ -186,9 +186,9 @@ def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str
     return rows
 
 
-def _reason(regime: str, measure: str, found: Means) -> str:
+def _reason(regime: str, measure: str, values: Means) -> str:
     needed = DISCRIMINATIONS.get(measure, () if regime == TOTAL else (regime,))
-    absent = [f"{kind.replace('_', '-')} documents" for kind in needed if (kind, "bcu") not in found]
+    absent = [f"{kind.replace('_', '-')} documents" for kind in needed if (kind, "bcu") not in values]
     if absent:
         return f"No test question was asked with {' or '.join(absent)}."
     return _MISSING.get(measure, "Nothing is stored to compute it from.")

@@ -58,13 +58,13 @@ def falls(clean: CleanPass, targets: Sequence[Target], measure: Measure, baselin
 
     ranked, n = [prompt.ranked for prompt in clean.prompts], clean.length
     # No later token can matter.
-    last = min(max(own.stop for own in ranked), max(position % n for position in positions_of(targets)) + 1)
-    first = min(own.start for own in ranked)
-    found = falls_of(clean, targets, measure, [Span(token, token + 1) for token in range(first, last)], baseline)
-    scores = np.zeros((len(ranked), n, *found.shape[2:]), dtype=np.float32)
-    scores[:, first:last] = found
-    for row, own in zip(scores, ranked, strict=True):
-        row[: own.start], row[own.stop :] = 0, 0
+    last = min(max(span.stop for span in ranked), max(position % n for position in positions_of(targets)) + 1)
+    first = min(span.start for span in ranked)
+    drops = falls_of(clean, targets, measure, [Span(token, token + 1) for token in range(first, last)], baseline)
+    scores = np.zeros((len(ranked), n, *drops.shape[2:]), dtype=np.float32)
+    scores[:, first:last] = drops
+    for row, tokens in zip(scores, ranked, strict=True):
+        row[: tokens.start], row[tokens.stop :] = 0, 0
     return scores
 
 

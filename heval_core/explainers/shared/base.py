@@ -31,8 +31,8 @@ class Base:
         """Raises HEvalError for options that it cannot have."""
         for name, what, known in self.choices:
             if getattr(self, name) not in known:
-                own = self.key.partition("(")[0]
-                raise HEvalError(f"{own} has no {what} {getattr(self, name)!r}; there are: {', '.join(known)}.")
+                key = self.key.partition("(")[0]
+                raise HEvalError(f"{key} has no {what} {getattr(self, name)!r}; there are: {', '.join(known)}.")
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         """(B, n) float32, a row for each prompt of the pass: a tensor or an array. An explainer that has more to tell gives a
@@ -42,8 +42,8 @@ class Base:
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         self.check()
         clock = clean.clock()
-        found = self.scored(clean, targets)
-        scores, told = found if isinstance(found, tuple) else (found, [{}] * clean.size)
+        result = self.scored(clean, targets)
+        scores, extras = result if isinstance(result, tuple) else (result, [{}] * clean.size)
         rows = scores.cpu().numpy() if hasattr(scores, "cpu") else scores
         seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self), **own) for row, own in zip(rows, told, strict=True)]
+        return [Attribution(self.key, row, seconds, repr(self), **extra) for row, extra in zip(rows, extras, strict=True)]

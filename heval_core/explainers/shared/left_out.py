@@ -42,21 +42,21 @@ def units(prompt: TokenisedPrompt, level: str = "document", target: Target | Non
     spans = [span for span in passages_of(prompt) if span.end > span.start]
     if not spans:
         spans, level = _before_the_question(prompt), "sentence" if level == "document" else level
-    found = []
+    removable = []
     n = len(prompt.ids)
     first = min(position % n for position in target.positions) if target else n
     cut = [Span(span.start, min(span.end, first)) for span in spans if span.start < first]
     for number, span in enumerate(cut):
-        own = units_of(prompt.tokens[span.start : span.end], [f"document {number + 1}"] * (span.end - span.start), level)
-        found += [dataclasses.replace(unit, start=span.start + unit.start, end=span.start + unit.end) for unit in own]
-    return tuple(found)
+        of_span = units_of(prompt.tokens[span.start : span.end], [f"document {number + 1}"] * (span.end - span.start), level)
+        removable += [dataclasses.replace(unit, start=span.start + unit.start, end=span.start + unit.end) for unit in of_span]
+    return tuple(removable)
 
 
 def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
     """What precedes the last sentence of a question, in pieces: the text before the question, and the question's own."""
-    asked = prompt.question
-    *earlier, _ = units_of(prompt.tokens[asked.start : asked.end], [""] * (asked.end - asked.start), "sentence") or (None,)
-    pieces = [Span(prompt.first_ranked, asked.start), *(Span(asked.start + u.start, asked.start + u.end) for u in earlier)]
+    span = prompt.question
+    *earlier, _ = units_of(prompt.tokens[span.start : span.end], [""] * (span.end - span.start), "sentence") or (None,)
+    pieces = [Span(prompt.first_ranked, span.start), *(Span(span.start + u.start, span.start + u.end) for u in earlier)]
     return [piece for piece in pieces if piece.end > piece.start]
 
 
@@ -65,8 +65,8 @@ def effects(clean: CleanPass, targets: Sequence[Target], units: Sequence[Units])
     from heval_core.lm.targets import positions_of
 
     with_all = _said(clean.logits_at(positions_of(targets)), targets)
-    without = logprobs(clean, targets, [[(unit,) for unit in own] for own in units])
-    return [lead(whole.logprobs.sum(-1) - own) for whole, own in zip(with_all, without, strict=True)]
+    without = logprobs(clean, targets, [[(unit,) for unit in of_prompt] for of_prompt in units])
+    return [lead(whole.logprobs.sum(-1) - without_each) for whole, without_each in zip(with_all, without, strict=True)]
 
 
 def lead(given: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ def lead(given: np.ndarray) -> np.ndarray:
 
 def logprobs(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Sequence[Units]]) -> list[np.ndarray]:
     """(V, 2) float64 for each prompt: log p of its target's tokens together, and of the foils, in each of V variants."""
-    return [own.logprobs.sum(-1) for own in said(clean, targets, left_out)]
+    return [answer.logprobs.sum(-1) for answer in said(clean, targets, left_out)]
 
 
 class Said(NamedTuple):
@@ -103,8 +103,8 @@ def said(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Sequenc
         clean,
         targets,
         [
-            [without(clean.lm, prompt, gone, target.positions) for gone in own]
-            for prompt, target, own in zip(clean.prompts, targets, left_out, strict=True)
+            [without(clean.lm, prompt, gone, target.positions) for gone in variants]
+            for prompt, target, variants in zip(clean.prompts, targets, left_out, strict=True)
         ],
     )
 
@@ -125,18 +125,18 @@ def without_earlier(clean: CleanPass, target: Target, words: Units) -> np.ndarra
 
     from heval_core.lm.targets import values_of_each
 
-    lm, last, found = clean.lm, target.positions[0], np.zeros(len(target.ids))
+    lm, last, logprobs_alone = clean.lm, target.positions[0], np.zeros(len(target.ids))
     start = last if clean.prefix.layers else 0
     for length in sorted({word.end - word.start for word in words}):
         alike = [range(word.start, word.end) for word in words if word.end - word.start == length]
         prompt = clean.prompts[0].ids[start : last + 1]
-        ids = torch.tensor([prompt + target.ids[own.start : own.stop - 1] for own in alike], device=lm.device)
+        ids = torch.tensor([prompt + target.ids[columns.start : columns.stop - 1] for columns in alike], device=lm.device)
         with torch.no_grad():
             logits = lm.forward.suffix_logits(clean.prefix, start, ids, range(last, last + length), [0] * len(alike))
-        parts = [target.part(own) for own in alike]
-        for own, values in zip(alike, values_of_each(lm.forward.checked(logits).double(), parts, "logprob"), strict=True):
-            found[own.start : own.stop] = values.cpu().numpy()
-    return found
+        parts = [target.part(columns) for columns in alike]
+        for tokens, values in zip(alike, values_of_each(lm.forward.checked(logits).double(), parts, "logprob"), strict=True):
+            logprobs_alone[tokens.start : tokens.stop] = values.cpu().numpy()
+    return logprobs_alone
 
 
 def said_in(clean: CleanPass, targets: Sequence[Target], variants: Sequence[Sequence[Variant]]) -> list[Said]:
@@ -144,13 +144,13 @@ def said_in(clean: CleanPass, targets: Sequence[Target], variants: Sequence[Sequ
     import torch
 
     lm = clean.lm
-    found = [
-        Said(np.zeros((len(own), 2, len(target.ids))), np.zeros((len(own), len(target.ids)), dtype=int))
-        for own, target in zip(variants, targets, strict=True)
+    answers = [
+        Said(np.zeros((len(of_prompt), 2, len(target.ids))), np.zeros((len(of_prompt), len(target.ids)), dtype=int))
+        for of_prompt, target in zip(variants, targets, strict=True)
     ]
     alike: dict[tuple[int, tuple[int, ...]], list[tuple[int, int, tuple[int, ...]]]] = {}
-    for row, own in enumerate(variants):
-        for number, (ids, positions) in enumerate(own):
+    for row, prompt_variants in enumerate(variants):
+        for number, (ids, positions) in enumerate(prompt_variants):
             alike.setdefault((len(ids), positions), []).append((row, number, ids))
     for (length, positions), waiting in alike.items():
         together = max(1, min(lm.budget.holds(length), MOST_LOGITS // (lm.vocabulary * len(positions))))
@@ -166,27 +166,27 @@ def said_in(clean: CleanPass, targets: Sequence[Target], variants: Sequence[Sequ
                 logits = lm.forward.suffix_logits(clean.prefix, start, suffixes, positions, rows)
             values = _said(lm.forward.checked(logits), [targets[row] for row in rows])
             for (row, number, _), value in zip(batch, values, strict=True):
-                found[row].logprobs[number], found[row].likeliest[number] = value
-    return found
+                answers[row].logprobs[number], answers[row].likeliest[number] = value
+    return answers
 
 
 def _first_changed(ids: Sequence[int], others: Sequence[int]) -> int:
     """How many first tokens two prompts share."""
-    return next((place for place, (one, other) in enumerate(zip(ids, others, strict=False)) if one != other), len(others))
+    return next((index for index, (one, other) in enumerate(zip(ids, others, strict=False)) if one != other), len(others))
 
 
 def _said(logits: torch.Tensor, targets: Sequence[Target]) -> list[Said]:
     """(b, P, V) logits ▶ for each of the b prompts log p (2, P) of its target's tokens and foils, and the likeliest (P,)."""
     from heval_core.lm.targets import values_of_each
 
-    found = []
+    answers = []
     for row, target in zip(logits, targets, strict=True):  # one by one: in float64 they are large
         exact = row.double()[None]
         foils = dataclasses.replace(target, ids=target.foils or target.ids)
-        values = np.concatenate([values_of_each(exact, [own], "logprob").cpu().numpy() for own in (target, foils)])
+        values = np.concatenate([values_of_each(exact, [expected], "logprob").cpu().numpy() for expected in (target, foils)])
         values[1] *= bool(target.foils)
-        found.append(Said(values, row.argmax(-1).cpu().numpy()))
-    return found
+        answers.append(Said(values, row.argmax(-1).cpu().numpy()))
+    return answers
 
 
 def without(
@@ -208,7 +208,7 @@ def without(
         kept[first:] = _begun(lm, prompt, kept[first:], read)
     if spaces := {before: space for before, space in _lost_spaces(prompt, gone).items() if before not in read}:
         kept = _spaced(lm, prompt, kept, spaces)
-    places = {index: place - len(kept) for place, (index, _) in enumerate(kept)}
+    places = {index: position - len(kept) for position, (index, _) in enumerate(kept)}
     return tuple(token_id for _, token_id in kept), tuple(places[position % n] for position in positions)
 
 
@@ -225,13 +225,13 @@ def _double_spaces(prompt: TokenisedPrompt, gone: set[int]) -> set[int]:
 def _lost_spaces(prompt: TokenisedPrompt, gone: set[int]) -> dict[int, str]:
     """Token before what is gone ▶ the white space with which that ended, where no other parts the token from what follows."""
     kept, tokens = [index for index in prompt.ranked if index not in gone], prompt.tokens
-    found = {}
+    spaces = {}
     for before, after in pairwise(kept):
         last = tokens[after - 1]
         space = last[len(last.rstrip()) :] if after - before > 1 else ""
         if space and not tokens[before][-1:].isspace() and not tokens[after][:1].isspace():
-            found[before] = space
-    return found
+            spaces[before] = space
+    return spaces
 
 
 def _spaced(
@@ -242,14 +242,14 @@ def _spaced(
     def ids(text: str) -> list[int]:
         return list(lm.tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    found: list[tuple[int, int]] = []
-    for place, (index, token_id) in enumerate(kept):
-        own = [token_id]
-        if index in spaces and index not in (later for later, _ in kept[place + 1 : place + 2]):
+    spaced: list[tuple[int, int]] = []
+    for number, (index, token_id) in enumerate(kept):
+        pieces = [token_id]
+        if index in spaces and index not in (later for later, _ in kept[number + 1 : number + 2]):
             text, space = prompt.tokens[index], spaces[index]
-            own = ids(text + space) if ids(text) == own else own + ids(space)
-        found += [(index, each) for each in own]
-    return found
+            pieces = ids(text + space) if ids(text) == pieces else pieces + ids(space)
+        spaced += [(index, piece) for piece in pieces]
+    return spaced
 
 
 def _begun(lm: LanguageModel, prompt: TokenisedPrompt, rest: list[tuple[int, int]], read: set[int]) -> list[tuple[int, int]]:
@@ -263,9 +263,9 @@ def _begun(lm: LanguageModel, prompt: TokenisedPrompt, rest: list[tuple[int, int
     end += 1
     while end < len(rest) and not prompt.tokens[rest[end][0]][:1].isspace():
         end += 1
-    own = rest[:end]
-    text = "".join(prompt.tokens[index] for index, _ in own)
-    if not text[:1].isspace() or read & {index for index, _ in own}:
+    beginning = rest[:end]
+    text = "".join(prompt.tokens[index] for index, _ in beginning)
+    if not text[:1].isspace() or read & {index for index, _ in beginning}:
         return rest
     ids = lm.tokenizer(text.lstrip(), add_special_tokens=False)["input_ids"]
-    return [(own[-1][0], token_id) for token_id in ids] + rest[end:]
+    return [(beginning[-1][0], token_id) for token_id in ids] + rest[end:]

@@ -52,35 +52,35 @@ def screened(
     whole, kept = list[Unit](), np.zeros((0, len(target.ids)), np.float32)
     if name == SENTENCES:
         whole = stretches(clean, target)
-        (lost,) = falls_of(clean, [target], measure, [Span(own.start, own.end) for own in whole], baseline)
-        chosen = strongest(np.stack([lost[:, own.start : own.stop].sum(1) for own in sentences]), count)
-        tokens = sorted(index for place in chosen for index in whole[place].indices)
-        left = [place for place in range(len(whole)) if place not in chosen]
-        whole, kept = [whole[place] for place in left], lost[left]
+        (lost,) = falls_of(clean, [target], measure, [Span(stretch.start, stretch.end) for stretch in whole], baseline)
+        chosen = strongest(np.stack([lost[:, sentence.start : sentence.stop].sum(1) for sentence in sentences]), count)
+        tokens = sorted(index for number in chosen for index in whole[number].indices)
+        left = [number for number in range(len(whole)) if number not in chosen]
+        whole, kept = [whole[number] for number in left], lost[left]
     else:
         from heval_core.lm import rules
 
-        ranked = [clean.relevance(rules.CGIM, [target.part(own)], contrast=True)[0].cpu().numpy() for own in sentences]
+        ranked = [clean.relevance(rules.CGIM, [target.part(part)], contrast=True)[0].cpu().numpy() for part in sentences]
         last = min(prompt.ranked.stop, max(position % clean.length for position in target.positions) + 1)
         first = prompt.ranked.start
-        tokens = sorted(first + place for place in strongest(np.stack(ranked)[:, first:last], count))
+        tokens = sorted(first + index for index in strongest(np.stack(ranked)[:, first:last], count))
     spans = [Span(token, token + 1) for token in tokens]
     (exact,) = falls_of(clean, [target], measure, spans, baseline)
-    found = [*whole, *(Unit(token, token + 1, "") for token in tokens)]
-    order = sorted(range(len(found)), key=lambda place: found[place].start)
+    joined = [*whole, *(Unit(token, token + 1, "") for token in tokens)]
+    order = sorted(range(len(joined)), key=lambda index: joined[index].start)
     values = np.concatenate([kept, exact])[order]
-    return Matrix("token", tuple(found[place] for place in order), values)
+    return Matrix("token", tuple(joined[index] for index in order), values)
 
 
 def stretches(clean: CleanPass, target: Target) -> list[Unit]:
     """The sentences of the documents, and what is ranked between them: the question, say."""
     (prompt,) = clean.prompts
-    own = [unit for unit in units(prompt, "sentence", target) if unit.start in prompt.ranked]
-    edges = [prompt.ranked.start, *(edge for unit in own for edge in (unit.start, unit.end)), prompt.ranked.stop]
+    sentences = [unit for unit in units(prompt, "sentence", target) if unit.start in prompt.ranked]
+    edges = [prompt.ranked.start, *(edge for unit in sentences for edge in (unit.start, unit.end)), prompt.ranked.stop]
     between = [Unit(start, end, "") for start, end in list(pairwise(edges))[::2] if end > start]
-    return sorted([*own, *between], key=lambda unit: unit.start)
+    return sorted([*sentences, *between], key=lambda unit: unit.start)
 
 
 def strongest(scores: np.ndarray, count: int) -> set[int]:
     """(rows, places) ▶ the places of each row's `count` highest scores."""
-    return {int(place) for row in scores for place in np.argsort(-row, kind="stable")[:count]}
+    return {int(index) for row in scores for index in np.argsort(-row, kind="stable")[:count]}

@@ -20,17 +20,17 @@ from heval_core.statistics.scores import Ties, runs
 
 def leading(found: Ties, segment: np.ndarray, count: int) -> np.ndarray:
     """(N, count) expected ranks of the best tokens of each (N, n) bool segment, best first; infinite where it has no more."""
-    parts = [_leading(Ties(*(own[rows] for own in found)), segment[rows], count) for rows in row_blocks(*segment.shape)]
+    parts = [_leading(Ties(*(counts[rows] for counts in found)), segment[rows], count) for rows in row_blocks(*segment.shape)]
     return np.concatenate(parts)
 
 
-def _leading(found: Ties, segment: np.ndarray, count: int) -> np.ndarray:
-    outside = np.iinfo(found.above.dtype).max
-    keys = np.where(segment, found.above, outside)
+def _leading(tied: Ties, segment: np.ndarray, count: int) -> np.ndarray:
+    outside = np.iinfo(tied.above.dtype).max
+    keys = np.where(segment, tied.above, outside)
     order = np.argsort(keys, axis=1, kind="stable")
     ordered = np.take_along_axis(keys, order, axis=1)
     first, last = (ends[:, :count] for ends in runs(ordered))
-    above, size = (own[:, :count].astype(int) for own in (ordered, np.take_along_axis(found.size, order, axis=1)))
+    above, size = (counts[:, :count].astype(int) for counts in (ordered, np.take_along_axis(tied.size, order, axis=1)))
     inside, number = last - first + 1, np.arange(above.shape[1]) - first + 1
     return np.where(above != outside, above + number * (size + 1) / (inside + 1), np.inf)
 
@@ -45,21 +45,21 @@ class Best(NamedTuple):
 
 def best(found: Ties, segment: np.ndarray) -> Best:
     """The tie with the best token of each row's (N, n) bool segment."""
-    parts = [_best(Ties(*(own[rows] for own in found)), segment[rows]) for rows in row_blocks(*segment.shape)]
+    parts = [_best(Ties(*(counts[rows] for counts in found)), segment[rows]) for rows in row_blocks(*segment.shape)]
     return Best(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _best(found: Ties, segment: np.ndarray) -> Best:
+def _best(tied: Ties, segment: np.ndarray) -> Best:
     if not segment.shape[1]:
         nothing = np.zeros(len(segment), dtype=int)
         return Best(nothing - 1, nothing + 1, nothing + 1)
-    keys = np.where(segment, found.above, np.iinfo(found.above.dtype).max)
-    place = keys.argmin(axis=1)[:, None]
-    above = np.take_along_axis(keys, place, axis=1)
-    there = segment.any(axis=1)
+    keys = np.where(segment, tied.above, np.iinfo(tied.above.dtype).max)
+    column = keys.argmin(axis=1)[:, None]
+    above = np.take_along_axis(keys, column, axis=1)
+    present = segment.any(axis=1)
     inside = (segment & (keys == above)).sum(axis=1)
-    size = np.take_along_axis(found.size, place, axis=1)[:, 0]
-    return Best(*(np.where(there, own, none).astype(int) for own, none in ((above[:, 0], -1), (size, 1), (inside, 1))))
+    size = np.take_along_axis(tied.size, column, axis=1)[:, 0]
+    return Best(*(np.where(present, value, none).astype(int) for value, none in ((above[:, 0], -1), (size, 1), (inside, 1))))
 
 
 def of_distinct(function: Callable[..., float], *columns: np.ndarray) -> np.ndarray:
@@ -71,9 +71,9 @@ def of_distinct(function: Callable[..., float], *columns: np.ndarray) -> np.ndar
     numbers = np.zeros(table.shape[1], dtype=np.int64)
     for column, lowest, highest in zip(table, table.min(axis=1), table.max(axis=1), strict=True):
         numbers = numbers * (int(highest) - int(lowest) + 1) + (column - lowest)
-    _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+    _, first, case_of = np.unique(numbers, return_index=True, return_inverse=True)
     values = np.array([function(*case) for case in table[:, first].T.tolist()], dtype=np.float64)
-    return values[place].reshape(columns[0].shape)
+    return values[case_of].reshape(columns[0].shape)
 
 
 @functools.cache

@@ -54,14 +54,14 @@ class Layout:
         one (by default its length).
         """
         shape = (len(lengths), max(lengths, default=0))
-        places, ends = np.arange(shape[1]), np.asarray(lengths, dtype=int)[:, None]
+        positions, ends = np.arange(shape[1]), np.asarray(lengths, dtype=int)[:, None]
         last = ends if ranked_end is None else np.asarray(ranked_end, dtype=int)[:, None]
-        ranked = (places >= np.asarray(first_ranked, dtype=int)[:, None]) & (places < last)
+        ranked = (positions >= np.asarray(first_ranked, dtype=int)[:, None]) & (positions < last)
         count = len(documents[0]) if len(documents) else 0
         spans = []
         for number in range(count):
             start, end = (np.array([spans_of[number][side] for spans_of in documents])[:, None] for side in (0, 1))
-            spans.append((places >= start) & (places < end) & (places < ends))
+            spans.append((positions >= start) & (positions < end) & (positions < ends))
         gold = [np.zeros(shape, dtype=bool) for _ in range(count)]
         for row, of_documents in enumerate(answer_tokens):
             for marked, tokens in zip(gold, of_documents, strict=False):
@@ -72,7 +72,7 @@ class Layout:
         """The instances chosen by (N,) bools or indices."""
 
         def cut(marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-            return tuple(own[chosen] for own in marks)
+            return tuple(mask[chosen] for mask in marks)
 
         return Layout(self.ranked[chosen], cut(self.documents), cut(self.gold), self.groups[chosen])
 
@@ -80,10 +80,10 @@ class Layout:
 def _ties(scores: np.ndarray, ranked: np.ndarray) -> Ties:
     """`ties` of all rows in the narrowest type: for prompts of 8,000 tokens they would take twice the scores' memory."""
     kind = np.int16 if scores.shape[1] < np.iinfo(np.int16).max else np.int32
-    found = Ties(np.empty(scores.shape, kind), np.empty(scores.shape, kind))
+    tied = Ties(np.empty(scores.shape, kind), np.empty(scores.shape, kind))
     for rows in row_blocks(*scores.shape):
-        found.above[rows], found.size[rows] = ties(scores[rows], ranked[rows])
-    return found
+        tied.above[rows], tied.size[rows] = ties(scores[rows], ranked[rows])
+    return tied
 
 
 class Measured(NamedTuple):
@@ -131,8 +131,8 @@ class Cell:
             ranked[:, :count] = False
             layout = dataclasses.replace(self.layout, ranked=ranked)
             self._memo[count] = Cell(layout, self.scores, self.measured, self.priorities, self.fixed)
-        found: Cell = self._memo[count]
-        return found
+        cell: Cell = self._memo[count]
+        return cell
 
     def leading(self, document: int, count: int) -> np.ndarray:
         """(N, count) expected ranks of a document's best tokens, best first; infinite for missing ones."""
@@ -140,5 +140,5 @@ class Cell:
         if (document, kept) not in self._memo:
             inside = self.layout.documents[document] & self.layout.ranked
             self._memo[document, kept] = leading(self.ties, inside, kept)
-        found: np.ndarray = self._memo[document, kept]
-        return found[:, :count]
+        ranks: np.ndarray = self._memo[document, kept]
+        return ranks[:, :count]

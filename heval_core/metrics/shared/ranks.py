@@ -33,9 +33,9 @@ def segment_ranks(found: Ties, segment: np.ndarray, k: int) -> np.ndarray:
 
 def mean_of_first(leading: np.ndarray) -> np.ndarray:
     """(…,) means of the finite entries of (…, k); NaN for a row without any."""
-    found = np.isfinite(leading)
-    counts = found.sum(axis=-1)
-    sums = np.where(found, leading, 0.0).sum(axis=-1)
+    finite = np.isfinite(leading)
+    counts = finite.sum(axis=-1)
+    sums = np.where(finite, leading, 0.0).sum(axis=-1)
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
 
 
@@ -49,13 +49,13 @@ class RankSettings:
         """Rank@k of each document: part c, or c1 and c2. worst: in place of the best value the largest that each can have,
         with all other tokens above it."""
         cell = cell.without_first(self.drop_first)
-        layout, each = cell.layout, []
+        layout, ranks = cell.layout, []
         for number, document in enumerate(layout.documents):
             m = (document & layout.ranked).sum(axis=1)
             value, chance = mean_of_first(cell.leading(number, k)), chance_rank(k, m, layout.lengths)
             end = layout.lengths - m + (np.minimum(k, m) + 1) / 2 if worst else best_rank(k, m)
-            each.append(Each("c" if len(layout.documents) == 1 else f"c{number + 1}", value, chance, end))
-        return each
+            ranks.append(Each("c" if len(layout.documents) == 1 else f"c{number + 1}", value, chance, end))
+        return ranks
 
     def margins(self, cell: Cell, k: int) -> list[Each]:
         """How far the used document ranks above the other in each instance, by its group; NaN elsewhere.
@@ -80,13 +80,13 @@ def of_used_document(
 
     value: (N, n) ranked gold tokens ▶ (N,). chance: numbers of gold tokens (N,) and of ranked tokens (N,) ▶ (N,).
     """
-    layout, each = cell.layout, []
+    layout, by_group = cell.layout, []
     for group, tokens in zip(context_groups(len(layout.documents)), layout.gold, strict=True):
         ranked = tokens & layout.ranked
         values, by_chance = value(ranked), chance(ranked.sum(axis=1), layout.lengths)
         used = (layout.groups == group) & np.isfinite(values)
-        each.append(Each(group, values, by_chance, np.ones(len(values))).within(used))
-    return each
+        by_group.append(Each(group, values, by_chance, np.ones(len(values))).within(used))
+    return by_group
 
 
 def chance_reciprocal_rank(gold: int, length: int) -> float:

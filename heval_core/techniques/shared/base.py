@@ -28,7 +28,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Asked:
+class FinalPrompt:
     """The prompt that gives the answer. trace: what was asked and answered before it, as JSON; None if nothing was."""
 
     prompt: Prompt
@@ -64,8 +64,8 @@ class Development:
         """What several variants of a technique need: the first that asks finds it out, the others are given the same."""
         if what not in self.known:
             self.known[what] = find()
-        found: Found = self.known[what]
-        return found
+        result: Found = self.known[what]
+        return result
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Trial:
     @property
     def faithfulness(self) -> float:
         """Over gold and conflicting, or the one of them that there is; NaN without either."""
-        of = [self.bcu[kind] for kind in ("gold", "conflicting") if kind in self.bcu]
-        return sum(of) / len(of) if of else float("nan")
+        values = [self.bcu[kind] for kind in ("gold", "conflicting") if kind in self.bcu]
+        return sum(values) / len(values) if values else float("nan")
 
 
 NOTHING = Setting()
@@ -120,9 +120,9 @@ class Base:
         """The model that answers. Whatever happens inside, the model given is as before afterwards."""
         yield lm
 
-    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Asked]:
+    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[FinalPrompt]:
         """The prompt of each instance, with its documents. lm: the model that answers, which may be asked first."""
-        return [Asked(prompt_of(instance, lm.template)) for instance in instances]
+        return [FinalPrompt(prompt_of(instance, lm.template)) for instance in instances]
 
     def alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]:
         """The prompt of each instance without its documents."""
@@ -140,7 +140,7 @@ class Base:
 def best_by(trials: Sequence[Trial], value: Any) -> tuple[int, ...]:
     """The indices of the trials with the highest value; those within rounding of it tie."""
     values = [value(trial) for trial in trials]
-    return tuple(index for index, one in enumerate(values) if one >= max(values) - 1e-12)
+    return tuple(index for index, score in enumerate(values) if score >= max(values) - 1e-12)
 
 
 def on_arrays(formula: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,7 +155,7 @@ def on_arrays(formula: Callable[..., Any]) -> Callable[..., Any]:
         import torch
 
         as_arrays = not isinstance(z_c, torch.Tensor)
-        with_context, alone = (torch.as_tensor(one).double() for one in (z_c, z_0))
+        with_context, alone = (torch.as_tensor(logits).double() for logits in (z_c, z_0))
         if with_context.shape != alone.shape or not with_context.ndim:
             raise ValueError(
                 f"The logits with context and without must have the same shape (…, V); they have {tuple(with_context.shape)} "

@@ -117,15 +117,15 @@ def examples(lm: LanguageModel, lessons: Sequence[Lesson]) -> list[tuple[Lesson,
     """
     from heval_core.lm.batches import memory_tokens
 
-    own = memory_tokens(lm, (lesson.question for lesson in lessons if lesson.kind not in TAUGHT))
-    found = []
+    memory_ids = memory_tokens(lm, (lesson.question for lesson in lessons if lesson.kind not in TAUGHT))
+    used = []
     for lesson in lessons:
-        target = _target(lm, lesson, own.get(lesson.question))
+        target = _target(lm, lesson, memory_ids.get(lesson.question))
         if target is not None:
             example = _example(lm, lesson, target)
             if len(example.ids) <= lm.positions:
-                found.append((lesson, example))
-    return found
+                used.append((lesson, example))
+    return used
 
 
 def in_shares(found: Sequence[tuple[Lesson, Example]], seed: int) -> list[tuple[Lesson, Example]]:
@@ -135,18 +135,18 @@ def in_shares(found: Sequence[tuple[Lesson, Example]], seed: int) -> list[tuple[
     drawn = list(range(len(found)))
     random.Random(f"{seed}|shares").shuffle(drawn)
     kept = []
-    for place in drawn:
-        kind = found[place][0].kind
+    for index in drawn:
+        kind = found[index][0].kind
         if kind in TAUGHT or not followed or room[kind] > 0:
-            kept.append(place)
+            kept.append(index)
             room[kind] = room.get(kind, 0) - 1
-    return [found[place] for place in sorted(kept)]
+    return [found[index] for index in sorted(kept)]
 
 
-def _target(lm: LanguageModel, lesson: Lesson, own: int | None) -> tuple[int, ...] | None:
+def _target(lm: LanguageModel, lesson: Lesson, memory_id: int | None) -> tuple[int, ...] | None:
     """The answer's tokens; None where the model does not know it, or it has none."""
     spellings: Iterator[tuple[int, ...]] = (ids for answer in lesson.answers for ids in lm.spellings(answer))
-    return next((ids for ids in spellings if lesson.kind in TAUGHT or ids[0] == own), None)
+    return next((ids for ids in spellings if lesson.kind in TAUGHT or ids[0] == memory_id), None)
 
 
 def _example(lm: LanguageModel, lesson: Lesson, target: tuple[int, ...]) -> Example:
@@ -158,7 +158,7 @@ def _example(lm: LanguageModel, lesson: Lesson, target: tuple[int, ...]) -> Exam
 
 
 @dataclass(frozen=True)
-class Asked:
+class KnownQuestion:
     """A question with a context that answers it. other: a context with a false answer, and this answer."""
 
     question: str
@@ -174,7 +174,7 @@ class Source:
     name: str
     address: str
     hub: Mapping[str, Any]
-    read: Callable[[Mapping[str, Any]], Asked | None]
+    read: Callable[[Mapping[str, Any]], KnownQuestion | None]
     share: float
     kinds: Mapping[str, float]
 
@@ -185,12 +185,12 @@ def of_mixture(seed: int, size: int = SIZE) -> list[Lesson]:
 
 
 def _of_source(source: Source, count: int, seed: int) -> Iterator[Lesson]:
-    asked = list({one.question: one for one in _read(source, count * READ)}.values())
-    random.Random(f"{seed}|{source.name}").shuffle(asked)
-    for (kind, wanted), start in zip(*_parts(source.kinds, min(count, len(asked))), strict=True):
-        for place in range(start, start + wanted):
-            one, other = asked[place], asked[(place + 1) % len(asked)]
-            lesson = _under(kind, one, other)
+    questions = list({asked.question: asked for asked in _read(source, count * READ)}.values())
+    random.Random(f"{seed}|{source.name}").shuffle(questions)
+    for (kind, number), start in zip(*_parts(source.kinds, min(count, len(questions))), strict=True):
+        for index in range(start, start + number):
+            asked, other = questions[index], questions[(index + 1) % len(questions)]
+            lesson = _under(kind, asked, other)
             if lesson is not None:
                 yield lesson
 
@@ -202,41 +202,41 @@ def _parts(kinds: Mapping[str, float], count: int) -> tuple[list[tuple[str, int]
     return list(zip(kinds, numbers, strict=True)), [0, *itertools.accumulate(numbers[:-1])]
 
 
-def _under(kind: str, one: Asked, other: Asked) -> Lesson | None:
+def _under(kind: str, asked: KnownQuestion, other: KnownQuestion) -> Lesson | None:
     """One question under a kind of context; None where it cannot be asked so."""
     if kind == "relevant":
-        return Lesson(kind, one.question, one.context, one.answers[:1])
+        return Lesson(kind, asked.question, asked.context, asked.answers[:1])
     if kind == "counterfactual":
-        return Lesson(kind, one.question, one.other[0], (one.other[1],)) if one.other else None
+        return Lesson(kind, asked.question, asked.other[0], (asked.other[1],)) if asked.other else None
     if kind == "empty":
-        return Lesson(kind, one.question, None, one.answers)
-    answered = other.question == one.question or any(mentions(answer, other.context) for answer in one.answers)
-    return None if answered else Lesson(kind, one.question, other.context, one.answers)
+        return Lesson(kind, asked.question, None, asked.answers)
+    answered = other.question == asked.question or any(mentions(answer, other.context) for answer in asked.answers)
+    return None if answered else Lesson(kind, asked.question, other.context, asked.answers)
 
 
-def _read(source: Source, count: int) -> list[Asked]:
+def _read(source: Source, count: int) -> list[KnownQuestion]:
     """The usable ones among the first records."""
     placed = data_folder(FOLDER) / f"{source.name}.jsonl"
     if placed.exists():
         records: Iterable[Any] = (record for _, record in json_lines(placed) if not isinstance(record, Malformed))
-        found = list(_usable(source, itertools.islice(records, count)))
+        usable = list(_usable(source, itertools.islice(records, count)))
     else:
         import datasets
 
         try:
-            found = list(_usable(source, datasets.load_dataset(**source.hub, split="train", streaming=True).take(count)))
+            usable = list(_usable(source, datasets.load_dataset(**source.hub, split="train", streaming=True).take(count)))
         except Exception as error:  # the library raises nearly every class there is, for many reasons
             raise NotHere(
                 f"fine_tuning learns from {source.name}, which is neither cached nor can be fetched. Get it from "
                 f"{source.address}, and put it at {placed} as JSON lines; or train on other data, as in "
                 "fine_tuning(data=development)."
             ) from error
-    if not found:
+    if not usable:
         raise HEvalError(f"Of {source.name} in {placed if placed.exists() else source.address} no record can be used.")
-    return found
+    return usable
 
 
-def _usable(source: Source, records: Iterable[Any]) -> Iterator[Asked]:
+def _usable(source: Source, records: Iterable[Any]) -> Iterator[KnownQuestion]:
     for record in records:
         try:
             asked = source.read(record)
@@ -246,11 +246,11 @@ def _usable(source: Source, records: Iterable[Any]) -> Iterator[Asked]:
             yield asked
 
 
-def _squad(record: Mapping[str, Any]) -> Asked | None:
-    return Asked(record["question"], record["context"], tuple(dict.fromkeys(record["answers"]["text"])))
+def _squad(record: Mapping[str, Any]) -> KnownQuestion | None:
+    return KnownQuestion(record["question"], record["context"], tuple(dict.fromkeys(record["answers"]["text"])))
 
 
-def _trivia(record: Mapping[str, Any]) -> Asked | None:
+def _trivia(record: Mapping[str, Any]) -> KnownQuestion | None:
     answers = tuple(dict.fromkeys((record["answer"]["value"], *record["answer"]["aliases"])))
     texts = (*record["entity_pages"]["wiki_context"], *record["search_results"]["search_context"])
     for text in texts:
@@ -259,8 +259,8 @@ def _trivia(record: Mapping[str, Any]) -> Asked | None:
             if spans:
                 start, end = max(0, spans[0].start - AROUND), spans[0].end + AROUND
                 # The answer that stands in the context is the one to give.
-                told = (answer, *(other for other in answers if other != answer))
-                return Asked(record["question"], _whole_words(text, start, end), told)
+                ordered = (answer, *(other for other in answers if other != answer))
+                return KnownQuestion(record["question"], _whole_words(text, start, end), ordered)
     return None
 
 
@@ -270,20 +270,20 @@ def _whole_words(text: str, start: int, end: int) -> str:
     return " ".join(" ".join(words[1 if start else 0 : -1 if end < len(text) else None]).split())
 
 
-def _averitec(record: Mapping[str, Any]) -> Asked | None:
+def _averitec(record: Mapping[str, Any]) -> KnownQuestion | None:
     label = {"Supported": "True", "Refuted": "False", "Not Enough Evidence": "None"}.get(record["label"])
     if label is None:
         return None
-    told = (f"{one['question']} {answer['answer']}" for one in record["questions"] for answer in one["answers"])
-    return Asked(question_about(record["claim"], record["speaker"] or ""), " ".join(told), (label,))
+    exchanges = (f"{asked['question']} {answer['answer']}" for asked in record["questions"] for answer in asked["answers"])
+    return KnownQuestion(question_about(record["claim"], record["speaker"] or ""), " ".join(exchanges), (label,))
 
 
-def _dynamic(record: Mapping[str, Any]) -> Asked | None:
+def _dynamic(record: Mapping[str, Any]) -> KnownQuestion | None:
     true, false, context = (str(record[name]) for name in ("obj", "replace_name", "context"))
     if "[ENTITY]" not in context or true == false:
         return None
     other = (context.replace("[ENTITY]", false), false)
-    return Asked(record["question"], context.replace("[ENTITY]", true), (true,), other)
+    return KnownQuestion(record["question"], context.replace("[ENTITY]", true), (true,), other)
 
 
 _MOST = {"relevant": 0.65, "irrelevant": 0.25, "empty": 0.10}

@@ -41,32 +41,32 @@ class Weights:
 def choices(key: str, questions: Sequence[Question], weigh: Callable[[Explained], Weights]) -> list[Choice]:
     """One for each question, by the weights of its passage. key: the annotator's. weigh: it may raise HEvalError, which is
     told; questions about one explanation share what it gives. A sentence without words is never chosen."""
-    found: list[Choice] = []
-    for explained, own in groupby(questions, lambda question: question.explained):
+    answers: list[Choice] = []
+    for explained, group in groupby(questions, lambda question: question.explained):
         try:
             of_passage = _chosen(key, explained, weigh)
         except HEvalError as error:
             of_passage = dict.fromkeys(explained.selected, Choice(frozenset(), problem=str(error)))
-        found += [of_passage[question.passage] for question in own]
-    return found
+        answers += [of_passage[question.passage] for question in group]
+    return answers
 
 
 def _chosen(key: str, explained: Explained, weigh: Callable[[Explained], Weights]) -> dict[int, Choice]:
-    written = [place for place, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
+    written = [index for index, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
     if not written:
         return dict.fromkeys(explained.selected, Choice(frozenset(), (0.0,) * len(explained.sentences)))
-    found = weigh(explained)
-    comparable = found.comparable[:, written]
+    weights = weigh(explained)
+    comparable = weights.comparable[:, written]
     levels = random_levels(comparable)
-    if np.isinf(found.least) and np.isnan(levels).all():
+    if np.isinf(weights.least) and np.isnan(levels).all():
         raise HEvalError(
             f"There is no random level for {key}: {len(explained.selected)} passages and {len(written)} sentences have too "
             "few weights that are not a sentence's best. explainer(loo) can tell."
         )
-    rests = resting(comparable, np.fmax(levels, found.least))
-    places = [frozenset(written[place] for place in np.flatnonzero(rests == row)) for row in range(len(found.phi))]
-    scores = [tuple(map(float, row)) for row in found.phi]
-    return {number: Choice(*own) for number, own in zip(explained.selected, zip(places, scores, strict=True), strict=True)}
+    rests = resting(comparable, np.fmax(levels, weights.least))
+    chosen = [frozenset(written[column] for column in np.flatnonzero(rests == row)) for row in range(len(weights.phi))]
+    scores = [tuple(map(float, row)) for row in weights.phi]
+    return {number: Choice(*pair) for number, pair in zip(explained.selected, zip(chosen, scores, strict=True), strict=True)}
 
 
 def random_levels(weights: np.ndarray) -> np.ndarray:
@@ -75,7 +75,7 @@ def random_levels(weights: np.ndarray) -> np.ndarray:
     others = np.ones(weights.shape, dtype=bool)
     others[weights.argmax(0), np.arange(sentences)] = False
     of_all = level_of(weights[others], len(weights))
-    return np.array([np.fmax(of_all, level_of(weights[others[:, own], own], len(weights))) for own in range(sentences)])
+    return np.array([np.fmax(of_all, level_of(weights[others[:, index], index], len(weights))) for index in range(sentences)])
 
 
 def level_of(null: np.ndarray, passages: int) -> float:

@@ -56,9 +56,9 @@ def tokens_of(lm: LanguageModel, found: Reading) -> Tokens:
         )
     count = len(prompt.documents)
     # Before the first token nothing is read that could expect it.
-    own = tuple(Span(max(1, span.start), span.end) if span.end > 1 else Span(0, 0) for span in tokenised.documents[count:])
-    start = min((span.start for span in own if span.end), default=len(tokenised.ids))
-    return Tokens(tokenised.ids, tokenised.documents[:count], own, start)
+    spans = tuple(Span(max(1, span.start), span.end) if span.end > 1 else Span(0, 0) for span in tokenised.documents[count:])
+    start = min((span.start for span in spans if span.end), default=len(tokenised.ids))
+    return Tokens(tokenised.ids, tokenised.documents[:count], spans, start)
 
 
 def sentence_logprobs(lm: LanguageModel, texts: Sequence[Tokens]) -> np.ndarray:
@@ -70,8 +70,8 @@ def sentence_logprobs(lm: LanguageModel, texts: Sequence[Tokens]) -> np.ndarray:
 
     values = token_logprobs(lm, [(text.ids, text.start) for text in texts])
     rows = []
-    for text, own in zip(texts, values, strict=True):
-        before = np.concatenate([[0.0], np.cumsum(own.numpy().astype(float))])
+    for text, logprobs in zip(texts, values, strict=True):
+        before = np.concatenate([[0.0], np.cumsum(logprobs.numpy().astype(float))])
         rows.append([before[s.end - text.start] - before[s.start - text.start] if s.end else 0.0 for s in text.sentences])
     return np.array(rows)
 
@@ -96,10 +96,10 @@ def contextcite(lm: LanguageModel, explained: Explained) -> Weights:
     Comparable is the share of the mean size of the sentence's log-odds; the least is that of `left_one_out`.
     """
     kept = sparse_fit.masks(len(explained.selected), zlib.crc32(explained.claim.id.encode()))
-    gone = [[number for number, there in zip(explained.selected, row, strict=True) if not there] for row in kept]
+    gone = [[number for number, present in zip(explained.selected, row, strict=True) if not present] for row in kept]
     values = sentence_logprobs(lm, [_without(lm, explained, left_out) for left_out in gone])
     odds = sparse_fit.log_odds(values)
-    phi = np.array([sparse_fit.weights(kept, own) for own in odds.T]).T
+    phi = np.array([sparse_fit.weights(kept, column) for column in odds.T]).T
     return Weights(phi, phi / np.maximum(np.abs(odds).mean(0), BIT), 1 / (len(phi) + 1))
 
 
@@ -110,13 +110,13 @@ def by_gradient(lm: LanguageModel, explained: Explained) -> Weights:
     median passage it is.
     """
     text = _without(lm, explained, ())
-    found = np.zeros((len(text.sentences), len(text.ids)))
-    written = [place for place, span in enumerate(text.sentences) if span.end]
+    by_token = np.zeros((len(text.sentences), len(text.ids)))
+    written = [index for index, span in enumerate(text.sentences) if span.end]
     if written:
-        spans = [text.sentences[place] for place in written]
+        spans = [text.sentences[index] for index in written]
         targets = [Target.of_text(text.ids, span.start, span.end) for span in spans]
-        found[written] = lm.gradients.lengths(lm.ids(text.ids), targets).cpu().numpy()
-    phi = _by_passage(found, text.passages)
+        by_token[written] = lm.gradients.lengths(lm.ids(text.ids), targets).cpu().numpy()
+    phi = _by_passage(by_token, text.passages)
     logs = np.log(np.maximum(phi, TINY))
     return Weights(phi, logs - np.median(logs, 0))
 
@@ -127,14 +127,14 @@ def by_attention(lm: LanguageModel, explained: Explained) -> Weights:
     It varies by factors, not by differences: comparable is its logarithm.
     """
     text = _without(lm, explained, ())
-    found = np.zeros((len(text.sentences), len(text.ids)))
+    by_token = np.zeros((len(text.sentences), len(text.ids)))
     if text.start < len(text.ids):
         ids = lm.ids(text.ids)
         rows = lm.heads.mean_attention(ids, lm.forward.clean(ids)[1], text.start - 1).cpu().numpy()
-        for place, span in enumerate(text.sentences):
+        for index, span in enumerate(text.sentences):
             if span.end:
-                found[place] = rows[span.start - text.start : span.end - text.start].mean(0)
-    phi = _by_passage(found, text.passages)
+                by_token[index] = rows[span.start - text.start : span.end - text.start].mean(0)
+    phi = _by_passage(by_token, text.passages)
     return Weights(phi, np.log(np.maximum(phi, TINY)))
 
 
