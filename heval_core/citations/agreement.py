@@ -41,7 +41,7 @@ def alphas(units: Sequence[Sequence[Labels]], claims: Sequence[int], weights: np
 
     units: with two answers or more. claims: (N,) the claim of each unit, from 0.
     """
-    distinct = {answer: code for code, answer in enumerate(dict.fromkeys(labels for unit in units for labels in unit))}
+    distinct = {answer: code for code, answer in enumerate(dict.fromkeys(answer for unit in units for answer in unit))}
     distances = jaccard_distances(list(distinct))
     coded = [[distinct[answer] for answer in unit] for unit in units]
     sums = np.zeros((weights.shape[1], len(distinct) + 1))

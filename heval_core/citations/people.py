@@ -41,7 +41,7 @@ _PRACTICE = Path(__file__).with_name("practice.json")
 def name_of(text: str) -> str:
     """A name or code as it is kept: 1 to 60 visible characters, single spaces. Raises HEvalError for another."""
     name = " ".join(storable(text).split())
-    if not 1 <= len(name) <= 60 or not all(letter.isprintable() for letter in name):
+    if not 1 <= len(name) <= 60 or not all(character.isprintable() for character in name):
         raise HEvalError("A name or code has 1 to 60 characters, none of them invisible")
     return name
 

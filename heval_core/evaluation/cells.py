@@ -100,8 +100,8 @@ def evaluate(
     def visit(explainer: str, cell: Cell) -> None:
         for metric in metrics:
             for k in ks_of(metric, ks):
-                by_part = metric.each(cell, k)
-                scores[metric.key] += [_scores(regime, explainer, metric.key, k, values) for values in by_part]
+                parts = metric.each(cell, k)
+                scores[metric.key] += [_scores(regime, explainer, metric.key, k, values) for values in parts]
         for paired in mirrors:
             swap_inputs.update({(paired, explainer, k): inputs for k in ks if (inputs := paired.one_way(cell, k)) is not None})
 

@@ -76,11 +76,11 @@ def pairs_of(counted: pd.DataFrame, explainers: Sequence[str]) -> pd.DataFrame:
 def apart(values: np.ndarray, drawn: np.ndarray) -> list[dict[str, float]]:
     """difference, low, high and p of (C,) differences. drawn: (resamples, C) their replicates."""
     errors = np.nanstd(drawn, axis=0, ddof=1)
-    numbers = []
+    rows = []
     for difference, error, resampled in zip(values, errors, drawn.T, strict=True):
         low, high = percentile_interval(resampled)
         p = erfc(abs(difference) / error / sqrt(2)) if error > 0 else float(np.isnan(error))
         # What differs by rounding only is equal, however small the error.
         p = 1.0 if abs(difference) < ROUNDING else p
-        numbers.append({"difference": float(difference), "low": low, "high": high, "p": p})
-    return numbers
+        rows.append({"difference": float(difference), "low": low, "high": high, "p": p})
+    return rows

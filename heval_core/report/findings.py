@@ -89,7 +89,7 @@ class Study:
     def scale(self) -> Scale:
         ends = [0.0]
         for finding, effect, paper in self._decided:
-            ends += [toward(any_effect, any_effect["value"]) for any_effect in finding["effects"]]
+            ends += [toward(each_effect, each_effect["value"]) for each_effect in finding["effects"]]
             ends += [toward(effect, effect[name]) for name in ("low", "high")] if effect else []
             ends += [toward(effect, paper)] if effect and paper is not None else []
         return Scale.around(ends, 6, WIDTH - 6)

@@ -232,18 +232,18 @@ def replicates(values: Sequence[Value], weights: np.ndarray) -> list[np.ndarray]
             if index_of.setdefault(id(column.sums), len(columns)) == len(columns):
                 columns.append(column)
     means = resampled_means(weights, [(column.sums, column.counts) for column in columns])
-    by_value = []
+    drawn = []
     for value in values:
         if value.unavailable is not None:
-            by_value.append(np.array([]))
+            drawn.append(np.array([]))
         elif value.error is not None:
-            by_value.append(subsampling.replicates(value.value, value.error, len(weights)))
+            drawn.append(subsampling.replicates(value.value, value.error, len(weights)))
         elif value.drawn is not None:
-            by_value.append(value.drawn)
+            drawn.append(value.drawn)
         else:
             with np.errstate(invalid="ignore", divide="ignore"):
-                by_value.append(value.of_means(means[:, [index_of[id(column.sums)] for column in value.columns]]))
-    return by_value
+                drawn.append(value.of_means(means[:, [index_of[id(column.sums)] for column in value.columns]]))
+    return drawn
 
 
 def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0, n: int | None = None) -> Value:

@@ -288,7 +288,7 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _slug(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
+    return "".join(character if character.isalnum() or character in "-_." else "_" for character in name)
 
 
 def sha256_of(path: Path) -> str:

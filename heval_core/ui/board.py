@@ -174,13 +174,13 @@ def _of_mean(made: Board, key: str) -> str:
 
 def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> Filter | None:
     """Exactly the instances that a mark counts; None where there are none. column: None for all questions."""
-    columns = [counted.key for counted in (made.questions if column is None else (column,))]
+    columns = [each_column.key for each_column in (made.questions if column is None else (column,))]
     cells = made.places[made.places["column"].isin(columns) & (made.places["explainer"] == key)]
     cells = cells if model == ALL else cells[cells["model"] == model]
     if cells.empty:
         return None
     models, datasets, regimes = (tuple(map(str, cells[name].unique())) for name in ("model", "dataset", "regime"))
-    questions = [counted.question for counted in (made.questions if column is None else (column,))]
+    questions = [each_column.question for each_column in (made.questions if column is None else (column,))]
     groups = tuple(dict.fromkeys(group for question in questions for group in MEASURED_ON.get(question, ())))
     return replace(chosen, model=models, dataset=datasets, regime=regimes, group=groups, explained_by=key)
 

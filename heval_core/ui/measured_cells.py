@@ -101,7 +101,7 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     if (limited.cuts_cells or metric != measure.metric) and isinstance(catalogue.find("metric", metric), LearnedMetric):
         with st.spinner("Computed again on a hundred halves of the questions: some seconds for each cell …", show_time=True):
             cells = query(results, live.cells_of, limited, metric, k)
-        means = [means_of(cells, *mean, names_of(results).controls) for mean in wanted_means]
+        means = [means_of(cells, *parts_and_by, names_of(results).controls) for parts_and_by in wanted_means]
     else:
         cells, means = query(results, cells_and_means, limited, metric, k, wanted_means)
     parts, regimes, overall = means

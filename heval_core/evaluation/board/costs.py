@@ -45,9 +45,9 @@ def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[
     padded = sorted({length for regime in regimes if (length := read_key(regime).length)})
     if padded:
         lengths = list(dict.fromkeys((padded[(len(padded) - 1) // 2], padded[-1])))
-        groups = [tuple(regime for regime in regimes if read_key(regime).length == length) for length in lengths]
-        groups = list(dict.fromkeys((chosen.regime, *groups)))
-        return {str(number): replace(chosen, regime=group) for number, group in enumerate(groups, start=1)}
+        regime_sets = [tuple(regime for regime in regimes if read_key(regime).length == length) for length in lengths]
+        regime_sets = list(dict.fromkeys((chosen.regime, *regime_sets)))
+        return {str(number): replace(chosen, regime=regime_set) for number, regime_set in enumerate(regime_sets, start=1)}
     if whole.empty:
         return {}
     ends = (

@@ -119,9 +119,9 @@ def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
     omitted, uncited, expected = [], [], []
     names = ("claim_id", "selected", "cited", "numbers", "chains")
     for claim, selected, cited, numbers, chains in zip(*(explanations[name] for name in names), strict=True):
-        markers = [set(passages) for passages in json.loads(cited)]
-        omitted += [(claim, float(number not in set().union(*markers))) for number in selected]
-        uncited += [(claim, float(not passages)) for passages in markers]
+        marker_sets = [set(passages) for passages in json.loads(cited)]
+        omitted += [(claim, float(number not in set().union(*marker_sets))) for number in selected]
+        uncited += [(claim, float(not passages)) for passages in marker_sets]
         chain_sets = [set(chain) & set(numbers) for chain in json.loads(chains)]
         expected.append(chance_retrieval(len(selected), numbers, chain_sets) or (np.nan,) * 3)
     chances = pd.DataFrame(expected, columns=[f"{name}{CHANCE}" for name in RETRIEVAL], index=explanations.index)

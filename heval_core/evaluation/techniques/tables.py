@@ -60,8 +60,8 @@ def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry], resample
     writer.insert_frame("technique_trial", trials[writer.columns("technique_trial")])
     answers = writer.test_answers().sort_values("technique", key=lambda names: names.map(order), kind="stable")
     inputs = writer.inputs()
-    key = [*_CELL, "regime", "fact_id"]
-    known = answers.merge(inputs[[*key, "memory_strength"]], on=key, how="left")
+    keys = [*_CELL, "regime", "fact_id"]
+    known = answers.merge(inputs[[*keys, "memory_strength"]], on=keys, how="left")
     rows, points, cells = [], [], []
     for (model, dataset), cell_answers in known.groupby(_CELL, sort=True):
         results = _of_cell(str(model), str(dataset), cell_answers, resamples[str(dataset)])

@@ -134,8 +134,8 @@ def without_earlier(clean: CleanPass, target: Target, words: Units) -> np.ndarra
         with torch.no_grad():
             logits = lm.forward.suffix_logits(clean.prefix, start, ids, range(last, last + length), [0] * len(alike))
         parts = [target.part(columns) for columns in alike]
-        for tokens, values in zip(alike, values_of_each(lm.forward.checked(logits).double(), parts, "logprob"), strict=True):
-            logprobs_alone[tokens.start : tokens.stop] = values.cpu().numpy()
+        for columns, values in zip(alike, values_of_each(lm.forward.checked(logits).double(), parts, "logprob"), strict=True):
+            logprobs_alone[columns.start : columns.stop] = values.cpu().numpy()
     return logprobs_alone
 
 

@@ -80,13 +80,13 @@ def of_used_document(
 
     value: (N, n) ranked gold tokens ▶ (N,). chance: numbers of gold tokens (N,) and of ranked tokens (N,) ▶ (N,).
     """
-    layout, by_group = cell.layout, []
+    layout, parts = cell.layout, []
     for group, tokens in zip(context_groups(len(layout.documents)), layout.gold, strict=True):
         ranked = tokens & layout.ranked
         values, by_chance = value(ranked), chance(ranked.sum(axis=1), layout.lengths)
         used = (layout.groups == group) & np.isfinite(values)
-        by_group.append(Each(group, values, by_chance, np.ones(len(values))).within(used))
-    return by_group
+        parts.append(Each(group, values, by_chance, np.ones(len(values))).within(used))
+    return parts
 
 
 def chance_reciprocal_rank(gold: int, length: int) -> float:
