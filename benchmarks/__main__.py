@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("part", nargs="?", choices=("table", *RATIOS, "gpu"), default="table")
     parser.add_argument("--models", nargs="+", default=[], help="of the table: keys, folders, GGUF files; else real ones")
     parser.add_argument("--rows", nargs="+", default=(), help="of the table: explainers, others' code; by default all")
-    parser.add_argument("--dtypes", nargs="+", default=("float32", "bfloat16"), help="the first is what is compared")
+    parser.add_argument("--no-bfloat16", action="store_true", help="of the table: float32 alone")
     parser.add_argument("--tokens", nargs="+", type=int, default=LENGTHS, help="lengths of the table's prompts")
     parser.add_argument("--prompts", type=int, default=PROMPTS, help="prompts of each length")
     parser.add_argument("--out", type=Path, help="write the figures as JSON too")
@@ -32,7 +32,7 @@ def main() -> int:
     try:
         if options.part == "table":
             kept = result["table"] = list[Any]()
-            asked = table.Choice(options.tokens, options.prompts, options.rows, options.dtypes)
+            asked = table.Choice(options.tokens, options.prompts, options.rows, not options.no_bfloat16)
             for row in table.rows(options.models, asked, _say):
                 kept.append(row)
         elif options.part == "gpu":

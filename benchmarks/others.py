@@ -115,6 +115,8 @@ THEIRS: dict[str, Callable[[LanguageModel], Theirs]] = {
     "inseq input x gradient": inseq_of("input_x_gradient"),
     "FlashTrace": flashtrace,
 }
+# Those that run the whole prompt again for each of its tokens.
+SLOW = ("captum FeatureAblation", "inseq occlusion")
 # What each is compared with: what it computes too.
 SAME_AS = {"captum FeatureAblation": "fa(target=logprob)", "captum IntegratedGradients": "ig", "LXT": "attnlrp"}
 LXT = "LXT"

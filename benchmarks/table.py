@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.others import LXT, SAME_AS, THEIRS, Theirs, captum_scale, here, run_lxt
+from benchmarks.others import LXT, SAME_AS, SLOW, THEIRS, Theirs, captum_scale, here, run_lxt
 from benchmarks.timing import Taken, capitals, matrix_rate, parameters_of_layers, taken
 from heval_core import catalogue, installed
 from heval_core.generated import matrix_of
@@ -33,7 +33,7 @@ from heval_core.records import HEvalError, Target, TokenisedPrompt
 from heval_core.statistics.correlation import spearman
 
 SCREENS = ("sentences:3", "sentences:2", "cgim:16")
-BEST = 5
+BEST, LONGEST = 5, 500
 # Others' code is timed on the first prompts only: some of it takes minutes for one.
 FEW = 2
 EXACT = "fa(target=logprob)"
@@ -41,13 +41,13 @@ Row = dict[str, Any]
 
 
 class Choice(NamedTuple):
-    """prompts: of each length. rows: explainers and others' code, EXACT among them; by default all that are here. dtypes: the
-    second, if there is one, is compared with the first."""
+    """prompts: of each length. rows: explainers and others' code, EXACT among them; by default all that are here, but above
+    LONGEST tokens those that run the prompt once for each token. bfloat16: whether to compare it."""
 
     lengths: Sequence[int]
     prompts: int
     rows: Sequence[str] = ()
-    dtypes: Sequence[str] = ("float32", "bfloat16")
+    bfloat16: bool = True
 
 
 def rows(names: Sequence[str], asked: Choice, say: Callable[[str], None]) -> Iterator[Row]:
@@ -55,18 +55,18 @@ def rows(names: Sequence[str], asked: Choice, say: Callable[[str], None]) -> Ite
     found = installed.places()
     for name in names or [key for key, place in found.items() if place.source.startswith("package ")]:
         path = str(found[name].path) if name in found else name
-        models = [load(path, "cpu", dtype) for dtype in asked.dtypes]
+        models = [load(path, "cpu", dtype) for dtype in ("float32", "bfloat16")[: 1 + asked.bfloat16]]
         for lm in models:
             lm.template = BEGUN if has_template(lm.tokenizer) else TEMPLATE
         for tokens in asked.lengths:
-            for row in measured(path, models, capitals(models[0], tokens, asked.prompts), tokens, asked.rows or _all()):
+            for row in measured(path, models, capitals(models[0], tokens, asked.prompts), tokens, asked.rows or _all(tokens)):
                 say(as_text(row))
                 yield row
 
 
-def _all() -> list[str]:
-    keys = [key for key in catalogue.explainers() if key != "fa"]
-    return [EXACT, *keys, *(f"fa(screen={screen})" for screen in SCREENS), *here(), LXT]
+def _all(tokens: int) -> list[str]:
+    keys = [EXACT, *catalogue.explainers(), *(f"fa(screen={screen})" for screen in SCREENS), *here(), LXT]
+    return [key for key in keys if key != "fa" and not (tokens > LONGEST and key in (EXACT, *SLOW))]
 
 
 def as_text(row: Row) -> str:
@@ -121,7 +121,7 @@ class Run:
     refused: dict[str, str]
 
     def ours(self, key: str, prompt: TokenisedPrompt, pair: Sequence[int]) -> None:
-        """In each type."""
+        """In each dtype."""
         try:
             for lm, kept in zip(self.models, (self.found, self.coarse), strict=False):
                 with counting(lm) as counted:

@@ -60,12 +60,13 @@ class Packaged:
 
     def path(self) -> Path:
         """The GGUF file, of which every byte is known. Raises HEvalError for a missing package, or another one."""
-        if file_hash(self.whole()) != self.sha256:
-            raise self._another()
-        return self.whole()
+        return self.checked(self.whole())
 
-    def _another(self) -> HEvalError:
-        return HEvalError(f"{self.file} is not the file that {self.name} stands for; remove it, and install it again.")
+    def checked(self, path: Path) -> Path:
+        """A file of this name. Raises HEvalError for other bytes."""
+        if path.stat().st_size != self.size or file_hash(path) != self.sha256:
+            raise HEvalError(f"{path} is not the file that {self.name} stands for; remove it, and install it again.")
+        return path
 
     def whole(self) -> Path:
         """The GGUF file, known by its size: enough for a list. Joined first where it comes in parts. Raises as `path`."""
@@ -80,9 +81,7 @@ class Packaged:
                 for part in files:
                     target.write(part.read_bytes())
             unfinished.replace(whole)
-        if whole.stat().st_size != self.size:
-            raise self._another()
-        return whole
+        return whole if whole.stat().st_size == self.size else self.checked(whole)
 
 
 def inside(package: str, name: str) -> Path:

@@ -2,8 +2,7 @@
 
 Whole cells, so that the values that come along for MDL, NMutInf and the probe are theirs. Two models under conflicting and
 mixed documents by every explainer, with faithfulness and timings; all regimes of one of them on the other dataset; two more
-models under a decoy, one at a length; techniques. No citations: `tests/citations/published.py` has planted ones.
-"""
+models under a decoy, one at a length; techniques. No citations: `tests/citations/published.py` has planted ones."""
 
 from __future__ import annotations
 

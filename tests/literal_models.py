@@ -1,7 +1,6 @@
 """Every explainer word by word on a plain Hugging Face model: nothing of heval_core is used, but for its formulas in words.
 
-And the table of architectures: tiny random models, from their configurations.
-"""
+And the table of architectures: tiny random models, from their configurations."""
 
 from __future__ import annotations
 

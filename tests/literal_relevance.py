@@ -1,7 +1,6 @@
 """Relevance word by word in numpy: each architecture's block from its weights, forward and backward by explicit rules.
 
-Nothing of heval_core and no autograd is used. Float64. One prompt at a time; causal attention without a cache.
-"""
+Nothing of heval_core and no autograd is used. Float64. One prompt at a time; causal attention without a cache."""
 
 from __future__ import annotations
 

@@ -73,8 +73,7 @@ def plant(
 
     draw: (instance, explainer, generator) ▶ one score per token. named: what comes behind the names of models and datasets.
     technique: how the answers were produced; instances of two techniques have other ids, and other scores. how: see
-    `_Instances`.
-    """
+    `_Instances`."""
     store = ShardStore(folder)
     store.create()
     done, other = store.entries(), "" if technique == TECHNIQUE else technique

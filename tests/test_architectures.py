@@ -107,9 +107,6 @@ def test_another_baseline_token_is_used_and_noted(clean, target, plain):
     assert dict(found.details)["baseline_id"] == 7
 
 
-# What is at the edges.
-
-
 def test_a_prompt_of_one_token_is_explained(lm):
     prompt = lm.tokenise(assemble((), (), "Paris", "{documents}{question}"))
     one = CleanPass(lm, [dataclasses.replace(prompt, ids=prompt.ids[:1], tokens=prompt.tokens[:1])])

@@ -127,8 +127,7 @@ def test_every_mark_with_its_rim_is_seen_in_both_themes():
     backgrounds = [theme[name]["backgroundColor"] for name in ("light", "dark")]
     for colour, background in itertools.product([*palette.COLOURS, *palette.GROUPS.values()], backgrounds):
         assert max(contrast(colour, background), contrast(palette.RIM, background)) >= 3, (colour, background)
-    # The rim is seen round the mark, too.
-    assert min(contrast(colour, palette.RIM) for colour in palette.COLOURS) >= 2.5
+    assert min(contrast(colour, palette.RIM) for colour in palette.COLOURS) >= 2.5  # the rim is seen round the mark, too
     without_rim = [*GREY, *(palette._related(colour) for colour in palette.COLOURS)]
     for colour, background in itertools.product(without_rim, backgrounds):
         assert contrast(colour, background) >= 3, (colour, background)

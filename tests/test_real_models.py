@@ -1,7 +1,6 @@
 """The two real models from packages: what explainers give equals a literal computation on the plain Hugging Face model.
 
-Gemma 3 has sliding windows of 512 tokens, scaled embeddings and norms of queries and keys; SmolLM2 has grouped queries.
-"""
+Gemma 3 has sliding windows of 512 tokens, scaled embeddings and norms of queries and keys; SmolLM2 has grouped queries."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""How long each file of tests takes: the thirty slowest tests are listed, and a file above a minute fails the run.
-
-Processor seconds count, of the process and of all that it started and waited for: seconds on a clock would say how busy the
-machine is. What a session shares is no test's, nor what ends with the session; tests marked `demo` or `real` have no limit.
-"""
+"""How long each file of tests takes: the thirty slowest tests are listed, and a file above a minute fails the run. Processor
+seconds count, of the process and of all that it started and waited for: seconds on a clock would say how busy the machine is.
+What a session shares is no test's, nor what ends with the session; tests marked `demo` or `real` have no limit."""
 
 from __future__ import annotations
 

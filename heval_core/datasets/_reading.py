@@ -296,9 +296,9 @@ def text_of(record: dict[str, Any], *path: str) -> str:
 
 
 def spelt(record: dict[str, Any], *names: str) -> None:
-    """Raises Malformed for a field whose name is nearly one of these: what it holds would be left out without a word."""
+    """Raises Malformed for a field whose name is one of these misspelt: what it holds would be left out without a word."""
     for name in record:
-        near = difflib.get_close_matches(name, names, 1, 0.8)
+        near = difflib.get_close_matches(name.lower(), names, 1, 0.94)
         if name not in names and near and record.get(near[0]) is None:
             raise Malformed(f"the record has no {near[0]!r}, but {name!r}")
 

@@ -74,8 +74,9 @@ def ranking(
         return Ranking()
     sign, ends = (-1.0, (of[0], of[2], of[1])) if best == "low" else (1.0, of)
     unknown = np.full(len(rows), np.nan)
-    numbers = [sign * rows[name].to_numpy(dtype=float) if name in rows else unknown for name in (*ends, chance)]
-    candidates = (_One(*row) for row in zip(rows[key].astype(str), *numbers, strict=True))
+    numbers = [sign * rows[name].to_numpy(dtype=float) if name in rows else unknown for name in (*ends[1:], chance)]
+    values, controls = sign * rows[ends[0]].to_numpy(dtype=float), frozenset(controls)
+    candidates = (_One(*row) for row in zip(rows[key].astype(str), values, *numbers, strict=True))
     ranked = sorted((row for row in candidates if not np.isnan(row.value)), key=lambda row: -row.value)
     methods = [row for row in ranked if row.key not in controls]
     bands, rest = list[tuple[str, ...]](), methods

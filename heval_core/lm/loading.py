@@ -80,7 +80,8 @@ def identify(name: str) -> Identity:
     if not path.exists() and name in PACKAGED:
         path = PACKAGED[name].path()
     elif not path.exists() and "/" not in name and (place := places().get(name)):
-        path = place.path
+        own = [packaged for packaged in PACKAGED.values() if packaged.file == place.path.name and "package" in place.source]
+        path = own[0].checked(place.path) if own else place.path
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise HEvalError(f"The folder {name!r} has no config.json, so it is not a Hugging Face model.")

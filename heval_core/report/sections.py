@@ -96,7 +96,10 @@ def _measures(results: Reader, plan: Plan) -> Section:
     rows = pd.concat(frames, ignore_index=True)
     texts += [_READ] if figures else []
     gaps = tuple(_gaps(rows, plan))
-    return Section(plan, " ".join(texts), tuple(tables), rows, tuple(figures), gaps, (cells_table(rows),))
+    every = cells_table(rows)
+    if any(measure.paired for measure in plan.measures):
+        every = replace(every, title=f"{every.title}, as measured; chance: the random control")
+    return Section(plan, " ".join(texts), tuple(tables), rows, tuple(figures), gaps, (every,))
 
 
 def _ks(plan: Plan, measure: Measure) -> tuple[int, ...]:

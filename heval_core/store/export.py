@@ -90,7 +90,7 @@ def as_text(values: Sequence[Any]) -> str:
 def long_table(frame: pd.DataFrame) -> pd.DataFrame:
     """A table from a page with plain columns only: what is kept as JSON becomes text or columns of its own. Sizes of groups
     become `C1 12, C2 14`; each detail of a metric a column `detail_…`; empty columns of details are left out."""
-    plain = frame.rename(columns={"above_low": "above_chance_low", "above_high": "above_chance_high"})
+    plain = frame.rename(columns={f"above{end}": f"above_chance{end}" for end in ("", "_low", "_high")})
     if "group_sizes" in plain:
         plain["group_sizes"] = [", ".join(f"{group} {size}" for group, size in _opened(text)) for text in plain["group_sizes"]]
     if "details" in plain:

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import duckdb
@@ -145,6 +146,7 @@ class ScoreOrder(NamedTuple):
 Order = str | ScoreOrder
 
 
+@lru_cache(256)
 def expression(search: str) -> str:
     """The search itself. Raises HEvalError for one that is no regular expression, or that would keep the database busy."""
     counts = re.findall(r"\{(\d*)(?:,(\d*))?\}", search)
@@ -156,7 +158,7 @@ def expression(search: str) -> str:
         )
     try:
         with duckdb.connect() as database:
-            database.execute("SELECT regexp_matches('', ?)", [search])
+            database.execute("SELECT regexp_matches('', ?, 'i')", [search])
     except duckdb.Error as error:
         raise HEvalError(f"The search is not a valid regular expression: {str(error).splitlines()[0]}") from error
     return search

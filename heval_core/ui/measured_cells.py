@@ -131,6 +131,8 @@ def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, k:
     st.html(table.html())
     st.caption(plain(table.note))
     about = {"measure": values.measure.metric, "unit": values.measure.unit, "filter": str(chosen)}
+    if values.measure.paired:
+        cells = cells.assign(above=cells["value"] - cells["chance"])
     if values.scaled:
         scaled = as_normalised(cells)
         cells = cells.assign(normalised_low=scaled["low"], normalised_high=scaled["high"])
@@ -141,6 +143,7 @@ def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, k:
     columns = ["model", "dataset", "regime", "technique", "part", "explainer"]
     columns += ["value", "low", "high", "chance", "n", "group_sizes"]
     optional = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]
+    optional += ["above", "above_low", "above_high"] if values.measure.paired else []
     columns += [name for name in optional if name in cells.columns and cells[name].notna().any()]
     st.dataframe(names.readable(cells[columns]).rename(columns={"unavailable": "why not available"}).round(3), hide_index=True)
 

@@ -92,7 +92,7 @@ def test_every_explainer_has_a_row_and_captum_computes_the_same(rows):
 
 
 def test_a_screen_of_everything_is_exact_and_one_of_a_token_has_a_fifth():
-    asked = table.Choice([60], 3, (table.EXACT, "fa(screen=sentences:99)", "fa(screen=cgim:1)"), ["float32"])
+    asked = table.Choice([60], 3, (table.EXACT, "fa(screen=sentences:99)", "fa(screen=cgim:1)"), False)
     found = {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], asked, lambda line: None)}
     every = found["fa(screen=sentences:99)"]
     assert (every["top"], every["five"], "spearman" in every) == (1, 1, False)

@@ -47,6 +47,13 @@ def test_the_questions_have_the_numbers_of_the_published_headline(few, demo):
             assert (own["cells"], own["reason"]) == (own["of"], "")
 
 
+def test_faithfulness_is_what_is_above_the_random_control_with_the_interval_of_the_difference(demo):
+    for column in [column for column in demo.columns if not column.scaled]:
+        rows = demo.values[demo.values["column"] == column.key].dropna(subset=["value"])
+        assert rows["value"].to_numpy() == pytest.approx((rows["native"] - rows["native_chance"]).to_numpy())
+        assert ((rows["high"] - rows["low"]) < (rows["native_high"] - rows["native_low"])).any()
+
+
 def test_both_documents_group_margins_are_the_balanced_instance_margin(few):
     """Over the same instances of both groups, a document's rank where it was used counts once in each."""
     whole = few.cells(REGULAR, "instance_rank_margin", 5)

@@ -2,8 +2,7 @@
 
 Two layers of one head each (an induction circuit). The first looks at the token before and notes which one that was; the
 second looks for places that noted the current token, and expects the token there. Noise on all weights makes it as untidy as a
-trained one. Passages are `river Heron .`; the sentence `river Heron .` is copied from one, `weather mild .` from nothing.
-"""
+trained one. Passages are `river Heron .`; the sentence `river Heron .` is copied from one, `weather mild .` from nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """A small published file with planted citations: three writers, one more careless than the next, and every kind of annotator.
 
-Its tables are consistent: each cell is the mean of the rows of `recovery`. Run it with a folder to look at the file.
-"""
+Its tables are consistent: each cell is the mean of the rows of `recovery`. Run it with a folder to look at the file."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """The published tables of the study against numbers worked out by hand.
 
-Claim a: `One [1].`, made from passage 1; `Two [2].`, made from 3; `Three.`, made from none. Passages 1, 2, 3 were given.
-Claim b: `It is [2].` and `It was.`, made from nobody knows what. Passages 1 and 2 of three were given.
-The control `first` chooses the first sentence everywhere. The explainer chooses as in EXPLAINED.
-"""
+Claim a: `One [1].`, made from passage 1; `Two [2].`, made from 3; `Three.`, made from none. Passages 1, 2, 3 were given. Claim
+b: `It is [2].` and `It was.`, made from nobody knows what. Passages 1 and 2 of three were given. The control `first` chooses
+the first sentence everywhere. The explainer chooses as in EXPLAINED."""
 
 from __future__ import annotations
 

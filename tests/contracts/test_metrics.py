@@ -56,6 +56,14 @@ def drawn(where: Layout, seed: int) -> Cell:
     return Cell(where, np.where(where.ranked, scores, 0.0), measured, fixed=Fixed(fixed * where.ranked, there))
 
 
+@pytest.mark.parametrize("key", measured_metrics())
+def test_what_the_random_control_was_not_measured_on_is_not_available(key):
+    cell = drawn(layout(False), 0)
+    measured = {at: own._replace(chance=np.r_[np.nan, own.chance[1:]]) for at, own in cell.measured.items()}
+    values = catalogue.find("metric", key).over(Cell(cell.layout, cell.scores, measured), 0)
+    assert {value.unavailable for value in values} == {"the random control lacks some of these answers"}
+
+
 @pytest.mark.parametrize("dual", [False, True], ids=["one document", "two"])
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.key)
 def test_an_oracle_reaches_the_best_there_is(metric, dual):

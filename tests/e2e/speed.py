@@ -1,7 +1,6 @@
 """`python -m tests.e2e.speed --store FOLDER`: seconds from a click to a page that is still, in a browser.
 
-On published results. Nothing here asserts: figures are for `docs/benchmarks.md`, from a machine that does nothing else.
-"""
+On published results. Nothing here asserts: figures are for `docs/benchmarks.md`, from a machine that does nothing else."""
 
 from __future__ import annotations
 

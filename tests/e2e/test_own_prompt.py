@@ -236,8 +236,7 @@ def test_a_request_can_be_stopped(address, page):
         visit(page, f"{address}/your_prompt")
         choose(page, "demo-gpt2 ")
         ask(page, *KENYA)
-        # So that there is something to wait for.
-        for process in workers_of(address):
+        for process in workers_of(address):  # so that there is something to wait for
             os.kill(process, signal.SIGKILL)
         page.get_by_role("button", name="Explain", exact=True).click()
         page.get_by_test_id("stSidebar").get_by_role("button", name="Stop", exact=True).click()

@@ -38,8 +38,7 @@ class Planted:
     something of every document that was not used, so that none is ahead. lift: how far the used document stands above the
     rest. lean: how far the first document stands above the second, whichever was used. sharp: how often the shape of the
     scores tells the origin, with one document and with two. fade: how much of hit and lift the longest prompts lose, and the
-    shortest gain. varied: how much of them differs between datasets.
-    """
+    shortest gain. varied: how much of them differs between datasets."""
 
     hit: float = 0.0
     lift: float = 0.0

@@ -5,8 +5,7 @@ with one document or two. They know either nothing, or something of the document
 that shows an interval or a p: in how many draws the interval holds the truth (the mean over all draws), the interval above
 chance holds 0 where nothing is known, and the p of the value under chance is below .05. And shares such as BCU, their
 differences and J, drawn with known truths from next to 0 to next to 1 (`--shares`: only these). Writes the tables of
-docs/metrics.md; `--draws` and `--sizes` make it quick.
-"""
+docs/metrics.md; `--draws` and `--sizes` make it quick."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """python -m tests.metrics.tables: the tables of docs/metrics.md, from planted explainers.
 
-600 prompts of 40 to 70 tokens in which it is known where the answer came from, and explainers that know a known part of it.
-"""
+600 prompts of 40 to 70 tokens in which it is known where the answer came from, and explainers that know a known part of it."""
 
 from __future__ import annotations
 

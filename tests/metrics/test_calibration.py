@@ -1,8 +1,6 @@
-"""Small runs of the simulation whose figures stand in docs/metrics.md: bounds that chance alone would hardly pass.
-
-Of 120 intervals that hold the truth in 95 %, fewer than 105 do so once in 3,000 runs. The bootstrap of before missed the
-chance level of random scores in 25 to 48 %.
-"""
+"""Small runs of the simulation whose figures stand in docs/metrics.md: bounds that chance alone would hardly pass. Of 120
+intervals that hold the truth in 95 %, fewer than 105 do so once in 3,000 runs. The bootstrap of before missed the chance level
+of random scores in 25 to 48 %."""
 
 from __future__ import annotations
 

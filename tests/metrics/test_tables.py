@@ -56,8 +56,7 @@ def test_each_metric_says_of_each_planted_explainer_exactly_what_it_knows(name, 
         assert document["forced choice"][0] == pytest.approx(1)
         assert document["instance margin"][0] > 0.6
         assert all(at_chance(own["instance margin"]) for own in (group, random, early))
-        # Only who prefers early tokens is biased.
-        assert early["position bias"][1] > 20
+        assert early["position bias"][1] > 20  # only who prefers early tokens is biased
         assert all(own["position bias"][1] < 0 < own["position bias"][2] for own in (token, document, group, random))
 
 

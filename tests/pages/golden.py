@@ -1,7 +1,6 @@
 """What the pages say, word for word, in one file a page: `python -m tests.pages.golden` writes them again, a test compares.
-
-Numbers are `#`, and tables their headings: other tests compare these with what is stored. A sentence is mended in one place.
-"""
+Numbers are `#`, and tables their headings: other tests compare these with what is stored. A sentence is mended in one
+place."""
 
 from __future__ import annotations
 

@@ -131,9 +131,6 @@ def test_a_filter_leaves_the_same_number_on_every_page_and_its_list_has_it(demo,
     assert told.replace("·", r"·") in text.replace("\\", "")
 
 
-# First sight.
-
-
 def visible(app) -> tuple[int, int]:
     """(words, controls) that a page shows before anything is opened, without navigation and foot."""
     words, controls = [], 0

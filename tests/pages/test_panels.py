@@ -173,6 +173,15 @@ def test_the_sentence_names_who_leads_the_best_control_and_who_is_on_the_wrong_s
     assert told.startswith("**FA** is best at finding the token: 0.75 [0.62, 0.88] of 1 (0 = guessing).")
 
 
+def test_faithfulness_is_drawn_above_the_random_control_with_the_interval_of_the_difference():
+    found = planted("high", ("fa", "a", 9.0))
+    means = found.overall.assign(above_low=6.5, above_high=7.8)
+    found = replace(found, measure=replace(found.measure, paired=True), parts=means, regimes=means, overall=means)
+    (dot,) = figure_of(found, ["fa"], NAMES).panels[0].slots[0].dots
+    assert (dot.value, dot.low, dot.high, dot.chance) == (7.0, 6.5, 7.8, 0.0)
+    assert of_measure(found, NAMES).endswith("finding the token: 7.0 [6.5, 7.8] nats above the random control.")
+
+
 def test_who_lacks_cells_is_not_compared_and_comes_after_the_others():
     found = planted("high", ("fa", "a", 9.0), ("fa", "b", 3.0), ("ig", "b", 9.5), ("attn", "a", 8.8), ("attn", "b", 2.8))
     means = found.overall.assign(whole=found.overall["explainer"] != "ig", cells=[2, 2, 1])

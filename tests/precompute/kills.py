@@ -18,7 +18,6 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 
 ROOT = Path(__file__).parent.parent.parent
-FINISH = 3600
 # Processes of their own, to be killed, which do not have to import torch each.
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["precompute.cli", "precompute.run", "heval_core.evaluation.publishing"])

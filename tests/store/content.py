@@ -1,8 +1,6 @@
-"""What the bundled results come to, in numbers: `python -m tests.store.content` writes them down, a test compares.
-
-Of every table its rows, and of every numeric column (of `cell_metric` and `score` for each metric and part) how many values
-there are, their mean and their mean absolute value. A change that is meant to leave numbers alone leaves these as they are.
-"""
+"""What the bundled results come to, in numbers: `python -m tests.store.content` writes them down, a test compares. Of every
+table its rows, and of every numeric column (of `cell_metric` and `score` for each metric and part) how many values there are,
+their mean and their mean absolute value. A change that is meant to leave numbers alone leaves these as they are."""
 
 from __future__ import annotations
 

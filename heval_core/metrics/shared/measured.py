@@ -43,6 +43,8 @@ class MeasuredMetric:
             value = mean_of(each.part, [each], self.smallest_group)
             if np.isfinite(value.chance):
                 value = value._replace(chance_columns=(Column.of(each.chance),))
+            elif value.unavailable is None:  # it says something above random scores alone
+                value = Value(value.part, sizes=value.sizes, unavailable="the random control lacks some of these answers")
             values.append(value)
         return values
 

@@ -75,7 +75,7 @@ class Answer {
     const again = this.gripped?.start === span[0] && event.timeStamp - this.gripped.at < 500, sentence = again && sentenceAt(this.data, span[0]);
     this.gripped = { start: span[0], at: event.timeStamp };
     const same = this.view.chosen && from === span[0] && to === span[1];
-    this.choose(sentence ? [sentence.start, sentence.end] : same ? null : span);
+    this.choose(sentence ? [sentence.start, sentence.end] : same && !again ? null : span);
   }
 
   over(event) {
