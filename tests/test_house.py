@@ -16,13 +16,13 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is
 # raised while it is above its budget.
 CEILINGS = {
-    "lines of the product": 45_127,
+    "lines of the product": 45_113,
     "files of the product": 335,
-    "lines of demo and benchmarks": 3_757,
-    "lines of tests": 32_540,
+    "lines of demo and benchmarks": 3_742,
+    "lines of tests": 32_536,
     "files of tests": 246,
     "lines of JS and CSS": 2_620,
-    "words of docs": 13_775,
+    "words of docs": 13_773,
 }
 SLACK = 0.02
 
