@@ -129,7 +129,7 @@ def test_a_package_with_another_file_is_refused(tmp_path, monkeypatch, capsys):
     assert "smollm2 (Apache-2.0): " in capsys.readouterr().out
     monkeypatch.setitem(PACKAGED, "smollm2", replace(PACKAGED["smollm2"], size=23))
     with pytest.raises(HEvalError, match="is not the file that smollm2 stands for"):
-        identify("SmolLM2-135M-Instruct.Q4_1")  # of the same size, so that a list of models has it
+        identify(str(installed_models()["SmolLM2-135M-Instruct.Q4_1"]))  # of the same size: a list has it, as the page does
 
 
 def test_ollamas_and_lm_studios_files_are_found(gguf_file, tmp_path, monkeypatch):

@@ -80,8 +80,7 @@ def identify(name: str) -> Identity:
     if not path.exists() and name in PACKAGED:
         path = PACKAGED[name].path()
     elif not path.exists() and "/" not in name and (place := places().get(name)):
-        own = [packaged for packaged in PACKAGED.values() if packaged.file == place.path.name and "package" in place.source]
-        path = own[0].checked(place.path) if own else place.path
+        path = place.path
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise HEvalError(f"The folder {name!r} has no config.json, so it is not a Hugging Face model.")
@@ -90,10 +89,7 @@ def identify(name: str) -> Identity:
         template = settings.get("template", AUTO if style == PLAIN else TEMPLATE)
         return Identity(path.resolve().name, revision_of(path), style, template, path)
     if path.is_file():
-        if not is_gguf(path):
-            raise HEvalError(f"{name!r} is no GGUF file; give one, a local folder, or a Hugging Face model id.")
-        key = key_of(path) if path.suffix == ".gguf" else name
-        return Identity(key, revision_of(path), PLAIN, AUTO, path.resolve())
+        return _of_gguf(path, name)
     if name.startswith((".", "/", "~")) or name.endswith(".gguf") or name.count("/") > 1:
         raise HEvalError(f"There is no model folder {name!r}, and no such GGUF file; give one, or a Hugging Face model id.")
     # The hub would be asked for half a minute. One of its models is never taken for another that is here.
@@ -109,6 +105,16 @@ def identify(name: str) -> Identity:
             f"There is no model folder {name!r}, and no such model on the hub or in its cache: {first_line(error)}"
         ) from error
     return Identity(name, str(getattr(config, "_commit_hash", None) or revision or "main"), PLAIN, AUTO, None)
+
+
+def _of_gguf(path: Path, name: str) -> Identity:
+    """Raises HEvalError for another file, and for one that a package's file would be but for some bytes."""
+    if not is_gguf(path):
+        raise HEvalError(f"{name!r} is no GGUF file; give one, a local folder, or a Hugging Face model id.")
+    for packaged in PACKAGED.values():
+        if path.name == packaged.file and path.stat().st_size == packaged.size:
+            packaged.checked(path)
+    return Identity(key_of(path) if path.suffix == ".gguf" else name, revision_of(path), PLAIN, AUTO, path.resolve())
 
 
 def tokenizer_of(identity: Identity) -> Any:

@@ -226,11 +226,9 @@ class Answer(TypedDict):
 
 
 class Heads(TypedDict):
-    """`heads`: every head's attention from the last position. `need`: the answer's lead over its competitor, and what
-    it loses without each head; answer, foil: their token ids. Refused where the model does not say what is expected of it.
-
-    in_chat: whether the prompt holds a chat template with its special tokens.
-    """
+    """`heads`: every head's attention from the last position. `need`: the answer's lead over its competitor, and what it loses
+    without each head; answer, foil: their token ids. Refused where the model does not say what is expected of it. in_chat:
+    whether the prompt holds a chat template with its special tokens."""
 
     op: Literal["heads", "need"]
     model: str

@@ -42,10 +42,8 @@ _MAKING: dict[str, tuple[kinds.Making, ...]] = {
 
 
 def build(fact: Fact, regime: str, pool: Pool, seed: int, style: PromptStyle, place: int) -> Instance:
-    """The instance of one fact under one regime. `place`: the fact's number among those selected.
-
-    Raises Dropped if the fact has no such instance, HEvalError for an unknown regime.
-    """
+    """The instance of one fact under one regime. `place`: the fact's number among those selected. Raises Dropped if the fact
+    has no such instance, HEvalError for an unknown regime."""
     options = read_key(regime)
     base = options.base.removesuffix("_swap")
     key = f"{seed}|{fact.id}|{base}"

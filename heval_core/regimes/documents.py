@@ -61,9 +61,7 @@ def irrelevant(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Documen
 
 def gold(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document:
     """The fact's own passage, if it has the true answer; or else a conflicting one, with its answer replaced by the true one.
-
-    Whether the model saw the pair of subject and answer in training is not asked: it is what models should know.
-    """
+    Whether the model saw the pair of subject and answer in training is not asked: it is what models should know."""
     true = (fact.answer, *fact.accepted)
     if fact.own and fact.own.answer and fact.own.answer in true:
         return _document(_checked(fact.own), "gold")

@@ -24,10 +24,8 @@ CHARACTERS = 10
 def padding_of(
     fact: Fact, documents: Sequence[Document], length: int, pool: Pool, style: PromptStyle, key: str
 ) -> tuple[str, ...]:
-    """Texts in the order in which they are taken, about twice what a prompt of `length` tokens can hold, or all there are.
-
-    A passage that is one of the documents is none: where a dataset names no subjects, its names do not tell.
-    """
+    """Texts in the order in which they are taken, about twice what a prompt of `length` tokens can hold, or all there are. A
+    passage that is one of the documents is none: where a dataset names no subjects, its names do not tell."""
     of_documents = (name for document in documents for name in (document.subject, document.answer, document.alias))
     ours = {fact.subject, fact.answer, *fact.accepted, *of_documents} - {""}
     passages = list(pool.every)
@@ -46,12 +44,9 @@ def padding_of(
 
 
 def fitted(instance: Instance, memory_answer: str, count: Callable[[Instance], int]) -> Instance:
-    """The instance with the padding that fits; unchanged where its regime has no length.
-
-    memory_answer: passages that mention it are left out, as those that mention another answer are already. count: the tokens
-    of an instance's prompt, asked for about log2(passages) times. Raises Dropped where documents and question alone are too
-    long, or padding runs out.
-    """
+    """The instance with the padding that fits; unchanged where its regime has no length. memory_answer: passages that mention
+    it are left out, as those that mention another answer are already. count: the tokens of an instance's prompt, asked for
+    about log2(passages) times. Raises Dropped where documents and question alone are too long, or padding runs out."""
     length = read_key(instance.regime).length
     if length is None:
         return instance

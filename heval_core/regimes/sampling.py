@@ -136,10 +136,8 @@ def may_be_asked(style: PromptStyle, fact: Fact) -> bool:
 
 
 def first(facts: Iterable[Fact], limit: int | None, seed: int) -> tuple[Fact, ...]:
-    """The first `limit` facts in the seed's fixed order; no more of them are held in memory.
-
-    The records' order does not matter, and a smaller limit takes a prefix.
-    """
+    """The first `limit` facts in the seed's fixed order; no more of them are held in memory. The records' order does not
+    matter, and a smaller limit takes a prefix."""
 
     def order(fact: Fact) -> bytes:
         return digest(f"{seed}|{fact.id}")
