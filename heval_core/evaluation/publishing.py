@@ -20,6 +20,7 @@ import pandas as pd
 
 from heval_core import __version__, catalogue
 from heval_core.evaluation import evaluator, findings, patterns, quoted
+from heval_core.evaluation.board.making import board
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
 from heval_core.evaluation.findings.claims import RuleShares
@@ -123,6 +124,8 @@ def publish(
             if studied:
                 writer.insert("person", people.people)
                 _insert_findings(writer, findings.citation_findings(*studied))
+            made = board(writer.reader())
+            writer.insert("board", [{"json": made.to_json()}] if made.rows else [])
     published.point_to(target, final, evaluator.evaluator_id())
     published.remove_old(target, final)
     return final

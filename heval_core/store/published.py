@@ -140,10 +140,11 @@ class Database:
     """Safe to share between threads, because every query has its own cursor. Every value is a bound parameter. Raises
     HEvalError if the file is missing, truncated, not a results file, or of another version."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, writing: duckdb.DuckDBPyConnection | None = None):
+        """writing: the connection that still writes the file."""
         self.path = path
         try:
-            self._db = duckdb.connect(str(path), read_only=True, config=dict(_HARDENING))
+            self._db = writing or duckdb.connect(str(path), read_only=True, config=dict(_HARDENING))
         except duckdb.Error as error:
             raise HEvalError(
                 f"{path} cannot be read as a results file (it is missing, truncated, or not a database). "
@@ -156,7 +157,8 @@ class Database:
             raise HEvalError(f"{path} is a database, but holds no results of this program.") from error
         if version != PUBLISHED_FORMAT:
             raise HEvalError(f"{path} has format {version}; this program reads {PUBLISHED_FORMAT}. Publish it again.")
-        self._limit()
+        if writing is None:
+            self._limit()
         self.snapshot_id, self.evaluator = str(snapshot["snapshot_id"]), str(snapshot["evaluator"])
         self.published_at, self.bundled = snapshot["published_at"], bool(snapshot["bundled"])
         self._resamples: dict[str, Resamples] = {}

@@ -247,6 +247,10 @@ CREATE TABLE cell_metric (
     unavailable VARCHAR       -- why there is no value
 );
 
+CREATE TABLE board (
+    json VARCHAR              -- the board of everything, as the Leaderboard shows it: `evaluation/board/records.py`
+);
+
 CREATE TABLE headline (
     question VARCHAR,         -- RQ1, RQ2, RQ3
     technique VARCHAR,

@@ -27,7 +27,7 @@ from heval_core.store.kinds import FLOATS, KINDS, ShardKind
 
 FORMAT = 2
 # The format of the published results file (schema.sql).
-PUBLISHED_FORMAT = 16
+PUBLISHED_FORMAT = 17
 POINTER = "current.json"
 EVENTS = "events.jsonl"
 

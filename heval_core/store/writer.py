@@ -13,7 +13,7 @@ from heval_core.records import FOLLOWED, TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import SCHEMA, TABLES
 from heval_core.store.published import StoredScores
-from heval_core.store.reader import PATTERN_COUNTS
+from heval_core.store.reader import PATTERN_COUNTS, Reader
 
 _TEXT = "length(trim(array_to_string(tokens[document_starts[i] + 1:document_ends[i]], '')))"
 _SPREAD = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"
@@ -81,6 +81,7 @@ class Writer:
         # A checkpoint writes the last rows of every table anew: with few of them a tenth of the time and of the file is saved.
         config = {"memory_limit": "1GiB", "threads": "1", "checkpoint_threshold": "256MiB"}
         self._db = duckdb.connect(str(path), config=config)
+        self._path = path
         self._db.execute(SCHEMA)
 
     def __enter__(self) -> Self:
@@ -90,6 +91,10 @@ class Writer:
         if error is None:
             self._db.execute("CHECKPOINT")
         self._db.close()
+
+    def reader(self) -> Reader:
+        """Of what was inserted so far."""
+        return Reader(self._path, self._db)
 
     def columns(self, table: str) -> list[str]:
         return list(TABLES[table].names)

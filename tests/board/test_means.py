@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from functools import partial
+from operator import eq
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.board import making
 from heval_core.evaluation.board.making import (
     NO_DECOYS,
     NO_LENGTHS,
@@ -18,7 +23,7 @@ from heval_core.evaluation.board.making import (
     board_of,
     measures_of_boards,
 )  # fmt: skip
-from heval_core.evaluation.board.records import COSTS, Row
+from heval_core.evaluation.board.records import COSTS, FRAMES, Row
 from heval_core.store.filters import Filter
 from tests.board.planted import BEST, CHANCE, cells_of, level, planted, truth_of
 
@@ -45,6 +50,17 @@ def test_the_questions_have_the_numbers_of_the_published_headline(few, demo):
             )
             assert own["native"] == pytest.approx(there["value"])
             assert (own["cells"], own["reason"]) == (own["of"], "")
+
+
+def test_the_board_stored_at_publishing_is_the_one_made_of_the_published_cells(few, demo, monkeypatch):
+    anew = board(few, Filter(model=demo.models))
+    monkeypatch.setattr(making, "values_of", None)
+    pd.testing.assert_frame_equal(board(few, Filter(explained=True)).values, anew.values)
+    assert demo.models
+    assert len(few.rows("board"))
+    for field in fields(anew):
+        same = partial(pd.testing.assert_frame_equal, check_exact=True) if field.name in FRAMES else eq
+        assert same(getattr(demo, field.name), getattr(anew, field.name)) is not False, field.name
 
 
 def test_faithfulness_is_what_is_above_the_random_control_with_the_interval_of_the_difference(demo):
@@ -144,14 +160,11 @@ def test_options_have_columns_of_their_own_and_of_the_lengths_only_the_longest()
 
 
 def test_a_chosen_regime_brings_its_options_and_no_other_regime():
-    class Asked:
-        def choices(self):
-            names = ["mixed", "mixed.d1", "mixed_swap.d1", "conflicting", "conflicting.512-last"]
-            return pd.DataFrame({"regime": names, "technique": "regular", "explained": True})
-
+    names = ["mixed", "mixed.d1", "mixed_swap.d1", "conflicting", "conflicting.512-last"]
+    explained = pd.DataFrame({"regime": names, "technique": "regular"})
     asked = {(): 5, ("mixed",): 2, ("conflicting",): 2, ("mixed.d1",): 1, ("mixed", "mixed_swap"): 3, ("gold",): 1}
     for regimes, count in asked.items():
-        own = _with_options(Asked(), Filter(regime=regimes, technique=("regular",)))
+        own = _with_options(explained, Filter(regime=regimes, technique=("regular",)))
         assert len(own.regime) == count, regimes
 
 

@@ -3,7 +3,8 @@
 The three questions are those of the headline measures, each once. Decoys and lengths stand in columns of their own: their
 prompts are of other questions, and ranks do not compare across lengths. A length column is over prompts without a decoy.
 Numbers are means over the cells that count (`evaluation.means`); a row that lacks some of them says so, and is not compared.
-Cost: two seconds for the demo results with four methods; under a filter that cuts cells everything is computed anew (`live`).
+Cost: two seconds for the demo results with four methods, but that of everything is stored with the results. Under a filter
+that cuts cells it is computed anew (`live`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,8 +40,16 @@ def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
     """The board of one technique: the filter's, else Regular. A board without rows where nothing is explained.
 
     A regime brings its options along, the decoys and lengths with which it was run: they have columns of their own.
+    That of everything was made when the results were published, since pages open with it.
     """
-    chosen = _with_options(reader, _of_one_technique(reader, chosen))
+    choices = reader.choices()
+    explained = choices[choices["explained"]]
+    chosen, everything = (_with_options(explained, _of_one_technique(explained, one)) for one in (chosen, Filter()))
+    stored = reader.rows("board")["json"] if chosen == everything else ()
+    return Board.of_json(stored[0], measures_of_boards()) if len(stored) else _made(reader, chosen)
+
+
+def _made(reader: Reader, chosen: Filter) -> Board:
     measured = {
         measure: values_of(reader, chosen, measure.metric, measure.at(DEFAULT_K), measure.together)
         for measure in measures_of_boards()
@@ -58,18 +67,17 @@ def measures_of_boards() -> tuple[Measure, ...]:
     return (*(heads[question] for question in ASKED if question in heads), *measures_of("faithfulness").values())
 
 
-def _of_one_technique(reader: Reader, chosen: Filter) -> Filter:
-    choices = reader.choices()
-    explained = list(dict.fromkeys(choices[choices["explained"]]["technique"]))
-    wanted = [key for key in (*chosen.technique, TECHNIQUE, *explained) if key in explained or key in chosen.technique]
-    return replace(chosen, technique=tuple(wanted[:1]))
+def _of_one_technique(explained: pd.DataFrame, chosen: Filter) -> Filter:
+    """explained: those of `Reader.choices` where an explainer ran."""
+    keys = list(dict.fromkeys(explained["technique"]))
+    wanted = [key for key in (*chosen.technique, TECHNIQUE, *keys) if key in keys or key in chosen.technique]
+    # What a board is of is explained, whether the filter asks for that or not.
+    return replace(chosen, technique=tuple(wanted[:1]), explained=False)
 
 
-def _with_options(reader: Reader, chosen: Filter) -> Filter:
+def _with_options(explained: pd.DataFrame, chosen: Filter) -> Filter:
     """With every regime named: those with options may be left out of what a filter takes unnamed."""
-    choices = reader.choices()
-    explained = choices[choices["explained"] & choices["technique"].isin(chosen.technique)]
-    regimes = [str(regime) for regime in dict.fromkeys(explained["regime"])]
+    regimes = [str(regime) for regime in dict.fromkeys(explained[explained["technique"].isin(chosen.technique)]["regime"])]
     wanted = [regime for regime in regimes if {regime, read_key(regime).base} & set(chosen.regime or regimes)]
     return replace(chosen, regime=tuple(wanted) or chosen.regime)
 

@@ -1,7 +1,9 @@
 """What a board is made of: rows, columns, and its numbers as tables."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Self
 
 import pandas as pd
 
@@ -20,6 +22,7 @@ COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds"
 PAIRS = ["column", "first", "second"]
 PLACES = ["column", "explainer", "model", "dataset", "regime"]
 QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front"]
+FRAMES = ("values", "by_model", "costs", "quality", "pairs", "places")
 # The size of a prompt in `costs` that stands for prompts of every size.
 EVERY_SIZE = "all"
 
@@ -115,6 +118,24 @@ class Board:
     models: tuple[str, ...]
     datasets: tuple[str, ...]
     places: pd.DataFrame
+
+    def to_json(self) -> str:
+        """Read back by `of_json`, to the last digit."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        parts |= {name: parts[name].to_dict("split", index=False) for name in FRAMES}
+        parts["rows"] = [asdict(row) for row in self.rows]
+        parts["columns"] = [(column.measure.key, column.decoy, column.length) for column in self.columns]
+        return json.dumps(parts)
+
+    @classmethod
+    def of_json(cls, text: str, measures: Iterable[Measure]) -> Self:
+        """measures: those that a board may have."""
+        parts, by_key = json.loads(text), {measure.key: measure for measure in measures}
+        parts |= {name: pd.DataFrame(parts[name]["data"], columns=parts[name]["columns"]) for name in FRAMES}
+        parts["rows"] = [Row(**row) for row in parts["rows"]]
+        parts["columns"] = [Column(by_key[key], decoy, length) for key, decoy, length in parts["columns"]]
+        parts["absent"] = map(tuple, parts["absent"])
+        return cls(**{name: part if name in FRAMES else tuple(part) for name, part in parts.items()})
 
     @property
     def methods(self) -> tuple[str, ...]:
