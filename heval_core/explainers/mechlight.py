@@ -43,7 +43,7 @@ class MechLight(Base):
     signed = False
     family = "mechanistic"
     default = True
-    needs = ("softmax attention", "heads")
+    needs = ("softmax attention", "heads", "float32")
     answers = "token"
     order = 1
     reference = "Sun et al. 2025, eq. 11-17 (arXiv 2510.02629)"

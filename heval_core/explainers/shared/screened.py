@@ -9,6 +9,7 @@ Cost: a pass for each sentence, or Contrastive GIM; and one for each token chose
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -30,11 +31,13 @@ TOKENS = 16
 
 
 def parsed(screen: str) -> tuple[str, int]:
-    """`sentences:3` ▶ its name and number. Raises HEvalError for anything else."""
+    """`sentences:3` ▶ its name and number; `sentences:all` looks at every token. Raises HEvalError for anything else."""
     name, _, number = screen.partition(":")
-    if name not in (SENTENCES, CGIM) or not number.isdecimal() or int(number) < 1:
-        raise HEvalError(f"fa has no screen {screen!r}; there are {SENTENCES}:N and {CGIM}:N, N from 1, as {SENTENCES}:3.")
-    return name, int(number)
+    if name not in (SENTENCES, CGIM) or number != "all" and (not number.isdecimal() or int(number) < 1):
+        raise HEvalError(
+            f"fa has no screen {screen!r}; there are {SENTENCES}:N and {CGIM}:N, N from 1 or all, as {SENTENCES}:3."
+        )
+    return name, sys.maxsize if number == "all" else int(number)
 
 
 def cost(tokens: float, screen: str) -> Cost:
