@@ -281,6 +281,7 @@ def _matrix(generated: Generated, key: str) -> dict[str, Any]:
     return {
         "unit": matrix.level,
         "units": [
+            # Tokens of a screen that are one unit were not looked at one by one; those that are missing were not at all.
             {"start": start, "end": end, "document": int(number) or None, "text": "".join(tokens[start:end])}
             for (start, end), number in zip(spans, documents, strict=True)
         ],

@@ -21,6 +21,7 @@ from heval_core.figures.palette import in_order
 from heval_core.groups import document_of
 from heval_core.html import render
 from heval_core.records import Attribution, Behaviour, HEvalError, head_name
+from heval_core.sources import Bounds
 from heval_core.statistics.scores import normalise, tied
 from heval_core.stored import PromptDocument
 from heval_core.units import LEVELS, summed, units_of
@@ -51,6 +52,7 @@ def explain(
     template: str | None = None,
     generate: int | None = None,
     answer: str | None = None,
+    bounds: Bounds = Bounds(),  # noqa: B008
     device: str = "auto",
     dtype: str = "auto",
 ) -> Explanation | ExplainedAnswer:
@@ -66,7 +68,8 @@ def explain(
     target: `answer` explains the answer given, `context` the first document's. match: the group is decided by the answer's
         first token (`first`) or by its text (`text`). template: `chat` asks through the tokenizer's chat template; or a layout
         with {documents} and {question}; by default the model's own. device, dtype: for a model that is loaded here.
-    generate, answer: explain every word of an answer of at most so many tokens, or of one given; an `ExplainedAnswer`.
+    generate, answer: explain every word of an answer of at most so many tokens, or of one given; an `ExplainedAnswer`. bounds:
+        from which on a word comes from a document, or from memory: `heval_core.sources.Bounds`.
     An explainer that this model does not allow is left out, and its reason stands in `refused`.
     Raises HEvalError, with one sentence, if the prompt cannot be explained, or if no explainer can.
     """
@@ -79,7 +82,9 @@ def explain(
     request = Request(_several(context), question, _several(context_answer), memory_answer)
     with lm.asked_in(template):
         if generate is not None or answer is not None:
-            return explained_answer(lm, request, chosen, Wanted(WRITTEN if generate is None else generate, answer))
+            return explained_answer(
+                lm, request, chosen, Wanted(WRITTEN if generate is None else generate, answer, bounds=bounds)
+            )
         return Explanation(explain_request(lm, request, chosen, match=match, target=target))
 
 

@@ -21,7 +21,7 @@ CEILINGS = {
     "lines of demo and benchmarks": 3_742,
     "lines of tests": 32_536,
     "files of tests": 246,
-    "lines of JS and CSS": 2_620,
+    "lines of JS and CSS": 2_640,
     "words of docs": 13_773,
 }
 SLACK = 0.02

@@ -70,8 +70,8 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
         "report shared_passes statistics store stored techniques",
     "heval_core": "explanation",
     "explanation":
-        "catalogue explained_answer figures generated groups html lm pipeline protocols records statistics stored units "
-        "words",
+        "catalogue explained_answer figures generated groups html lm pipeline protocols records sources statistics stored "
+        "units words",
     "explained_answer": "catalogue citations figures generated html lm pipeline protocols records sources units writing",
     "generated": "catalogue explainers lm pipeline prompts protocols records sources statistics units words writing",
     "writing": "citations lm prompts records units",

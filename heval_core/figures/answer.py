@@ -4,9 +4,9 @@ All three draw the same object, `drawn`: what `precompute explain --format json`
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 from heval_core import catalogue
@@ -25,6 +25,7 @@ DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
 # Feature ablation of the sentences that matter, for long prompts.
 SCREENED = "fa(screen=sentences:3)"
 _TITLES = {SENTENCE: "Leaving out", SCREENED: "Feature ablation, in part"}
+_SOURCE = re.compile(r"memory|unclear|document [1-9]\d{0,3}")
 # Explainers whose scores of an answer are the nats that it loses; others have scores of their own.
 _IN_NATS = ("fa", "document")
 
@@ -34,38 +35,36 @@ def drawn(result: Mapping[str, Any], chosen: Sequence[str] = ()) -> dict[str, An
     that were asked for, in the order in which they stand. Raises HEvalError where the file is broken."""
     try:
         return _drawn(result, chosen)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
         raise HEvalError(f"The saved answer is broken: it has no readable {error}.") from error
 
 
 def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
     response, tokens = result["generated"], [str(token) for token in result["tokens"]]
-    documents = [(int(document["start"]), int(document["end"])) for document in result["documents"]]
-    verdicts = response.get("verdicts", {})
-    probabilities = response["probabilities"]
+    documents = [_ends(document, len(tokens)) for document in result["documents"]]
+    probabilities = [float(probability) for probability in response["probabilities"]]
     words = [
         {
-            **_span(word),
-            "source": word["source"],
-            "nats": word["nats"],
-            "before": word["said_before"],
+            **_text(word, len(probabilities)),
+            "source": _source(word["source"]),
+            "nats": _number(word["nats"]),
+            "before": _number(word["said_before"]),
             "rival": word.get("rival"),
             "probability": min(probabilities[word["start"] : word["end"]], default=1),
-            "checks": checks,
         }
-        for word, checks in zip_longest(response["words"], verdicts.get("words", ()))
+        for word in response["words"]
     ]
     sentences = [
         {
-            **_span(sentence),
-            "citations": sentence["citations"],
-            "documents": sentence["by_document"] if response["matrix"] else None,
-            "before": sentence["said_before"],
-            "checks": checks,
+            **_text(sentence, len(probabilities)),
+            "citations": sentence["citations"] and [_citation(citation) for citation in sentence["citations"]],
+            "documents": [float(nats) for nats in sentence["by_document"]] if response["matrix"] else None,
+            "before": _number(sentence["said_before"]),
         }
-        for sentence, checks in zip_longest(response["sentences"], verdicts.get("sentences", ()))
+        for sentence in response["sentences"]
     ]
-    keys = dict.fromkeys([SENTENCE, *chosen, *response["matrix"], *response["refused"]])
+    keys = dict.fromkeys([SENTENCE, *chosen, DOCUMENT, *response["matrix"], *response["refused"]])
+    methods = {key: _method(key, response, len(tokens)) for key in keys}
     return {
         "model": str(result["model"]),
         "given": bool(response["given"]),
@@ -75,14 +74,37 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
         "sentences": sentences,
         "notes": [str(note) for note in response["notes"]],
         "methods": [
-            *(_method(key, response, len(tokens)) for key in keys if key != DOCUMENT),
+            *(method for key, method in methods.items() if key != DOCUMENT),
             *(_contrast(contrast, int(result["first_ranked"])) for contrast in response.get("contrasts", ())),
         ],
     }
 
 
-def _span(part: Mapping[str, Any]) -> dict[str, Any]:
-    return {"start": int(part["start"]), "end": int(part["end"]), "text": str(part["text"])}
+def _ends(part: Mapping[str, Any], tokens: int) -> tuple[int, int]:
+    """Of a part of so many tokens. Raises ValueError for one beyond them: a script would draw it to its end."""
+    start, end = int(part["start"]), int(part["end"])
+    if not 0 <= start <= end <= tokens:
+        raise ValueError(f"part from {start} to {end} of {tokens} tokens")
+    return start, end
+
+
+def _text(part: Mapping[str, Any], tokens: int) -> dict[str, Any]:
+    return {**dict(zip(("start", "end"), _ends(part, tokens), strict=True)), "text": str(part["text"])}
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _citation(cited: Mapping[str, Any]) -> dict[str, float]:
+    return {"document": int(cited["document"]), "nats": float(cited["nats"]), "level": float(cited["level"])}
+
+
+def _source(source: str | None) -> str | None:
+    """Raises ValueError for what `sources` never says."""
+    if source is not None and not _SOURCE.fullmatch(source):
+        raise ValueError(f"source {source}")
+    return source
 
 
 def _sentences(tokens: Sequence[str], start: int, end: int) -> list[list[int]]:
@@ -106,9 +128,10 @@ def _method(key: str, response: Mapping[str, Any], tokens: int) -> dict[str, Any
         return method
     return method | {
         "unit": scores["unit"],
-        "units": [[int(unit["start"]), int(unit["end"])] for unit in scores["units"]],
+        "units": [[*_ends(unit, tokens)] for unit in scores["units"]],
         "columns": scores["columns"],
         "values": [[float(value) for value in row] for row in scores["values"]],
+        "changed": scores.get("changed") and [[int(change) for change in row] for row in scores["changed"]],
         "parts": [[int(part["start"]), int(part["end"]), part["values"]] for part in scores.get("parts", ())],
         "seconds": float(scores["seconds"]),
         "passes": round(float(scores["passes"]), 1),
@@ -132,6 +155,11 @@ class Change:
     document: int
     sentence: int | None = None
     text: str = ""
+
+    @property
+    def place(self) -> str:
+        """`2`, a document, or `2.1`, its first sentence."""
+        return f"{self.document + 1}" if self.sentence is None else f"{self.document + 1}.{self.sentence + 1}"
 
     def drawn(self) -> dict[str, Any]:
         part = "" if self.sentence is None else f"sentence {self.sentence + 1} of "

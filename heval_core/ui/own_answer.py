@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from heval_core.ui.own_prompts import OwnPrompt
 # Written again after a change: the request, and (the answer's id, the change).
 _AGAIN, _CHANGED = "own_again", "own_changed"
 _SPAN = re.compile(r"(\d{1,4})-(\d{1,4})")
+_PLACE = re.compile(r"([1-9]\d?)(?:\.([1-9]\d{0,2}))?")
 _OLD = "This answer is of the form before your change. Explain again."
 _EMPTY: dict[str, Any] = {"tokens": [], "documents": [], "words": [], "sentences": [], "methods": [], "notes": []}
 
@@ -93,6 +95,9 @@ def draw(
     form: OwnPrompt | None = st.session_state.get(sidebar.FORM)
     data |= {"id": name, "status": status, "view": _view(), "without": None, "old": None}
     if status is None and result:
+        linked = None if small else _linked(result)
+        if linked and st.session_state.get(_CHANGED) != (asked.id, linked) and asked.model in sidebar.models_here():
+            _write_again(asked, linked, result)
         old = form is not None and not small and not form.asks_like(asked)
         data |= {"without": _without(asked, result), "old": _OLD if old else None}
     if small and not data["view"]["chosen"] and len(data["sentences"]) > 1:  # something to see at first sight
@@ -136,10 +141,15 @@ def _view() -> dict[str, Any]:
 
 
 def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: Mapping[str, Any]) -> None:
-    """The reader asks for an explainer, of all or of some words, for the answer after a change, or is back from there."""
+    """The reader asks for an explainer, of all or of some words, or for the answer after a change, is back from it, or stops."""
     models = sidebar.models_here()
     if message["what"] == "back":
         st.session_state.pop(_CHANGED, None)
+        address.put(without=None, instead=None)
+    elif message["what"] == "stop":
+        ticket: Ticket | None = st.session_state.get(sidebar.TICKET)
+        if ticket is not None:
+            ticket.worker.cancel(ticket)
     elif asked.model not in models:
         st.session_state[sidebar.REFUSED] = f"{asked.model} is not installed here: nothing of it can be computed again."
     elif message["what"] == "method":
@@ -151,10 +161,24 @@ def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: Mapping[str, A
         st.session_state[sidebar.TICKET].before = result
     else:
         change = Change(**message["about"])
-        st.session_state[_CHANGED] = asked.id, change
-        request = sidebar.request_of(asked.changed(change.document, change.applied(result)), models)
-        request["only_written"] = True
-        st.session_state[_AGAIN] = begin(request)
+        address.put(without=change.place, instead=change.text or None)
+        _write_again(asked, change, result)
+
+
+def _linked(result: Mapping[str, Any]) -> Change | None:
+    """The change that the link names (`Change.place`); None where it names none that is there."""
+    place = _PLACE.fullmatch(address.value("without"))
+    change = place and Change(int(place[1]) - 1, int(place[2]) - 1 if place[2] else None, address.value("instead"))
+    with suppress(IndexError):
+        return change and change.span(result) and change
+    return None
+
+
+def _write_again(asked: OwnPrompt, change: Change, result: Mapping[str, Any]) -> None:
+    st.session_state[_CHANGED] = asked.id, change
+    request = sidebar.request_of(asked.changed(change.document, change.applied(result)), sidebar.models_here())
+    request["only_written"] = True
+    st.session_state[_AGAIN] = begin(request)
 
 
 def _without(asked: OwnPrompt, result: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -87,10 +88,13 @@ def gallery() -> Path:
 
 
 def keep(asked: OwnPrompt, result: dict[str, Any]) -> str:
-    """Keep an answer; the oldest of more than MOST_KEPT go. Returns its id."""
-    folder = gallery()
+    """Keep an answer, but not in place of one that knows more; the oldest of more than MOST_KEPT go. Returns its id."""
+    folder, known = gallery(), None
     folder.mkdir(parents=True, exist_ok=True)
-    write(folder / f"{asked.id}{_SUFFIX}", asked, result)
+    with suppress(HEvalError):
+        known = find(asked.id)
+    if known is None or len(known.result["generated"]["matrix"]) <= len(result["generated"]["matrix"]):
+        write(folder / f"{asked.id}{_SUFFIX}", asked, result)
     for old in mine()[MOST_KEPT:]:
         (folder / f"{old}{_SUFFIX}").unlink(missing_ok=True)
     return asked.id
@@ -106,8 +110,16 @@ def write(file: Path, asked: OwnPrompt, result: dict[str, Any], title: str = "")
 
 def mine() -> list[str]:
     """The ids of one's own answers, the newest first."""
-    files = sorted(gallery().glob(f"*{_SUFFIX}"), key=lambda file: file.stat().st_mtime, reverse=True)
-    return [file.name.removesuffix(_SUFFIX) for file in files]
+    files = [file for file in gallery().glob(f"*{_SUFFIX}") if file.is_file()]
+    return [file.name.removesuffix(_SUFFIX) for file in sorted(files, key=_modified, reverse=True)]
+
+
+def _modified(file: Path) -> int:
+    """0 for a file that another session has removed by now."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def examples() -> list[str]:
@@ -133,7 +145,7 @@ def find(name: str) -> KeptAnswer | None:
             text = packed_file.read(LARGEST + 1)
         if len(text) > LARGEST:
             raise HEvalError(f"The saved answer {name} is larger than {LARGEST // 1_000_000} MB; it is not opened.")
-        content = json.loads(text)
+        content = json.loads(text, parse_constant=int)  # which refuses NaN and Infinity
         if not isinstance(content, dict) or not isinstance(content.get("version"), int):
             raise ValueError("it has no version")
         if content["version"] > VERSION:
@@ -159,7 +171,7 @@ def _summary(name: str, modified: int) -> Summary | None:
     """Read once while the file stays as it is: every draw of the page lists them all. None for what cannot be opened."""
     with suppress(HEvalError):
         if kept := find(name):
-            asked, seconds = kept.asked, sum(matrix["seconds"] for matrix in kept.result["generated"]["matrix"].values())
+            asked, seconds = kept.asked, sum(float(one["seconds"]) for one in kept.result["generated"]["matrix"].values())
             title, question = (kept.title, asked.question) if kept.title else (f"{asked.model}: {asked.question}", "")
             card = {"id": name, "title": title, "question": question, **on_card(drawn(kept.result))}
             return Summary(asked.model, len(kept.result["tokens"]), seconds, card)
@@ -168,7 +180,7 @@ def _summary(name: str, modified: int) -> Summary | None:
 
 def _summaries(names: Iterable[str]) -> Iterator[tuple[str, Summary]]:
     for name in names:
-        if (summary := _summary(name, _file(name).stat().st_mtime_ns)) is not None:
+        if (summary := _summary(name, _modified(_file(name)))) is not None:
             yield name, summary
 
 
@@ -179,14 +191,16 @@ def titles() -> dict[str, str]:
 
 def cards() -> list[tuple[str, list[dict[str, Any]]]]:
     """(title, cards) of one's own newest answers, and of the examples; what cannot be opened is left out."""
-    lists = [("Kept on this machine", mine()[:NEWEST]), ("Answers that open at once", examples())]
-    groups = [(title, [summary.card for _, summary in _summaries(names)]) for title, names in lists]
+    newest, ready = islice(_summaries(mine()), NEWEST), _summaries(examples())
+    lists = (("Kept on this machine", newest), ("Answers that open at once", ready))
+    groups = [(title, [summary.card for _, summary in summaries]) for title, summaries in lists]
     return [(title, cards) for title, cards in groups if cards]
 
 
 def seconds_of(model: str, tokens: int) -> float | None:
-    """What all explainers took here with a model's newest answer, for as many tokens; None where it has none."""
-    newest = next((summary for _, summary in _summaries(mine()) if summary.model == model and summary.tokens), None)
+    """What all explainers took with a model's newest answer, else an example, for as many tokens; None where it has none."""
+    names = (*mine(), *examples())
+    newest = next((summary for _, summary in _summaries(names) if summary.model == model and summary.tokens), None)
     return newest and newest.seconds * tokens / newest.tokens
 
 

@@ -35,7 +35,7 @@ from heval_core.ui.published_results import BUNDLED, results_folder
 TICKET, ASKED, FORM = "own_ticket", "own_asked", "own_form"
 # Why the last request has no answer. It stays until the next one.
 REFUSED = "own_refused"
-_FILLED, _COUNT, _TEMPLATE = "own_filled_from", "own_count", "own_template"
+_FILLED, _COUNT, _TEMPLATE, _REMOVED = "own_filled_from", "own_count", "own_template", "own_removed"
 # `auto` is the layout that the model's folder names, else four solved examples, after which answers are short.
 TEMPLATE_TITLES = {CHAT: "chat", AUTO: "its own", "plain": "plain"}
 MOST_DOCUMENTS = 12
@@ -108,12 +108,13 @@ def request_of(asked: OwnPrompt, models: dict[str, Path]) -> Answer:
     folder = models[asked.model]
     name = asked.model if "/" in asked.model else str(folder)  # a hub's model is loaded by its id
     tokens = size(asked, folder)[0] or 100
+    at_once = [key for key in asked.explainers if key != SCREENED and _passes(key, tokens) <= AT_ONCE]
     return {
         "op": "answer",
         "model": name,
         "documents": list(asked.documents),
         "question": asked.question,
-        "explainers": [key for key in asked.explainers if catalogue.method(key).cost(tokens).tokens <= AT_ONCE * tokens],
+        "explainers": [*at_once, *({SCREENED} & set(asked.explainers))],
         "template": template_of(asked, folder),
         "generate": asked.generate,
         "answer": asked.answer,
@@ -125,7 +126,13 @@ def _price(asked: OwnPrompt, models: dict[str, Path]) -> str:
     """What Explain costs: seconds, where this machine has explained an answer of the model before."""
     seconds = seconds_of(asked.model, size(asked, models[asked.model])[0] or 0)
     took = f"About {max(1, round(seconds))} s, by the last answer. " if seconds else ""
-    return f"Ctrl+Enter. {took}What takes over {AT_ONCE} passes waits for a click."
+    last = "Feature ablation of the sentences that matter comes last. " if SCREENED in asked.explainers else ""
+    return f"Ctrl+Enter. {took}{last}What else takes over {AT_ONCE} passes waits for a click."
+
+
+def _passes(key: str, tokens: int) -> float:
+    """Over the whole prompt."""
+    return catalogue.method(key).cost(tokens).tokens / tokens
 
 
 def _fill_from_link(models: dict[str, Path]) -> None:
@@ -218,6 +225,8 @@ def _document_fields(places: dict[str, DeltaGenerator]) -> list[str]:
             parts = [part.strip() for part in re.split(r"\n\s*\n", pasted) if part.strip()]
             label = f"Add {so_many(len(parts), 'document')}"
             st.button(label, key="own_paste", on_click=_put, args=(parts,), disabled=not parts)
+        if _REMOVED in st.session_state:
+            st.button("Undo", key="own_undo", icon=":material/undo:", on_click=_put_back, disabled=full)
     return documents
 
 
@@ -245,7 +254,15 @@ def _put(more: list[str]) -> None:
 
 def _remove(number: int) -> None:
     texts = _texts()
-    _hold(texts[: number - 1] + texts[number:])
+    st.session_state[_REMOVED] = number, texts.pop(number - 1)
+    _hold(texts)
+
+
+def _put_back() -> None:
+    number, text = st.session_state.pop(_REMOVED)
+    texts = _texts()
+    texts.insert(number - 1, text)
+    _hold(texts)
 
 
 def _swap(number: int) -> None:
@@ -257,6 +274,7 @@ def _swap(number: int) -> None:
 def fill(asked: OwnPrompt, models: dict[str, Path]) -> None:
     """Make the form hold what was asked; before it is drawn."""
     state = st.session_state
+    state.pop(_REMOVED, None)
     _hold(list(asked.documents))
     state["own_question"], state["own_answer"], state["own_generate"] = asked.question, asked.answer or "", asked.generate
     state["own_dtype"] = asked.dtype if has_bfloat16() else "float32"

@@ -8,8 +8,13 @@ import subprocess
 from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 
+from heval_core.figures.answer import SENTENCE
+from heval_core.sources import verdict
+from heval_core.ui import own_prompts
+from heval_core.units import Matrix, Unit
 from tests.conftest import ARCHITECTURES
 from tests.e2e.browser import IN_A_BROWSER, open_form, reload, settle, somebody_else, visit
 
@@ -106,6 +111,45 @@ def test_words_are_chosen_by_mouse_and_keyboard_without_the_server(asked):
     page.keyboard.press("2")
     assert page.locator(".methods button").nth(1).get_attribute("aria-pressed") == "true"
     assert "Sentence 1" in read.inner_text()  # the selection stays
+
+
+def test_an_example_is_read_by_drag_shift_arrows_citation_and_matrix_and_its_span_is_checked(address, page):
+    visit(page, f"{address}/your_prompt?result=1-copied")
+    words, chosen, read = page.locator(".word"), page.locator(".word.chosen, .sentence.chosen .word"), page.locator(".read b")
+    words.nth(1).hover()
+    page.mouse.down()
+    words.nth(3).hover()
+    page.mouse.up()
+    assert chosen.count() == 3
+    words.nth(4).click(modifiers=["Shift"])
+    assert chosen.count() == 4
+    titles = " ".join(check.get_attribute("title") for check in page.locator(".checks span").all())
+    assert all(number in titles for number in numbers_of_the_check("1-copied", words.nth(1), words.nth(4)))
+    words.nth(2).focus()
+    for key in ("Enter", "ArrowLeft", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+    assert words.nth(1).get_attribute("aria-pressed") == "true"
+    assert chosen.count() == 1
+    page.keyboard.press("s")
+    page.keyboard.press("Enter")
+    assert read.first.inner_text() == "Sentence 1"
+    assert "from document 1" in page.locator(".read").inner_text()
+    page.keyboard.press("Escape")
+    page.locator(".cite").first.click()
+    assert read.first.inner_text() == "Sentence 1"
+    page.locator(".matrix button").last.click()
+    assert read.first.inner_text() == f"Sentence {page.locator('.sentence').count()}"
+
+
+def numbers_of_the_check(name, first, last):
+    """What `sources.verdict` says of a span without the sentence that it loses most without: nats, shares of tokens."""
+    left = own_prompts.find(name).result["generated"]["matrix"][SENTENCE]
+    columns = range(int(first.get_attribute("data-start")), int(last.get_attribute("data-end")))
+    units = tuple(Unit(unit["start"], unit["end"], f"document {unit['document']}") for unit in left["units"])
+    matrix = Matrix("sentence", units, np.array(left["values"]), changed=np.array(left["changed"], dtype=bool))
+    best = int(matrix.values[:, columns.start : columns.stop].sum(1).argmax())
+    stands = verdict([best], columns, matrix)["stands"]
+    return [f"{stands['nats']:.1f} nats", *(f"{100 * stands[part]:.0f} %" for part in ("changed", "others_changed"))]
 
 
 def test_an_explainer_that_waited_is_computed_at_a_click_and_the_selection_stays(asked):

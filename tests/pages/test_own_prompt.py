@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import functools
 import gzip
 import json
+import math
+import operator
 import os
 import re
 import threading
@@ -15,7 +18,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from heval_core.figures.answer import Change, answer_card, answer_page, compared, drawn
+from heval_core.figures.answer import GREY, HUES, Change, answer_card, answer_page, compared, drawn
 from heval_core.installed import installed_models
 from heval_core.records import HEvalError
 from heval_core.ui import own_answer, own_prompts, sidebar
@@ -89,6 +92,15 @@ def test_the_form_sends_what_it_holds(sent, monkeypatch):
     assert (sent[-1]["answer"], sent[-1]["dtype"]) == ("In Iceland.", "bfloat16")
 
 
+@pytest.mark.parametrize(("words", "last"), [(20, []), (100, [sidebar.SCREENED]), (300, [sidebar.SCREENED])])
+def test_a_long_prompts_feature_ablation_is_of_the_sentences_that_matter_and_comes_last(sent, words, last):
+    app = form()
+    app.sidebar.multiselect(key="own_explainers").set_value(["fa", "attn"])
+    app.sidebar.text_area(key="own_text_1").set_value("Oslo is far. " * (words // 4)).run()
+    send(app)
+    assert sent[0]["explainers"] == ["attn", *last]
+
+
 def test_documents_are_added_pasted_moved_and_removed(sent):
     app = form()
     one, other = texts(app)
@@ -100,6 +112,9 @@ def test_documents_are_added_pasted_moved_and_removed(sent):
     assert texts(app) == [other, one, "First.", "Second\nline."]  # the empty one made room
     app.sidebar.button(key="own_remove_1").click().run()
     assert texts(app) == [one, "First.", "Second\nline."]
+    app.sidebar.text_area(key="own_text_1").set_value("Changed.").run()
+    app.sidebar.button(key="own_undo").click().run()
+    assert texts(app) == [other, "Changed.", "First.", "Second\nline."]  # what was typed since stays
 
 
 def test_what_the_form_holds_outlives_a_page_that_leads_on_before_it_is_drawn(sent):
@@ -187,6 +202,43 @@ def test_a_kept_file_that_is_broken_or_newer_is_said_in_one_line(gallery, text, 
     assert own_prompts.find("../abc") is None
 
 
+WORD, MATRIX = ("generated", "words", 0), ("generated", "matrix")
+HOSTILE = [
+    (("tokens",), []), (("tokens",), {}), (("documents", 0, "end"), 10**9), (("generated", "probabilities"), ["x"]),
+    ((*WORD, "source"), ["x"]), ((*WORD, "source"), "document abc"), ((*WORD, "nats"), "much"), ((*WORD, "start"), math.inf),
+    ((*WORD, "end"), 10**9), ((*MATRIX, "attn", "seconds"), "long"), ((*MATRIX, "document", "seconds"), ["x"]),
+    ((*MATRIX, "attn", "units", 0, "end"), 10**9), ((*MATRIX, "cgim", "values"), [[math.nan]]),
+    (("generated", "sentences", 0, "citations", 0, "nats"), "x"),
+]  # fmt: skip
+
+
+def test_hostile_files_cost_their_own_answers_and_no_others(gallery):
+    own_prompts.keep(*made_up("Kept?")[:2])
+    (gallery / "folder.json.gz").mkdir()
+    for number, (path, value) in enumerate(HOSTILE):
+        own_prompts.write(file := gallery / f"hostile-{number}.json.gz", *made_up()[:2])
+        content = json.loads(gzip.decompress(file.read_bytes()))
+        part = functools.reduce(operator.getitem, path[:-1], content["result"])
+        part[path[-1]] = value
+        file.write_bytes(gzip.compress(json.dumps(content).encode()))
+        with pytest.raises(HEvalError, match="broken"):
+            own_prompts.find(file.name.split(".")[0])
+    (own,) = (cards for title, cards in own_prompts.cards() if title == "Kept on this machine")
+    assert [card["title"] for card in own] == ["demo-gpt2: Kept?"]
+    assert not open_page("your_prompt").exception
+    assert not form().exception
+
+
+def test_an_answer_that_is_stopped_takes_nothing_from_the_one_that_is_kept():
+    kept = made_up()
+    fewer = {key: kept.result["generated"]["matrix"][key] for key in ("document", "attn")}
+    name = own_prompts.keep(kept.asked, kept.result)
+    finished(over(partial=made_up(matrix=fewer).result, cancelled=True), kept.asked)
+    assert own_prompts.find(name) == kept
+    (own_prompts.gallery() / f"{name}.json.gz").write_bytes(b"{")
+    assert own_prompts.find(own_prompts.keep(kept.asked, made_up(matrix=fewer).result)).result == made_up(matrix=fewer).result
+
+
 def test_an_answer_that_is_gone_is_said_and_its_prompt_can_be_asked_again():
     app = open_page("your_prompt", result="0123456789ab")
     assert any("no longer here" in warning.value for warning in app.warning)
@@ -194,6 +246,20 @@ def test_an_answer_that_is_gone_is_said_and_its_prompt_can_be_asked_again():
     assert any("This link asks demo\\-gpt2" in info.value for info in app.info)
     app = open_page("your_prompt", asked="@@")
     assert any("cannot be read" in error.value for error in app.error)
+
+
+@pytest.mark.parametrize(("query", "documents"), [
+    ({"without": "2"}, ("Iceland is cold.",)), ({"without": "1.1", "instead": "It is hot."}, ("It is hot.", "It costs 60.")),
+    ({"without": "3"}, None), ({"without": "1.2"}, None), ({"without": "0"}, None), ({"without": "-1"}, None), ({}, None),
+])  # fmt: skip
+def test_a_links_change_is_written_again_once(monkeypatch, query, documents):
+    requests = []
+    monkeypatch.setattr(own_answer, "begin", lambda request: requests.append(request) or over(result=made_up().result))
+    kept = made_up()
+    app = open_page("your_prompt", result=own_prompts.keep(kept.asked, kept.result), **query)
+    assert not app.exception
+    assert not app.run().exception
+    assert [tuple(request["documents"]) for request in requests] == ([documents] if documents else [])
 
 
 def test_a_links_prompt_fills_the_form():
@@ -265,7 +331,13 @@ def test_a_file_of_its_own_makes_no_request_and_its_text_is_no_markup():
 
 def test_a_card_has_every_word_with_its_bar_and_says_what_was_found():
     card = answer_card(made_up().result, "Where?")
-    assert card.count("<rect") == 1 + 3  # the card, two documents, memory
+    bars = {"document 1": HUES[0], "document 2": HUES[1], "memory": GREY}
+    data = drawn(made_up().result)
+    assert re.findall(r'textLength="[^>]*>([^<]*)</text>', card) == [own["text"].strip() for own in data["words"]]
+    sized = re.findall(r'height="([\d.]+)" rx="1.5" fill="(#\w+)"', card)
+    assert [colour for _, colour in sized] == [bars[own["source"]] for own in data["words"] if own["source"] in bars]
+    first, memory, second = (float(height) for height, _ in sized)
+    assert second > first > memory  # 6 nats, 3, none
     assert card.count("stroke-dasharray") == 1
     assert "made-up wrote 4 words: 1 from document 1, 1 from document 2, 1 from memory, 1 unclear." in card
 

@@ -51,6 +51,19 @@ function choices(data, method, span) {
 const nameOf = (choice) => (choice.place === null ? `${choice.document + 1}` : `${choice.document + 1}.${choice.place + 1}`);
 const inWords = (choice) => (choice.place === null ? `document ${choice.document + 1}` : `document ${choice.document + 1}, sentence ${choice.place + 1}`);
 
+// What deleting a sentence does to a span, and others nearly as long, at most OTHERS: as `sources.verdict` has it.
+const OTHERS = 5;
+function deleted(data, choice, span) {
+  const left = data.methods.find((one) => one.changed), sentences = data.documents[choice.document].sentences;
+  const mine = left?.units.findIndex(([start]) => start === sentences[choice.place]?.[0]) ?? -1;
+  if (mine < 0) return null;
+  const mean = (list) => (list.length ? list.reduce((sum, value) => sum + value, 0) / list.length : null), lost = summedOver(data, left, span);
+  const changed = left.changed.map((row) => mean(row.slice(...span))), gap = left.units.map(([start, end]) => Math.abs(end - start - left.units[mine][1] + left.units[mine][0]));
+  const rest = left.units.map((_, unit) => unit).filter((unit) => unit !== mine), others = [...rest].sort((one, other) => gap[one] - gap[other]).slice(0, OTHERS);
+  const beside = rest.filter((unit) => left.units[unit][0] >= sentences[0][0] && left.units[unit][1] <= sentences.at(-1)[1]).map((unit) => lost[unit]);
+  return { lost: lost[mine], changed: changed[mine], others: others.length, elsewhere: mean(others.map((unit) => changed[unit])), next: beside.length ? Math.max(...beside) : null };
+}
+
 const plain = (text) => (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
 
 // The sentence of a document that the answer's sentence copies: it shares five words in a row or more, more than any other.

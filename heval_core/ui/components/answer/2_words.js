@@ -97,6 +97,8 @@ function readOut(data, method, chosen, act) {
     text.append(method.against ? `rather than “${method.against}” ` : "", "comes from ", element("b", "", inWords(first)), first.place === null ? "" : ` (${nameOf(first)})`, `: ${nats(first.value)} ${of}.`);
     if (second) text.append(` Next is ${nameOf(second)} with ${nats(second.value)}.`);
   }
+  const shares = words.length > 1 && words.every((one) => one.source) ? [...new Set(words.map((one) => one.source))].sort() : [];
+  if (shares.length) text.append(` Its ${words.length} words: ${shares.map((source) => `${words.filter((one) => one.source === source).length} ${source === "unclear" ? source : `from ${source}`}`).join(", ")}.`);
   const before = word ? word.before : sentence?.before;
   if (before !== null && before !== undefined && before > 0.005) text.append(` ${Math.round(before * 100)} % rests on what the answer had already said.`);
   if (word?.probability < 1e-12) text.append(" The model would never have written it.");

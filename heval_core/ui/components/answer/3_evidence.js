@@ -24,23 +24,22 @@ function drawMethods(data, view, chosen, act) {
   return made;
 }
 
-// Each ✓, ✗ or –: [passed or null, text, how it was found]. What deleting does is known of a word and of a sentence.
+// Each ✓, ✗ or –: [passed or null, text, how it was found].
 function checks(data, method, chosen) {
   const sentence = sentenceAt(data, chosen[0]), [mine] = choices(data, method, chosen);
   if (!mine || !sentence) return [];
-  const found = [...data.words, ...data.sentences].find((one) => one.start === chosen[0] && one.end === chosen[1])?.checks;
-  const copied = copiedFrom(data, sentence), number = data.sentences.indexOf(sentence) + 1, list = [];
+  const found = deleted(data, mine, chosen), copied = copiedFrom(data, sentence), number = data.sentences.indexOf(sentence) + 1, list = [];
   if (copied) list.push([mine.document === copied.document && (mine.place === null || mine.place === copied.place), "points at the source", `The answer’s sentence ${number} shares ${copied.run} words in a row with ${inWords(copied)}.`]);
   else list.push([null, "source not known", `No sentence of a document shares ${COPIED} words in a row with the answer’s sentence ${number}.`]);
-  if (found?.stands) {
-    const { holds, changed, others, others_changed, nats: lost } = found.stands, share = (part) => `${Math.round(part * 100)} %`;
-    list.push([holds, changed > 0 ? "answer changes when it is deleted" : "answer stays when it is deleted", `Without the sentence that most methods choose the words here lose ${nats(lost)} nats, and ${share(changed)} of the model’s tokens change; without other sentences of its length (${others}) ${share(others_changed ?? 0)}.`]);
+  if (found) {
+    const { changed, others, elsewhere, lost } = found, share = (part) => `${Math.round(part * 100)} %`;
+    list.push([others ? changed > 2 * elsewhere : null, changed > 0 ? "answer changes when it is deleted" : "answer stays when it is deleted", `Without this explainer’s first choice the words here lose ${nats(lost)} nats, and ${share(changed)} of the model’s tokens change; without other sentences of its length (${others}) ${share(elsewhere ?? 0)}.`]);
   }
   const base = (one) => one.key.split("(")[0], first = (one) => data.methods.find((own) => own.values && base(own) === base(one)); // variants of one explainer count once
   const others = data.methods.filter((other) => !other.against && base(other) !== base(method) && first(other) === other).map((other) => choices(data, other, chosen)[0]).filter((one) => one && one.place !== null);
   const agree = others.filter((one) => nameOf(one) === nameOf(mine)).length;
   if (others.length && mine.place !== null) list.push([agree * 2 > others.length, `agrees with ${agree} of ${others.length} others`, "Explainers above with the same first choice for what is selected."]);
-  if (found?.beats && found.beats.next !== null) list.push([found.beats.holds, found.beats.holds ? "beats the rest of its document" : "no better than its document", `Its loss is ${nats(found.beats.nats)} nats; of the other sentences of that document the largest is ${nats(found.beats.next)}.`]);
+  if (found && found.next !== null) list.push([found.lost > found.next, found.lost > found.next ? "beats the rest of its document" : "no better than its document", `Its loss is ${nats(found.lost)} nats; of the other sentences of that document the largest is ${nats(found.next)}.`]);
   return list;
 }
 
@@ -84,8 +83,8 @@ function drawDocuments(data, method, chosen, act) {
         mark.style.setProperty("--share", strength.toFixed(2));
         text.append(mark);
       }
-      const together = sums && method.unit === "token" && method.units.some(([from, to]) => to - from > 1 && from < end && to > start);
-      text.classList.toggle("together", Boolean(together));
+      const together = Boolean(sums) && method.unit === "token" && method.units.filter(([from, to]) => to - from === 1 && from >= start && from < end).length < end - start;
+      text.classList.toggle("together", together);
       text.title = `Document ${number + 1}, sentence ${place + 1}: which words of the answer come from it${together ? ". Its tokens were not looked at one by one" : ""}`;
       const value = element("span", share > 0.5 ? "value most" : "value", own ? nats(own.value) : "");
       value.style.setProperty("--share", share.toFixed(3));

@@ -130,8 +130,10 @@ class Answer {
 
   press(event) {
     if (typing() || !this.data?.words.length) return;
-    const focused = this.host.getRootNode().activeElement?.closest?.(".word"), number = "123456789".indexOf(event.key);
-    if (event.key === "Escape") { if (this.data.without) this.ask("back"); else if (this.source) this.act.source(...this.source); else if (this.view.chosen) this.choose(null); else return; }
+    const focused = this.host.getRootNode().activeElement?.closest?.(".word"), number = "123456789".indexOf(event.key), crossed = this.crossed;
+    this.crossed = event.key === "x"; // then a document's number
+    if (event.key === "Escape") { if (this.data.without) this.ask("back"); else if (this.source) this.act.source(...this.source); else if (this.view.chosen) this.choose(null); else if (this.data.status) this.ask("stop"); else return; }
+    else if (crossed && number >= 0) { if (!this.data.static && !this.data.given && this.data.documents[number]) this.act.change({ document: number }); }
     else if (event.key === "s") { this.view.unit = this.view.unit === "word" ? "sentence" : "word"; this.draw(); }
     else if (number >= 0 && this.data.methods[number]) this.method(this.data.methods[number].key);
     else if (focused && (event.key === "Enter" || event.key === " ")) this.choose(this.spanOf(focused));
