@@ -11,12 +11,13 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
-from heval_core.figures.answer import SENTENCE
+from heval_core.figures.answer import SENTENCE, answer_page
 from heval_core.sources import verdict
 from heval_core.ui import own_prompts
 from heval_core.units import Matrix, Unit
 from tests.conftest import ARCHITECTURES
 from tests.e2e.browser import IN_A_BROWSER, open_form, reload, settle, somebody_else, visit
+from tests.pages.whole_answers import made_up, matrix
 
 pytestmark = IN_A_BROWSER
 
@@ -232,6 +233,23 @@ def test_the_saved_file_works_by_itself_and_asks_nobody(asked, tmp_path):
         other.locator(".word").first.click()
         assert "comes from" in other.locator(".read").inner_text() or "documents" in other.locator(".read").inner_text()
         assert not outside
+
+
+@pytest.mark.parametrize(
+    ("screen", "looked_at"), [("sentences:1", [[0, 1], [1, 2], [2, 3], [3, 4], [4, 8]]), ("cgim:1", [[5, 6]])]
+)
+def test_sentences_whose_tokens_a_screen_did_not_look_at_are_marked(page, tmp_path, screen, looked_at):
+    kept, key = made_up(), f"fa(screen={screen})"
+    units = [{"start": start, "end": end, "document": 1, "text": ""} for start, end in looked_at]
+    more = {key: matrix("token", [[1.0] * 4] * len(units)) | {"units": units}}
+    result = made_up(matrix=kept.result["generated"]["matrix"] | more).result
+    (file := tmp_path / "answer.html").write_text(answer_page(result, "Where?"), encoding="utf-8")
+    with somebody_else(page) as page:
+        page.goto(f"file://{file}")
+        page.locator(".word").first.click()
+        page.locator(f'.methods button[data-key="{key}"]').click()
+        marked = [text.evaluate("text => text.classList.contains('together')") for text in page.locator(".line .text").all()]
+        assert marked == ([False, True] if screen == "sentences:1" else [True, True])
 
 
 def test_tokens_are_counted_while_one_types(address, page):
