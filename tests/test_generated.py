@@ -367,7 +367,7 @@ def test_an_explainer_that_cannot_says_why_in_one_sentence(language_models):
 
 
 def test_the_command_line_prints_words_with_their_sources_and_the_same_object(language_models, model_folders, capsys):
-    command = [
+    alone = [
         "explain",
         "--model",
         str(model_folders["gpt2"]),
@@ -378,7 +378,11 @@ def test_the_command_line_prints_words_with_their_sources_and_the_same_object(la
         "--explainers",
         "attn",
     ]
-    command += [part for text in TEXTS for part in ("--context", text)]
+    assert main([*alone, "--answer-text", ANSWER]) == 0  # without documents
+    told = capsys.readouterr().out
+    assert "memory" in told
+    assert "document 1" not in told
+    command = [*alone, *(part for text in TEXTS for part in ("--context", text))]
     assert main([*command, "--answer-text", ANSWER, "--select", "Lisbon"]) == 0
     told = capsys.readouterr().out
     assert "It is Lisbon. Peru has Lima. (it was given)" in told

@@ -19,7 +19,7 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser("explain", help="explain one prompt")
     parser.set_defaults(command=_explain)
     parser.add_argument("--model", required=True)
-    parser.add_argument("--context", action="append", required=True, help="a document; give it once for each")
+    parser.add_argument("--context", action="append", default=[], help="a document; give it once for each")
     parser.add_argument("--question", required=True)
     parser.add_argument("--memory-answer")
     parser.add_argument("--context-answer", action="append", default=[], help="one per --context, in order")
