@@ -41,10 +41,18 @@ def opens(page, address, path):
     assert not outside
 
 
+# Counts what the browser lists of page files, from its first moment on.
+LISTED = """window.listed = 0; new MutationObserver(() => {
+    window.listed += document.querySelectorAll("[data-testid=stSidebarNavLink]").length;
+}).observe(document, { childList: true, subtree: true });"""
+
+
 def test_a_link_opens_whole_on_a_server_that_has_just_started(few_cells, page):
     fresh = page.context.new_page()
+    fresh.add_init_script(LISTED)
     with explorer(HEVAL_STORE=str(few_cells)) as url:
         visit(fresh, f"{url}/instances")
+        assert fresh.evaluate("window.listed") == 0
         assert fresh.locator(".st-key-navigation a").first.inner_text() == "Overview"
     fresh.close()
 
