@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from demo.boards import PLAIN
-from demo.real import CLAIMS, MODELS, STORE, runs
+from demo.real import CLAIMS, MODELS, PUBLIC, STORE, named, runs
 from heval_core.records import CONTEXT_KINDS, HEvalError
 
 DEMO = Path("cache/demo")
@@ -115,10 +115,14 @@ def _real(options: argparse.Namespace) -> int:
     from demo import claims
     from precompute.cli import main
 
+    for name in (name for name in PUBLIC if not named(name)):
+        print(f"{name} is left out: {PUBLIC[name]} is not here", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         written = claims.write(Path(folder) / "demo-claims.jsonl", HANDS[:1], CLAIMS)
         asked = runs(options.models, options.store, written, DEMO / "models" / "demo-nli")
-        return max(main(arguments) for arguments in asked)
+        code = max(main(arguments) for arguments in asked)
+    _keep_values(options.store)
+    return code
 
 
 def _answers(options: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """The results of two real models: `python -m demo real`. It may take hours, and goes on where it stopped.
 
-The order makes every finished part useful. Of a public data set the store holds the prompts that were asked, and nothing else.
+First comes what is bundled, in an order that makes every finished part useful; then what is not computed yet. Of public data
+sets, which lie beside the project, the store holds the prompts that were asked, and nothing else.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,49 +11,69 @@ from heval_core import catalogue
 from heval_core.records import CONTEXT_KINDS, REGIMES
 
 STORE = Path("cache/real")
-MODELS = ("smollm2", "gemma3-270m")
-# Known facts of CounterFact (MIT), of which the store holds prompts and scores only.
-COUNTERFACT = Path("../shared/data/counterfact/known_1000.json")
+SMOL, GEMMA = MODELS = ("smollm2", "gemma3-270m")
+# Known facts of CounterFact (MIT), and answers that people wrote (QuoteSum, CC BY-SA).
+DATA = Path("../shared/data")
+PUBLIC = {"counterfact": DATA / "counterfact/known_1000.json", "quotesum": DATA / "quotesum/dev.jsonl"}
 # Of one document, and of two that both answer the question: so a small model answers from either.
-PLAIN = ("conflicting", "double_conflicting")
-# So many questions that most groups have 30 answers: of CounterFact more, since small models know few of its facts.
-FIRST, FITTED, PROTECTED = 60, 60, 60
-QUESTIONS = {"world_capital": 120, "counterfact": 240, "invented_states": FIRST}
-# Prompts several times as long, which take most of the time: they come last, and are fewer.
-LONG, OF_LONG = "country_profiles", 40
-# What each model is asked in; ph3 needs a model's own heads, and fine_tuning would need hours on two cores.
-WRITER = "smollm2"
-CLAIMS = 40
-TECHNIQUES = {"smollm2": "prompting,multi_agent,coiecd,acd,cad,ph3", "gemma3-270m": "coiecd,acd,cad,ph3"}
-
-
-def datasets() -> list[str]:
-    """Those whose files are here."""
-    public = [f"counterfact={COUNTERFACT.resolve()}"] if COUNTERFACT.is_file() else []
-    return ["world_capital", *public, "invented_states"]
+ONE, TWO = PLAIN = ("conflicting", "double_conflicting")
+REST = tuple(regime for regime in REGIMES if regime not in PLAIN)
+CAPITALS = "world_capital"
+FIRST, FITTED, PROTECTED, KNOWN = 60, 60, 60, 195
+# Models, data set, regimes and questions that explainers run on: as many as most groups need for 30 answers.
+EXPLAINED = (
+    ((SMOL,), CAPITALS, PLAIN, 240), ((GEMMA,), CAPITALS, PLAIN, 120),
+    ((SMOL,), "counterfact", (ONE,), 240), ((SMOL,), "counterfact", (TWO,), 120),
+    ((GEMMA,), "counterfact", (ONE,), 120), ((GEMMA,), "counterfact", (TWO,), 240),
+    (MODELS, "invented_states", (ONE,), FIRST), (MODELS, CAPITALS, REST, FIRST),
+)  # fmt: skip
+# Prompts several times as long come last, and are fewer.
+NEXT = (
+    (MODELS, "counterfact", REST, FIRST), (MODELS, "invented_states", (TWO, *REST), FIRST),
+    (MODELS, "country_profiles", PLAIN, 40),
+)  # fmt: skip
+# What each model is asked in; fine_tuning would need hours on two cores.
+TECHNIQUES = {SMOL: "prompting,multi_agent,coiecd,acd,cad,ph3", GEMMA: "coiecd,acd,cad,ph3"}
+# Of answers that people wrote the first are read; some explainers take long.
+QUOTED = ((24, "document,attn,mechlight"), (8, "attnlrp,cgim,origin,contextcite,document(unit=sentence)"))
+WRITER, CLAIMS = SMOL, 40
 
 
 def runs(models: Sequence[str], store: Path, claims: Path, entailment: Path) -> Iterator[list[str]]:
     """Arguments of `precompute`, in the order of their use. claims: a file. entailment: the model that reads for `nli`."""
     fitted = [key for key in catalogue.explainers() if getattr(catalogue.find("explainer", key), "needs_fit", False)]
-    others = [key for key in catalogue.explainers() if key not in fitted]
-    how = ["--shard-size", str(FIRST), "--match", "text", "--device", "cpu", "--store", str(store)]
-    every = ["run", "--models", *models, "--explainers", ",".join(others), "--head-need", *how, "--limit"]
-    capitals, plain = ["--datasets", "world_capital"], ["--regimes", *PLAIN]
-    for dataset in datasets():
-        yield [*every, str(QUESTIONS[dataset.partition("=")[0]]), "--datasets", dataset, *plain]
-    yield [*every, str(FIRST), *capitals, "--regimes", *(regime for regime in REGIMES if regime not in PLAIN)]
+    others = ",".join(key for key in catalogue.explainers() if key not in fitted)
+    where = ["--device", "cpu", "--store", str(store)]
+    how = ["--shard-size", str(FIRST), "--match", "text", *where]
+
+    def run(who: Sequence[str], dataset: str, regimes: Sequence[str], limit: int, *options: str) -> list[str]:
+        named_here = ["--models", *who, "--datasets", named(dataset), "--regimes", *regimes, "--limit", str(limit)]
+        return ["run", *named_here, *options, *how]
+
+    def explained(*asked: tuple[Sequence[str], str, Sequence[str], int]) -> Iterator[list[str]]:
+        for who, dataset, regimes, limit in asked:
+            if (here := [model for model in who if model in models]) and named(dataset):
+                yield run(here, dataset, regimes, limit, "--explainers", others, "--head-need")
+
+    yield from explained(*EXPLAINED)
     for model in models:
-        asked = ["--regimes", *CONTEXT_KINDS, "--techniques", TECHNIQUES[model], "--limit", str(FIRST)]
-        yield ["run", "--models", model, *capitals, *asked, *how]
-    most = str(QUESTIONS["world_capital"])
-    yield ["fit", "--models", *models, *capitals, "--limit", most, "--questions", str(FITTED), *how[4:]]
-    yield ["run", "--models", *models, *capitals, *plain, "--explainers", ",".join(fitted), "--limit", str(FIRST), *how]
-    yield [*every, str(FIRST), *capitals, *plain, "--faithfulness-protected", str(PROTECTED)]
-    yield [*every, str(OF_LONG), "--datasets", LONG, *plain]
+        yield run([model], CAPITALS, ["gold"], KNOWN, "--techniques", "regular")
+        yield run([model], CAPITALS, CONTEXT_KINDS, FIRST, "--techniques", TECHNIQUES[model])
+    for limit, keys in QUOTED if named("quotesum") else ():
+        asked = ["--datasets", named("quotesum"), "--answers", "--limit", str(limit), "--explainers", keys]
+        yield ["run", "--models", *models, *asked, *where]
+    protected = ["--faithfulness-protected", str(PROTECTED)]
+    yield run(models, CAPITALS, [ONE], PROTECTED, "--explainers", others, "--head-need", *protected)
     if WRITER in models:
         readers = f"random,lexical,position,nli(model={entailment}),explainer(loo),explainer(contextcite)"
         asked = ["--claims", str(claims), "--limit", str(CLAIMS), "--writers", WRITER, "--selectors", "all"]
-        yield ["citations", "run", *asked, "--annotators", readers, "--masking", "full", *how[4:], "--shard-size", "40"]
-    for dataset in datasets()[1:]:
-        yield [*every, str(FIRST), "--datasets", dataset, "--regimes", *(regime for regime in REGIMES if regime not in PLAIN)]
+        yield ["citations", "run", *asked, "--annotators", readers, "--masking", "full", *where, "--shard-size", "40"]
+    yield from explained(*NEXT)
+    yield ["fit", "--models", *models, "--datasets", CAPITALS, "--limit", "120", "--questions", str(FITTED), *where]
+    yield run(models, CAPITALS, PLAIN, 120, "--explainers", ",".join(fitted))
+
+
+def named(dataset: str) -> str:
+    """The data set as a command names it; empty for a public one whose file is not here, which is left out."""
+    file = PUBLIC.get(dataset)
+    return dataset if file is None else f"{dataset}={file.resolve()}" if file.is_file() else ""
