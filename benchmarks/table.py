@@ -69,6 +69,41 @@ def _all(tokens: int) -> list[str]:
     return [key for key in keys if key != "fa" and not (tokens > LONGEST and key in (EXACT, *SLOW))]
 
 
+def markdown(kept: Sequence[Row]) -> Iterator[str]:
+    """The lines of a table for each model, from the rows of any runs: seconds and (top/five) at each length of prompts, GB and
+    passes at LONGEST tokens, and how many times faster bfloat16 is / Spearman's correlation, of the longest prompts."""
+    cells: dict[tuple[str, str, int], Row] = {}
+    for row in (row for row in kept if "seconds" in row):
+        place = row["model"], row["what"], row["tokens"]
+        cells[place] = row | cells.get(place, {})
+    for model in dict.fromkeys(model for model, _, _ in cells):
+        of_model = {(what, tokens): row for (own, what, tokens), row in cells.items() if own == model}
+        lengths = sorted({tokens for _, tokens in of_model})
+        yield ""
+        heads = [model, *map(str, lengths), f"GB at {LONGEST}", f"passes at {LONGEST}", "bfloat16"]
+        yield f"|{'|'.join(heads)}|"
+        yield "|---" * len(heads) + "|"
+        for what in dict.fromkeys(what for what, _ in of_model):
+            rows = [of_model.get((what, tokens), {}) for tokens in lengths]
+            long = of_model.get((what, LONGEST), {})
+            coarse = next(
+                (f"{_short(row['bfloat16'])}×/{_short(row['spearman'])}" for row in rows[::-1] if "bfloat16" in row), ""
+            )
+            ours = what.partition("(")[0] in catalogue.explainers()
+            title = "**exact**" if what == EXACT else catalogue.method(what).title if ours else what
+            sizes = [_short(long[name]) if name in long else "" for name in ("gigabytes", "passes")]
+            yield f"|{'|'.join([title, *map(_timed, rows), *sizes, coarse])}|"
+
+
+def _timed(row: Row) -> str:
+    right = f" ({_short(row['top'])}/{_short(row['five'])})" if "top" in row else ""
+    return _short(row["seconds"]) + right if "seconds" in row else ""
+
+
+def _short(value: float) -> str:
+    return f"{value:.2g}".removeprefix("0") or "0" if value < 99.5 else f"{value:.0f}"
+
+
 def as_text(row: Row) -> str:
     return "  ".join(f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items())
 
