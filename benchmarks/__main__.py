@@ -1,27 +1,32 @@
-"""python -m benchmarks [table | techniques | citations | gpu]"""
+"""python -m benchmarks [table | techniques | citations | answers | gpu]"""
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from benchmarks import citations, gpu, table, techniques
+from benchmarks import gpu, table
+from benchmarks.answers import answer_figures
+from benchmarks.citations import citation_figures
+from benchmarks.techniques import technique_figures
 from benchmarks.timing import SMALL, as_line, machine, random_model
+from heval_core.installed import PACKAGED
+from heval_core.lm.loading import load
 from heval_core.records import HEvalError
 
-RATIOS = {"techniques": techniques.technique_figures, "citations": citations.citation_figures}
+RATIOS = {"techniques": technique_figures, "citations": citation_figures, "answers": answer_figures}
 LENGTHS, PROMPTS = (60, 170), 10
+_say = partial(print, flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__import__("benchmarks").__doc__)
     parser.add_argument("part", nargs="?", choices=("table", *RATIOS, "gpu"), default="table")
-    parser.add_argument("--models", nargs="+", default=[], help="of the table: keys, folders, GGUF files; else real ones")
+    parser.add_argument("--models", nargs="+", default=[], help="keys, folders, GGUF files; else real ones, or random weights")
     parser.add_argument("--rows", nargs="+", default=(), help="of the table: explainers, others' code; by default all")
     parser.add_argument("--no-bfloat16", action="store_true", help="of the table: float32 alone")
     parser.add_argument("--tokens", nargs="+", type=int, default=LENGTHS, help="lengths of the table's prompts")
@@ -29,16 +34,15 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the figures as JSON too")
     options = parser.parse_args()
     result: dict[str, Any] = {"machine": machine()}
+    asked = table.Choice(options.tokens, options.prompts, options.rows, not options.no_bfloat16)
+    rows = table.rows(options.models, asked, _say) if options.part == "table" else _ratios(options.part, options.models)
     try:
-        if options.part == "table":
-            kept = result["table"] = list[Any]()
-            asked = table.Choice(options.tokens, options.prompts, options.rows, not options.no_bfloat16)
-            for row in table.rows(options.models, asked, _say):
-                kept.append(row)
-        elif options.part == "gpu":
+        if options.part == "gpu":
             gpu.on_gpu(_say, result)
         else:
-            result[options.part] = list(_ratios(options.part))
+            kept = result[options.part] = list[Any]()
+            for row in rows:
+                kept.append(row)
     except HEvalError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -48,13 +52,12 @@ def main() -> int:
     return 0
 
 
-def _say(line: str) -> None:
-    print(line, flush=True)
-
-
-def _ratios(part: str) -> Iterator[dict[str, Any]]:
-    for name, config in SMALL.items():
-        for figure in RATIOS[part](name, random_model(name, config(), torch.device("cpu"), torch.float32)):
+def _ratios(part: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Of random weights, unless models are named; of answers the real model where it is installed."""
+    names = names or ["smollm2"] * (part == "answers" and not PACKAGED["smollm2"].problem())
+    small = (random_model(name, config()) for name, config in SMALL.items())
+    for lm in (load(name, "cpu", "float32") for name in names) if names else small:
+        for figure in RATIOS[part](lm.key, lm):
             _say(as_line(figure))
             yield asdict(figure) | {"reached": figure.reached}
 

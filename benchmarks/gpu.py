@@ -65,8 +65,7 @@ def on_gpu(
             close = result["spearman_with_float32"] = rounding(lm, config(), min(lengths))
             say("bfloat16 with a float32 read-out, Spearman with float32: " + _said(close))
         del lm
-        if device == "cuda":
-            torch.cuda.empty_cache()
+        torch.cuda.empty_cache()
     say("hours of the paper's grid, the paper's four explainers: " + _said(hours))
 
 
@@ -113,17 +112,16 @@ def largest(lm: LanguageModel, tokens: int, count: int) -> int:
 
 def _measured(lm: LanguageModel, explainer: Method, tokens: int, most: int = MOST) -> Row:
     """Seconds a prompt, in the largest batch that fits, of at most `most`, and the peak above the model's own memory."""
-    together, budget = 0, lm.budget.tokens
+    budget = lm.budget.tokens
 
-    def attempt() -> Taken:
-        nonlocal together
+    def attempt() -> tuple[int, Taken]:
         together = min(most, lm.budget.holds(tokens))
-        return _quicker(partial(explained, prompts_of(lm, tokens, together), explainer), lm.device)
+        return together, _quicker(partial(explained, prompts_of(lm, tokens, together), explainer), lm.device)
 
     try:
         require(lm, explainer.needs)
         explained(prompts_of(lm, 8, 1), explainer)  # what a model or a kind of pass needs only once
-        found = lm.budget.within(tokens, attempt)
+        together, found = lm.budget.within(tokens, attempt)
     except Exception as error:  # too little memory, or a model that it cannot explain: the others are measured all the same
         return {"left_out": f"{type(error).__name__}: {error}"}
     finally:
@@ -171,8 +169,7 @@ def grid_hours(rows: Sequence[Row]) -> float | None:
 
 
 def rounding(lm: LanguageModel, config: PretrainedConfig, tokens: int) -> dict[str, float]:
-    """Explainer ▶ the mean Spearman correlation of its scores in bfloat16, read out in float32, with float32's of the same
-    weights."""
+    """Explainer ▶ mean Spearman correlation of bfloat16's scores, read out in float32, with float32's of the same weights."""
     exact = random_model(lm.key, config, lm.device, torch.float32)
     exact.model.load_state_dict(lm.model.state_dict())
     clean, found = prompts_of(lm, tokens, COMPARED), {}

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 from unittest.mock import MagicMock
@@ -68,25 +69,21 @@ def text_of(lm: LanguageModel, prompt: TokenisedPrompt) -> str:
     return prompt.text
 
 
-def inseq_of(method: str) -> Callable[[LanguageModel], Theirs]:
+def inseq_of(method: str, lm: LanguageModel) -> Theirs:
     """A method of inseq's."""
+    import inseq
 
-    def made(lm: LanguageModel) -> Theirs:
-        import inseq
+    config = lm.model.config  # inseq asks it for tokens that models of packages leave out
+    config.bos_token_id, config.eos_token_id = lm.tokenizer.bos_token_id, lm.tokenizer.eos_token_id
+    model = inseq.load_model(lm.model, method, tokenizer=lm.tokenizer)
 
-        config = lm.model.config  # inseq asks it for tokens that models of packages leave out
-        config.bos_token_id, config.eos_token_id = lm.tokenizer.bos_token_id, lm.tokenizer.eos_token_id
-        model = inseq.load_model(lm.model, method, tokenizer=lm.tokenizer)
+    def scores(prompt: TokenisedPrompt, target: int) -> np.ndarray:
+        text, asked = text_of(lm, prompt), {"show_progress": False, "pretty_progress": False}
+        found = model.attribute(text, text + lm.decode([target]), **asked).sequence_attributions[0].target_attributions
+        found = found if found.ndim == 2 else found.sum(-1)
+        return np.array(found[: len(prompt.ids), -1].float())
 
-        def scores(prompt: TokenisedPrompt, target: int) -> np.ndarray:
-            text, asked = text_of(lm, prompt), {"show_progress": False, "pretty_progress": False}
-            found = model.attribute(text, text + lm.decode([target]), **asked).sequence_attributions[0].target_attributions
-            found = found if found.ndim == 2 else found.sum(-1)
-            return np.array(found[: len(prompt.ids), -1].float())
-
-        return scores
-
-    return made
+    return scores
 
 
 def flashtrace(lm: LanguageModel) -> Theirs:
@@ -111,8 +108,8 @@ def flashtrace(lm: LanguageModel) -> Theirs:
 THEIRS: dict[str, Callable[[LanguageModel], Theirs]] = {
     "captum FeatureAblation": captum_ablation,
     "captum IntegratedGradients": captum_gradients,
-    "inseq occlusion": inseq_of("occlusion"),
-    "inseq input x gradient": inseq_of("input_x_gradient"),
+    "inseq occlusion": partial(inseq_of, "occlusion"),
+    "inseq input x gradient": partial(inseq_of, "input_x_gradient"),
     "FlashTrace": flashtrace,
 }
 # Those that run the whole prompt again for each of its tokens.
@@ -129,14 +126,14 @@ def here() -> list[str]:
 
 def run_lxt(name: str, prompts: list[TokenisedPrompt], targets: list[int]) -> list[Taken] | str:
     """What LXT's AttnLRP gives for each prompt; or why it gives nothing."""
+    if not find_spec("lxt"):
+        return "not installed"
     code = "import json, sys; from benchmarks.others import lxt_scores; print(json.dumps(lxt_scores(*json.load(sys.stdin))))"
     given = json.dumps([name, [prompt.ids for prompt in prompts], targets])
     done = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, text=True, check=False)
     if done.returncode:
         return (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1]
     found = json.loads(done.stdout.strip().splitlines()[-1])
-    if found is None:
-        return "not installed"
     return [Taken(np.array(scores), seconds, gigabytes) for scores, seconds, gigabytes in found]
 
 
@@ -147,9 +144,7 @@ class _Named(dict[str, Any]):
         return self.get(name, default)
 
 
-def lxt_scores(name: str, prompts: list[list[int]], targets: list[int]) -> list[tuple[list[float], float, float]] | None:
-    if not find_spec("lxt"):
-        return None
+def lxt_scores(name: str, prompts: list[list[int]], targets: list[int]) -> list[Taken]:
     import transformers.pytorch_utils as moved
 
     for missing in ("find_pruneable_heads_and_indices", "prune_linear_layer"):
@@ -164,15 +159,12 @@ def lxt_scores(name: str, prompts: list[list[int]], targets: list[int]) -> list[
     library = sys.modules[type(lm.model).__module__]
     monkey_patch(library)
     vars(library)["ALL_ATTENTION_FUNCTIONS"] = _Named(vars(library)["ALL_ATTENTION_FUNCTIONS"])
-    found = []
-    for ids, target in zip(prompts, targets, strict=True):
 
-        def work(ids: list[int] = ids, target: int = target) -> list[float]:
-            embedded = lm.gradients.embedding_layer(torch.tensor([ids])).detach().requires_grad_()
-            with torch.enable_grad():
-                lm.model(inputs_embeds=embedded).logits[0, -1, target].backward()
-            gradient: Any = embedded.grad
-            return [float(value) for value in (gradient * embedded)[0].sum(-1).detach()]
+    def scores(ids: list[int], target: int) -> list[float]:
+        embedded = lm.gradients.embedding_layer(torch.tensor([ids])).detach().requires_grad_()
+        with torch.enable_grad():
+            lm.model(inputs_embeds=embedded).logits[0, -1, target].backward()
+        gradient: Any = embedded.grad
+        return [float(value) for value in (gradient * embedded)[0].sum(-1).detach()]
 
-        found.append(tuple(taken(work, lm.device)))
-    return found
+    return [taken(partial(scores, *pair), lm.device) for pair in zip(prompts, targets, strict=True)]

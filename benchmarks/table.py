@@ -52,14 +52,12 @@ class Choice(NamedTuple):
 
 def rows(names: Sequence[str], asked: Choice, say: Callable[[str], None]) -> Iterator[Row]:
     """All rows, each said as it is known. names: of installed models, folders, GGUF files; without any, models of packages."""
-    found = installed.places()
-    for name in names or [key for key, place in found.items() if place.source.startswith("package ")]:
-        path = str(found[name].path) if name in found else name
-        models = [load(path, "cpu", dtype) for dtype in ("float32", "bfloat16")[: 1 + asked.bfloat16]]
+    for name in names or [key for key, place in installed.places().items() if place.source.startswith("package ")]:
+        models = [load(name, "cpu", dtype) for dtype in ("float32", "bfloat16")[: 1 + asked.bfloat16]]
         for lm in models:
             lm.template = BEGUN if has_template(lm.tokenizer) else TEMPLATE
         for tokens in asked.lengths:
-            for row in measured(path, models, capitals(models[0], tokens, asked.prompts), tokens, asked.rows or _all(tokens)):
+            for row in measured(name, models, capitals(models[0], tokens, asked.prompts), tokens, asked.rows or _all(tokens)):
                 say(as_text(row))
                 yield row
 
@@ -109,9 +107,9 @@ def as_text(row: Row) -> str:
 
 
 def measured(
-    path: str, models: list[LanguageModel], prompts: list[TokenisedPrompt], tokens: int, asked: Sequence[str]
+    model: str, models: list[LanguageModel], prompts: list[TokenisedPrompt], tokens: int, asked: Sequence[str]
 ) -> Iterator[Row]:
-    """The rows of a model at one length. path: from which LXT loads it again. asked: see `Choice.rows`."""
+    """The rows of a model at one length. model: its name, by which LXT loads it again. asked: see `Choice.rows`."""
     lm, theirs = models[0], dict[str, Theirs]()
     pairs = [CleanPass(lm, [prompt]).logits[0].topk(2).indices.tolist() for prompt in prompts]
     _prepare(models, prompts[0], pairs[0])
@@ -126,7 +124,7 @@ def measured(
         for name in theirs if prompt in prompts[:FEW] else []:
             with run.refusing(name):
                 run.found.setdefault(name, []).append(taken(partial(theirs[name], prompt, pair[0]), lm.device))
-    lxt = run_lxt(path, prompts[:FEW], [target for target, _ in pairs[:FEW]]) if LXT in asked else ""
+    lxt = run_lxt(model, prompts[:FEW], [target for target, _ in pairs[:FEW]]) if LXT in asked else ""
     if isinstance(lxt, str):
         run.refused[LXT] = lxt
     else:
@@ -181,22 +179,20 @@ class Run:
         if exact:
             row["times"] = mean_seconds(exact) / row["seconds"]
             both = list(zip(own, exact, prompts, strict=True))
-            if self.whole(key) and all(len(one.result) >= prompt.ranked.stop for one, _, prompt in both):
+            # What is fitted was fitted to a single prompt here, so that its scores are not a user's.
+            users = key in THEIRS or key == LXT or not catalogue.needs_fit(catalogue.method(key))
+            if users and all(len(one.result) >= prompt.ranked.stop for one, _, prompt in both):
                 row |= agreement([(_ranked(one, prompt), _ranked(other, prompt)) for one, other, prompt in both])
         same = self.found.get(SAME_AS.get(key, ""), [])[:n]
         if same:
-            row["gap"] = max(
-                gap(one.result, other.result, prompt) for one, other, prompt in zip(own, same, prompts, strict=True)
-            )
+            compared = zip(own, same, prompts, strict=True)
+            row["gap"] = max(gap(one.result, other.result, prompt) for one, other, prompt in compared)
         if key in self.coarse:
             pairs = [(_ranked(a, p), _ranked(b, p)) for a, b, p in zip(own, self.coarse[key], prompts, strict=True)]
             alike = [alike_in(*pair) for pair in pairs]
             row["bfloat16"] = row["seconds"] / mean_seconds(self.coarse[key])
             row |= {"spearman": float(np.nanmean(alike)), "lowest": float(np.nanmin(alike)), "same": agreement(pairs)["top"]}
         return row
-
-    def whole(self, key: str) -> bool:  # whether its scores are a user's: what is fitted was fitted to a single prompt here
-        return key in THEIRS or key == LXT or not catalogue.needs_fit(catalogue.method(key))
 
 
 def alike_in(first: np.ndarray, second: np.ndarray) -> float:
@@ -213,9 +209,8 @@ def _prepare(models: Sequence[LanguageModel], prompt: TokenisedPrompt, pair: Seq
             if catalogue.needs_fit(explainer):
                 array = explainer.fitted(explainer.observed(clean, [target]))
                 parameters = tuple(float(value) for value in array.ravel())
-                lm.fits.give(
-                    [Fit(explainer.key, repr(explainer), lm.key, lm.revision, "", (), tuple(array.shape), parameters)]
-                )
+                fit = Fit(explainer.key, repr(explainer), lm.key, lm.revision, "", (), tuple(array.shape), parameters)
+                lm.fits.give([fit])
         scores_of(lm, "attn", prompt, pair)
 
 

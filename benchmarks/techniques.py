@@ -33,9 +33,8 @@ ANSWERED, ONE_BY_ONE = 1000, 20
 
 
 def technique_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
-    yield decoding_figure(name, lm)
-    yield patching_figure(name, lm)
-    yield batch_figure(name, lm)
+    for figure in (decoding_figure, patching_figure, batch_figure):
+        yield figure(name, lm)
 
 
 def decoding() -> dict[Technique, list[Setting]]:
@@ -83,9 +82,8 @@ def batch_figure(name: str, lm: LanguageModel, count: int = ANSWERED, sampled: i
     one, many = best(partial(answered, single), partial(answered, [together]), rounds=0)
     one *= count / len(single)
     detail = f"{count} prompts, {kept} of them answered, in {many:.1f} s against {one:.0f} s"
-    return Figure(
-        name, WITH_DOCUMENT, "one by one / a batch of 1,000, all decoding techniques", one / many, 3.0, detail=detail
-    )
+    what = "one by one / a batch of 1,000, all decoding techniques"
+    return Figure(name, WITH_DOCUMENT, what, one / many, 3.0, detail=detail)
 
 
 def _jobs(name: str, questions: Questions, places: range, size: int) -> list[JobTask]:
@@ -105,11 +103,8 @@ def patching_figure(name: str, lm: LanguageModel, count: int = RANKED) -> Figure
         clean, other = (lm.path_patching.last_positions(each) for each in (prompts, twins))
         return lm.path_patching.effects(clean, other.outputs, token_ids)
 
-    def again() -> list[torch.Tensor]:
-        return last_logits(lm, prompts)
-
     lm.path_patching.last_positions(prompts[:1])  # makes the model with hooks
-    one, whole = best(ours, again, rounds=0)
+    one, whole = best(ours, partial(last_logits, lm, prompts), rounds=0)
     heads = lm.layers * lm.heads_per_layer
     detail = f"{count} prompts, {heads} heads: {one:.1f} s against {heads * whole:.0f} s"
     ratio = one / (heads * whole)

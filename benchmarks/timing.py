@@ -74,35 +74,31 @@ class Taken(NamedTuple):
 
 def taken(step: Callable[[], Any], device: torch.device) -> Taken:
     gc.collect()
-    held, on_card = _begin(device), device.type == "cuda"
-    clock = time.perf_counter if on_card else time.process_time
-    started = clock()
-    result = step()
-    if on_card:
-        torch.cuda.synchronize()
-        return Taken(result, clock() - started, (torch.cuda.max_memory_allocated() - held) / 2**30)
-    return Taken(result, clock() - started, (_status("VmHWM") - held) / 2**20)
-
-
-def _begin(device: torch.device) -> float:
-    """Forget the peak so far ▶ what is held: bytes of a GPU, or KiB of this process."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-        return float(torch.cuda.memory_allocated())
+        before, started = torch.cuda.memory_allocated(), time.perf_counter()
+        result = step()
+        torch.cuda.synchronize()
+        return Taken(result, time.perf_counter() - started, (torch.cuda.max_memory_allocated() - before) / 2**30)
     try:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+        held = _kilobytes("VmRSS")
     except OSError:
-        return float("nan")
-    return _status("VmRSS")
+        held = float("nan")
+    started = time.process_time()
+    result = step()
+    return Taken(result, time.process_time() - started, (_kilobytes("VmHWM") - held) / 2**20)
 
 
-def _status(name: str) -> float:
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return float("nan")
-    return next((float(line.split()[1]) for line in lines if line.startswith(name)), float("nan"))
+def _kilobytes(name: str) -> float:
+    return float(_told("/proc/self/status", name).partition(" ")[0] or "nan")
+
+
+def _told(file: str, name: str) -> str:
+    """What a file of the system says first of something; empty where it says nothing, or where there is no such file."""
+    lines = Path(file).read_text().splitlines() if Path(file).is_file() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
 
 
 def matrix_rate(device: torch.device, dtype: torch.dtype, rows: int = 512, width: int = 768) -> float:
@@ -120,37 +116,27 @@ def matrix_rate(device: torch.device, dtype: torch.dtype, rows: int = 512, width
 TOKENIZER = Path(__file__).resolve().parents[1] / "cache" / "demo" / "models" / "demo-gpt2"
 
 
-def _neox(layers: int, heads: int, width: int) -> GPTNeoXConfig:
-    return GPTNeoXConfig(hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * width)
-
-
-def _qwen2(layers: int, heads: int, kv_heads: int, width: int, inner: int, vocabulary: int) -> Qwen2Config:
-    return Qwen2Config(
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=kv_heads,
-        intermediate_size=inner,
-        vocab_size=vocabulary,
-    )
+def _shape(kind: Any, layers: int, heads: int, width: int, inner: int, **others: int) -> Callable[[], PretrainedConfig]:
+    sizes = {"num_hidden_layers": layers, "num_attention_heads": heads, "hidden_size": width, "intermediate_size": inner}
+    return partial(kind, **sizes, **others)
 
 
 # Random weights of these shapes: the first three on a CPU, the paper's on a GPU, the largest first.
 SMALL: dict[str, Callable[[], PretrainedConfig]] = {
     "gpt2-small": GPT2Config,
-    "gpt_neox-6x512": partial(_neox, 6, 8, 512),
-    "qwen2-8x512": partial(_qwen2, 8, 8, 2, 512, 1408, 32000),
+    "gpt_neox-6x512": _shape(GPTNeoXConfig, 6, 8, 512, 2048),
+    "qwen2-8x512": _shape(Qwen2Config, 8, 8, 512, 1408, num_key_value_heads=2, vocab_size=32000),
 }
 PAPER: dict[str, Callable[[], PretrainedConfig]] = {
-    "qwen2.5-7B": partial(_qwen2, 28, 28, 4, 3584, 18944, 152064),
+    "qwen2.5-7B": _shape(Qwen2Config, 28, 28, 3584, 18944, num_key_value_heads=4, vocab_size=152064),
     "gpt2-xl": partial(GPT2Config, n_embd=1600, n_layer=48, n_head=25),
-    "pythia-6.9b": partial(_neox, 32, 32, 4096),
-    "qwen2.5-3B": partial(_qwen2, 36, 16, 2, 2048, 11008, 151936),
-    "pythia-2.8b": partial(_neox, 32, 32, 2560),
+    "pythia-6.9b": _shape(GPTNeoXConfig, 32, 32, 4096, 16384),
+    "qwen2.5-3B": _shape(Qwen2Config, 36, 16, 2048, 11008, num_key_value_heads=2, vocab_size=151936),
+    "pythia-2.8b": _shape(GPTNeoXConfig, 32, 32, 2560, 10240),
 }
 
 
-def random_model(name: str, config: Any, device: torch.device, dtype: torch.dtype) -> LanguageModel:
+def random_model(name: str, config: Any, device: Any = "cpu", dtype: torch.dtype = torch.float32) -> LanguageModel:
     torch.manual_seed(0)
     with torch.device(device):
         model = AutoModelForCausalLM.from_config(config, dtype=dtype)
@@ -176,39 +162,27 @@ def capitals(lm: LanguageModel, tokens: int, count: int) -> list[TokenisedPrompt
     facts = load_questions("world_capital", count + 2, 0, style_of(lm)).facts
     found, fillers = [], cycle(neutral_sentences())
     for place, fact in enumerate(facts[:count]):
-        others = [facts[place - step].answer for step in (1, 2)]
-        documents = [statement(fact.subject, other).text for other in others]
-        prompt = tokenised(lm, Request(tuple(documents), fact.question))
-        while len(prompt.ids) < tokens:
+        documents = [statement(fact.subject, facts[place - step].answer).text for step in (1, 2)]
+        while len((prompt := tokenised(lm, Request(tuple(documents), fact.question))).ids) < tokens:
             documents = [f"{text} {next(fillers)}" for text in documents]
-            prompt = tokenised(lm, Request(tuple(documents), fact.question))
         found.append(prompt)
     return found
 
 
 def parameters_of_layers(model: Any) -> int:
-    """Parameters without embeddings and unembedding."""
-    total: int = sum(p.numel() for p in model.parameters())
-    tables = {id(w): w.numel() for w in (model.get_input_embeddings().weight, model.get_output_embeddings().weight)}
-    positions = getattr(getattr(model, "transformer", None), "wpe", None)
-    return total - sum(tables.values()) - (positions.weight.numel() if positions is not None else 0)
+    """Parameters without embeddings, of tokens and of positions, and unembedding."""
+    tables = [module.weight for module in model.modules() if isinstance(module, torch.nn.Embedding)]
+    left_out = {id(weight) for weight in (*tables, model.get_output_embeddings().weight)}
+    return sum(parameter.numel() for parameter in model.parameters() if id(parameter) not in left_out)
 
 
 def machine() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).date().isoformat(),
-        "cpu": _cpu(),
+        "cpu": _told("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from benchmarks import citations, gpu, others, table, techniques, timing
+from benchmarks import answers, citations, gpu, others, table, techniques, timing
 from heval_core import catalogue
 from heval_core.lm.memory import Budget
 
@@ -19,7 +19,7 @@ TINY = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head
 @pytest.fixture(autouse=True)
 def once(monkeypatch):
     """Every step is run once: how long it takes is not tested."""
-    for module in (citations, techniques):
+    for module in (answers, citations, techniques):
         monkeypatch.setattr(module, "best", lambda *steps, rounds=0: timing.best(*steps, rounds=0))
 
 
@@ -63,6 +63,16 @@ def test_an_explanations_sentences_share_their_passes():
     assert passes.ratio == 9 / 8
     assert "8 passages, 6 sentences" in passes.detail
     assert batched.ratio > 0
+
+
+def test_all_words_of_an_answer_and_one_of_them_lose_the_same(lm):
+    (found,) = answers.answer_figures("tiny", lm)  # of the prompt that is short enough
+    assert (found.tokens, found.aim, found.at_most) == (80, 1.3, True)
+    assert 0 < found.ratio < np.inf
+    assert found.detail.startswith("answer of 40, 24 tokens")
+    every, first, last = (answers.passes(lm, 80, places)() for places in (range(40), range(1), range(39, 40)))
+    assert every.shape == (1, 24, 40)
+    np.testing.assert_allclose(every[..., [0, -1]], np.concatenate([first, last], -1), atol=1e-5)
 
 
 def test_the_bodys_parameters_are_all_but_the_tables(lm):

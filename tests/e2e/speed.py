@@ -1,6 +1,7 @@
 """`python -m tests.e2e.speed --store FOLDER`: seconds from a click to a page that is still, in a browser.
 
-On published results. Nothing here asserts: figures are for `docs/benchmarks.md`, from a machine that does nothing else."""
+On published results; with `--answer` from *Explain* to what is seen of an answer too. Nothing here asserts: figures are for
+`docs/benchmarks.md`, from a machine that does nothing else."""
 
 from __future__ import annotations
 
@@ -10,12 +11,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from heval_core.lm.loading import identify, tokenizer_of
+from heval_core.sources import neutral_sentences
+from heval_core.ui.own_prompts import OwnPrompt, packed
 from tests.e2e.browser import explorer, page_of, settle, visit
 
 QUIET = 0.25  # how long `settle` sees nothing move
 FIGURE = "[data-testid=stMain] :is(.mark, .js-plotly-plot)"
 PAGES = {"Instances": ".t", "Leaderboard": FIGURE, "Techniques": FIGURE, "Citations": "h1", "About": "h1", "Overview": FIGURE}
 TABS = ("By regime", "Decoys and length", "Faithful?", "Failures", "One against another")
+# Of *Your prompt*: an answer that is bundled; and models with their layouts, asked about three documents of 200 tokens.
+EXAMPLE = "your_prompt?result=1-copied"
+MODELS, TOKENS, WRITTEN, PATIENCE = {"smollm2": "chat", "demo-qwen2-long": "auto"}, 200, 40, 300
+# Seconds in the page, from a press to the second frame from then on: what the press changed is drawn.
+PRESS = """(one) => new Promise((drawn) => {
+  const began = performance.now();
+  one.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
+  one.click();
+  requestAnimationFrame(() => requestAnimationFrame(() => drawn((performance.now() - began) / 1000)));
+})"""
+OTHER = "[aria-pressed=false]"
+CHOICES = {"a word": ".word", "another word": f".word{OTHER}", "another explainer": f".methods button{OTHER}:has(em)"}
+# What shows that a step is done. The page asks for news once a second.
+SCORED = '.methods [data-key="document(unit=sentence)"] small:text-matches("[0-9] s$")'
+STEPS = {"first words": ".word", "documents": ".matrix table", "sentences": SCORED}
 
 
 def measure(page: Any) -> None:
@@ -38,16 +57,49 @@ def measure(page: Any) -> None:
     timed("next instance", lambda: page.keyboard.press("]"), ".t")
 
 
+def choose(page: Any, url: str) -> None:
+    """A word, another one, and another explainer that is computed already: all by the page's script alone."""
+    visit(page, f"{url}/{EXAMPLE}")
+    for name, there in CHOICES.items():
+        print(f"{name}: {page.locator(there).first.evaluate(PRESS):.3f} s", flush=True)
+        settle(page)
+
+
+def answer(page: Any, url: str, name: str) -> None:
+    """From a click on *Explain* to what is seen; twice, since the first time the model is loaded."""
+    model = identify(name)
+    tokenizer = tokenizer_of(model)
+    ids = tokenizer(" ".join(neutral_sentences() * 20), add_special_tokens=False).input_ids
+    documents = tuple(tokenizer.decode(ids[start : start + TOKENS]) for start in range(0, 3 * TOKENS, TOKENS))
+    asked = OwnPrompt(model.key, documents, "What do the documents tell?", ("attn",), MODELS[name], WRITTEN)
+    for round in ("loading the model", "loaded"):
+        visit(page, f"{url}/your_prompt?asked={packed(asked)}")
+        page.get_by_role("button", name="Explain", exact=True).click()
+        began, seen, words = time.perf_counter(), dict[str, float](), list[str]()
+        while STEPS.keys() - seen.keys() and (now := time.perf_counter() - began) < PATIENCE:
+            seen |= {step: now for step, there in STEPS.items() if step not in seen and page.locator(there).count()}
+            if (drawn := page.locator(".word").all_inner_texts()) != words:
+                words, seen["last word"] = drawn, now
+        told = ", ".join(f"{step} {seconds:.2f} s" for step, seconds in sorted(seen.items(), key=lambda one: one[1]))
+        print(f"{name}, {round}, {len(words)} words: {told}", flush=True)
+        page.wait_for_url("**result=**", timeout=1000 * PATIENCE)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, required=True)
-    with explorer(HEVAL_STORE=str(parser.parse_args().store)) as url, page_of() as page:
+    parser.add_argument("--answer", nargs="*", choices=MODELS, default=(), help="models that are asked; by default none")
+    options = parser.parse_args()
+    with explorer(HEVAL_STORE=str(options.store)) as url, page_of() as page:
         began = time.perf_counter()
         visit(page, url)
         print(f"first page: {time.perf_counter() - began - QUIET:.2f} s")
         for round in ("first", "second"):
             print(f"{round} round")
             measure(page)
+            choose(page, url)
+        for name in options.answer:
+            answer(page, url, name)
 
 
 if __name__ == "__main__":
