@@ -32,7 +32,11 @@ def main() -> int:
     parser.add_argument("--tokens", nargs="+", type=int, default=LENGTHS, help="lengths of the table's prompts")
     parser.add_argument("--prompts", type=int, default=PROMPTS, help="prompts of each length")
     parser.add_argument("--out", type=Path, help="write the figures as JSON too")
+    parser.add_argument("--from", nargs="+", type=Path, dest="kept", help="of the table: print such files as Markdown instead")
     options = parser.parse_args()
+    if options.kept:
+        _say("\n".join(table.markdown([row for file in options.kept for row in json.loads(file.read_text("utf-8"))["table"]])))
+        return 0
     result: dict[str, Any] = {"machine": machine()}
     asked = table.Choice(options.tokens, options.prompts, options.rows, not options.no_bfloat16)
     rows = table.rows(options.models, asked, _say) if options.part == "table" else _ratios(options.part, options.models)

@@ -213,3 +213,33 @@ def test_lxt_in_a_process_of_its_own_gives_our_scores_or_is_left_out():
     if found == "not installed":
         pytest.skip("LXT is not installed")
     assert table.gap(found[0].result, table.scores_of(lm, "attnlrp", prompts[0], (300, 301)), prompts[0]) < 1e-4
+
+
+def test_kept_rows_of_several_runs_are_one_table_for_each_model():
+    rows = [
+        {"model": "m", "what": table.EXACT, "tokens": 500, "seconds": 324.4, "top": 1.0, "five": 1.0, "passes": 237.0},
+        {
+            "model": "m",
+            "what": "attn",
+            "tokens": 60,
+            "seconds": 0.27,
+            "top": 0.0,
+            "five": 0.1,
+            "bfloat16": 1.4,
+            "spearman": 0.997,
+        },
+        {"model": "m", "what": "attn", "tokens": 500, "seconds": 1.62, "gigabytes": 0.09},
+        {"model": "m", "what": "a bound", "tokens": 60},
+        {"model": "n", "what": "LXT", "tokens": 60, "seconds": 1.0},
+    ]
+    assert list(table.markdown(rows)) == [
+        "",
+        "|m|60|500|GB at 500|passes at 500|bfloat16|",
+        "|---|---|---|---|---|---|",
+        "|**exact**||324 (1/1)||237||",
+        "|Attention|.27 (0/.1)|1.6|.09||1.4×/1|",
+        "",
+        "|n|60|GB at 500|passes at 500|bfloat16|",
+        "|---|---|---|---|---|",
+        "|LXT|1||||",
+    ]
