@@ -1,10 +1,9 @@
-"""python -m demo train [--smoke] | examine | claims | results | real | answers | keep | report"""
+"""python -m demo train [--smoke] | examine | claims | results | real | examples | keep | report"""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import os
 import sys
 import tempfile
@@ -53,25 +52,23 @@ def _train(options: argparse.Namespace) -> None:
     from demo import citation_models, examine, lengthened, train
 
     torch.set_num_threads(options.threads)
+    own = {**dict.fromkeys(LONG, lengthened.make), **dict.fromkeys(CITING, citation_models.make)}
     for architecture in options.architectures:
-        if architecture in LONG:
-            print(lengthened.make(architecture, options.out, options.smoke, options.seed))
-            continue
-        if architecture in CITING:
-            print(citation_models.make(architecture, options.out, options.smoke, options.seed))
+        if architecture in own:
+            print(own[architecture](architecture, options.out, options.smoke, options.seed))
             continue
         folder = options.out / f"demo-{architecture}"
+        taught: train.InstructRecipe | train.Recipe
         if architecture == INSTRUCT:
-            lessons = dataclasses.replace(train.SMOKE_INSTRUCT if options.smoke else train.INSTRUCT, seed=options.seed)
-            model, tokenizer = train.train_to_follow(options.out / "demo-qwen2", lessons)
+            taught = dataclasses.replace(train.SMOKE_INSTRUCT if options.smoke else train.INSTRUCT, seed=options.seed)
+            model, tokenizer = train.train_to_follow(options.out / "demo-qwen2", taught)
         else:
             recipe = train.SMOKE_RECIPE if options.smoke else train.SHIPPED_RECIPES[architecture]
-            recipe = dataclasses.replace(recipe, seed=options.seed)
-            tokenizer = train.train_tokenizer(recipe)
-            model = train.train(architecture, recipe, tokenizer)
+            taught = dataclasses.replace(recipe, seed=options.seed)
+            tokenizer = train.train_tokenizer(taught)
+            model = train.train(architecture, taught, tokenizer)
         train.save(model, tokenizer, folder)
-        followed = lessons if architecture == INSTRUCT else recipe
-        print(examine.write_card(folder, followed, 10 if options.smoke else QUESTIONS))
+        print(examine.write_card(folder, taught, 10 if options.smoke else QUESTIONS))
 
 
 def _examine(options: argparse.Namespace) -> None:
@@ -84,8 +81,8 @@ def _examine(options: argparse.Namespace) -> None:
     for folder in sorted((options.out).glob("*/heval.json")):
         lm = load(str(folder.parent), device="cpu")
         print(lm.key, {name: f"{rate:.1%}" for name, rate in examine.recall_rates(lm).items()})
-        for row in examine.as_rows(examine.examine(lm, options.questions)):
-            print(row)
+        for report in examine.examine(lm, options.questions):
+            print(dataclasses.asdict(report))
         if lm.tokenizer.chat_template:
             print("\n".join(obeying.table(obeying.rates(lm, min(options.questions, examine.DOCUMENTS)))))
 
@@ -125,22 +122,10 @@ def _real(options: argparse.Namespace) -> int:
     return code
 
 
-def _answers(options: argparse.Namespace) -> int:
-    """The explorer's examples: whole answers that open at once. The models of packages have to be installed."""
-    from heval_core.installed import places
-    from heval_core.prompt_service.client import ask
-    from heval_core.ui.own_prompts import ASKED, EXAMPLES, write
-    from heval_core.ui.sidebar import request_of
+def _examples(options: argparse.Namespace) -> None:
+    from demo import examples
 
-    models = {key: place.path for key, place in places().items()}
-    EXAMPLES.mkdir(parents=True, exist_ok=True)
-    for line in (Path(__file__).parent / "answers.jsonl").read_text("utf-8").splitlines():
-        example = json.loads(line)
-        asked = ASKED.validate_json(json.dumps(example["asked"]))
-        result = ask(request_of(asked, models))
-        write(EXAMPLES / f"{example['name']}.json.gz", asked, result, example["title"])
-        print(example["title"], "|", result["generated"]["text"].strip())
-    return 0
+    examples.make()
 
 
 def _run(asked: list[str], store: Path, questions: int = QUESTIONS) -> list[str]:
@@ -265,8 +250,8 @@ def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     real.set_defaults(command=_real)
     real.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
     real.add_argument("--store", type=Path, default=STORE)
-    answering = commands.add_parser("answers", help="compute the explorer's example answers again")
-    answering.set_defaults(command=_answers)
+    answering = commands.add_parser("examples", help="compute the explorer's examples again")
+    answering.set_defaults(command=_examples)
     keeping = commands.add_parser("keep", help="evaluate the bundled results again, after a change of a metric")
     keeping.set_defaults(command=lambda options: _keep_values(options.store))
     keeping.add_argument("--store", type=Path, default=DEMO)

@@ -172,13 +172,9 @@ def _obeyed(counted: dict[tuple[str, str], obeying.Rate]) -> list[str]:
     ]
 
 
-def as_rows(reports: list[RegimeReport]) -> list[dict[str, Any]]:
-    return [asdict(report) for report in reports]
-
-
 def write_measured(folder: Path, reports: list[RegimeReport]) -> None:
     """Keeps what the card of a model tells, for the runs that depend on it."""
-    lines = ",\n".join(json.dumps(row) for row in as_rows(reports))
+    lines = ",\n".join(json.dumps(asdict(report)) for report in reports)
     (folder / MEASURED).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from demo.corpus import Example, attributed
+from demo.planted import words
 from heval_core import prompt_styles, prompts
 from heval_core.datasets._states import QUESTIONS, RELATIONS, answers, countries, sentences
 from heval_core.datasets.country_profiles import profile
@@ -57,26 +58,7 @@ def _other(text: str, answer: str, relation: str, admit: Callable[[str, str], bo
 
 
 def _invented(rng: random.Random) -> str:
-    parts = (
-        "ba",
-        "dor",
-        "el",
-        "fin",
-        "gra",
-        "hu",
-        "il",
-        "jo",
-        "kar",
-        "lem",
-        "mo",
-        "nis",
-        "or",
-        "pel",
-        "qua",
-        "ri",
-        "sul",
-        "tev",
-    )
+    parts = words("ba dor el fin gra hu il jo kar lem mo nis or pel qua ri sul tev")
     return "".join(rng.sample(parts, rng.choice((2, 3, 3)))).capitalize()
 
 

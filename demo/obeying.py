@@ -38,14 +38,6 @@ class Rate:
     plain: int | None = None
 
     @property
-    def share(self) -> float:
-        return self.right / max(self.n, 1)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        return wilson(self.share, self.n)
-
-    @property
     def chance(self) -> float:
         return 0.5 if self.plain is None else self.plain / max(self.n, 1)
 

@@ -23,15 +23,15 @@ from heval_core.prompts import mentions
 SUPPORTED, REFUTED = "supported", "refuted"
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-RIVERS = _words(
+RIVERS = words(
     "Amber Birch Calder Dun Ember Fallow Garnet Heron Iris Juniper Kestrel Laurel Marten Nettle Osprey Pike Quill Raven "
     "Sable Tansy Umber Vale Willow Yarrow"
 )
-EXPORTS = _words(
+EXPORTS = words(
     "apples barley boots butter candles carpets cheese clocks cotton dates figs flour glass hats honey lamps leather lemons "
     "linen nails olives paper pearls pepper rice rope saffron salt silk soap sugar tea tiles timber tin wheat wool"
 )
@@ -50,11 +50,11 @@ VALUES = {
     "river": RIVERS,
     "export": EXPORTS,
 }
-_STARTS = _words(
+_STARTS = words(
     "Ba Bel Bor Cal Dav Del Dra El Fen Gal Gor Har Ish Jor Kal Kes Lor Mar Mer Nal Or Pel Quan Ru Sar Sum Tar Tor Ves Yar Zan"
 )
-_MIDDLES = _words("a ad an ar bi do el en i il in ka la li mo na or ra ta u vi")
-_ENDS = _words("dia dora land lia mark nia nora ria rra sia stan tia tova va via zia")
+_MIDDLES = words("a ad an ar bi do el en i il in ka la li mo na or ra ta u vi")
+_ENDS = words("dia dora land lia mark nia nora ria rra sia stan tia tova va via zia")
 HELD_OUT_IN = 4
 
 

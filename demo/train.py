@@ -247,15 +247,8 @@ def train(architecture: str, recipe: Recipe, tokenizer: PreTrainedTokenizerFast)
     config = ARCHITECTURES[architecture](recipe.size, len(tokenizer), tokenizer.eos_token_id)
     model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
     seed = f"{architecture}|{recipe.seed}"
-    cycles = [
-        Cycle(
-            f"training {architecture}",
-            recipe.steps,
-            recipe.learning_rate,
-            functools.partial(examples_of_step, recipe=recipe),
-            seed,
-        )
-    ]
+    draw = functools.partial(examples_of_step, recipe=recipe)
+    cycles = [Cycle(f"training {architecture}", recipe.steps, recipe.learning_rate, draw, seed)]
     if recipe.finish:
         # Learned positions need more of the long prompts than rotary ones.
         name, rate = f"finishing {architecture}", recipe.learning_rate / 2

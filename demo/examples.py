@@ -1,0 +1,44 @@
+"""The explorer's examples: `python -m demo examples`. Whole answers that open at once; SmolLM2's package has to be installed.
+
+`examples.jsonl` has what is asked, one in a line. against: a word of the answer, of which it is also said why not its rival.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from heval_core.figures.answer import drawn, verdict
+from heval_core.installed import places
+from heval_core.prompt_service.client import ask
+from heval_core.prompts import CHAT
+from heval_core.ui.own_prompts import ASKED, EXAMPLES, OwnPrompt, write
+from heval_core.ui.sidebar import DEFAULT, request_of
+
+
+def listed() -> Iterator[tuple[str, str, OwnPrompt, str]]:
+    """Name, title, what is asked, and the word that is compared with its rival, if one is."""
+    usual = {"model": "SmolLM2-135M-Instruct.Q4_1", "explainers": DEFAULT, "template": CHAT, "generate": 40}
+    for line in Path(__file__).with_suffix(".jsonl").read_text("utf-8").splitlines():
+        example = json.loads(line)
+        asked = ASKED.validate_json(json.dumps(usual | example["asked"]))
+        yield example["name"], example["title"], asked, example.get("against", "")
+
+
+def computed(asked: OwnPrompt, against: str) -> dict[str, Any]:
+    """The answer as the page computes it, with the explainers that wait for a click there."""
+    request = request_of(asked, {key: place.path for key, place in places().items()})
+    request["explainers"] = list(asked.explainers)
+    result: dict[str, Any] = ask(request)
+    if against:
+        words = result["generated"]["words"]
+        request["more"], request["against"] = [], next(word["start"] for word in words if word["text"].strip() == against)
+        result = ask(request)
+    return result
+
+
+def make() -> None:
+    for name, title, asked, against in listed():
+        result = computed(asked, against)
+        write(EXAMPLES / f"{name}.json.gz", asked, result, title)
+        print(f"{title} | {verdict(drawn(result))} | {result['generated']['text'].strip()}")

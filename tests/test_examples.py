@@ -1,0 +1,44 @@
+"""The examples of *Your prompt*: each opens without its model, and shows what its title says."""
+
+from collections import Counter
+
+import pytest
+
+from demo.examples import listed
+from heval_core.figures.answer import SENTENCE, drawn
+from heval_core.ui import own_prompts
+
+NAMES = [name for name, *_ in listed()]
+
+
+def test_the_files_are_those_that_are_listed_and_they_are_small():
+    assert own_prompts.examples() == NAMES
+    assert sum(file.stat().st_size for file in own_prompts.EXAMPLES.iterdir()) < 1_000_000
+
+
+@pytest.mark.parametrize(("name", "title", "asked", "against"), listed(), ids=NAMES)
+def test_an_example_opens_as_it_is_listed_with_every_explainer(name, title, asked, against):
+    kept = own_prompts.find(name)
+    assert (kept.asked, kept.title) == (asked, title)
+    answer = drawn(kept.result)
+    assert answer["words"][0]["before"] == 0
+    known = {method["key"] for method in answer["methods"] if method["values"] is not None}
+    compared = {f"against({word['start']})" for word in answer["words"] if word["text"].strip() == against}
+    assert known == {SENTENCE, *asked.explainers, *compared}
+
+
+def share(answer, source):
+    return Counter(word["source"] for word in answer["words"])[source] / len(answer["words"])
+
+
+def test_each_example_shows_what_its_title_says():
+    copied, mixture, memory, wrong, unclear, long, chat, taught = (drawn(own_prompts.find(name).result) for name in NAMES)
+    assert min(share(copied, "document 1"), share(memory, "memory"), share(unclear, "unclear")) > 0.5
+    assert min(share(mixture, "document 1"), share(mixture, "document 2")) > 0.25
+    assert ("Madrid", "memory") in [(word["text"].strip(), word["source"]) for word in memory["words"]]
+    cited = [(sentence["text"][-4:], sentence["citations"][0]["document"]) for sentence in wrong["sentences"]]
+    assert cited == [("[2].", 1), ("[1].", 2)]
+    assert len(long["tokens"]) > 400
+    assert long["sentences"][0]["checks"]["points"]["sentence"] == 11  # of 22
+    assert min(share(chat, source) for source in ("memory", "unclear", "document 1")) > 0.15
+    assert (taught["model"], [word["source"] for word in taught["words"]]) == ("demo-qwen2", ["document 2"])
