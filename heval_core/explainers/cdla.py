@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from heval_core.explainers.shared.base import Base, cost_of_heads
+from heval_core.explainers.shared.base import ReadsHeads
 from heval_core.records import Target
 
 if TYPE_CHECKING:
@@ -22,15 +22,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DirectLogits(Base):
+class DirectLogits(ReadsHeads):
     key = "cdla"
     title = "Direct logit attribution"
     family = "mechanistic"
-    needs = ("softmax attention", "heads")
-    answers = "token"
     order = 8
     reference = "ours; cf. Ferrando et al. 2023 (arXiv 2305.12535)"
-    cost = staticmethod(cost_of_heads)
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         return sum(layers.sum(1) for layers in clean.direct_effects(targets))
