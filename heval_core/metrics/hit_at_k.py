@@ -20,10 +20,10 @@ import numpy as np
 from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.cell import KS, Cell
-from heval_core.metrics.shared.measure import Mean, Measure, means_of_used
-from heval_core.metrics.shared.ranks import of_used_document
+from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.ranks import OfUsed, of_used_document
 from heval_core.statistics.scores import Ties
-from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, means_of
+from heval_core.statistics.values import Each, Value, means_of
 
 
 def chance_hit(gold: int, length: int, k: int) -> float:
@@ -38,14 +38,9 @@ def hits(found: Ties, gold: np.ndarray, k: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class HitAtK:
-    drop_first: int = 0
-    smallest_group: int = SMALLEST_GROUP
-
+class HitAtK(OfUsed):
     key = "hit_at_k"
     title = "Answer among the k best tokens"
-    higher_is_better = True
-    uses_k = True
     reference = "Bordes et al. 2013 (hits@k)"
     measures = (
         Measure(
@@ -73,9 +68,6 @@ class HitAtK:
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         return means_of(self.each(cell, k), self.smallest_group, ends=(0.0, 1.0))
-
-    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        return means_of_used(self.key, part, documents)
 
 
 PLUGIN = HitAtK()
