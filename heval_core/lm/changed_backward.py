@@ -18,7 +18,7 @@ layers 28 n d numbers = .7 GB; in one layer some 16 n d + 5 n m = .7 GB; pattern
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -166,13 +166,10 @@ def _parts(made: Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
 
     biased = [module for module in made.model.modules() if isinstance(getattr(module, "bias", None), torch.Tensor)]
     added = [*biased, *(module for module in made.model.modules() if isinstance(module, torch.nn.Embedding))]
-    handles: list[Any] = [module.register_forward_hook(keep) for module in added]
-    try:
-        with torch.enable_grad():
-            value = made.forward.last_logits(ids).max()
-            gradients = torch.autograd.grad(value, outputs, allow_unused=True)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as hooks, torch.enable_grad():
+        for module in added:
+            hooks.enter_context(module.register_forward_hook(keep))
+        value = made.forward.last_logits(ids).max()
+        gradients = torch.autograd.grad(value, outputs, allow_unused=True)
     pairs = [(g, source) for g, source in zip(gradients, sources, strict=True) if g is not None]
     return torch.stack([(g.float() * source.float()).sum() for g, source in pairs]), float(value.detach())
