@@ -9,7 +9,6 @@ Departure from usual training: dropout of the adapter only; the model's own stay
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -62,7 +61,9 @@ def train(facts: ModelFacts, examples: Sequence[Example], held_out: Sequence[Exa
 
     Raises NotHere where peft is not installed, HEvalError for a model without linear layers and if the loss is not finite.
     """
-    with _seeded(facts, seed):
+    # Afterwards torch's random numbers go on as if nothing had been drawn.
+    with torch.random.fork_rng([facts.device] if facts.device.type == "cuda" else []):
+        torch.manual_seed(seed)
         model = _with_adapter(facts, recipe)
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         optimiser = torch.optim.AdamW(weights, lr=recipe.learning_rate, weight_decay=0.0)
@@ -97,14 +98,6 @@ def best_epoch(losses: Sequence[float]) -> int:
 def stops(losses: Sequence[float], patience: int) -> bool:
     """Whether the last `patience` epochs brought nothing better."""
     return bool(losses) and len(losses) - best_epoch(losses) >= patience
-
-
-@contextmanager
-def _seeded(facts: ModelFacts, seed: int) -> Iterator[None]:
-    """Inside, torch's random numbers follow the seed; outside they go on as if nothing had been drawn."""
-    with torch.random.fork_rng([facts.device] if facts.device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
 
 
 def _with_adapter(facts: ModelFacts, recipe: Recipe) -> torch.nn.Module:
@@ -194,12 +187,7 @@ def loss(model: torch.nn.Module, examples: Sequence[Example], device: torch.devi
 
 def padded(examples: Sequence[Example]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(b, n) ids, attention mask and labels; the ends of shorter examples are padded, and only answers have labels."""
-    shape = (len(examples), _longest(examples))
-    ids, attended = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
-    labels = torch.full(shape, IGNORED)
-    for row, example in enumerate(examples):
-        length = len(example.ids)
-        ids[row, :length] = torch.tensor(example.ids)
-        attended[row, :length] = 1
-        labels[row, length - example.answer : length] = ids[row, length - example.answer : length]
-    return ids, attended, labels
+    pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
+    ids = [torch.tensor(example.ids) for example in examples]
+    labels = [row.index_fill(0, torch.arange(len(row) - one.answer), IGNORED) for row, one in zip(ids, examples, strict=True)]
+    return pad(ids), pad([torch.ones_like(row) for row in ids]), pad(labels, padding_value=IGNORED)
