@@ -14,6 +14,7 @@ Worked by hand: two gold tokens among five, k = 2: all but C(3, 2) = 3 of the 10
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -60,11 +61,7 @@ class HitAtK(OfUsed):
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's hit, under the group of the document that was used; NaN elsewhere."""
         cell = cell.without_first(self.drop_first)
-
-        def chance(inside: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-            return broken_ties.of_distinct(chance_hit, inside, lengths, np.full_like(lengths, k))
-
-        return of_used_document(cell, lambda gold: hits(cell.ties, gold, k), chance)
+        return of_used_document(cell, lambda gold: hits(cell.ties, gold, k), partial(chance_hit, k=k))
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         return means_of(self.each(cell, k), self.smallest_group, ends=(0.0, 1.0))

@@ -105,17 +105,15 @@ class RankSettings(Base):
         return margins
 
 
-def of_used_document(
-    cell: Cell, value: Callable[[np.ndarray], np.ndarray], chance: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> list[Each]:
+def of_used_document(cell: Cell, value: Callable[[np.ndarray], np.ndarray], chance: Callable[[int, int], float]) -> list[Each]:
     """Values of instances, by the group of the document that was used; NaN elsewhere. The best is 1.
 
-    value: (N, n) ranked gold tokens ▶ (N,). chance: numbers of gold tokens (N,) and of ranked tokens (N,) ▶ (N,).
+    value: (N, n) ranked gold tokens ▶ (N,). chance: of so many gold tokens among so many ranked ones.
     """
     layout, parts = cell.layout, []
     for group, tokens in zip(context_groups(len(layout.documents)), layout.gold, strict=True):
         ranked = tokens & layout.ranked
-        values, by_chance = value(ranked), chance(ranked.sum(axis=1), layout.lengths)
+        values, by_chance = value(ranked), broken_ties.of_distinct(chance, ranked.sum(axis=1), layout.lengths)
         used = (layout.groups == group) & np.isfinite(values)
         parts.append(Each(group, values, by_chance, np.ones(len(values))).within(used))
     return parts
@@ -133,11 +131,7 @@ def reciprocals(found: Ties, gold: np.ndarray) -> np.ndarray:
 
 def reciprocal_ranks(cell: Cell) -> list[Each]:
     """Each instance's reciprocal rank of the answer's tokens."""
-
-    def chance(inside: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        return broken_ties.of_distinct(chance_reciprocal_rank, inside, lengths)
-
-    return of_used_document(cell, lambda tokens: reciprocals(cell.ties, tokens), chance)
+    return of_used_document(cell, lambda tokens: reciprocals(cell.ties, tokens), chance_reciprocal_rank)
 
 
 # Sums are rounded to so many digits: those that differ by rounding only, such as those of scores in another order, are equal.
