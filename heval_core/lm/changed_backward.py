@@ -36,7 +36,6 @@ from heval_core.lm.memory import first_line, out_of_memory
 from heval_core.lm.needs import lacks, require
 from heval_core.lm.read_out import ReadOut
 from heval_core.lm.rules import FIXED_ATTENTION, KEPT_WHOLE, Rules
-from heval_core.lm.twins import twin_of
 from heval_core.records import HEvalError, Target
 
 NEED = "a changed backward pass"
@@ -82,7 +81,7 @@ class Copy:
     """The copy of a model. Raises UnknownPart, or what the library raises."""
 
     def __init__(self, facts: ModelFacts):
-        self.model: PreTrainedModel = twin_of(facts.model)
+        self.model: PreTrainedModel = facts.twin()
         change(self.model)
         self.model.config.get_text_config().final_logit_softcapping = None
         copied = replace(facts, model=self.model)

@@ -17,7 +17,6 @@ import torch
 
 from heval_core.lm.adapting import Adapter, Pair, linear_layers
 from heval_core.lm.facts import ModelFacts
-from heval_core.lm.twins import twin_of
 from heval_core.records import HEvalError, NotHere
 
 # A label that has no part in the loss, as torch's cross entropy has it.
@@ -111,7 +110,7 @@ def _with_adapter(facts: ModelFacts, recipe: Recipe) -> torch.nn.Module:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of GPT-2's layers, which are stored the other way round, as peft finds out itself
-        model: torch.nn.Module = peft.inject_adapter_in_model(config, twin_of(facts.model)).eval()
+        model: torch.nn.Module = peft.inject_adapter_in_model(config, facts.twin()).eval()
     for name, module in model.named_modules():
         if name.endswith(("lora_A", "lora_B")):
             module.float()
