@@ -8,17 +8,12 @@ Departure: no roll-back through earlier layers: a token's score is its position'
 Cost: the clean pass and its heads' reading, shared with attn and mechlight; then a few products over kept values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heval_core.explainers.shared.base import ReadsHeads
+from heval_core.explainers.shared.base import CleanPass, ReadsHeads
 from heval_core.records import Target
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from heval_core.lm import rules as backward
 from heval_core.records import Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
+    from heval_core.lm import clean_pass
+
+# What explainers are given, named without importing torch.
+CleanPass: TypeAlias = "clean_pass.CleanPass"
 
 
 class Base:
