@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from heval_core.citations.records import Claim
 from heval_core.records import Prompt, Span
 from heval_core.store.shards import append_lines
 
 if TYPE_CHECKING:
-    from heval_core.citations.records import Claim
     from heval_core.lm.model import LanguageModel
 
 T = TypeVar("T")

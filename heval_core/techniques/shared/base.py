@@ -14,10 +14,11 @@ from heval_core.records import Instance, Prompt
 if TYPE_CHECKING:
     import torch
 
-    from heval_core.lm.model import LanguageModel
+    from heval_core.lm import model
 
 Found = TypeVar("Found")
 # Named without importing torch.
+LanguageModel: TypeAlias = "model.LanguageModel"
 Tensor: TypeAlias = "torch.Tensor"
 
 
