@@ -293,9 +293,7 @@ class _Computation:
             "technique": technique,
             "place": place,
             "fact_id": fact.id,
-            "subject": fact.subject,
-            "relation": fact.relation,
-            "question": fact.question,
+            **{name: getattr(fact, name) for name in ("subject", "relation", "question")},
             "true_answer": fact.answer,
         }
 

@@ -99,12 +99,8 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
     for text in left_out(questions):
         say(text)
     line = {
-        "dataset": questions.dataset,
-        "fingerprint": questions.fingerprint,
-        "records": questions.records,
-        "malformed": questions.malformed,
+        **{name: getattr(questions, name) for name in ("dataset", "fingerprint", "records", "malformed", "usable")},
         "unusable": dict(questions.unusable),
-        "usable": questions.usable,
         "asked": len(questions.facts),
         "relations": len(questions.relations),
     }

@@ -110,9 +110,7 @@ class Pair:
         return mean([len(prompt.ids) for prompt in self.first_prompts(regime)] or [0])
 
 
-@lru_cache(maxsize=8)
-def _tokenizer(model: loading.Identity) -> object:
-    return loading.tokenizer_of(model)
+_tokenizer = lru_cache(maxsize=8)(loading.tokenizer_of)
 
 
 def _with_answer(answer: Quoted, model: loading.Identity) -> Prompt:

@@ -74,10 +74,8 @@ def open_dataset(name: str) -> Dataset:
 
 def _content(fact: Fact) -> str:
     """Everything a fact says. What its repr leaves out is added only where it says something, so that it changes no others."""
-    labels = []
-    for index, passage in enumerate((*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)):
-        if passage is not None and not passage.stated:
-            labels.append(index)
+    passages = enumerate((*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic))
+    labels = [index for index, passage in passages if passage is not None and not passage.stated]
     beside = [*([fact.off_topic] if fact.off_topic else ()), *fact.accepted, *labels]
     return f"{fact!r}{beside!r}" if beside else repr(fact)
 

@@ -99,14 +99,10 @@ class Model:
         bos = tokenizer.bos_token_id
         return {
             "model": loaded.key,
-            "revision": loaded.revision,
+            **{name: getattr(loaded, name) for name in ("revision", "layers", "kv_heads", "width", "positions")},
             "architecture": loaded.model.config.model_type,
-            "layers": loaded.layers,
             "heads": loaded.heads_per_layer,
-            "kv_heads": loaded.kv_heads,
-            "width": loaded.width,
             "parameters": sum(p.numel() for p in loaded.model.parameters()),
-            "positions": loaded.positions,
             "bos_id": bos,
             "adds_bos": bool(encoded) and bos is not None and encoded[0] == bos,
             "pad_id": tokenizer.pad_token_id,

@@ -15,7 +15,6 @@ counts for three chains, and some 100,000 for eight that overlap little.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from math import comb
 
@@ -44,9 +43,8 @@ def scores(
 
     Raises ValueError where the three differ in length, or a set is larger than its explanation.
     """
-    rows = [
-        (len(chosen), len(right), len(chosen & right)) for chosen, right in zip(_sets(predicted), _sets(gold), strict=True)
-    ]
+    pairs = zip(map(frozenset, predicted), map(frozenset, gold), strict=True)
+    rows = [(len(chosen), len(right), len(chosen & right)) for chosen, right in pairs]
     sizes, golds, hits = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     total = np.asarray(sentences, dtype=np.int64)
     if total.shape != sizes.shape:
@@ -59,10 +57,6 @@ def scores(
         "f1": _ratio(2 * hits, sizes + golds),
         "chance": _ratio(2 * sizes * golds, total * (sizes + golds)),
     }
-
-
-def _sets(rows: Sequence[Collection[int]]) -> Iterable[AbstractSet[int]]:
-    return (row if isinstance(row, AbstractSet) else set(row) for row in rows)
 
 
 def _ratio(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:

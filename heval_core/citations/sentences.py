@@ -77,9 +77,7 @@ def _begun(text: str, blanked: str, start: int, listed: bool) -> int | None:
 
 
 def _after_space(blanked: str, position: int) -> int:
-    while position < len(blanked) and blanked[position].isspace():
-        position += 1
-    return position
+    return len(blanked) - len(blanked[position:].lstrip())
 
 
 @functools.cache

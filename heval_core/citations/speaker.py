@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from heval_core.citations.records import Claim
 from heval_core.records import Prompt, Span
 from heval_core.store.shards import append_lines
 
@@ -65,6 +66,18 @@ class Selection:
 
     passages: tuple[int, ...]
     problem: str = ""
+
+
+class ByClaim:
+    """A selector that asks nobody, and chooses the passages of each claim by themselves."""
+
+    asks = False
+
+    def of(self, claim: Claim) -> Selection:
+        raise NotImplementedError
+
+    def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
+        return [self.of(claim) for claim in claims]
 
 
 class Speaker(Protocol):

@@ -95,13 +95,6 @@ def from_hub(repository: str, file: str, revision: str | None) -> Path | None:
     return fetch(commit, cached=False)
 
 
-def _decoded(line: bytes) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Malformed(f"byte {error.start + 1} of the line is not UTF-8") from error
-
-
 def _read_error(path: Path, error: Exception) -> HEvalError:
     return HEvalError(f"The data file {path} cannot be read: {getattr(error, 'strerror', None) or error}.")
 
@@ -141,9 +134,9 @@ def json_lines(path: Path, needed: Collection[str] = ()) -> Iterator[tuple[str, 
 def _json_line(line: bytes) -> Any:
     try:
         # The file is not read as text: that would also split lines at other line ends, inside texts.
-        return json.loads(_decoded(line))
-    except Malformed as error:
-        return error
+        return json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        return Malformed(f"byte {error.start + 1} of the line is not UTF-8")
     except (ValueError, RecursionError) as error:
         where = f", column {error.colno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
         return Malformed(f"the line is not JSON{where}")

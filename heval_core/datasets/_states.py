@@ -47,11 +47,8 @@ def _other_names() -> dict[tuple[str, str], str]:
 
 def aliases(relation: str, *of: str) -> tuple[tuple[str, str], ...]:
     """(answer, another name) of those answers of a relation that have one."""
-    names, pairs = _other_names(), []
-    for answer in of:
-        if (relation, answer) in names:
-            pairs.append((answer, names[relation, answer]))
-    return tuple(pairs)
+    names = _other_names()
+    return tuple((answer, names[relation, answer]) for answer in of if (relation, answer) in names)
 
 
 @functools.cache

@@ -18,6 +18,7 @@ of them, whether or not it is true; the memory check drops it if a model believe
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any
 
 from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, text_of, texts_of
@@ -67,14 +68,9 @@ def difference(sentence: str, other: str) -> str:
     >>> difference("Rankin's occupation is a photographer.", "Rankin's occupation is political figure.")
     'photographer'
     """
-    ours, theirs = sentence.split(), other.split()
-    ours, theirs = _unstopped(ours), _unstopped(theirs)
-    start = 0
-    while start < min(len(ours), len(theirs)) and ours[start] == theirs[start]:
-        start += 1
-    end = 0
-    while end < min(len(ours), len(theirs)) - start and ours[-1 - end] == theirs[-1 - end]:
-        end += 1
+    ours, theirs = _unstopped(sentence.split()), _unstopped(other.split())
+    start = len(commonprefix([ours, theirs]))
+    end = len(commonprefix([ours[start:][::-1], theirs[start:][::-1]]))
     if not start and not end:
         return ""
     words = " ".join(ours[start : len(ours) - end])

@@ -8,18 +8,13 @@ Cost: the clean pass and its heads' reading, shared with cdla, and one pass with
 and memory with n².
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heval_core.explainers.shared.base import Base
+from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN, HEADS
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
 
 
 @dataclass(frozen=True)

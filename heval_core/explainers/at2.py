@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from heval_core.explainers.shared.base import Base, cost_of_heads
+from heval_core.explainers.shared.base import ReadsHeads
 from heval_core.records import BASELINE, Attribution, HEvalError, Target, TokenisedPrompt
 from heval_core.units import Unit, passages_of, units_of
 
@@ -47,7 +47,7 @@ class Observed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AT2(Base):
+class AT2(ReadsHeads):
     unit: str = "word"
     masks: int = 32
     baseline: str = BASELINE
@@ -55,8 +55,6 @@ class AT2(Base):
     key = "at2"
     title = "AT2"
     family = "attention"
-    needs = ("softmax attention", "heads")
-    answers = "token"
     needs_fit = True
     order = 12
     choices = (("unit", "unit", UNITS),)
@@ -67,8 +65,6 @@ class AT2(Base):
         super().check()
         if self.masks < 2:
             raise HEvalError(f"at2 needs at least 2 masks for a correlation, not {self.masks}.")
-
-    cost = staticmethod(cost_of_heads)
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
         """Raises HEvalError for a model that it is not fitted to."""

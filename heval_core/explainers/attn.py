@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from heval_core.explainers.shared.base import Base, cost_of_heads
+from heval_core.explainers.shared.base import ReadsHeads
 from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN
 
@@ -33,7 +33,7 @@ ROWS = ("last", "mean")
 
 
 @dataclass(frozen=True)
-class Attention(Base):
+class Attention(ReadsHeads):
     score: str = "slice"
     row: str = "last"
 
@@ -42,15 +42,13 @@ class Attention(Base):
     signed = False
     family = "attention"
     default = True
-    needs = ("softmax attention", "heads")
-    answers = "token"
     order = 4
     reference = "Sun et al. 2025, eq. 9-10 (arXiv 2510.02629)"
     choices = (("score", "head score", SCORES), ("row", "row", ROWS))
 
     def cost(self, tokens: float) -> Cost:
         """The clean pass, and one over the last token with hooks, or over the whole prompt."""
-        return cost_of_heads(tokens) if self.row == "last" else Cost(2, 2 * tokens, (CLEAN,))
+        return super().cost(tokens) if self.row == "last" else Cost(2, 2 * tokens, (CLEAN,))
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         import torch

@@ -10,35 +10,21 @@ Cost: one pass forward and one backward over n tokens, and another forward for p
 are computed twice to save memory; prompts of equal length run as one batch. The copy is made and checked once per model.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from heval_core.explainers.shared.base import Base
-from heval_core.lm import rules
-from heval_core.records import Target
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
+from heval_core.explainers.shared.base import ByRules
+from heval_core.lm.rules import ATTNLRP
 
 
 @dataclass(frozen=True)
-class AttnLRP(Base):
+class AttnLRP(ByRules):
     contrast: bool = False
 
     key = "attnlrp"
     title = "AttnLRP"
-    family = "gradient"
-    needs = ("gradients", "softmax attention")
-    answers = "sentence"
     order = 6
     reference = "Achtibat et al. 2024 (arXiv 2402.05602)"
-    cost = staticmethod(rules.cost)
-
-    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
-        return clean.relevance(rules.ATTNLRP, targets, self.contrast)
+    rules = ATTNLRP
 
 
 PLUGIN = AttnLRP()

@@ -8,21 +8,15 @@ Departure: as a method it asks the model, unlike the other controls.
 Cost: as cgim's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from heval_core.explainers.shared import token_parts
-from heval_core.explainers.shared.base import Base
+from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.explainers.shared.left_out import units
 from heval_core.records import Cost, Target
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
 
 PART = "cgim"
 

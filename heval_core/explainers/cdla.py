@@ -8,29 +8,21 @@ Departure: no roll-back through earlier layers: a token's score is its position'
 Cost: the clean pass and its heads' reading, shared with attn and mechlight; then a few products over kept values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heval_core.explainers.shared.base import Base, cost_of_heads
+from heval_core.explainers.shared.base import CleanPass, ReadsHeads
 from heval_core.records import Target
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
 
 
 @dataclass(frozen=True)
-class DirectLogits(Base):
+class DirectLogits(ReadsHeads):
     key = "cdla"
     title = "Direct logit attribution"
     family = "mechanistic"
-    needs = ("softmax attention", "heads")
-    answers = "token"
     order = 8
     reference = "ours; cf. Ferrando et al. 2023 (arXiv 2305.12535)"
-    cost = staticmethod(cost_of_heads)
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         return sum(layers.sum(1) for layers in clean.direct_effects(targets))

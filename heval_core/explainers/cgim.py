@@ -9,33 +9,20 @@ Departure from GIM: the target is contrastive, and activations and gate x up fol
 Cost: as attnlrp's.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from heval_core.explainers.shared.base import Base
-from heval_core.lm import rules
-from heval_core.records import Target
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
+from heval_core.explainers.shared.base import ByRules
+from heval_core.lm.rules import CGIM
 
 
 @dataclass(frozen=True)
-class ContrastiveGIM(Base):
+class ContrastiveGIM(ByRules):
     key = "cgim"
     title = "Contrastive GIM"
-    family = "gradient"
-    needs = ("gradients", "softmax attention")
-    answers = "sentence"
     order = 7
     reference = "ours, after Edin et al. 2025 (GIM, arXiv 2505.17630)"
-    cost = staticmethod(rules.cost)
-
-    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
-        return clean.relevance(rules.CGIM, targets, contrast=True)
+    rules = CGIM
+    contrast = True
 
 
 PLUGIN = ContrastiveGIM()

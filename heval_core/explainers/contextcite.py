@@ -8,24 +8,18 @@ seed made from the prompt. Where no documents are marked, what precedes the ques
 Cost: up to 64 passes over prompts with half of the documents' text, and the clean pass, whose first tokens are kept.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.explainers.shared.base import Base
+from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.explainers.shared.left_out import logprobs, said, units
 from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.statistics.sparse_fit import MASKS, log_odds, masks, weights
 from heval_core.units import Matrix
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
 
 UNITS = ("sentence", "word")
 

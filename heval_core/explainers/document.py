@@ -9,22 +9,16 @@ Option `unit`: what is left out: a document, or each sentence, word or token of 
 Cost: the clean pass, and one pass without each unit; HEval's prompts have one or two documents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.explainers.shared.base import Base
+from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.explainers.shared.left_out import effects, lost, units
 from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.units import LEVELS, Matrix
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
 
 
 @dataclass(frozen=True, repr=False)

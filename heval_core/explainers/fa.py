@@ -14,22 +14,17 @@ block's first position on: this wastes B n w / 2 tokens, and takes n / w passes.
 position only. Models without keys and values run the whole prompt every time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heval_core.explainers.shared import screened
 from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores, check_baseline, falls
-from heval_core.explainers.shared.base import Base
+from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.records import BASELINE, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.units import Matrix
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
 
 TARGETS = ("logit", "logprob", "prob", "contrast")  # `lm.targets` computes them
 

@@ -7,21 +7,15 @@ Departure: none; the weights are equal, and nothing is tuned.
 Cost: that of the three together; their clean pass, heads' reading and direct effects are shared, also with these explainers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.explainers.shared.base import Base
+from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.lm import rules
 from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN, HEADS
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
 
 
 @dataclass(frozen=True)

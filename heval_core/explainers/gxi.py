@@ -7,17 +7,12 @@ Departure: none.
 Cost: one pass forward and one backward over n tokens; prompts of equal length run as one batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heval_core.explainers.shared.base import Base
+from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.records import Cost, Target
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
 
 
 @dataclass(frozen=True)

@@ -13,20 +13,14 @@ budget of tokens allows it.
 `completeness_gap` = |sum phi - (f(x) - f(x'))| / |f(x) - f(x')| is stored with the scores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heval_core.explainers.shared.ablated import check_baseline
-from heval_core.explainers.shared.base import Base
+from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.records import BASELINE, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
-
-if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
-
 
 METHODS = ("riemann_right", "riemann_left", "riemann_middle", "riemann_trapezoid", "gausslegendre")
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heval_core.explainers.shared.base import Base, cost_of_heads
+from heval_core.explainers.shared.base import ReadsHeads
 from heval_core.records import Target, head_name
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MechLight(Base):
+class MechLight(ReadsHeads):
     fold: bool = False
     kv: bool = False
 
@@ -44,10 +44,8 @@ class MechLight(Base):
     family = "mechanistic"
     default = True
     needs = ("softmax attention", "heads", "float32")
-    answers = "token"
     order = 1
     reference = "Sun et al. 2025, eq. 11-17 (arXiv 2510.02629)"
-    cost = staticmethod(cost_of_heads)
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
         from heval_core.lm.heads import mean_rows, working

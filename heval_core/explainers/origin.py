@@ -13,24 +13,17 @@ Limits: it is told where documents begin, and the question gets no score. The co
 Cost: the clean pass, one pass without each unit, and the token part: with attnlrp one pass forward and one backward.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from heval_core.explainers.shared import token_parts
-from heval_core.explainers.shared.base import Base
-from heval_core.explainers.shared.left_out import effects, lost, units
+from heval_core.explainers.shared.base import Base, CleanPass
+from heval_core.explainers.shared.left_out import Units, effects, lost, units
 from heval_core.records import Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.units import Matrix
-
-if TYPE_CHECKING:
-    from heval_core.explainers.shared.left_out import Units
-    from heval_core.lm.clean_pass import CleanPass
 
 # The share that a unit's tokens get alike, so that also a token without relevance says to which unit it belongs.
 EVENLY = 0.05

@@ -22,7 +22,6 @@ from transformers.pytorch_utils import Conv1D
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import lacks
-from heval_core.lm.twins import twin_of
 from heval_core.records import HEvalError
 
 Pair = tuple[torch.Tensor, torch.Tensor]
@@ -98,7 +97,7 @@ def adapted(lm: LanguageModel, adapter: Adapter) -> LanguageModel:
             raise HEvalError(
                 f"The adapter does not fit {lm.key}: its layer {name} ({a.shape[1]} inputs, {b.shape[0]} outputs) has {fault}."
             )
-    twin = twin_of(lm.model)
+    twin = lm.twin()
     for name in adapter.pairs:
         module: Any = twin.get_submodule(name)
         added = adapter.added(name).to(lm.device)

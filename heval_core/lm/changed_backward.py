@@ -18,7 +18,7 @@ layers 28 n d numbers = .7 GB; in one layer some 16 n d + 5 n m = .7 GB; pattern
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -36,7 +36,6 @@ from heval_core.lm.memory import first_line, out_of_memory
 from heval_core.lm.needs import lacks, require
 from heval_core.lm.read_out import ReadOut
 from heval_core.lm.rules import FIXED_ATTENTION, KEPT_WHOLE, Rules
-from heval_core.lm.twins import twin_of
 from heval_core.records import HEvalError, Target
 
 NEED = "a changed backward pass"
@@ -82,7 +81,7 @@ class Copy:
     """The copy of a model. Raises UnknownPart, or what the library raises."""
 
     def __init__(self, facts: ModelFacts):
-        self.model: PreTrainedModel = twin_of(facts.model)
+        self.model: PreTrainedModel = facts.twin()
         change(self.model)
         self.model.config.get_text_config().final_logit_softcapping = None
         copied = replace(facts, model=self.model)
@@ -166,13 +165,10 @@ def _parts(made: Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
 
     biased = [module for module in made.model.modules() if isinstance(getattr(module, "bias", None), torch.Tensor)]
     added = [*biased, *(module for module in made.model.modules() if isinstance(module, torch.nn.Embedding))]
-    handles: list[Any] = [module.register_forward_hook(keep) for module in added]
-    try:
-        with torch.enable_grad():
-            value = made.forward.last_logits(ids).max()
-            gradients = torch.autograd.grad(value, outputs, allow_unused=True)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as hooks, torch.enable_grad():
+        for module in added:
+            hooks.enter_context(module.register_forward_hook(keep))
+        value = made.forward.last_logits(ids).max()
+        gradients = torch.autograd.grad(value, outputs, allow_unused=True)
     pairs = [(g, source) for g, source in zip(gradients, sources, strict=True) if g is not None]
     return torch.stack([(g.float() * source.float()).sum() for g, source in pairs]), float(value.detach())

@@ -36,12 +36,41 @@ def change(model: torch.nn.Module) -> None:
             model.set_submodule(f"{name}.down_proj", Halved(model.get_submodule(f"{name}.down_proj")))
 
 
-class Norm(torch.nn.Module):
-    """A LayerNorm or RMSNorm of any name. Which of them, and how its gain is stored, is found by a trial of its values."""
+class Changed(torch.nn.Module):
+    """A module with the values of an inner one, and a backward rule of its own."""
 
     def __init__(self, inner: torch.nn.Module):
         super().__init__()
         self.inner = inner
+
+    def passed_back(self, states: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+        """The gradient at its states, from that at its values."""
+        raise NotImplementedError
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        values: torch.Tensor = _Rule.apply(states, self)
+        return values
+
+
+class _Rule(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, states: torch.Tensor, changed: Changed) -> torch.Tensor:
+        ctx.save_for_backward(states)
+        ctx.changed = changed
+        values: torch.Tensor = changed.inner(states)
+        return values
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
+        (states,) = ctx.saved_tensors
+        return ctx.changed.passed_back(states, grads[0]).to(states.dtype), None
+
+
+class Norm(Changed):
+    """A LayerNorm or RMSNorm of any name. Which of them, and how its gain is stored, is found by a trial of its values."""
+
+    def __init__(self, inner: torch.nn.Module):
+        super().__init__(inner)
         self.eps = next((float(eps) for name in ("variance_epsilon", "eps") if (eps := getattr(inner, name, None))), 0.0)
         self.centred, self.offset = self._found()
 
@@ -94,53 +123,22 @@ class Norm(torch.nn.Module):
         wide = directions.float() * self.gain
         return wide - wide.mean(-1, keepdim=True) if self.centred else wide
 
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        normed: torch.Tensor = _Norm.apply(states, self)
-        return normed
+    def passed_back(self, states: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+        return self.folded(gradient.float() * self.standardised(states)[1])
 
 
-class _Norm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, states: torch.Tensor, norm: Norm) -> torch.Tensor:
-        ctx.save_for_backward(states)
-        ctx.norm = norm
-        normed: torch.Tensor = norm.inner(states)
-        return normed
-
-    @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
-        (states,) = ctx.saved_tensors
-        return ctx.norm.folded(grads[0].float() * ctx.norm.standardised(states)[1]).to(states.dtype), None
-
-
-class Activation(torch.nn.Module):
+class Activation(Changed):
     """An activation that is 0 at 0."""
 
     def __init__(self, inner: torch.nn.Module):
-        super().__init__()
-        self.inner = inner
+        super().__init__(inner)
         if float(inner(torch.zeros(1))) != 0:
             raise UnknownPart(f"has an activation, {type(inner).__name__}, that is not 0 at 0")
 
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        active: torch.Tensor = _Activation.apply(states, self.inner)
-        return active
-
-
-class _Activation(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, states: torch.Tensor, inner: torch.nn.Module) -> torch.Tensor:
-        ctx.save_for_backward(states)
-        ctx.inner = inner
-        active: torch.Tensor = inner(states)
-        return active
-
-    @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
-        (states,) = ctx.saved_tensors
+    def passed_back(self, states: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
         wide = states.float()
         wide = torch.where(wide.abs() < NEARLY_ZERO, NEARLY_ZERO, wide)
-        return (grads[0] * (ctx.inner(wide) / wide)).to(states.dtype), None
+        return gradient * (self.inner(wide) / wide)
 
 
 class Halved(torch.nn.Module):

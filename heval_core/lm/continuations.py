@@ -6,7 +6,6 @@ import torch
 
 from heval_core.lm.forward import Prefix
 from heval_core.lm.model import LanguageModel
-from heval_core.records import HEvalError
 
 # So many positions are read out together: with a vocabulary of 152,000 that is 150 MB.
 READ_TOGETHER = 256
@@ -40,6 +39,4 @@ def _batch(lm: LanguageModel, texts: list[Text], width: int) -> list[torch.Tenso
     pieces = zip(torch.cat(text_states).split(READ_TOGETHER), expected.split(READ_TOGETHER), strict=True)
     read = ((lm.read_out.logits(piece), tokens) for piece, tokens in pieces)
     values = torch.cat([logits.gather(-1, tokens[:, None])[:, 0] - logits.logsumexp(-1) for logits, tokens in read]).cpu()
-    if not torch.isfinite(values).all():
-        raise HEvalError(f"{lm.key} gave logits that are not finite; try another dtype.")
-    return list(values.split([len(piece) for piece in text_states]))
+    return list(lm.forward.checked(values).split([len(piece) for piece in text_states]))

@@ -42,12 +42,10 @@ class Entailment:
             tokenizer.pad_token = tokenizer.eos_token
         tokenizer.padding_side = "right"
         model.config.pad_token_id = tokenizer.pad_token_id
-        self.label = self._yes() if self.seq2seq else entailment_label(key, model.config.id2label)
+        yes = tokenizer(YES, add_special_tokens=False).input_ids[-1] if self.seq2seq else None
+        self.label = entailment_label(key, model.config.id2label) if yes is None else int(yes)
         named = int(getattr(model.config, "max_position_embeddings", None) or LONGEST)
         self.longest = min(named, int(tokenizer.model_max_length or named), LONGEST)
-
-    def _yes(self) -> int:
-        return int(self.tokenizer(YES, add_special_tokens=False).input_ids[-1])
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
         """One judgement for each (premise, hypothesis), in their order. Pairs of similar length run together.

@@ -4,6 +4,7 @@ Shapes, in all of `heval_core.lm`: n tokens of a prompt, b sequences, V vocabula
 d_h width of a head.
 """
 
+import copy
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,6 +73,10 @@ class ModelFacts:
             yield
         finally:
             self.template = before
+
+    def twin(self) -> PreTrainedModel:
+        """The model once more, with the same tensors: it costs no memory, and its modules and configuration may be changed."""
+        return copy.deepcopy(self.model, {id(tensor): tensor for tensor in (*self.model.parameters(), *self.model.buffers())})
 
     def ids(self, ids: tuple[int, ...]) -> torch.Tensor:
         """(1, n) ids on the model's device."""

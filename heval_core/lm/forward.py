@@ -1,7 +1,7 @@
 """Passes over prompts, read at their last position or at others. A prompt's keys and values are kept for other endings."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -164,20 +164,14 @@ class Forward:
         with self._last_position_only(), self._read_out.float32():
             yield
 
-    @contextmanager
-    def _last_position_only(self) -> Iterator[None]:
+    def _last_position_only(self) -> AbstractContextManager[Any]:
         """Inside, the last layer's MLP gets only the last position; what it would add to the others is never read.
 
         Its output (b, 1, d) is broadcast over the residual stream, so that all other positions hold nonsense afterwards.
         """
         if self.last_mlp is None:
-            yield
-            return
-        handle = self.last_mlp.register_forward_pre_hook(lambda _, inputs: (inputs[0][:, -1:], *inputs[1:]))
-        try:
-            yield
-        finally:
-            handle.remove()
+            return nullcontext()
+        return self.last_mlp.register_forward_pre_hook(lambda _, inputs: (inputs[0][:, -1:], *inputs[1:]))
 
     @cached_property
     def last_mlp(self) -> torch.nn.Module | None:

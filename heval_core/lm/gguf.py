@@ -40,15 +40,9 @@ def dequantised(file: Path, key: str) -> Path:
         unfinished.replace(folder)
     except ImportError as error:
         raise HEvalError(f"GGUF files need the package gguf; run: make install ({first_line(error)})") from error
-    except OSError as error:
-        if not folder.is_dir():  # another process may have made it meanwhile
-            raise _unreadable(file, error) from error
     except Exception as error:  # a damaged file may make the library raise anything
-        raise _unreadable(file, error) from error
+        if not isinstance(error, OSError) or not folder.is_dir():  # another process may have made it meanwhile
+            raise HEvalError(f"The GGUF file {file.name} cannot be read: {first_line(error)}") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return folder
-
-
-def _unreadable(file: Path, error: Exception) -> HEvalError:
-    return HEvalError(f"The GGUF file {file.name} cannot be read: {first_line(error)}")

@@ -82,11 +82,8 @@ class Gradients:
             kept[:] = [output.detach().requires_grad_()]
             return kept[0]
 
-        handle = self.embedding_layer.register_forward_hook(keep)
-        try:
+        with self.embedding_layer.register_forward_hook(keep):
             yield kept
-        finally:
-            handle.remove()
 
     def lengths(self, ids: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:
         """(T, n) float32: the length of the gradient of the log-probability of each target's tokens together.

@@ -17,7 +17,6 @@ from heval_core.lm.facts import ModelFacts
 from heval_core.lm.memory import first_line, out_of_memory
 from heval_core.lm.needs import lacks, require
 from heval_core.lm.read_out import ReadOut, in_float32
-from heval_core.lm.twins import twin_of
 
 # How far a pass with hooks may be from the plain one, as a share of the logits' norm. 25 random architectures reach 2e-6 in
 # float32; in bfloat16, where the two passes round differently, .06, and .14 if rounding sends a token to another expert.
@@ -42,7 +41,7 @@ class Hooked:
         require(self._facts, ("softmax attention", "heads"))
         # The bridge rewires the modules it is given. A copy of the modules that shares every weight keeps the original plain
         # and fast, and costs no memory. Only eager attention forms the pattern that head methods need.
-        facts, twin = self._facts, twin_of(self._facts.model)
+        facts, twin = self._facts, self._facts.twin()
         twin.set_attn_implementation("eager")
         self._twin_head = twin.get_output_embeddings()
         try:

@@ -38,8 +38,5 @@ def counting(lm: LanguageModel) -> Iterator[Counted]:
             times = 2 if torch.is_grad_enabled() and states.requires_grad else 1
             counted.tokens += times * states.shape[0] * states.shape[1] / lm.layers
 
-    hook = torch.nn.modules.module.register_module_forward_hook(count)
-    try:
+    with torch.nn.modules.module.register_module_forward_hook(count):
         yield counted
-    finally:
-        hook.remove()

@@ -9,7 +9,6 @@ Departure from usual training: dropout of the adapter only; the model's own stay
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +17,6 @@ import torch
 
 from heval_core.lm.adapting import Adapter, Pair, linear_layers
 from heval_core.lm.facts import ModelFacts
-from heval_core.lm.twins import twin_of
 from heval_core.records import HEvalError, NotHere
 
 # A label that has no part in the loss, as torch's cross entropy has it.
@@ -62,7 +60,9 @@ def train(facts: ModelFacts, examples: Sequence[Example], held_out: Sequence[Exa
 
     Raises NotHere where peft is not installed, HEvalError for a model without linear layers and if the loss is not finite.
     """
-    with _seeded(facts, seed):
+    # Afterwards torch's random numbers go on as if nothing had been drawn.
+    with torch.random.fork_rng([facts.device] if facts.device.type == "cuda" else []):
+        torch.manual_seed(seed)
         model = _with_adapter(facts, recipe)
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         optimiser = torch.optim.AdamW(weights, lr=recipe.learning_rate, weight_decay=0.0)
@@ -99,14 +99,6 @@ def stops(losses: Sequence[float], patience: int) -> bool:
     return bool(losses) and len(losses) - best_epoch(losses) >= patience
 
 
-@contextmanager
-def _seeded(facts: ModelFacts, seed: int) -> Iterator[None]:
-    """Inside, torch's random numbers follow the seed; outside they go on as if nothing had been drawn."""
-    with torch.random.fork_rng([facts.device] if facts.device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
-
-
 def _with_adapter(facts: ModelFacts, recipe: Recipe) -> torch.nn.Module:
     """A twin of the model whose linear layers have a trainable adapter, in float32."""
     try:
@@ -118,7 +110,7 @@ def _with_adapter(facts: ModelFacts, recipe: Recipe) -> torch.nn.Module:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of GPT-2's layers, which are stored the other way round, as peft finds out itself
-        model: torch.nn.Module = peft.inject_adapter_in_model(config, twin_of(facts.model)).eval()
+        model: torch.nn.Module = peft.inject_adapter_in_model(config, facts.twin()).eval()
     for name, module in model.named_modules():
         if name.endswith(("lora_A", "lora_B")):
             module.float()
@@ -194,12 +186,7 @@ def loss(model: torch.nn.Module, examples: Sequence[Example], device: torch.devi
 
 def padded(examples: Sequence[Example]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(b, n) ids, attention mask and labels; the ends of shorter examples are padded, and only answers have labels."""
-    shape = (len(examples), _longest(examples))
-    ids, attended = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
-    labels = torch.full(shape, IGNORED)
-    for row, example in enumerate(examples):
-        length = len(example.ids)
-        ids[row, :length] = torch.tensor(example.ids)
-        attended[row, :length] = 1
-        labels[row, length - example.answer : length] = ids[row, length - example.answer : length]
-    return ids, attended, labels
+    pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
+    ids = [torch.tensor(example.ids) for example in examples]
+    labels = [row.index_fill(0, torch.arange(len(row) - one.answer), IGNORED) for row, one in zip(ids, examples, strict=True)]
+    return pad(ids), pad([torch.ones_like(row) for row in ids]), pad(labels, padding_value=IGNORED)

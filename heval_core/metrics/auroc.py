@@ -29,9 +29,9 @@ from heval_core.groups import MEMORY
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Mean, Measure
-from heval_core.metrics.shared.ranks import segment_shares
+from heval_core.metrics.shared.ranks import OfGroups, segment_shares
 from heval_core.records import SINGLE_REGIMES
-from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
+from heval_core.statistics.values import Each, Value, mean_of
 
 PART, CHANCE = "c", 0.5
 
@@ -55,13 +55,9 @@ def auroc(context: np.ndarray, memory: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class ContextAuroc:
-    drop_first: int = 0
-    smallest_group: int = SMALLEST_GROUP
-
+class ContextAuroc(OfGroups):
     key = "auroc"
     title = "AUROC of the context's share"
-    higher_is_better = True
     uses_k = False
     reference = "ours, after Hanley & McNeil 1982 and DeLong et al. 1988"
     limits = (0.0, 1.0)

@@ -24,10 +24,10 @@ import numpy as np
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Mean, Measure, means_of_used
-from heval_core.metrics.shared.ranks import segment_shares
+from heval_core.metrics.shared.ranks import OfGroups, segment_shares
 from heval_core.records import DUAL_REGIMES
 from heval_core.statistics.scores import ties
-from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
+from heval_core.statistics.values import Each, Value, mean_of
 
 
 def forced_choice(sums: np.ndarray, used: np.ndarray) -> np.ndarray:
@@ -38,13 +38,9 @@ def forced_choice(sums: np.ndarray, used: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class ForcedChoice:
-    drop_first: int = 0
-    smallest_group: int = SMALLEST_GROUP
-
+class ForcedChoice(OfGroups):
     key = "forced_choice"
     title = "Forced choice of the document"
-    higher_is_better = True
     uses_k = False
     reference = "ours"
     measures = (

@@ -21,8 +21,8 @@ import numpy as np
 from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Mean, Measure
-from heval_core.metrics.shared.ranks import RankSettings
-from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
+from heval_core.metrics.shared.ranks import OfGroups, RankSettings
+from heval_core.statistics.values import Value, mean_of
 
 
 def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:
@@ -33,13 +33,9 @@ def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class GroupRankMargin(RankSettings):
-    smallest_group: int = SMALLEST_GROUP
-
+class GroupRankMargin(RankSettings, OfGroups):
     key = "group_rank_margin"
     title = "Group rank margin"
-    higher_is_better = True
-    uses_k = True
     reference = "Sun et al. 2025, eq. 1 (arXiv 2510.02629)"
     measures = (
         Measure(
@@ -64,9 +60,6 @@ class GroupRankMargin(RankSettings):
             sections=("group_margins_dual", "group_margins_dual_k", "group_margins_swap"),
         ),
     )
-
-    def each(self, cell: Cell, k: int) -> list[Each]:
-        return []
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         documents, lowest, groups = self.documents(cell, k), self.documents(cell, k, worst=True), cell.layout.groups

@@ -14,16 +14,17 @@ Worked by hand: two gold tokens among five, k = 2: all but C(3, 2) = 3 of the 10
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.cell import KS, Cell
-from heval_core.metrics.shared.measure import Mean, Measure, means_of_used
-from heval_core.metrics.shared.ranks import of_used_document
+from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.ranks import OfUsed, of_used_document
 from heval_core.statistics.scores import Ties
-from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, means_of
+from heval_core.statistics.values import Each, Value, means_of
 
 
 def chance_hit(gold: int, length: int, k: int) -> float:
@@ -38,14 +39,9 @@ def hits(found: Ties, gold: np.ndarray, k: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class HitAtK:
-    drop_first: int = 0
-    smallest_group: int = SMALLEST_GROUP
-
+class HitAtK(OfUsed):
     key = "hit_at_k"
     title = "Answer among the k best tokens"
-    higher_is_better = True
-    uses_k = True
     reference = "Bordes et al. 2013 (hits@k)"
     measures = (
         Measure(
@@ -65,17 +61,10 @@ class HitAtK:
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's hit, under the group of the document that was used; NaN elsewhere."""
         cell = cell.without_first(self.drop_first)
-
-        def chance(inside: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-            return broken_ties.of_distinct(chance_hit, inside, lengths, np.full_like(lengths, k))
-
-        return of_used_document(cell, lambda gold: hits(cell.ties, gold, k), chance)
+        return of_used_document(cell, lambda gold: hits(cell.ties, gold, k), partial(chance_hit, k=k))
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         return means_of(self.each(cell, k), self.smallest_group, ends=(0.0, 1.0))
-
-    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        return means_of_used(self.key, part, documents)
 
 
 PLUGIN = HitAtK()

@@ -21,9 +21,9 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.measure import Mean, Measure, means_of_used
-from heval_core.metrics.shared.ranks import RankSettings
-from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
+from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.ranks import OfUsed, RankSettings
+from heval_core.statistics.values import Each, Value, mean_of
 
 
 def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
@@ -32,13 +32,9 @@ def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class InstanceRankMargin(RankSettings):
-    smallest_group: int = SMALLEST_GROUP
-
+class InstanceRankMargin(RankSettings, OfUsed):
     key = "instance_rank_margin"
     title = "Instance rank margin"
-    higher_is_better = True
-    uses_k = True
     reference = "Sun et al. 2025, eq. 2 (arXiv 2510.02629)"
     measures = (
         Measure(
@@ -70,9 +66,6 @@ class InstanceRankMargin(RankSettings):
         gap = mean_of("gap", parts, self.smallest_group, (1.0, -1.0))
         # A bias is best at its chance level.
         return [*means, mean_of("balanced", parts, self.smallest_group), gap._replace(best=float("nan"))]
-
-    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        return means_of_used(self.key, part, documents)
 
 
 PLUGIN = InstanceRankMargin()

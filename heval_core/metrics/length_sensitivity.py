@@ -22,7 +22,7 @@ import numpy as np
 
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.ranks import RankSettings, reciprocal_ranks
+from heval_core.metrics.shared.ranks import Base, RankSettings, reciprocal_ranks
 from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, normalised, too_small
 
 PER = 100.0
@@ -38,13 +38,11 @@ def slope(lengths: np.ndarray, values: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class LengthSensitivity:
+class LengthSensitivity(Base):
     smallest_group: int = SMALLEST_GROUP
 
     key = "length_sensitivity"
     title = "Length sensitivity"
-    higher_is_better = True
-    uses_k = True
     reference = "ours; the effect: Sun et al. 2025 (arXiv 2510.02629)"
     measures = (
         Measure(
@@ -60,9 +58,6 @@ class LengthSensitivity:
             paper="ours, for the paper's text",
         ),
     )
-
-    def each(self, cell: Cell, k: int) -> list[Each]:
-        return []
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         values = {"mrr": reciprocal_ranks(cell), "instance_rank_margin": RankSettings().margins(cell, k)}

@@ -23,11 +23,11 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.measure import Mean, Measure, means_of_used
-from heval_core.metrics.shared.ranks import chance_reciprocal_rank, reciprocal_ranks, reciprocals
+from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.ranks import OfUsed, chance_reciprocal_rank, reciprocal_ranks, reciprocals
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties
-from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, means_of
+from heval_core.statistics.values import Each, Value, means_of
 
 
 class ReciprocalRank(NamedTuple):
@@ -49,13 +49,9 @@ def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> Recipro
 
 
 @dataclass(frozen=True)
-class MeanReciprocalRank:
-    drop_first: int = 0
-    smallest_group: int = SMALLEST_GROUP
-
+class MeanReciprocalRank(OfUsed):
     key = "mrr"
     title = "MRR of the answer's tokens"
-    higher_is_better = True
     uses_k = False
     reference = "Sun et al. 2025, eq. 5-6 (arXiv 2510.02629)"
     measures = (
@@ -85,9 +81,6 @@ class MeanReciprocalRank:
         means = means_of(self.each(cell, k), self.smallest_group, ends=(0.0, 1.0))
         low = [mean._replace(columns=tuple(column._replace(ends=None) for column in mean.columns)) for mean in means]
         return [mean if mean.value >= 0.5 else skewed for mean, skewed in zip(means, low, strict=True)]
-
-    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        return means_of_used(self.key, part, documents)
 
 
 PLUGIN = MeanReciprocalRank()

@@ -21,8 +21,8 @@ import numpy as np
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Mean, Measure
-from heval_core.metrics.shared.ranks import RankSettings
-from heval_core.statistics.values import SMALLEST_GROUP, Each, Value, mean_of
+from heval_core.metrics.shared.ranks import OfGroups, RankSettings
+from heval_core.statistics.values import Each, Value, mean_of
 
 
 def lead(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -31,13 +31,10 @@ def lead(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class PositionBias(RankSettings):
-    smallest_group: int = SMALLEST_GROUP
-
+class PositionBias(RankSettings, OfGroups):
     key = "position_bias"
     title = "Position bias"
     higher_is_better = False
-    uses_k = True
     reference = "ours; the effect: Sun et al. 2025 (arXiv 2510.02629)"
     measures = (
         Measure(

@@ -24,7 +24,7 @@ from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.ranks import RankSettings, chance_rank, segment_ranks
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties
-from heval_core.statistics.values import Each, Value
+from heval_core.statistics.values import Each
 
 
 class RankAtK(NamedTuple):
@@ -54,7 +54,6 @@ class RankAtKMetric(RankSettings):
     key = "rank_at_k"
     title = "Rank@k of a document"
     higher_is_better = False
-    uses_k = True
     reference = "Sun et al. 2025 (arXiv 2510.02629)"
     measures = (
         Measure(
@@ -70,9 +69,6 @@ class RankAtKMetric(RankSettings):
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         return self.documents(cell, k)
-
-    def over(self, cell: Cell, k: int) -> list[Value]:
-        return []
 
 
 PLUGIN = RankAtKMetric()

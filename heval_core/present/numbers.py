@@ -7,7 +7,6 @@ that is not all is no `100 %`, one that is not none no `0 %`, and beside 0.99 st
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 
 import pandas as pd
 
@@ -55,11 +54,7 @@ def _two_digits(value: float) -> str:
 
 def decimals(count: int) -> Unit:
     """So many decimals, whatever the value."""
-    return Unit(partial(_fixed, count))
-
-
-def _fixed(count: int, value: float) -> str:
-    return f"{value:,.{count}f}"
+    return Unit(f"{{:,.{count}f}}".format)
 
 
 # Scores and all that is neither a share nor a cost; ranks and nats too.

@@ -112,14 +112,9 @@ class Report:
             **{f"{study.key[:-1]}_findings": records(study.findings) for study in others if len(study.findings)},
             "headline": records(self.headline),
             "sections": [
-                {
-                    "key": s.plan.key,
-                    "title": s.plan.title,
-                    "paper": s.plan.paper,
-                    "gaps": list(s.gaps),
-                    "rows": records(s.rows),
-                }
-                for s in self.sections
+                {name: getattr(section.plan, name) for name in ("key", "title", "paper")}
+                | {"gaps": list(section.gaps), "rows": records(section.rows)}
+                for section in self.sections
             ],
             "provenance": {name: records(frame) for name, frame in self.provenance},
         }

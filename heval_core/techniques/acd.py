@@ -7,18 +7,13 @@ Departure: none. No hyper-parameter.
 Cost: two passes, with the documents and without.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heval_core.techniques.shared.base import Base, Setting, on_arrays
-
-if TYPE_CHECKING:
-    import torch
+from heval_core.techniques.shared.base import Base, Setting, Tensor, on_arrays
 
 
-def entropy(z: torch.Tensor) -> torch.Tensor:
+def entropy(z: Tensor) -> Tensor:
     """(…, V) logits ▶ (…, 1) the entropy of their softmax, in nats.
 
     log(1 + s) + sum of e^-d d / (1 + s), with d how far each logit is below the largest, and s the sum of e^-d without the
@@ -31,7 +26,7 @@ def entropy(z: torch.Tensor) -> torch.Tensor:
 
 
 @on_arrays
-def acd(z_c: torch.Tensor, z_0: torch.Tensor) -> torch.Tensor:
+def acd(z_c: Tensor, z_0: Tensor) -> Tensor:
     """Logits (…, V) with context and without ▶ scores (…, V)."""
     alone, total = entropy(z_0), entropy(z_0) + entropy(z_c)
     certain = total <= 0
@@ -48,7 +43,7 @@ class Acd(Base):
     passes = 2.0
     reference = "Kim et al. 2024 (arXiv 2408.01084)"
 
-    def combined(self, z_c: torch.Tensor, z_0: torch.Tensor, setting: Setting) -> Any:
+    def combined(self, z_c: Tensor, z_0: Tensor, setting: Setting) -> Any:
         return acd(z_c, z_0)
 
 

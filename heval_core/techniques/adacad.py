@@ -7,18 +7,13 @@ Departure: none. No hyper-parameter.
 Cost: two passes, with the documents and without.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heval_core.techniques.shared.base import Base, Setting, on_arrays
-
-if TYPE_CHECKING:
-    import torch
+from heval_core.techniques.shared.base import Base, Setting, Tensor, on_arrays
 
 
-def divergence(z_c: torch.Tensor, z_0: torch.Tensor) -> torch.Tensor:
+def divergence(z_c: Tensor, z_0: Tensor) -> Tensor:
     """(…, 1) the Jensen-Shannon divergence of the two distributions, in nats."""
     p, q = z_c.softmax(-1), z_0.softmax(-1)
     middle = (p + q) / 2
@@ -26,7 +21,7 @@ def divergence(z_c: torch.Tensor, z_0: torch.Tensor) -> torch.Tensor:
 
 
 @on_arrays
-def adacad(z_c: torch.Tensor, z_0: torch.Tensor) -> torch.Tensor:
+def adacad(z_c: Tensor, z_0: Tensor) -> Tensor:
     """Logits (…, V) with context and without ▶ scores (…, V)."""
     alpha = divergence(z_c, z_0)
     return (1 + alpha) * z_c - alpha * z_0
@@ -41,7 +36,7 @@ class AdaCad(Base):
     passes = 2.0
     reference = "Wang et al. 2025 (arXiv 2409.07394)"
 
-    def combined(self, z_c: torch.Tensor, z_0: torch.Tensor, setting: Setting) -> Any:
+    def combined(self, z_c: Tensor, z_0: Tensor, setting: Setting) -> Any:
         return adacad(z_c, z_0)
 
 

@@ -6,20 +6,15 @@ Departure: none. alpha is .5, as the paper recommends; it is not searched.
 Cost: two passes, with the documents and without.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heval_core.records import HEvalError
-from heval_core.techniques.shared.base import Base, Setting, on_arrays
-
-if TYPE_CHECKING:
-    import torch
+from heval_core.techniques.shared.base import Base, Setting, Tensor, on_arrays
 
 
 @on_arrays
-def cad(z_c: torch.Tensor, z_0: torch.Tensor, alpha: float = 0.5) -> torch.Tensor:
+def cad(z_c: Tensor, z_0: Tensor, alpha: float = 0.5) -> Tensor:
     """Logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for an alpha below 0."""
     if alpha < 0:
         raise HEvalError(f"cad needs an alpha of at least 0, not {alpha}.")
@@ -42,7 +37,7 @@ class Cad(Base):
         if self.alpha < 0:
             raise HEvalError(f"cad needs an alpha of at least 0, not {self.alpha}.")
 
-    def combined(self, z_c: torch.Tensor, z_0: torch.Tensor, setting: Setting) -> Any:
+    def combined(self, z_c: Tensor, z_0: Tensor, setting: Setting) -> Any:
         return cad(z_c, z_0, self.alpha)
 
 

@@ -10,26 +10,21 @@ Options: `lam` in [.1, 1] and `alpha` in [0, 2]; with both given, nothing is sea
 Cost: two passes, with the documents and without; the search needs no more than these two for each development question.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heval_core.records import HEvalError
-from heval_core.techniques.shared.base import NOTHING, Base, Development, Setting, Trial, best_by, on_arrays
-
-if TYPE_CHECKING:
-    import torch
+from heval_core.techniques.shared.base import NOTHING, Base, Development, Setting, Tensor, Trial, best_by, on_arrays
 
 LAMBDAS = (0.1, 0.25, 0.5, 0.75, 1.0)
 ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
 @on_arrays
-def coiecd(z_c: torch.Tensor, z_0: torch.Tensor, lam: float = 0.25, alpha: float = 1.0) -> torch.Tensor:
+def coiecd(z_c: Tensor, z_0: Tensor, lam: float = 0.25, alpha: float = 1.0) -> Tensor:
     """Logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for lam or alpha out of range."""
     check(lam, alpha)
     return _Constraint(z_c, z_0).scores(lam, alpha)
@@ -38,15 +33,15 @@ def coiecd(z_c: torch.Tensor, z_0: torch.Tensor, lam: float = 0.25, alpha: float
 class _Constraint:
     """What scores have in common under all lambda and alpha, computed once."""
 
-    def __init__(self, z_c: torch.Tensor, z_0: torch.Tensor):
+    def __init__(self, z_c: Tensor, z_0: Tensor):
         self._lp_c, self._lp = z_c.double().log_softmax(-1), z_0.double().log_softmax(-1)
         entropy = -(self._lp.exp() * self._lp).nan_to_num(0.0).sum(-1, keepdim=True)
         self._q = (-self._lp_c - entropy).log_softmax(-1)
         self._least, self._most = self._q.amin(-1, keepdim=True), self._q.amax(-1, keepdim=True)
         self._gained = self._lp_c - self._lp
-        self._bases: dict[float, torch.Tensor] = {}
+        self._bases: dict[float, Tensor] = {}
 
-    def _base(self, lam: float) -> torch.Tensor:
+    def _base(self, lam: float) -> Tensor:
         if lam not in self._bases:
             low, high = self._least - log(lam), self._most + log(lam)
             below = self._q < low
@@ -54,7 +49,7 @@ class _Constraint:
             self._bases[lam] = self._lp.where(expected, self._lp_c)
         return self._bases[lam]
 
-    def scores(self, lam: float, alpha: float) -> torch.Tensor:
+    def scores(self, lam: float, alpha: float) -> Tensor:
         return self._base(lam) + alpha * self._gained
 
 
@@ -98,10 +93,10 @@ class Coiecd(Base):
             return best_by(trials, lambda trial: trial.bcu["gold"])
         return best_by(trials, lambda trial: trial.mean)
 
-    def combined(self, z_c: torch.Tensor, z_0: torch.Tensor, setting: Setting) -> Any:
+    def combined(self, z_c: Tensor, z_0: Tensor, setting: Setting) -> Any:
         return coiecd(z_c, z_0, **self._values(setting))
 
-    def combined_by(self, z_c: torch.Tensor, z_0: torch.Tensor, settings: Sequence[Setting]) -> Iterator[Any]:
+    def combined_by(self, z_c: Tensor, z_0: Tensor, settings: Sequence[Setting]) -> Iterator[Any]:
         constraint = _Constraint(z_c, z_0)
         return (constraint.scores(**self._values(setting)) for setting in settings)
 

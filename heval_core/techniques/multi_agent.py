@@ -13,21 +13,15 @@ The trace is JSON, a list with one entry per call before the last: agent, reply 
 Cost: four passes at most, and the tokens of three replies.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from heval_core.prompts import instructed, prompt_of
 from heval_core.records import HEvalError, Instance, Prompt
-from heval_core.techniques.shared.base import NOTHING, Base, Development, FinalPrompt, Setting
+from heval_core.techniques.shared.base import NOTHING, Base, Development, FinalPrompt, LanguageModel, Setting
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, FAITHFULNESS, REFINING, RELEVANCE, SAID, family_of
-
-if TYPE_CHECKING:
-    from heval_core.lm.model import LanguageModel
 
 UNPARSABLE = "unparsable"
 # Of a reply and of an answer: long enough for a sentence around the verdict.

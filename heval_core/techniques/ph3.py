@@ -24,6 +24,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from heval_core.prompts import mentions, prompt_of
@@ -95,11 +96,7 @@ class Ph3(Base):
     @contextmanager
     def applied(self, lm: LanguageModel, setting: Setting) -> Iterator[LanguageModel]:
         """The model itself, whose weights are changed until the end. Raises HEvalError for a head that it does not have."""
-        heads = heads_of(setting)
-        if not heads:
-            yield lm
-            return
-        with lm.pruning.without(heads):
+        with lm.pruning.without(heads_of(setting)):
             yield lm
 
 
@@ -156,7 +153,8 @@ def effects(development: Development) -> tuple[torch.Tensor, torch.Tensor]:
 def identifying(development: Development) -> list[tuple[Question, TokenisedPrompt, TokenisedPrompt]]:
     """Conflicting questions whose memory is exact, each with its prompt and its corrupted twin's; at most MOST of them."""
     lm, questions = development.lm, development.questions.get("conflicting", ())
-    length = _lengths(lm)
+    # Of a name in running text; each name is tokenised once.
+    length = cache(lambda name: len(lm.tokenizer(f" {name}", add_special_tokens=False).input_ids))
     identified: list[tuple[Question, TokenisedPrompt, TokenisedPrompt]] = []
     for question in questions:
         instance = question.instance
@@ -202,18 +200,6 @@ def _replaced(text: str, names: dict[str, str]) -> str:
     for start, end, name in sorted(taken, reverse=True):
         text = text[:start] + name + text[end:]
     return text
-
-
-def _lengths(lm: LanguageModel) -> Callable[[str], int]:
-    """A name's length in tokens of running text; each name is tokenised once."""
-    known: dict[str, int] = {}
-
-    def length(name: str) -> int:
-        if name not in known:
-            known[name] = len(lm.tokenizer(f" {name}", add_special_tokens=False).input_ids)
-        return known[name]
-
-    return length
 
 
 def _units(lm: LanguageModel, per_head: bool) -> list[tuple[Head, ...]]:

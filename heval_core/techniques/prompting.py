@@ -11,20 +11,14 @@ Options: `prompt`, the id of one prompt, such as qa-03; then nothing is searched
 Cost: one pass of a prompt that is longer by the instruction; the search takes twelve for each development question.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from heval_core.prompts import instructed
 from heval_core.records import HEvalError, Instance, Prompt
-from heval_core.techniques.shared.base import NOTHING, Base, Development, FinalPrompt, Setting
+from heval_core.techniques.shared.base import NOTHING, Base, Development, FinalPrompt, LanguageModel, Setting
 from heval_core.techniques.shared.instructions import PROMPTS, prompt_ids
-
-if TYPE_CHECKING:
-    from heval_core.lm.model import LanguageModel
 
 
 @dataclass(frozen=True)

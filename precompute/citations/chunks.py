@@ -77,6 +77,7 @@ class Entailing(NoModel):
 
 
 Reader = NoModel | Model
+_identified = cache(identify)
 
 
 class Unavailable(Exception):
@@ -98,11 +99,6 @@ def identity_of(reader: Reader, study: Study) -> list[str]:
 def key_of(reader: Reader) -> str:
     """What results call a reader's model. Raises HEvalError for one that there is not."""
     return _identified(reader.name).key if isinstance(reader, Entailing) else reader.key
-
-
-@cache
-def _identified(name: str) -> Identity:
-    return identify(name)
 
 
 def _in_own_template(name: str) -> Identity:

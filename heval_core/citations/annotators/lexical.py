@@ -18,21 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.citations.annotators.shared.choice import Weights, choices
+from heval_core.citations.annotators.shared.choice import Control, Weights, choices
 from heval_core.citations.reading import shown
 from heval_core.citations.records import Choice, Explained, Question
 
 
 @dataclass(frozen=True)
-class Lexical:
+class Lexical(Control):
     key = "lexical"
     title = "Lexical overlap (control)"
-    family = "control"
-    control = True
     order = 1
-    model = ""
-    reads = "nothing"
-    reference = "control"
 
     def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
         return choices(self.key, questions, _weighed)

@@ -12,22 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heval_core.citations.annotators.shared.choice import Weights, choices
+from heval_core.citations.annotators.shared.choice import Control, Weights, choices
 from heval_core.citations.reading import shown
 from heval_core.citations.records import Choice, Explained, Question
 
 
 @dataclass(frozen=True)
-class MiniLM:
+class MiniLM(Control):
     least: float = 0.3
 
     key = "minilm"
     title = "Sentence embeddings (control)"
-    family = "control"
-    control = True
     order = 4
-    model = ""
-    reads = "nothing"
     reference = "Reimers & Gurevych 2019 (arXiv 1908.10084)"
 
     def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:

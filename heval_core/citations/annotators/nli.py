@@ -43,13 +43,10 @@ class NLI:
         judged = dict(zip(distinct, reader.judge(distinct), strict=True))
         choices = []
         for question, of_question in zip(questions, pairs, strict=True):
-            scores = [0.0] * len(question.sentences)
-            chosen = set()
-            for premise, index, text in of_question:
-                judgement = judged[premise, text]
-                scores[index] = judgement.probability
-                chosen |= {index} if judgement.entailed else set()
-            choices.append(Choice(frozenset(chosen), tuple(scores)))
+            found = {index: judged[premise, text] for premise, index, text in of_question}
+            chosen = frozenset(index for index, judgement in found.items() if judgement.entailed)
+            scores = (found[index].probability if index in found else 0.0 for index in range(len(question.sentences)))
+            choices.append(Choice(chosen, tuple(scores)))
         return choices
 
 

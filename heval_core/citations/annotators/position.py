@@ -10,19 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heval_core.citations.annotators.shared.choice import Control
 from heval_core.citations.records import Choice, Question
 
 
 @dataclass(frozen=True)
-class Position:
+class Position(Control):
     key = "position"
     title = "Position (control)"
-    family = "control"
-    control = True
     order = 2
-    model = ""
-    reads = "nothing"
-    reference = "control"
 
     def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
         return [_at_its_place(question) for question in questions]

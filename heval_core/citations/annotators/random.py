@@ -14,21 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from heval_core.citations.annotators.shared.choice import Control
 from heval_core.citations.records import Choice, Question
 
 
 @dataclass(frozen=True)
-class Random:
+class Random(Control):
     seed: int = 0
 
     key = "random"
     title = "Random (control)"
-    family = "control"
-    control = True
     order = 3
-    model = ""
-    reads = "nothing"
-    reference = "control"
 
     def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
         return [self._drawn(question) for question in questions]

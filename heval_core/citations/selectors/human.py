@@ -7,22 +7,20 @@ in every run, and not chosen by its length. `human(1)` takes the second; a claim
 Cost: none.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heval_core.citations.records import Claim
-from heval_core.citations.speaker import Selection, Speaker
+from heval_core.citations.speaker import ByClaim, Selection
 from heval_core.records import HEvalError
 
 
 @dataclass(frozen=True)
-class Human:
+class Human(ByClaim):
     chain: int = 0
 
     key = "human"
     title = "People"
     order = 1
-    asks = False
     reference = "Xing et al. 2024, arXiv 2406.12645"
     first = "chain"
 
@@ -30,10 +28,7 @@ class Human:
         if self.chain < 0:
             raise HEvalError(f"The selector human counts chains from 0; there is no chain {self.chain}.")
 
-    def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
-        return [self._of(claim) for claim in claims]
-
-    def _of(self, claim: Claim) -> Selection:
+    def of(self, claim: Claim) -> Selection:
         if not claim.chains:
             return Selection((), "people selected no passages of this claim")
         if self.chain >= len(claim.chains):

@@ -10,23 +10,21 @@ Cost: no model; linear in the words.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum, log
 
 from heval_core.citations.records import Claim
-from heval_core.citations.speaker import Selection, Speaker
+from heval_core.citations.speaker import ByClaim, Selection
 from heval_core.records import HEvalError
 
 
 @dataclass(frozen=True)
-class Lexical:
+class Lexical(ByClaim):
     k: int = 5
 
     key = "lexical"
     title = "Shared words"
     order = 3
-    asks = False
     reference = "Robertson and Zaragoza 2009"
     first = "k"
 
@@ -34,10 +32,7 @@ class Lexical:
         if self.k < 1:
             raise HEvalError(f"The selector lexical takes the k best passages, at least one; k={self.k} is none.")
 
-    def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
-        return [self._of(claim) for claim in claims]
-
-    def _of(self, claim: Claim) -> Selection:
+    def of(self, claim: Claim) -> Selection:
         scores = overlaps(claim)
         best = sorted((index for index, score in enumerate(scores) if score > 0), key=lambda index: (-scores[index], index))
         numbers = tuple(claim.passages[index].number for index in sorted(best[: self.k]))

@@ -4,28 +4,23 @@ Formula: `selected` of the claim's first explanation, or of the first one by `wr
 Reference: the data's own. Departure: none. Cost: none.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heval_core.citations.records import Claim
-from heval_core.citations.speaker import Selection, Speaker
+from heval_core.citations.speaker import ByClaim, Selection
 
 
 @dataclass(frozen=True)
-class Shipped:
+class Shipped(ByClaim):
     writer: str = ""
 
     key = "shipped"
     title = "As shipped"
     order = 5
-    asks = False
     reference = "the data"
     first = "writer"
 
-    def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
-        return [self._of(claim) for claim in claims]
-
-    def _of(self, claim: Claim) -> Selection:
+    def of(self, claim: Claim) -> Selection:
         written = next((explanation for explanation in claim.written if self.writer in ("", explanation.writer)), None)
         if written is None:
             by = f" by {self.writer!r}" if self.writer else ""

@@ -318,13 +318,10 @@ def find(claim: Claim, evidence: Any, study: Study, rule: RuleShares | None = No
     decided = verdict(effects, missing, study)
     return {
         "study": study.key,
-        "key": claim.key,
-        "sentence": claim.sentence,
-        "published": claim.published,
+        **{name: getattr(claim, name) for name in ("key", "sentence", "published", "unit")},
         "verdict": decided,
         "reason": reason(decided, effects, missing, study),
         "by_construction": by_construction(claim.construction, rule),
-        "unit": claim.unit,
         "effects": json.dumps([plainly(effect) for effect in effects]),
         "levels": json.dumps(claim.levels(evidence)),
     }

@@ -14,6 +14,7 @@ Cost: techniques² x resamples comparisons for each model and dataset.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,12 +140,10 @@ def expected(points: Sequence[Point], share: float) -> list[Expected]:
 
 def leaders(points: Sequence[Point]) -> list[tuple[int, int, str]]:
     """(from, to, technique): who has the most good answers at how many relevant documents of 100. Of equals the first one."""
-    spans: list[tuple[int, int, str]] = []
-    for of_100 in range(101):
+
+    def best(of_100: int) -> str:
         right = [(of_100 * point.faithfulness.value + (100 - of_100) * point.robustness.value) / 100 for point in points]
-        best = points[int(np.argmax(np.round(right, 9)))].technique if points else ""
-        if spans and spans[-1][2] == best:
-            spans[-1] = (spans[-1][0], of_100, best)
-        elif best:
-            spans.append((of_100, of_100, best))
-    return spans
+        return points[int(np.argmax(np.round(right, 9)))].technique
+
+    spans = ((technique, list(numbers)) for technique, numbers in groupby(range(101 if points else 0), best))
+    return [(numbers[0], numbers[-1], technique) for technique, numbers in spans]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from heval_core.lm import rules as backward
 from heval_core.records import Attribution, Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
-    from heval_core.lm.clean_pass import CleanPass
+    from heval_core.lm import clean_pass
 
-
-def cost_of_heads(tokens: float) -> Cost:
-    """Of reading heads: the clean pass, and one over the last token with hooks."""
-    return Cost(2, tokens + 1, (CLEAN, HEADS))
+# What explainers are given, named without importing torch.
+CleanPass: TypeAlias = "clean_pass.CleanPass"
 
 
 class Base:
@@ -47,3 +46,31 @@ class Base:
         rows = scores.cpu().numpy() if hasattr(scores, "cpu") else scores
         seconds = clock.stop()
         return [Attribution(self.key, row, seconds, repr(self), **extra) for row, extra in zip(rows, extras, strict=True)]
+
+
+class ReadsHeads(Base):
+    """An explainer that reads attention heads at the target's positions; it explains a whole answer token by token."""
+
+    needs: tuple[str, ...] = ("softmax attention", "heads")
+    answers = "token"
+
+    def cost(self, tokens: float) -> Cost:
+        """The clean pass, and one over the last token with hooks."""
+        return Cost(2, tokens + 1, (CLEAN, HEADS))
+
+
+class ByRules(Base):
+    """Embedding times gradient in a copy of the model with other backward rules (`lm.changed_backward`).
+
+    rules: which. contrast: whether of the answer's lead over its competitor, where a target has one, in place of its logit.
+    """
+
+    rules: backward.Rules
+    contrast: bool
+    family = "gradient"
+    needs: tuple[str, ...] = ("gradients", "softmax attention")
+    answers = "sentence"
+    cost = staticmethod(backward.cost)
+
+    def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
+        return clean.relevance(self.rules, targets, self.contrast)

@@ -1,18 +1,13 @@
 """The scores by which `origin` shares out what a document gives: those of an explainer of single tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores
+from heval_core.explainers.shared.base import CleanPass
 from heval_core.lm import rules
 from heval_core.records import Cost, Target
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from heval_core.lm.clean_pass import CleanPass
 
 RULES = {"attnlrp": rules.ATTNLRP, "cgim": rules.CGIM}
 PARTS = (*RULES, "gxi", "fa")

@@ -1,4 +1,4 @@
-"""Ranks of documents and of the answer's tokens, their chance levels, the setting of metrics that use them; sums of scores.
+"""Ranks of documents and of the answer's tokens, their chance levels, and sums of scores; what metrics that use them declare.
 
 `heval_core/metrics/rank_at_k.py` has the formula. Ranks are descending, 1 is the highest score. Ties are broken at random,
 and a rank is its expectation over that (`broken_ties`).
@@ -6,14 +6,46 @@ and a rank is its expectation over that (`broken_ties`).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.metrics.shared.measure import Mean, means_of_used
 from heval_core.statistics.scores import Ties
-from heval_core.statistics.values import Each
+from heval_core.statistics.values import SMALLEST_GROUP, Each, Value
+
+
+class Base:
+    """More is better, and there is a k; what a metric does not define has no values."""
+
+    higher_is_better = True
+    uses_k = True
+
+    def each(self, cell: Cell, k: int) -> list[Each]:
+        return []
+
+    def over(self, cell: Cell, k: int) -> list[Value]:
+        return []
+
+
+@dataclass(frozen=True)
+class OfGroups(Base):
+    """drop_first: first tokens of each prompt that are not ranked. smallest_group: instances that a group needs."""
+
+    drop_first: int = 0
+    smallest_group: int = SMALLEST_GROUP
+
+
+class OfUsed(OfGroups):
+    """Instances have values of the document that was used, under the group of that document."""
+
+    key: ClassVar[str]
+
+    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
+        return means_of_used(self.key, part, documents)
 
 
 def best_rank(k: int, segment_sizes: np.ndarray) -> np.ndarray:
@@ -40,7 +72,7 @@ def mean_of_first(leading: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class RankSettings:
+class RankSettings(Base):
     """How documents are ranked, for every metric that uses their ranks: with or without each prompt's first tokens."""
 
     drop_first: int = 0
@@ -73,17 +105,15 @@ class RankSettings:
         return margins
 
 
-def of_used_document(
-    cell: Cell, value: Callable[[np.ndarray], np.ndarray], chance: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> list[Each]:
+def of_used_document(cell: Cell, value: Callable[[np.ndarray], np.ndarray], chance: Callable[[int, int], float]) -> list[Each]:
     """Values of instances, by the group of the document that was used; NaN elsewhere. The best is 1.
 
-    value: (N, n) ranked gold tokens ▶ (N,). chance: numbers of gold tokens (N,) and of ranked tokens (N,) ▶ (N,).
+    value: (N, n) ranked gold tokens ▶ (N,). chance: of so many gold tokens among so many ranked ones.
     """
     layout, parts = cell.layout, []
     for group, tokens in zip(context_groups(len(layout.documents)), layout.gold, strict=True):
         ranked = tokens & layout.ranked
-        values, by_chance = value(ranked), chance(ranked.sum(axis=1), layout.lengths)
+        values, by_chance = value(ranked), broken_ties.of_distinct(chance, ranked.sum(axis=1), layout.lengths)
         used = (layout.groups == group) & np.isfinite(values)
         parts.append(Each(group, values, by_chance, np.ones(len(values))).within(used))
     return parts
@@ -101,11 +131,7 @@ def reciprocals(found: Ties, gold: np.ndarray) -> np.ndarray:
 
 def reciprocal_ranks(cell: Cell) -> list[Each]:
     """Each instance's reciprocal rank of the answer's tokens."""
-
-    def chance(inside: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        return broken_ties.of_distinct(chance_reciprocal_rank, inside, lengths)
-
-    return of_used_document(cell, lambda tokens: reciprocals(cell.ties, tokens), chance)
+    return of_used_document(cell, lambda tokens: reciprocals(cell.ties, tokens), chance_reciprocal_rank)
 
 
 # Sums are rounded to so many digits: those that differ by rounding only, such as those of scores in another order, are equal.

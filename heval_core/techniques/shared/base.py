@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from heval_core.prompts import assemble, prompt_of
 from heval_core.records import Instance, Prompt
@@ -14,9 +14,12 @@ from heval_core.records import Instance, Prompt
 if TYPE_CHECKING:
     import torch
 
-    from heval_core.lm.model import LanguageModel
+    from heval_core.lm import model
 
 Found = TypeVar("Found")
+# Named without importing torch.
+LanguageModel: TypeAlias = "model.LanguageModel"
+Tensor: TypeAlias = "torch.Tensor"
 
 
 @dataclass(frozen=True)
@@ -128,11 +131,11 @@ class Base:
         """The prompt of each instance without its documents."""
         return [assemble((), (), instance.question, lm.template) for instance in instances]
 
-    def combined(self, z_c: torch.Tensor, z_0: torch.Tensor, setting: Setting) -> Any:
+    def combined(self, z_c: Tensor, z_0: Tensor, setting: Setting) -> Any:
         """(B, V) logits with context and without ▶ (B, V) scores whose softmax is the answer's distribution."""
         return z_c
 
-    def combined_by(self, z_c: torch.Tensor, z_0: torch.Tensor, settings: Sequence[Setting]) -> Iterator[Any]:
+    def combined_by(self, z_c: Tensor, z_0: Tensor, settings: Sequence[Setting]) -> Iterator[Any]:
         """`combined` under each of several settings, as a search needs it."""
         return (self.combined(z_c, z_0, setting) for setting in settings)
 

@@ -38,6 +38,16 @@ class Weights:
     least: float = -np.inf
 
 
+class Control:
+    """What annotators declare that read nothing but what a reader sees."""
+
+    family = "control"
+    control = True
+    model = ""
+    reads = "nothing"
+    reference = "control"
+
+
 def choices(key: str, questions: Sequence[Question], weigh: Callable[[Explained], Weights]) -> list[Choice]:
     """One for each question, by the weights of its passage. key: the annotator's. weigh: it may raise HEvalError, which is
     told; questions about one explanation share what it gives. A sentence without words is never chosen."""
