@@ -113,12 +113,34 @@ def clean(lm):
     return CleanPass(lm, prompts)
 
 
+@pytest.fixture(scope="session", params=["world_capital", "country_profiles", "invented_states"])
+def data(request):
+    """The facts of a dataset that comes along, and the pool that their documents are drawn from."""
+    from heval_core import catalogue
+    from heval_core.regimes import Pool
+
+    facts = list(catalogue.find("dataset", request.param).facts())
+    return facts, Pool.of(facts)
+
+
 @pytest.fixture
 def twenty_halves(monkeypatch):
     """Instead of a hundred, for NMutInf, MDL and the probe: intervals a little less sure, in a fifth of the time."""
     from heval_core.statistics import bootstrap
 
     monkeypatch.setattr(bootstrap, "SPLITS", 10)
+
+
+@pytest.fixture
+def prints(capsys):
+    """A function: a command of the command line, and the code it ends with ▶ what was printed."""
+    from precompute.cli import main
+
+    def run(*command: object, ends: int = 0):
+        assert main([str(part) for part in command]) == ends
+        return capsys.readouterr()
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What a memory answer is, and with which tokens it may begin."""
+"""What a memory answer is, with which tokens it may begin, and the groups by the document that an answer came from."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from heval_core import pipeline, regimes
 from heval_core.answers import answer_in, looks_like_answer
 from heval_core.behaviour import Memory, check_documents, memory_of, name_candidates, observe
+from heval_core.groups import compared_groups, competes, context_groups, document_of
 from heval_core.prompt_styles import style_of
 from heval_core.records import Document, Dropped, Fact, HEvalError, Instance, Passage
 
@@ -217,3 +218,15 @@ def test_in_the_batch_a_memory_that_is_no_answer_drops_the_instance_with_that_re
     assert pipeline.prepare(lm, instance, Memories({CAPITAL: true}, "own").of(lm, FACT, pool)).dropped_because is None
     twice = lm.tokenizer(" Sydney\n\nThe answer to this question is, as I said: Sydney", add_special_tokens=False).input_ids
     assert Memories({CAPITAL: tuple(twice)}, "own").of(lm, FACT, pool).is_answer
+
+
+def test_groups_name_any_number_of_documents():
+    assert context_groups(0) == ()
+    for documents in (1, 2, 7):
+        groups = context_groups(documents)
+        assert [document_of(group) for group in groups] == list(range(documents))
+        assert all(not competes(group, group) for group in groups)
+        assert set(compared_groups(documents)) >= set(groups)
+    assert [rival for rival in ("C1", "C2", "C3", "M") if competes("C2", rival)] == ["C1", "C3"]
+    assert document_of("ambiguous") is None
+    assert document_of("C") == 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heval_core import catalogue, prompt_styles
+from heval_core import prompt_styles
 from heval_core.behaviour import Memory, check_names
 from heval_core.explainers.lexical import Lexical
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
@@ -20,15 +20,8 @@ from heval_core.regimes import Pool, PromptStyle, build
 from heval_core.regimes.documents import substituted
 from tests.asked import select
 
-DATASETS = ("world_capital", "country_profiles", "invented_states")
 STYLES = (PromptStyle(), prompt_styles.TaughtSources())
 BASES = ("mixed", "double_conflicting")
-
-
-@pytest.fixture(scope="module", params=DATASETS)
-def data(request):
-    facts = list(catalogue.find("dataset", request.param).facts())
-    return facts, Pool.of(facts)
 
 
 def pairs(data, base, decoy, style, seed, count=60):

@@ -38,8 +38,14 @@ print([name for name in {HEAVY!r} if name in sys.modules])
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
-def test_the_command_line_imports_torch_only_in_the_commands_that_need_it():
-    code = f"import sys, precompute.cli, precompute.commands.store; print([name for name in {HEAVY!r} if name in sys.modules])"
+# The commands of the command line that need torch import it; the study of citations splits sentences without spaCy.
+@pytest.mark.parametrize(("imported", "libraries"), [
+    ("import precompute.cli, precompute.commands.store", HEAVY),
+    ("import heval_core.citations.questions, heval_core.citations.scoring", ("spacy", "torch", "pandas")),
+    ("import heval_core", ("torch", "pandas", "jinja2")), ("import heval_core; heval_core.explain", ("torch", "transformers")),
+])  # fmt: skip
+def test_what_is_imported_loads_none_of_what_it_may_not_need(imported, libraries):
+    code = f"import sys; {imported}; print([name for name in {libraries!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr[-2000:]
 

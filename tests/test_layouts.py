@@ -19,7 +19,6 @@ from heval_core.lm.chat import in_chat
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompts import AUTO, LAYOUTS, TEMPLATE, assemble, instructed, is_chat, layout_of, memory_prompt, spelled
 from heval_core.records import HEvalError, Span, Target
-from precompute.cli import main
 from tests.lm.test_chat import CHATML, words
 
 DOCUMENT, QUESTION, CLOZE = "The capital of Kenya is Lisbon.", "What is the capital of Kenya?", "The capital of Kenya is"
@@ -38,17 +37,16 @@ def test_a_template_may_put_the_question_first():
     assert prompt.answers == ((Span(5, 8),),)
 
 
-@pytest.mark.parametrize("template", ["{documents} A:", "{documents}{documents}{question}", "no fields"])
-def test_a_template_without_its_fields_is_refused(template):
-    with pytest.raises(HEvalError, match="needs the fields"):
-        assemble(("One.",), (None,), "Why?", template)
+NO_FIELDS = ("{documents} A:", "{documents}{documents}{question}", "no fields")
 
 
-def test_empty_parts_are_refused_by_name():
-    with pytest.raises(HEvalError, match="question is empty"):
-        assemble(("One.",), (None,), " ")
-    with pytest.raises(HEvalError, match="Document 2 is empty"):
-        assemble(("One.", "\n"), (None, None), "Why?")
+@pytest.mark.parametrize(("documents", "question", "template", "told"), [
+    *((("One.",), "Why?", template, "needs the fields") for template in NO_FIELDS),
+    (("One.",), " ", TEMPLATE, "question is empty"), (("One.", "\n"), "Why?", TEMPLATE, "Document 2 is empty"),
+])  # fmt: skip
+def test_templates_without_their_fields_and_empty_parts_are_refused_by_name(documents, question, template, told):
+    with pytest.raises(HEvalError, match=told):
+        assemble(documents, (None,) * len(documents), question, template)
 
 
 def test_a_layout_has_a_form_for_questions_and_one_for_clozes():
@@ -170,12 +168,10 @@ def test_only_ranked_tokens_are_ablated_and_their_scores_are_those_of_the_whole(
     assert scores[:, prompt.first_ranked :] == pytest.approx(expected[:, prompt.first_ranked :], abs=1e-4)
 
 
-def test_the_command_tries_layouts_and_counts_every_question(model_folders, capsys):
+def test_the_command_tries_layouts_and_counts_every_question(model_folders, prints):
     command = ["layouts", "--models", str(model_folders["gpt2"]), "--datasets", "world_capital", "--limit", "4"]
-    assert main([*command, "--template", "plain", "examples", "--memory", "any", "--match", "within"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = prints(*command, "--template", "plain", "examples", "--memory", "any", "--match", "within").out.splitlines()
     assert len(lines) == 4
     assert all("random-gpt2 · world_capital" in line and "of 4 compared" in line for line in lines)
     assert all(sum(int(part.rsplit(" ", 1)[1]) for part in line.rpartition(": ")[2].split(", ")) == 4 for line in lines)
-    assert main([*command, "--template", "chat"]) == 2
-    assert "has no chat template" in capsys.readouterr().err
+    assert "has no chat template" in prints(*command, "--template", "chat", ends=2).err

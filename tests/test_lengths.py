@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from heval_core import catalogue, prompt_styles
+from heval_core import prompt_styles
 from heval_core.behaviour import Memory
 from heval_core.explainers.shared.left_out import units
 from heval_core.pipeline import prepare
@@ -15,14 +15,6 @@ from heval_core.records import Document, Dropped, Fact, Instance, Passage
 from heval_core.regimes import Pool, PromptStyle, build
 from heval_core.regimes.padding import fitted
 from tests.asked import select
-
-DATASETS = ("world_capital", "country_profiles", "invented_states")
-
-
-@pytest.fixture(scope="module", params=DATASETS)
-def data(request):
-    facts = list(catalogue.find("dataset", request.param).facts())
-    return facts, Pool.of(facts)
 
 
 @pytest.fixture(params=[PromptStyle(), prompt_styles.TaughtSources()], ids=lambda style: style.key)
@@ -122,15 +114,13 @@ def test_what_fits_by_hand():
     assert fitted(padded(hundred, regime="mixed"), "", words).padding == (hundred,)
 
 
-@pytest.mark.parametrize(("passages", "reason"), [(("x",) * 3, "too little padding"), ((), "too little padding")])
-def test_padding_that_runs_out_has_its_reason(passages, reason):
+@pytest.mark.parametrize(("passages", "counted", "reason"), [
+    (("x",) * 3, words, "too little padding"), ((), words, "too little padding"),
+    (("x",), lambda instance: 257 + len(instance.padding), "documents too long"),
+])  # fmt: skip
+def test_what_does_not_fit_has_its_reason(passages, counted, reason):
     with pytest.raises(Dropped, match=reason):
-        fitted(padded(*passages), "", words)
-
-
-def test_documents_that_are_too_long_have_their_reason():
-    with pytest.raises(Dropped, match="documents too long"):
-        fitted(padded("x"), "", lambda instance: 257 + len(instance.padding))
+        fitted(padded(*passages), "", counted)
 
 
 def test_a_length_beyond_the_models_positions_drops_the_instance_and_says_so(data, language_models):

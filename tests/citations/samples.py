@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
-from tests.datasets.samples import write_json, write_lines
+from tests.datasets.samples import write_json, write_lines, write_table
 
 SENTENCES = ["Ruland built a harbour in 1950.", "The harbour has ten cranes, said the mayor.", "Two of them were sold."]
 SENTENCES += ["A ferry runs daily."]
@@ -25,12 +24,7 @@ def hop(key: str = "11", **more: Any) -> dict[str, Any]:
 
 
 def write_hops(path: Path, records: list[dict[str, Any]], columns: tuple[str, ...] = COLUMNS) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, delimiter="\t", extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(records)
-    return path
+    return write_table(path, records, columns, ends="\r\n")
 
 
 def exp(**more: Any) -> dict[str, Any]:

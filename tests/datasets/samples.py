@@ -52,6 +52,16 @@ def write_csv(path: Path, header: list[str], rows: list[list[str]]) -> Path:
     return path
 
 
+def write_table(path: Path, records: list[dict[str, Any]], columns: tuple[str, ...], ends: str = "\n") -> Path:
+    """Some columns of records, between tabs. ends: what a line ends with."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, delimiter="\t", extrasaction="ignore", lineterminator=ends)
+        writer.writeheader()
+        writer.writerows(records)
+    return path
+
+
 def sorted_out(dataset: Dataset) -> tuple[list[Fact], list[BadRecord], list[Unusable]]:
     records = list(dataset.facts())
     return tuple([r for r in records if isinstance(r, kind)] for kind in (Fact, BadRecord, Unusable))

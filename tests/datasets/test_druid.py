@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -46,17 +45,8 @@ def records() -> list[dict[str, Any]]:
     ]
 
 
-def write_table(path: Path, some: list[dict[str, Any]], columns: tuple[str, ...] = COLUMNS) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, delimiter="\t", extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(some)
-    return path
-
-
 def sample(data: Path) -> Dataset:
-    write_table(data / "druid" / "druid.tsv", records())
+    samples.write_table(data / "druid" / "druid.tsv", records(), COLUMNS)
     return druid.PLUGIN
 
 
@@ -75,7 +65,7 @@ def kinds(path: Path) -> list[tuple[str, str, str]]:
 
 
 def test_stance_and_verdict_decide_what_the_evidence_is(tmp_path):
-    assert kinds(write_table(tmp_path / "druid.tsv", records())) == EXPECTED
+    assert kinds(samples.write_table(tmp_path / "druid.tsv", records(), COLUMNS)) == EXPECTED
 
 
 def test_another_spelling_and_json_lines_say_the_same(tmp_path):
@@ -94,7 +84,7 @@ def test_another_spelling_and_json_lines_say_the_same(tmp_path):
 
 def test_the_claim_is_asked_for_with_the_labels_and_its_text_is_kept(tmp_path):
     some = [record(1, "supports", "True"), record(2, "refutes", "False", claimant="")]
-    first, second = druid.Druid(str(write_table(tmp_path / "druid.tsv", some))).facts()
+    first, second = druid.Druid(str(samples.write_table(tmp_path / "druid.tsv", some, COLUMNS))).facts()
     claim = "The bridge number 1 is made of glass."
     assert first.question == f'Claimant: A post. Claim: "{claim}" Is the claim True, False or None?'
     assert (first.subject, first.relation, first.id) == (claim, "politifact", "politifact-1-e")
@@ -105,7 +95,7 @@ def test_the_claim_is_asked_for_with_the_labels_and_its_text_is_kept(tmp_path):
 def test_a_claim_without_a_verdict_is_left_out_and_a_bad_record_says_why(tmp_path):
     some = [record(1, "insufficient-neutral", ""), record(2, "supports", "True", evidence=" "), record(3, "perhaps", "True")]
     some += [record(4, "supports", "Mostly"), record(5, "supports", "True", relevant="?"), record(6, "supports", "True")]
-    path = write_table(tmp_path / "druid.tsv", some)
+    path = samples.write_table(tmp_path / "druid.tsv", some, COLUMNS)
     with path.open("a", encoding="utf-8") as file:
         file.write("a\tb\n")
     facts, bad, unusable = samples.sorted_out(druid.Druid(str(path)))
@@ -124,7 +114,7 @@ def test_a_file_of_another_form_is_named_with_the_fields_it_has_and_lacks(name, 
     if name.endswith("l"):
         samples.write_lines(path, some)
     else:
-        write_table(path, some, columns)
+        samples.write_table(path, some, columns)
     with pytest.raises(HEvalError) as error:
         list(druid.Druid(str(path)).facts())
     said = "has the fields id, claim_id, claim, evidence, relevant; it lacks evidence_stance, factcheck_verdict."

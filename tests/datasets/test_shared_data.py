@@ -8,7 +8,6 @@ from collections import Counter
 import pytest
 
 from heval_core.datasets._reading import BadRecord, Unusable
-from precompute.cli import main
 from precompute.questions import open_dataset
 from tests.conftest import ROOT
 
@@ -43,16 +42,14 @@ def test_every_record_becomes_a_fact_or_has_its_reason(name, expected):
     assert counted(name) == expected
 
 
-def test_the_shares_of_the_cloze_relations(capsys):
-    assert main(["datasets", "--datasets", f"counterfact={DATA}/pararel", "--format", "json"]) == 0
-    (section,) = json.loads(capsys.readouterr().out)
+def test_the_shares_of_the_cloze_relations(prints):
+    (section,) = json.loads(prints("datasets", "--datasets", f"counterfact={DATA}/pararel", "--format", "json").out)
     assert section["relations"] == {"P101": 161, "P1376": 55, "P27": 160, "P36": 106, "P495": 160, "P740": 160}
     assert {row["left"] for row in section["regimes"]} == {802}
 
 
-def test_what_survives_of_fakepedia_in_every_regime_is_printed(capsys):
-    assert main(["datasets", "--datasets", FAKEPEDIA, "--format", "json"]) == 0
-    (section,) = json.loads(capsys.readouterr().out)
+def test_what_survives_of_fakepedia_in_every_regime_is_printed(prints):
+    (section,) = json.loads(prints("datasets", "--datasets", FAKEPEDIA, "--format", "json").out)
     rows = {row["regime"]: row for row in section["regimes"]}
     assert rows["conflicting"]["dropped"] == {"memory answer in document": 97, "answer not in document": 9}
     assert rows["conflicting"]["left"] == 735
@@ -63,8 +60,7 @@ def test_what_survives_of_fakepedia_in_every_regime_is_printed(capsys):
         assert rows[regime]["left"] == rows[f"{regime}_swap"]["left"]
 
 
-def test_the_context_of_world_capital_has_the_papers_length(capsys):
+def test_the_context_of_world_capital_has_the_papers_length(prints):
     name = f"world_capital={DATA}/world_capital/world_capitals.csv"
-    assert main(["datasets", "--datasets", name, "--regimes", "conflicting", "--format", "json"]) == 0
-    (section,) = json.loads(capsys.readouterr().out)
+    (section,) = json.loads(prints("datasets", "--datasets", name, "--regimes", "conflicting", "--format", "json").out)
     assert section["regimes"][0]["context_characters"]["mean"] == pytest.approx(38, abs=1)

@@ -19,7 +19,6 @@ from heval_core.datasets._states import countries
 from heval_core.datasets.invented_states import STATES
 from heval_core.prompts import mentions
 from tests.conftest import DEMO_MODELS, ROOT
-from tests.demo.smoke import trained
 
 WRITER, NLI = DEMO_MODELS / "demo-writer", DEMO_MODELS / "demo-nli"
 needs_writer = pytest.mark.skipif(not (WRITER / "config.json").is_file(), reason="demo-writer is not trained here")
@@ -219,13 +218,3 @@ def test_a_models_folder_is_small_and_says_what_it_is_and_is_not(model):
     assert "**What it is not.** No result on it says anything about a real" in card
     # Only models that are asked questions say how; the explorer's page for one's own prompt offers no others.
     assert not (DEMO_MODELS / model / "heval.json").exists()
-
-
-@pytest.mark.demo
-def test_training_smoke_models_makes_folders_that_load(tmp_path):
-    from demo import entailment
-
-    (tmp_path / "demo-qwen2").symlink_to(DEMO_MODELS / "demo-qwen2")
-    trained(tmp_path, "writer", "nli")
-    assert sum(entailment.confusion(*entailment.load(tmp_path / "demo-nli"), 9).values()) == 9
-    assert "## Measured" in (tmp_path / "demo-writer" / "README.md").read_text(encoding="utf-8")

@@ -11,7 +11,6 @@ from heval_core import catalogue
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
 from heval_core.store.shards import ShardStore
 from tests.conftest import ARCHITECTURES, DEMO_MODELS, ROOT
-from tests.demo.smoke import trained
 
 MODELS = tuple(f"demo-{architecture}" for architecture in ARCHITECTURES)
 INSTRUCT, LONG = "demo-instruct", ("demo-qwen2-long", "demo-gpt_neox-long")
@@ -133,13 +132,3 @@ def test_what_is_trained_on_are_the_answers_tokens_alone(language_models):
         expected += [-float(rows[place - 1, whole[place]]) for place in range(len(prompt), len(whole))]
     found = loss_of(lm.model, encode(examples, lm.tokenizer))
     assert float(found) == pytest.approx(sum(expected) / len(expected), rel=1e-4)
-
-
-@pytest.mark.demo
-def test_training_a_smoke_model_makes_a_folder_that_loads(tmp_path):
-    from heval_core.lm.loading import load
-
-    trained(tmp_path, "gpt_neox")
-    lm = load(str(tmp_path / "demo-gpt_neox"), "cpu")
-    assert lm.style == "taught_sources"
-    assert "Recall without context" in (tmp_path / "demo-gpt_neox" / "README.md").read_text(encoding="utf-8")

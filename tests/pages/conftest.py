@@ -14,6 +14,12 @@ def made_up(tmp_path_factory):
 
 
 @pytest.fixture
+def own_store(store, monkeypatch):
+    """Pages show the store that the file of tests has."""
+    monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
+
+
+@pytest.fixture
 def demo(few, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
     return few

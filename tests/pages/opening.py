@@ -24,21 +24,34 @@ QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
 
 def open_page(page: str, /, **query: str | list[str]) -> AppTest:
     """A page as a link opens it: the overview through app.py, every other by itself, without table of contents and sidebar.
-    There an error is an exception and no sentence on the page, so that a test sees it."""
+    There an error is an exception and no sentence on the page, so that it ends the test."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for name, value in query.items():
         app.query_params[name] = value
     if page != "overview":
         app.session_state[frame._MARK] = True
         app.switch_page(f"pages/{page}.py")
-    return app.run()
+    return ran(app)
+
+
+def ran(app: AppTest) -> AppTest:
+    """The app when it has run once more, without an exception."""
+    assert not app.run().exception, (app.query_params, app.exception)
+    return app
+
+
+def open_well(page: str, /, **query: str | list[str]) -> AppTest:
+    """The same, where nothing is refused on the page."""
+    app = open_page(page, **query)
+    assert not app.error
+    return app
 
 
 def open_numbers(page: str, /, **query: str | list[str]) -> AppTest:
     """The same with its numbers open."""
     app = open_page(page, **query)
     app.session_state["numbers"] = True
-    return app.run()
+    return ran(app)
 
 
 def text_of(app: AppTest) -> str:

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from heval_core.store.filters import Filter
 from heval_core.ui.links import parameters
-from tests.pages.opening import open_page
+from tests.pages.opening import open_page, open_well
 
 ONE = {"model": ["demo-gpt2"], "dataset": ["world_capital"]}
 REGIME, DOCUMENT = {"tab": ["regime"]}, {"tab": ["regime"], "question": ["document"]}
@@ -43,9 +43,7 @@ SOME = [pytest.param(*own, marks=[pytest.mark.slow] * (own[0] == "leaderboard"))
 
 @pytest.mark.parametrize(("page", "asked", "chosen"), SOME)
 def test_a_view_keeps_its_address_and_says_nothing_against_it(demo, page, asked, chosen):
-    app = open_page(page, **asked)
-    assert not app.exception
-    assert not app.error
+    app = open_well(page, **asked)
     assert held(app) == asked
     if chosen is not None:
         left = len(demo.instance_ids(replace(chosen, explained=True)))
@@ -86,7 +84,6 @@ WRONG = [
 )
 def test_what_cannot_be_is_refused_aloud_and_once(demo, page, possible, wrong):
     app = open_page(page, **possible, **wrong)
-    assert not app.exception
     assert sum("The link asks for" in error.value for error in app.error) == len(wrong)
 
 
@@ -111,8 +108,7 @@ def test_an_error_offers_the_nearest_that_is_there(demo, asked, nearest):
 
 def test_a_range_that_reaches_beyond_what_there_is_is_cut_to_it(demo):
     own = demo.ranges(Filter(*map(tuple, ONE.values()))).iloc[0]
-    app = open_page("leaderboard", **ONE, **REGIME, tokens=["1", "40"])
-    assert not app.error
+    app = open_well("leaderboard", **ONE, **REGIME, tokens=["1", "40"])
     assert app.slider(key="tokens").value == (own["shortest"], 40)
 
 
@@ -127,9 +123,7 @@ def test_a_range_that_reaches_beyond_what_there_is_is_cut_to_it(demo):
     ids=str,
 )
 def test_a_link_to_instances_lists_just_those_under_its_filter(demo, chosen):
-    app = open_page("instances", list="open", **parameters(chosen, "1/rank of fa", descending=True))
-    assert not app.exception
-    assert not app.error
+    app = open_well("instances", list="open", **parameters(chosen, "1/rank of fa", descending=True))
     found = len(demo.instance_ids(replace(chosen, technique=("regular",))))
     assert found
     assert any(markdown.value == f"**1** of {found:,}" for markdown in app.markdown)

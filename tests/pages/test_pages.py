@@ -15,12 +15,12 @@ from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from tests.conftest import ROOT
-from tests.pages.opening import open_numbers, open_page
+from tests.pages.opening import open_numbers, open_page, ran
 
 
 def test_the_sidebar_offers_installed_models_and_a_filled_in_example(demo, monkeypatch):
     monkeypatch.setenv("HEVAL_MODELS", "")
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    app = open_page("overview")
     assert app.sidebar.text_area(key="own_question").value.startswith("How was the Blue Lagoon formed")
     demo_models = {"demo-gpt2", "demo-gpt_neox", "demo-gpt_neox-long", "demo-instruct", "demo-qwen2", "demo-qwen2-long"}
     # What else is on this machine, such as SmolLM2, is offered too.
@@ -42,7 +42,6 @@ def test_what_an_instance_only_adds_to_its_cells_value_is_no_column(demo):
     """AUROC compares instances: one by itself has no value, under either target."""
     ids = demo.query("SELECT min(instance_id) AS id FROM score WHERE metric = 'auroc' AND part = 'c_context'")["id"]
     app = open_page("instances", instance=ids[0])
-    assert not app.exception
     table = next(frame.value for frame in app.dataframe if "Tied scores" in frame.value.columns)
     assert "Reciprocal rank (the document)" in " ".join(table.columns)
     assert not any("auroc" in column.lower() for column in table.columns)
@@ -65,7 +64,6 @@ def test_results_that_cannot_be_read_are_one_sentence_and_no_traceback(made_up, 
     monkeypatch.setenv("HEVAL_STORE", str(store))
     for page in ("overview", "instances"):
         app = open_page(page)
-        assert not app.exception
         (error,) = app.error
         assert "publish" in error.value
         assert ("is incomplete" in error.value) == (damage in ("truncated", "foreign"))
@@ -74,7 +72,6 @@ def test_results_that_cannot_be_read_are_one_sentence_and_no_traceback(made_up, 
 def test_small_groups_are_shown_as_not_available_with_their_reason(made_up, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(made_up))
     app = open_numbers("leaderboard", tab="regime", question="memory")
-    assert not app.exception
     reasons = next(one.value for one in app.dataframe if "why not available" in one.value)["why not available"]
     assert reasons.str.contains("of the 30 instances needed").all()
 
@@ -114,8 +111,7 @@ def test_an_error_is_an_id_on_the_page_and_a_trace_in_the_log(demo, monkeypatch,
         raise RuntimeError("secret path /home/somebody")
 
     monkeypatch.setattr("heval_core.ui.board.recommendation", fails)
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-    assert not app.exception
+    app = open_page("overview")
     (error,) = app.error
     error_id = error.value.split("error ")[1].split(")")[0]
     assert len(error_id) == 8
@@ -146,7 +142,6 @@ def test_text_from_data_is_never_markup():
 
 def test_the_data_tab_accounts_for_every_question(demo):
     app = open_page("about", tab="data", dataset="country_profiles")
-    assert not app.exception
     outcomes = demo.outcomes(Filter(dataset=("country_profiles",), technique=("regular",)))
     asked, kept = int(outcomes["instances"].sum()), int(outcomes[~outcomes["dropped"]]["instances"].sum())
     assert any(f"{percent(kept / asked)} of {asked:,} questions were usable." in m.value for m in app.markdown)
@@ -177,8 +172,7 @@ def test_first_token_and_text_are_compared_when_it_is_asked_for(demo):
     app = open_page("about", tab="data", dataset="world_capital")
     assert not any("kept instances" in element.value.columns for element in app.dataframe)
     app.session_state["matching"] = True
-    app.run()
-    assert not app.exception
+    ran(app)
     table = next(element.value for element in app.dataframe if "kept instances" in element.value.columns)
     assert set(table["dataset"]) == {"World Capital"}
     assert table["share [95 %]"].str.match(r"[\d.]+ % \[[\d.]+, [\d.]+\]").all()
@@ -191,7 +185,6 @@ def test_results_from_before_datasets_were_counted_say_what_to_do(few_cells, tmp
         db.execute("UPDATE snapshot SET snapshot_id = 'older'")  # pages cache by it
     monkeypatch.setenv("HEVAL_STORE", str(folder))
     app = open_page("about", tab="data")
-    assert not app.exception
     assert any("run again to see them" in info.value for info in app.info)
 
 
@@ -200,8 +193,7 @@ def test_the_foot_is_computed_when_it_is_opened_and_has_words_for_columns(demo):
     assert not app.dataframe
     assert any(demo.snapshot_id in box.label for box in app.expander)
     app.session_state["provenance"] = True
-    app.run()
-    assert not app.exception
+    ran(app)
     runs, models, datasets, libraries = (element.value for element in app.dataframe)
     assert "finished" in runs
     assert not {"git_commit", "versions", "configuration", "pad_id"} & {*runs, *models}

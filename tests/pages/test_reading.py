@@ -1,37 +1,40 @@
-"""What the reading surface is given to draw: ranks, sources, heads, sentences; beside what is stored."""
+"""What the reading surface is given to draw: ranks, sources, heads, sentences, colours; beside what is stored. And what can be
+taken away from pages: an instance, tables, a filter in words."""
 
 from __future__ import annotations
 
+import html
+import io
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from heval_core.figures.highlights import instance_page
 from heval_core.present.names import first_sentence
 from heval_core.present.numbers import ordinal, percent
-from heval_core.records import Span
+from heval_core.records import Candidate, Span
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui import heads, published_results, reading
-from heval_core.ui.instance_tables import tokens_of
-from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data
+from heval_core.ui.instance_tables import part_in_words, tokens_of
+from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data, row_data
 from heval_core.words import answer_from, token_name
 
-
-def of_tokens(ranked_from):
-    """A prompt of six tokens, the first of which may be a BOS, never ranked."""
-    return StoredInstance(
-        instance_id="i", model="m", revision="first", dataset="d", regime="conflicting", technique="regular", subject="s",
-        tokens=("<s>", "A", " b", ".", " Q", "?"), first_ranked=ranked_from, documents=(PromptDocument(0, 4, "b", (2,)),),
-        question_span=Span(4, 6), memory_answer="x", candidates=(), predicted_text=" b", predicted_probability=0.5, group="C",
-    )  # fmt: skip
+ONE = StoredInstance(
+    instance_id="i", model="m", revision="first", dataset="d", regime="conflicting", technique="regular", subject="s",
+    tokens=("<s>", "A", " b", ".", " Q", "?"), first_ranked=0, documents=(PromptDocument(0, 4, "b", (2,)),),
+    question_span=Span(4, 6), memory_answer="x", candidates=(), predicted_text=" b", predicted_probability=0.5, group="C",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("ranked_from", "sentences"), [(1, ["<s>", "A b.", " Q?"]), (0, ["<s>A b.", " Q?"])])
 def test_what_is_not_ranked_shares_no_sentence_with_what_is_and_has_no_rank(ranked_from, sentences):
-    instance, row = of_tokens(ranked_from), Row("fa", "Feature ablation", True, [9.0, 1.0, 4.0, 3.0, 2.0, 0.0])
+    instance, row = replace(ONE, first_ranked=ranked_from), Row("fa", "Feature ablation", True, [9.0, 1.0, 4.0, 3.0, 2.0, 0.0])
     assert prompt_data(instance, [row], "sentence")["tokens"] == sentences
     ranks = tokens_of(instance, [row])["rank, Feature ablation"].tolist()
     assert ranks[1:] == [rank + 1 - ranked_from for rank in (4, 1, 2, 3, 5)]
@@ -197,6 +200,60 @@ def test_another_revision_of_the_model_is_asked_again(monkeypatch):
     asked = []
     monkeypatch.setattr(heads, "installed", lambda model, revision: "folder")
     monkeypatch.setattr(heads, "ask", lambda request: asked.append(request) or [[[float(len(asked))]]])
-    one, not_kept = of_tokens(0), SimpleNamespace(head_attention=lambda *asked: None)
-    rows = [heads.picked_row(not_kept, instance, "L0H0") for instance in (one, replace(one, revision="second"), one)]
+    not_kept = SimpleNamespace(head_attention=lambda *asked: None)
+    rows = [heads.picked_row(not_kept, instance, "L0H0") for instance in (ONE, replace(ONE, revision="second"), ONE)]
     assert [row.scores for row in rows] == [[1.0], [2.0], [1.0]]
+
+
+HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=window.__pwn=1>', 
+           "<style>.stApp{display:none}</style>", "<s>", "&lt;", "\u202e", "\x00", '"><b>', "$x$", "=1+1"]  # fmt: skip
+
+
+def test_a_tint_is_as_strong_as_the_root_of_the_share_of_its_rows_strongest_score():
+    found = row_data(Row("fa", "FA", True, [1.0, -3.0, 0.0, 12.0]), range(3))["strength"]
+    assert found[:3] == [pytest.approx(np.sqrt(1 / 3), abs=1e-3), 1.0, 0.0]
+
+
+def test_an_exported_instance_has_no_script_no_request_and_every_token_as_text():
+    instance = replace(
+        ONE, instance_id="i<", model="<b>m", subject=HOSTILE[0], tokens=tuple(HOSTILE),
+        documents=(PromptDocument(0, 5, "<img>", (1,)),), question_span=Span(5, 10), memory_answer=HOSTILE[2],
+        candidates=(Candidate("C", HOSTILE[3], 1, 0.0, 0.5),), predicted_text=HOSTILE[1],
+    )  # fmt: skip
+    rows = [Row("fa", "FA <i>", True, [0.1 * i - 0.3 for i in range(10)]), Row("attn", "A", False, [0.1] * 10)]
+    page = instance_page(instance, rows, 3, "snap<")
+    for forbidden in ("<script", "<img", "<iframe", "<s>", "onerror=window", "src=", "href=", "style="):
+        assert forbidden not in page.replace("onerror=window.__pwn=1&gt;", "").replace("&lt;img src=x ", "")
+    assert "default-src 'none'" in page
+    shown = [html.unescape(text) for text in re.findall(r'<span class="w(?: g)?">(.*?)</span>', page)][1:]
+    glyphs = {"\u202e": "⟲", "\x00": "␀"}
+    assert shown == ["".join(glyphs.get(c, c) for c in token) for token in HOSTILE]
+
+
+def test_tables_are_taken_away_whole_and_harmless(demo):
+    frame = demo.cells(Filter(("demo-qwen2",)), "mrr", 0)
+    back = pd.read_parquet(io.BytesIO(frame.to_parquet(index=False)))
+    pd.testing.assert_frame_equal(back, frame)
+
+
+def test_a_filter_says_in_words_what_it_asks_for():
+    chosen = Filter(regime=("mixed", "mixed_swap"), tokens=(40, 60), answer_at=(0.0, 0.5), head="L1H2", best=("fa: answer",))
+    assert str(chosen) == "regime: mixed, mixed_swap; tokens: 40 to 60; answer_at: 0 to 0.5; head: L1H2; best: fa: answer"
+    assert str(Filter()) == ""
+
+
+def test_a_tokens_table_has_ranks_beside_scores(demo):
+    instance = demo.instance(demo.instance_ids(Filter(regime=("mixed",)))[0])
+    scores = demo.attributions(instance.instance_id)["fa"].scores
+    table = tokens_of(instance, [SimpleNamespace(explainer="fa", title="Feature ablation", scores=scores)])
+    assert table["token"].tolist() == list(instance.tokens)
+    assert table.loc[int(np.argmax(scores)), "rank, Feature ablation"] == 1
+    assert set(table["in"]) == {"document 1", "document 2", "question"}
+
+
+@pytest.mark.parametrize(("part", "words"), [
+    ("c", "the document"), ("c2", "document 2"), ("deletion", "deletion"), ("all_protected", "all, question protected"),
+    ("c_context", "the document, target held fixed"),
+])  # fmt: skip
+def test_parts_of_a_metric_are_named_in_words(part, words):
+    assert part_in_words(part) == words

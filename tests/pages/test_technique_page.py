@@ -12,10 +12,12 @@ from heval_core.records import FOLLOWED
 from heval_core.store.filters import Filter
 from heval_core.ui import techniques
 from heval_core.ui.instance_tables import steps_of
-from tests.pages.opening import open_page, text_of
+from tests.pages.opening import open_page, open_well, text_of
 from tests.techniques.planted import MEMORY, Answer, perfect, plant, published
 
 HOSTILE = "<b>no</b> $x$ [a](b)"
+
+pytestmark = pytest.mark.usefixtures("own_store")
 
 
 def regular(case):
@@ -43,19 +45,12 @@ def store(tmp_path_factory):
     return published(folder)
 
 
-@pytest.fixture(autouse=True)
-def own_store(store, monkeypatch):
-    monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
-
-
 def test_the_page_recommends_by_what_the_documents_are_like_and_by_what_can_be_paid(store, monkeypatch):
     drawn = {}
     monkeypatch.setattr(techniques, "draw_figures", lambda key, *parts, **more: drawn.update({key: parts}))
 
     def first(**query):
-        app = open_page("techniques", model="two", **query)
-        assert not app.exception
-        assert not app.error
+        app = open_well("techniques", model="two", **query)
         return text_of(app), [spot.id[0] for spot in drawn["technique_marks"][0].figure.spots if spot.id]
 
     assert first()[1] == ["coiecd", "acd", "regular"]
@@ -96,9 +91,7 @@ def test_reasons_are_text():
 
 @pytest.mark.parametrize(("kind", "answers"), [("conflicting", 40), ("*", 120)])
 def test_a_picked_mark_leads_to_exactly_the_answers_that_it_counted(store, kind, answers):
-    app = open_page("techniques", point=["acd", kind])
-    assert not app.exception
-    assert not app.error
+    app = open_well("techniques", point=["acd", kind])
     links = {
         link.proto.label: parse_qs(link.proto.query_string)
         for link in app.get("page_link")
@@ -111,8 +104,7 @@ def test_a_picked_mark_leads_to_exactly_the_answers_that_it_counted(store, kind,
     counted = store.technique_cells(Filter(("one",), technique=("acd",)))
     counted = counted[(counted["measure"] == "bcu") & counted["regime"].isin(wanted.regime)]
     assert int(counted["n"].sum()) == answers
-    listed = open_page("instances", **links[f"Its {answers} answers"])
-    assert not listed.error
+    listed = open_well("instances", **links[f"Its {answers} answers"])
     assert any(f"of {answers:,}" in text.value for text in (*listed.caption, *listed.markdown))
 
 
@@ -156,9 +148,7 @@ class Open:
 @pytest.mark.parametrize("measure", ["ccu", "accuracy", "memory_kept", "neither", "bcu_unknown"])
 def test_every_measure_is_shown(measure, monkeypatch):
     monkeypatch.setattr(techniques.st, "expander", lambda label, **more: Open())
-    app = open_page("techniques", measure=measure)
-    assert not app.exception
-    assert not app.error
+    app = open_well("techniques", measure=measure)
     assert any("Regular" in one.proto.body for one in app.get("html"))
 
 
@@ -166,15 +156,12 @@ def test_two_techniques_without_irrelevant_documents_are_no_trade_off(tmp_path, 
     published(plant(tmp_path, {"regular": regular, "acd": obedient}, regimes=("gold", "conflicting"), test=4))
     monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
     app = open_page("techniques")
-    assert not app.exception
     assert "No technique was asked with relevant and with irrelevant documents here" in text_of(app)
 
 
 def test_an_instance_shows_its_answers_under_every_technique(store):
     instance = store.instance_ids(Filter(("one",), regime=("conflicting",), technique=("acd",)))[20]
-    app = open_page("instances", instance=instance, technique="acd")
-    assert not app.exception
-    assert not app.error
+    app = open_well("instances", instance=instance, technique="acd")
     strip = {one.label for one in app.button if str(one.key).startswith("under_")}
     assert strip == {"Regular: **Oslo** ✗", "ACD: **Rome** ✓", "COIECD: **Rome** ✓"}
     other = next(one for one in app.button if one.label.startswith("COIECD"))
@@ -195,8 +182,7 @@ def test_an_instance_that_was_answered_without_its_document_says_so(tmp_path, mo
 
 
 def test_instances_can_be_cut_to_those_whose_bcu_changed(store):
-    app = open_page("instances", technique="acd", changed="gained")
-    assert not app.error
+    app = open_well("instances", technique="acd", changed="gained")
     left = len(store.instance_ids(Filter(technique=("acd",), changed="gained")))
     assert 0 < left < len(store.instance_ids(Filter(technique=("acd",))))
     assert any(f"of {left:,}" in text.value for text in (*app.caption, *app.markdown))

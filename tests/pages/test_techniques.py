@@ -7,11 +7,11 @@ import pytest
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.ui import overview
-from tests.pages.opening import open_page
+from tests.pages.opening import open_well
 from tests.planted import published
 from tests.store.test_techniques import OTHER, REGIMES, planted
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_store")]
 
 # Pages, and the tabs of those that have some.
 VIEWS = [
@@ -21,43 +21,32 @@ VIEWS = [
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory):
+def store(tmp_path_factory):
     return planted(
         tmp_path_factory.mktemp("techniques"), TECHNIQUE, OTHER, count=80, regimes=REGIMES[:2], publishing=published
     )
 
 
-@pytest.fixture(autouse=True)
-def own_store(both, monkeypatch):
-    monkeypatch.setenv("HEVAL_STORE", str(both.path.parent))
-
-
 @pytest.mark.parametrize("technique", [None, TECHNIQUE, OTHER])
-def test_a_page_shows_the_chosen_technique_and_regular_by_default(both, technique, monkeypatch):
+def test_a_page_shows_the_chosen_technique_and_regular_by_default(store, technique, monkeypatch):
     figures = []
     monkeypatch.setattr(overview, "draw_figures", lambda key, figure, on_pick: figures.append(figure))
-    app = open_page("overview", **({} if technique is None else {"technique": technique}))
-    assert not app.exception
-    assert not app.error
+    app = open_well("overview", **({} if technique is None else {"technique": technique}))
     wanted, left = (technique, OTHER if technique != OTHER else TECHNIQUE) if technique else (TECHNIQUE, OTHER)
     assert app.selectbox(key="technique").value == wanted
     shown = {dot.value for panel in figures[0].panels for slot in panel.slots for dot in slot.dots}
-    own, other = (set(both.headline(Filter(technique=(name,)))["normalised"]) for name in (wanted, left))
+    own, other = (set(store.headline(Filter(technique=(name,)))["normalised"]) for name in (wanted, left))
     assert own <= shown
     assert not other <= shown
 
 
 @pytest.mark.parametrize(("page", "tab"), VIEWS)
 def test_every_page_runs_on_two_techniques(page, tab):
-    app = open_page(page, technique=OTHER, **({"tab": tab} if tab else {}))
-    assert not app.exception
-    assert not app.error
+    open_well(page, technique=OTHER, **({"tab": tab} if tab else {}))
 
 
-def test_a_link_to_instances_lists_those_of_its_technique(both):
-    app = open_page("instances", technique=OTHER, regime="conflicting")
-    assert not app.exception
-    assert not app.error
+def test_a_link_to_instances_lists_those_of_its_technique(store):
+    app = open_well("instances", technique=OTHER, regime="conflicting")
     assert app.selectbox(key="technique").value == OTHER
-    count = len(both.instance_ids(Filter(regime=("conflicting",), technique=(OTHER,))))
+    count = len(store.instance_ids(Filter(regime=("conflicting",), technique=(OTHER,))))
     assert any(f"of {count:,}" in text.value for text in (*app.caption, *app.markdown))

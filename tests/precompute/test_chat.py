@@ -171,11 +171,10 @@ def test_plain_prompts_are_ranked_to_their_end(small_store):
     assert reader.query("SELECT count(*) AS n FROM instance WHERE ranked_end <> len(tokens)")["n"].item() == 0
 
 
-def test_one_prompt_is_explained_through_the_template(chatty, model_folders, capsys):
+def test_one_prompt_is_explained_through_the_template(chatty, model_folders, capsys, prints):
     prompt = ["--context", "The capital of Kenya is Lisbon.", "--question", "What is the capital of Kenya?", "--device", "cpu"]
     common = ["explain", *prompt, "--explainers", "attn,fa", "--template", "chat", "--format", "json"]
-    assert main([*common, "--model", str(chatty)]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(prints(*common, "--model", chatty).out)
     assert told["prompt"] == f"{BEFORE}The capital of Kenya is Lisbon.\n\nWhat is the capital of Kenya?{AFTER}"
     inside = told["tokens"][told["first_ranked"] : told["ranked_end"]]
     assert "".join(inside).strip() == "The capital of Kenya is Lisbon.\n\nWhat is the capital of Kenya?"

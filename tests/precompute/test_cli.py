@@ -35,32 +35,27 @@ def grid(small_grid, *more):
     return ["--models", *small_grid.models, *what.split(), *more]
 
 
-def test_a_finished_run_has_nothing_left_to_do(small_grid, small_store, capsys):
+def test_a_finished_run_has_nothing_left_to_do(small_grid, small_store, capsys, prints):
     assert main(["run", *grid(small_grid), "--store", str(small_store)]) == 0
     assert "0 shards computed, 44 were done already, 0 failures" in capsys.readouterr().out
-    assert main(["plan", *grid(small_grid), "--store", str(small_store)]) == 0
-    assert "0 shards to do, 44 done already" in capsys.readouterr().out
+    assert "0 shards to do, 44 done already" in prints("plan", *grid(small_grid), "--store", small_store).out
 
 
-def test_another_explainer_or_limit_computes_only_what_is_missing(small_grid, small_store, tmp_path, capsys):
+def test_another_explainer_or_limit_computes_only_what_is_missing(small_grid, small_store, tmp_path, prints):
     store = shutil.copytree(small_store, tmp_path / "store")
     model, *_ = small_grid.models
     asked = f"--models {model} --datasets world_capital --regimes conflicting --shard-size 3 --device cpu --memory any"
     common = ["run", *asked.split(), "--store", str(store)]
-    assert main([*common, "--limit", "9", "--explainers", "attn"]) == 0
-    assert "2 shards computed, 4 were done already" in capsys.readouterr().out
+    assert "2 shards computed, 4 were done already" in prints(*common, "--limit", "9", "--explainers", "attn").out
 
 
-def test_status_and_verify_tell_what_is_there_and_a_bad_shard_is_made_again(small_grid, small_store, tmp_path, capsys):
+def test_status_and_verify_tell_what_is_there_and_a_bad_shard_is_made_again(small_grid, small_store, tmp_path, prints):
     store = shutil.copytree(small_store, tmp_path / "store")
-    assert main(["status", "--store", str(store)]) == 0
-    assert "random-qwen2" in capsys.readouterr().out
+    assert "random-qwen2" in prints("status", "--store", store).out
     entry = next(e for e in ShardStore(store).entries().values() if e.explainer == "attn")
     (store / entry.path).write_bytes(b"broken")
-    assert main(["verify", "--store", str(store)]) == 1
-    assert "damaged" in capsys.readouterr().out
-    assert main(["run", *grid(small_grid), "--store", str(store)]) == 0
-    assert "1 shards computed" in capsys.readouterr().out
+    assert "damaged" in prints("verify", "--store", store, ends=1).out
+    assert "1 shards computed" in prints("run", *grid(small_grid), "--store", store).out
     assert main(["verify", "--store", str(store)]) == 0
 
 
@@ -76,7 +71,7 @@ def test_the_overview_shows_how_far_the_batch_job_is(small_store, tmp_path, monk
     assert any("A run is active: 39 shards done, five shards missing" in m.value for m in app.markdown)
 
 
-def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(model_folders, tmp_path, capsys):
+def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(model_folders, tmp_path, prints):
     bad = samples.own("Peru", conflicting={"text": "The capital of Peru is Oslo.", "answer": "Bergen"})
     records = [samples.own("Kenya"), bad, samples.own("Chad"), "{broken", {"id": "9"}]
     data = samples.write_lines(tmp_path / "mine.jsonl", records)
@@ -85,10 +80,8 @@ def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(mode
         *f"run --models {model_folders['gpt2']} --datasets {data} --regimes conflicting".split(),
         *f"--explainers attn --device cpu --store {store}".split(),
     ]
-    assert main(["plan", *command[1:], "--no-calibrate"]) == 0
-    assert "mine.jsonl:4: the line is not JSON" in capsys.readouterr().out
-    assert main(command) == 1
-    printed = capsys.readouterr()
+    assert "mine.jsonl:4: the line is not JSON" in prints("plan", *command[1:], "--no-calibrate").out
+    printed = prints(*command, ends=1)
     assert "3 failures" in printed.out
     assert "mine.jsonl:2: 'conflicting' does not contain its answer 'Bergen'" in printed.err
     assert main(["publish", "--store", str(store)]) == 0
@@ -98,7 +91,7 @@ def test_a_bad_record_is_left_out_with_its_reason_and_the_run_ends_with_one(mode
 
 
 @pytest.mark.slow
-def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, capsys, monkeypatch):
+def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, prints, monkeypatch):
     from heval_core.explainers.attn import Attention
 
     command = [
@@ -115,8 +108,7 @@ def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, c
 
     monkeypatch.setattr(Attention, "explain", fails_on_one)
     assert main(command) == 1
-    assert main(["status", "--store", str(tmp_path / "s")]) == 1
-    assert "RuntimeError: out of luck" in capsys.readouterr().out
+    assert "RuntimeError: out of luck" in prints("status", "--store", tmp_path / "s", ends=1).out
     monkeypatch.undo()
     assert main(command) == 0
     (entry,) = [e for e in ShardStore(tmp_path / "s").entries().values() if e.explainer]
@@ -133,11 +125,10 @@ def test_a_second_run_on_a_store_is_told_who_holds_it(small_grid, tmp_path, caps
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_explain_prints_the_object_of_the_design(architecture, model_folders, capsys):
+def test_explain_prints_the_object_of_the_design(architecture, model_folders, prints):
     folder = str(model_folders[architecture])
     extra = ["--context-answer", "Lisbon", "--memory-answer", "Nairobi", "--format", "json", "--device", "cpu"]
-    assert main(["explain", "--model", folder, *PROMPT, *extra]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(prints("explain", "--model", folder, *PROMPT, *extra).out)
     n = len(found["tokens"])
     assert "".join(found["tokens"]) == found["prompt"]
     assert len(found["token_ids"]) == n
@@ -156,7 +147,7 @@ def test_explain_prints_the_object_of_the_design(architecture, model_folders, ca
     assert found["explainers"]["mechlight"]["head"].startswith("L")
 
 
-def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_folders, capsys):
+def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_folders, prints):
     reader = Reader(current_file(small_store))
     row = reader.query(
         "SELECT * FROM instance WHERE model = 'random-gpt2' AND regime = 'mixed' AND dropped_because IS NULL"
@@ -167,8 +158,7 @@ def test_the_command_line_and_the_store_give_the_same_scores(small_store, model_
     command += ["--question", instance.question, "--memory-answer", instance.memory_answer]
     for text, document in zip(texts, instance.documents, strict=True):
         command += ["--context", text, "--context-answer", document.answer]
-    assert main(command) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(prints(*command).out)
     assert found["prompt"] == instance.prompt
     assert found["answer"]["group"] == instance.group
     for key, kept in reader.attributions(row["instance_id"]).items():

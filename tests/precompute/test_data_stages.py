@@ -91,7 +91,7 @@ def test_the_memory_that_must_be_true_drops_what_the_model_remembers_otherwise(m
     assert set(accounting(reader)["outcome"]) == {"memory answer is not true"}
 
 
-def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_path, capsys):
+def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_path, capsys, prints):
     common = ["--datasets", "world_capital", "--explainers", "attn,fa", "--regimes", "conflicting,mixed"]
     common += ["--limit", "12", "--shard-size", "5"]
     assert main(["plan", *command(model_folders, tmp_path, *common, "--cap", "4")[1:]]) == 0
@@ -104,10 +104,8 @@ def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_p
         assert outcome[regime]["not sampled"] == 12 - 4 - sum(outcome[regime].get(r, 0) for r in ("same first token",))
     explained = reader.query("SELECT explainer, count(*) AS n FROM attribution GROUP BY 1").set_index("explainer")["n"]
     assert set(explained) == {8}  # methods and controls alike
-    assert main(["plan", *command(model_folders, tmp_path, *common, "--cap", "4")[1:]]) == 0
-    assert "0 shards to do" in capsys.readouterr().out
-    assert main(command(model_folders, tmp_path, *common, "--cap", "4")) == 0
-    assert "0 shards computed" in capsys.readouterr().out
+    assert "0 shards to do" in prints("plan", *command(model_folders, tmp_path, *common, "--cap", "4")[1:]).out
+    assert "0 shards computed" in prints(*command(model_folders, tmp_path, *common, "--cap", "4")).out
     # Without the cap the rest is explained too, from the same answers.
     assert main(command(model_folders, tmp_path, *common, "--cap", "none")) == 0
     assert "not sampled" not in set(accounting(Reader(publish(tmp_path)))["outcome"])
@@ -116,16 +114,10 @@ def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_p
 def test_a_changed_file_is_published_without_what_was_there_before(model_folders, tmp_path):
     path, store = tmp_path / "mine.jsonl", tmp_path / "store"
     common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting"]
-    samples.write_lines(path, [samples.own(country) for country in samples.CITIES])
-    assert main(command(model_folders, store, *common)) == 0
-    assert set(Reader(publish(store)).query("SELECT subject FROM instance")["subject"]) == set(samples.CITIES)
-    samples.write_lines(path, [samples.own("Kenya"), samples.own("Peru")])
-    assert main(command(model_folders, store, *common)) == 0
-    assert set(Reader(publish(store)).query("SELECT subject FROM instance")["subject"]) == {"Kenya", "Peru"}
-    # And back: nothing is computed again, and the first state is what is published.
-    samples.write_lines(path, [samples.own(country) for country in samples.CITIES])
-    assert main(command(model_folders, store, *common)) == 0
-    assert set(Reader(publish(store)).query("SELECT subject FROM instance")["subject"]) == set(samples.CITIES)
+    for countries in (samples.CITIES, ("Kenya", "Peru"), samples.CITIES):  # and back: the first state is published again
+        samples.write_lines(path, [samples.own(country) for country in countries])
+        assert main(command(model_folders, store, *common)) == 0
+        assert set(Reader(publish(store)).query("SELECT subject FROM instance")["subject"]) == set(countries)
 
 
 @pytest.mark.parametrize(
@@ -169,11 +161,10 @@ def test_an_explainer_and_a_variant_of_it_stand_side_by_side(model_folders, tmp_
     assert titles["fa(target=prob,baseline=5)"] == "Feature ablation (target=prob, baseline=5)"
 
 
-def test_a_dataset_of_which_nothing_can_be_asked_is_no_error(model_folders, tmp_path, capsys):
+def test_a_dataset_of_which_nothing_can_be_asked_is_no_error(model_folders, tmp_path, prints):
     records = [{**record, "ground_truth": ["True"]} for record in test_conflictqa.records()]
     path = samples.write_lines(tmp_path / "q.json", records)
-    assert main(command(model_folders, tmp_path / "s", "--datasets", f"conflictqa={path}", "--explainers", "attn")) == 0
-    printed = capsys.readouterr()
+    printed = prints(*command(model_folders, tmp_path / "s", "--datasets", f"conflictqa={path}", "--explainers", "attn"))
     assert "conflictqa: 6 records were left out: answer not in document" in printed.err
     assert "conflictqa: none of its 6 records can be used as a question" in printed.err
     assert "0 shards computed" in printed.out
@@ -191,11 +182,12 @@ def test_a_context_longer_than_the_models_positions_is_dropped_for_that_and_the_
 
 
 @pytest.mark.parametrize("bad", [150, KEPT_BAD + 50])
-def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_out(bad, model_folders, tmp_path, capsys):
+def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_out(
+    bad, model_folders, tmp_path, capsys, prints
+):
     path = samples.write_lines(tmp_path / "mine.jsonl", [*["{broken"] * bad, samples.own("Peru")])
     common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting"]
-    assert main(command(model_folders, tmp_path / "s", *common)) == 1
-    printed = capsys.readouterr()
+    printed = prints(*command(model_folders, tmp_path / "s", *common), ends=1)
     assert f"{bad} failures" in printed.out
     assert f"mine: {bad} malformed records were left out; 20 are listed above" in printed.err
     assert len(printed.err.splitlines()) < 30
@@ -231,14 +223,13 @@ def test_the_lines_in_the_readme_are_facts_as_printed(tmp_path):
     assert {one.irrelevant is None, other.irrelevant is None} == {True, False}
 
 
-def test_datasets_prints_what_every_filter_leaves_and_names_what_it_left_out(tmp_path, capsys, monkeypatch):
+def test_datasets_prints_what_every_filter_leaves_and_names_what_it_left_out(tmp_path, capsys, prints, monkeypatch):
     monkeypatch.setenv("HEVAL_DATA", str(tmp_path / "data"))
     for key in catalogue.plugins("dataset"):
         samples.sample_of(key, tmp_path / "data")
     records = [*test_counterfact.comp_mech()]
     path = samples.write_json(tmp_path / "c.json", records)
-    assert main(["datasets", "--datasets", f"counterfact={path}", "--left-out"]) == 0
-    printed = capsys.readouterr()
+    printed = prints("datasets", "--datasets", f"counterfact={path}", "--left-out")
     assert "7 records read: 0 malformed, 1 left out, 6 questions under 1 relations; 6 looked at" in printed.out
     assert "left out: 1 · answer in subject" in printed.out
     assert printed.err.strip() == "c.json, record 7: answer in subject"
@@ -255,11 +246,10 @@ def test_datasets_prints_what_every_filter_leaves_and_names_what_it_left_out(tmp
     assert main(["datasets", "--datasets", f"counterfact={path}"]) == 1
 
 
-def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store, capsys):
+def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store, prints):
     folder = str(model_folders["gpt2"])
     command = f"datasets --datasets world_capital --limit 6 --models {folder} --store {small_store}".split()
-    assert main([*command, "--format", "json"]) == 0
-    (section,) = json.loads(capsys.readouterr().out)
+    (section,) = json.loads(prints(*command, "--format", "json").out)
     for row in section["regimes"]:
         assert row["model"] == "random-gpt2"
         assert row["left"] + sum(row["dropped"].values()) == row["questions"] == 6
@@ -269,8 +259,7 @@ def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store
         stored = accounting(reader).query("model == @row['model'] and regime == @row['regime']")
         assert row["asked"] == stored["instances"].sum() == 6
         assert sum(row["groups"].values()) == stored.query("outcome == 'kept'")["instances"].sum()
-    assert main(command) == 0
-    printed = capsys.readouterr().out
+    printed = prints(*command).out
     assert "in the tokens and the style of random-gpt2" in printed
     assert "random-qwen2 · mixed: 6 asked" in printed
 

@@ -1,4 +1,4 @@
-"""Presets, plans with what they cost, and how many questions make a shard."""
+"""Presets, plans with what they cost, how many questions make a shard; and variants of a technique, which search together."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import pickle
 import pytest
 
 from heval_core import catalogue
-from heval_core.lm.loading import identify
+from heval_core.lm.loading import identify, load
 from heval_core.prompt_styles import style_of
-from heval_core.records import REGIMES
+from heval_core.records import REGIMES, HEvalError
 from heval_core.store.shards import ShardStore
+from heval_core.techniques import ph3
 from precompute import task as costs
+from precompute import techniques as searching
 from precompute.cli import main
 from precompute.grid import GRIDS
 from precompute.highlights import job_tasks
@@ -20,7 +22,10 @@ from precompute.pair import SIZE, Pair, shard_size
 from precompute.plan import plan
 from precompute.questions import load_questions
 from precompute.run import run
+from precompute.task import unfinished
+from precompute.techniques import SearchTask, search, search_tasks
 from precompute.worker import Model
+from tests.techniques.questions import development_of
 
 
 def test_the_presets_are_what_they_say():
@@ -33,9 +38,8 @@ def test_the_presets_are_what_they_say():
     assert len(demo.explainers) + len(catalogue.explainers(control=True)) == 7
 
 
-def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_path, capsys):
-    assert main(["plan", "--grid", "smoke", "--limit", "3", "--no-calibrate", "--store", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
+def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_path, capsys, prints):
+    printed = prints("plan", "--grid", "smoke", "--limit", "3", "--no-calibrate", "--store", tmp_path).out
     assert printed.count("demo-qwen2") == 2
     assert [line.split()[3:6] for line in printed.splitlines()[2:4]] == [["3", "5", "0"]] * 2
     assert main(["run", "--models", "x", "--store", str(tmp_path)]) == 2
@@ -95,7 +99,7 @@ def test_a_store_keeps_the_size_of_its_shards(small_grid, tmp_path):
 def pair_of(grid):
     """Of the grid's first model, without loading it."""
     model = Model(grid.models[0], identify(grid.models[0]))
-    return Pair(grid, model, load_questions("world_capital", 6, 0, style_of(model.identity)))
+    return Pair(grid, model, load_questions("world_capital", grid.limit, 0, style_of(model.identity)))
 
 
 def test_jobs_are_frozen_and_picklable(small_grid):
@@ -106,10 +110,79 @@ def test_jobs_are_frozen_and_picklable(small_grid):
 
 
 @pytest.mark.parametrize("named", [["conflicting", "mixed"], ["conflicting,mixed"], ["conflicting,", "mixed"]])
-def test_regimes_are_named_like_models(named, small_grid, tmp_path, capsys):
+def test_regimes_are_named_like_models(named, small_grid, tmp_path, capsys, prints):
     common = ["--models", small_grid.models[0], "--datasets", "world_capital", "--limit", "2", "--regimes", *named]
     assert main(["plan", *common, "--no-calibrate", "--store", str(tmp_path)]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("random-gpt2")]
     assert [line[2] for line in lines] == ["conflicting", "mixed"]
-    assert main(["plan", *common, "calm", "--store", str(tmp_path)]) == 2
-    assert "There is no regime 'calm'" in capsys.readouterr().err
+    assert "There is no regime 'calm'" in prints("plan", *common, "calm", "--store", tmp_path, ends=2).err
+
+
+GRID = dataclasses.replace(GRIDS["cub-smoke"], techniques=("ph3", "coiecd", "ph3(mode=memory)"), device="cpu", limit=24)
+
+
+@pytest.mark.slow
+def test_both_modes_rank_the_heads_once_and_ask_once_under_each_setting(monkeypatch):
+    lm, asked, ranked = load(GRID.models[0], device="cpu"), [], []
+    last_logits, effects = searching.last_logits, ph3.effects
+    monkeypatch.setattr(searching, "last_logits", lambda *given: asked.append(1) or last_logits(*given))
+    monkeypatch.setattr(ph3, "effects", lambda *given: ranked.append(1) or effects(*given))
+    modes = [catalogue.find("technique", key) for key in ("ph3", "ph3(mode=memory)")]
+    shared = development_of(lm, 8)
+    together = [search(technique, shared) for technique in modes]
+    trials = len(together[0][0])
+    assert trials > 10
+    assert (len(asked), len(ranked)) == (trials * len(shared.questions), 1)
+    assert [search(technique, development_of(lm, 8)) for technique in modes] == together
+    assert len(ranked) == 3
+    # The same trials, from which each chooses by its own rule.
+    assert together[0][0] == together[1][0]
+    assert together[0][1][0] != together[1][1][0]
+
+
+def test_where_one_variant_is_unavailable_the_others_are_searched_for(monkeypatch):
+    (task, _) = tasks()
+    development, tried = object(), []
+
+    def found(technique, given):
+        assert given is development
+        if technique.key == "ph3":
+            raise HEvalError("not this one")
+        tried.append(technique.key)
+        return [], ()
+
+    monkeypatch.setattr("precompute.techniques.search", found)
+    monkeypatch.setattr(SearchTask, "_development", lambda *given: development)
+    rows = task.do(None, None).rows
+    assert tried == ["ph3(mode=memory)"]
+    assert [row["unavailable"] for row in rows[task.keys[0]]] == ["not this one"]
+    assert rows[task.keys[1]] == []
+
+
+def tasks(*techniques):
+    return search_tasks(pair_of(dataclasses.replace(GRID, techniques=techniques or GRID.techniques)))
+
+
+def test_each_variant_keeps_the_shard_that_it_has_alone():
+    both, coiecd = tasks()
+    assert [shard.technique for shard in both.shards] == ["ph3", "ph3(mode=memory)"]
+    assert both.name.endswith("search for ph3, ph3(mode=memory)")
+    alone = [task for key in ("ph3", "ph3(mode=memory)", "coiecd") for task in tasks(key)]
+    assert [task.keys for task in alone] == [(key,) for key in (*both.keys, *coiecd.keys)]
+
+
+def test_what_is_left_of_a_search_is_what_has_no_shard(tmp_path):
+    both, coiecd = tasks()
+    store = ShardStore(tmp_path)
+    assert unfinished([both, coiecd], store) == [both, coiecd]
+    (left,) = unfinished([both, coiecd], store, tried=(both.keys[0], *coiecd.keys))
+    assert left.shards == both.shards[1:]
+    store.write(both.shards[0], [])
+    store.write(both.shards[1], [], failed=1)
+    assert [one.shards for one in unfinished([both], store)] == [both.shards[1:]]
+    store.write(both.shards[1], [])
+    assert unfinished([both], store) == []
+
+
+def test_the_plan_counts_a_search_of_several_variants_once(tmp_path):
+    assert plan(GRID, tmp_path, calibrated=False).searches == 2

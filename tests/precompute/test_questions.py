@@ -101,7 +101,7 @@ def test_a_line_names_the_groups_that_are_too_small_with_their_sizes():
     assert line == "rank margins need 30 answers per group, and have: conflicting C 12, M 30. Raise --limit"
 
 
-def test_questions_of_a_models_training_are_told_at_the_end_of_a_run_and_by_status(tmp_path, capsys):
+def test_questions_of_a_models_training_are_told_at_the_end_of_a_run_and_by_status(tmp_path, capsys, prints):
     capitals = ("Oslo", "Rome", "Cairo", "Lima", "Paris", "Madrid", "Berlin", "Vienna")
     records = [
         {"id": name, "subject": "Kenya", "relation": "capital", "question": "What is the capital of Kenya?",
@@ -119,8 +119,7 @@ def test_questions_of_a_models_training_are_told_at_the_end_of_a_run_and_by_stat
     assert told in shown
     assert "Use another model, or write further false answers" in shown
     assert "rank margins need 30 answers per group, and have: conflicting C " in shown
-    assert main(["status", *store]) == 0
-    assert told in capsys.readouterr().out
+    assert told in prints("status", *store).out
     (line,) = run_state_warnings(tmp_path / "store")
     assert "questions are not asked" in line
 

@@ -134,7 +134,7 @@ def test_interrupted_it_says_what_is_done_and_goes_on_from_there(small_grid, tmp
     assert all(contents(store)[key] == content for key, content in kept.items())
 
 
-def test_a_full_disk_stops_cleanly_and_nothing_is_half_written(small_grid, tmp_path, monkeypatch, capsys):
+def test_a_full_disk_stops_cleanly_and_nothing_is_half_written(small_grid, tmp_path, monkeypatch, prints):
     whole, written = shards._write_table, []
 
     def full_after_five(kind, table, where):
@@ -146,8 +146,7 @@ def test_a_full_disk_stops_cleanly_and_nothing_is_half_written(small_grid, tmp_p
 
     monkeypatch.setattr(shards, "_write_table", full_after_five)
     command = ["run", *grid(small_grid), "--store", str(tmp_path)]
-    assert main(command) == 1
-    error = capsys.readouterr().err
+    error = prints(*command, ends=1).err
     assert "No space left on device" in error
     assert "finished shards are kept" in error
     assert len(ShardStore(tmp_path).entries()) == 5
@@ -171,11 +170,10 @@ class Dying(Local):
         return super().next_done()
 
 
-def test_a_task_that_comes_to_nothing_costs_its_shards_and_is_done_by_the_next_run(small_grid, small_store, tmp_path, capsys):
+def test_a_task_that_comes_to_nothing_costs_its_shards_and_is_done_by_the_next_run(small_grid, small_store, tmp_path, prints):
     monitored = run(small_grid, tmp_path, Dying)
     assert (monitored.computed, monitored.failed, monitored.left) == (38, 6, 6)
-    assert main(["status", "--store", str(tmp_path)]) == 1
-    printed = capsys.readouterr().out
+    printed = prints("status", "--store", tmp_path, ends=1).out
     assert "ActorDiedError: the worker died" in printed
     (cell,) = [cell for cell in progress(tmp_path).cells if cell.failed]
     assert (cell.failed, cell.missing) == (6, 0)
@@ -184,16 +182,14 @@ def test_a_task_that_comes_to_nothing_costs_its_shards_and_is_done_by_the_next_r
     assert main(["status", "--store", str(tmp_path)]) == 0
 
 
-def test_a_model_that_cannot_be_loaded_costs_only_itself_and_later_is_no_failure_any_more(model_folders, tmp_path, capsys):
+def test_a_model_that_cannot_be_loaded_costs_only_itself_and_later_is_no_failure_any_more(model_folders, tmp_path, prints):
     folder = shutil.copytree(model_folders["gpt2"], tmp_path / "model")
     weights = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(b"broken")
     command = f"run --models {folder} {model_folders['qwen2']} --datasets world_capital --regimes conflicting".split()
     command += f"--limit 3 --explainers attn --device cpu --store {tmp_path / 's'}".split()
-    assert main(command) == 1
-    assert "2 shards computed, 0 were done already, 1 failures" in capsys.readouterr().out
-    assert main(["status", "--store", str(tmp_path / "s")]) == 1
-    assert "cannot be loaded as a causal language model" in capsys.readouterr().out
+    assert "2 shards computed, 0 were done already, 1 failures" in prints(*command, ends=1).out
+    assert "cannot be loaded as a causal language model" in prints("status", "--store", tmp_path / "s", ends=1).out
     (folder / "model.safetensors").write_bytes(weights)
     assert main(command) == 0
     assert main(["status", "--store", str(tmp_path / "s")]) == 0
@@ -210,7 +206,7 @@ class Watched(Local):
         return super().next_done()
 
 
-def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, capsys):
+def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, prints):
     Watched.folder, Watched.seen = tmp_path, []
     run(small_grid, tmp_path, Watched)
     for task, seen in Watched.seen:
@@ -222,18 +218,16 @@ def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, capsys):
     assert missing == sorted(missing, reverse=True)
     assert Watched.seen[-1][1].seconds_left > 0
     assert progress(tmp_path).process is None
-    assert main(["status", "--store", str(tmp_path), "--watch", "0.1"]) == 0
-    assert "no run is active; 44 shards done, 0 missing" in capsys.readouterr().out
+    assert "no run is active; 44 shards done, 0 missing" in prints("status", "--store", tmp_path, "--watch", "0.1").out
 
 
-def test_a_damaged_published_file_is_set_aside_and_published_again(small_store, tmp_path, capsys):
+def test_a_damaged_published_file_is_set_aside_and_published_again(small_store, tmp_path, prints):
     store = shutil.copytree(small_store, tmp_path / "store")
     published = publish(store)
     good = published.read_bytes()
     assert main(["verify", "--store", str(store)]) == 0
     published.write_bytes(good[:9000] + bytes([good[9000] ^ 255]) + good[9001:])
-    assert main(["verify", "--store", str(store)]) == 1
-    assert "is damaged, set aside as" in capsys.readouterr().out
+    assert "is damaged, set aside as" in prints("verify", "--store", store, ends=1).out
     assert publish(store) == published
     assert main(["verify", "--store", str(store)]) == 0
 
@@ -254,7 +248,7 @@ def test_a_model_that_cannot_be_loaded_is_not_tried_for_every_one_of_its_jobs(sm
     assert (outcome.computed, outcome.failed, outcome.left) == (0, len(small_grid.models), 44)
 
 
-def test_a_dataset_that_breaks_off_while_it_is_read_costs_only_itself(small_grid, tmp_path, monkeypatch, capsys):
+def test_a_dataset_that_breaks_off_while_it_is_read_costs_only_itself(small_grid, tmp_path, monkeypatch, prints):
     from heval_core.records import HEvalError
     from precompute import pair
 
@@ -269,5 +263,4 @@ def test_a_dataset_that_breaks_off_while_it_is_read_costs_only_itself(small_grid
     grid = dataclasses.replace(small_grid, datasets=("country_profiles", "world_capital"), explainers=("attn",))
     outcome = run(grid, tmp_path)
     assert (outcome.computed, outcome.failed, outcome.left) == (20, 1, 0)
-    assert main(["status", "--store", str(tmp_path)]) == 1
-    assert "country_profiles: HEvalError: the file ends in the middle" in capsys.readouterr().out
+    assert "country_profiles: HEvalError: the file ends in the middle" in prints("status", "--store", tmp_path, ends=1).out

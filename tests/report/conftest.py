@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -28,6 +29,12 @@ def plain(tmp_path_factory):
 @pytest.fixture(scope="session")
 def plain_report(plain):
     return report_of(plain)
+
+
+@pytest.fixture(scope="module")
+def told(store):
+    """What `results.json` of a file's own store holds."""
+    return json.loads(report_of(store).as_json())
 
 
 @pytest.fixture

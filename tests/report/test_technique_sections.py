@@ -14,7 +14,7 @@ from heval_core.present.numbers import EXACT
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report.findings import studies_of
 from heval_core.report.sections import section
-from heval_core.report.write import report_of, write
+from heval_core.report.write import write
 from heval_core.store.filters import Filter
 from tests.report.conftest import rows_of
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
@@ -47,11 +47,6 @@ def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("techniques")
     techniques = {TECHNIQUE: regular, "acd": blind(0.2), "coiecd": perfect}
     return published(plant(folder, techniques, models=MODELS, datasets=DATASETS, trials=trials))
-
-
-@pytest.fixture(scope="module")
-def told(store):
-    return json.loads(report_of(store).as_json())
 
 
 def of_page(store, model, dataset):

@@ -81,7 +81,6 @@ def test_the_long_table_has_plain_columns_and_no_json():
         (["--out", "/proc/none"], "The folder /proc/none cannot be written"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(arguments, message, small_store, tmp_path, capsys):
-    assert main(["export", "--store", str(small_store), "--out", str(tmp_path), *arguments]) == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
+def test_what_is_wrong_is_said_in_one_line(arguments, message, small_store, tmp_path, prints):
+    (line,) = prints("export", "--store", small_store, "--out", tmp_path, *arguments, ends=2).err.strip().splitlines()
     assert message in line

@@ -122,14 +122,14 @@ def test_coiecd_out_of_range_is_refused(lam, alpha):
         catalogue.find("technique", f"coiecd(lam={lam},alpha={alpha})")
 
 
-def test_cad_out_of_range_is_refused():
-    with pytest.raises(HEvalError, match="at least 0"):
-        catalogue.find("technique", "cad(alpha=-1)")
-
-
-def test_logits_of_different_shapes_are_refused():
-    with pytest.raises(ValueError, match="same shape"):
-        acd(np.zeros((2, 3)), np.zeros((2, 4)))
+@pytest.mark.parametrize(("call", "error", "told"), [
+    (lambda: catalogue.find("technique", "cad(alpha=-1)"), HEvalError, "at least 0"),
+    (lambda: acd(np.zeros((2, 3)), np.zeros((2, 4))), ValueError, "same shape"),
+    (lambda: ccu(1.2, 0.5), ValueError, "probabilities"),
+], ids=["alpha below 0", "logits of different shapes", "what is no probability"])  # fmt: skip
+def test_what_cannot_be_is_refused(call, error, told):
+    with pytest.raises(error, match=told):
+        call()
 
 
 def test_what_comes_as_an_array_goes_as_one():
@@ -164,11 +164,6 @@ def test_bcu_by_hand():
 )
 def test_ccu_by_hand(p_c, p_0, expected):
     assert ccu(p_c, p_0) == pytest.approx(expected, abs=1e-9)
-
-
-def test_ccu_refuses_what_is_no_probability():
-    with pytest.raises(ValueError, match="probabilities"):
-        ccu(1.2, 0.5)
 
 
 def test_pareto_front_by_hand():

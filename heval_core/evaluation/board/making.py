@@ -45,8 +45,8 @@ def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
     choices = reader.choices()
     explained = choices[choices["explained"]]
     chosen, everything = (_with_options(explained, _of_one_technique(explained, one)) for one in (chosen, Filter()))
-    stored = reader.rows("board")["json"] if chosen == everything else ()
-    return Board.of_json(stored[0], measures_of_boards()) if len(stored) else _made(reader, chosen)
+    stored = list(reader.rows("board")["json"]) if chosen == everything else []
+    return Board.of_json(stored[0], measures_of_boards()) if stored else _made(reader, chosen)
 
 
 def _made(reader: Reader, chosen: Filter) -> Board:
