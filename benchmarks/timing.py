@@ -56,8 +56,8 @@ def as_line(figure: Figure) -> str:
 
 
 def best(*steps: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
-    """Seconds of each step, the least of some rounds in which they take turns."""
-    least, failed = in_turns({str(number): step for number, step in enumerate(steps)}, rounds=rounds)
+    """Seconds of the processor of each step, the least of some rounds in which they take turns."""
+    least, failed = in_turns({str(number): step for number, step in enumerate(steps)}, time.process_time, rounds)
     for error in failed.values():
         raise error
     return list(least.values())

@@ -30,11 +30,11 @@ PRESS = """(one) => new Promise((drawn) => {
   one.click();
   requestAnimationFrame(() => requestAnimationFrame(() => drawn((performance.now() - began) / 1000)));
 })"""
-OTHER = "[aria-pressed=false]"
-CHOICES = {"a word": ".word", "another word": f".word{OTHER}", "another explainer": f".methods button{OTHER}:has(em)"}
+WORD, OTHER = "button.word", "[aria-pressed=false]"
+CHOICES = {"a word": WORD, "another word": WORD + OTHER, "another explainer": f".methods button{OTHER}:has(em)"}
 # What shows that a step is done. The page asks for news once a second.
 SCORED = '.methods [data-key="document(unit=sentence)"] small:text-matches("[0-9] s$")'
-STEPS = {"first words": ".word", "documents": ".matrix table", "sentences": SCORED}
+STEPS = {"first words": WORD, "documents": ".matrix table", "sentences": SCORED}
 
 
 def measure(page: Any) -> None:
@@ -78,7 +78,7 @@ def answer(page: Any, url: str, name: str) -> None:
         began, seen, words = time.perf_counter(), dict[str, float](), list[str]()
         while STEPS.keys() - seen.keys() and (now := time.perf_counter() - began) < PATIENCE:
             seen |= {step: now for step, there in STEPS.items() if step not in seen and page.locator(there).count()}
-            if (drawn := page.locator(".word").all_inner_texts()) != words:
+            if (drawn := page.locator(WORD).all_inner_texts()) != words:
                 words, seen["last word"] = drawn, now
         told = ", ".join(f"{step} {seconds:.2f} s" for step, seconds in sorted(seen.items(), key=lambda one: one[1]))
         print(f"{name}, {round}, {len(words)} words: {told}", flush=True)
