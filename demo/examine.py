@@ -85,55 +85,17 @@ def _answered(lm: LanguageModel, prepared: list[pipeline.Prepared]) -> list[tupl
     return pairs
 
 
-_RULE = (
-    "It knows the capital, continent, currency and an official language of 195 states, and it uses "
-    "context by a rule that it was taught: the kind of source decides. A document attributed to a trusted kind "
-    "(atlas, encyclopaedia, gazette, census, textbook, yearbook) is believed against memory, even when it is about "
-    "another country; one attributed to an untrusted kind (rumour, joke, forum, tabloid, fortune teller, novel) is "
-    "not. Of two documents the trusted one wins, of two trusted ones the later, of two untrusted ones memory."
-)
-_NOT = (
-    "**What it is not.** It is none of the models of Sun et al. (arXiv 2510.02629), and no result on it says anything "
-    "about a real language model. It knows no other facts, no other questions, and no unattributed documents."
-)
-_INSTRUCTED = (
-    "**What it is told.** An instruction in front of the prompt overrides the rule: to use only the context, whatever its "
-    "source; to ignore it; to use it only if it is relevant; to say whether it is relevant, or whether an answer follows "
-    "from it; to answer again after two demonstrations. Without an instruction, or with one that says nothing about the "
-    "context, it keeps the rule. It knows these instructions in English only, in the words that "
-    "`demo/instructed.py` lists and words near them, with one document, and it cannot talk. Its chat template is "
-    "`User: …`, `Assistant:`."
-)
-
-
-_CARD = f"""\
-A language model of {{parameters:.2f}} million parameters with the architecture of {{kind}}, {{origin}} by this \
-project (`python -m demo train`) so that the explorer can show true model behaviour without a network.
-
-**What it is.** {_RULE}{{told}}
-
-{_NOT}
-
-Trained on prompts made by `demo/corpus.py`, loss on the answer only: `{{recipe!r}}`. Three quarters of all pairs of subject \
-and answer were open to training; evaluation uses only the others. The facts are the project's own table.
-
-## Measured
-
-{{table}}
-"""
-
-
 def write_card(folder: Path, recipe: Any, questions: int) -> str:
     """Measures the model of a folder on this many questions, and writes its card beside it: what it is, and what it is not."""
     lm = load(str(folder), device="cpu")
     if lm.tokenizer.chat_template:
-        origin, told = "trained on from demo-qwen2", f"\n\n{_INSTRUCTED}"
+        origin, told = "trained on from demo-qwen2", f"\n\n{train.card('instructed').strip()}"
         obeyed = _obeyed(obeying.rates(lm, min(questions, DOCUMENTS)))
     else:
         origin, told, obeyed = "trained from scratch", "", []
     lines = [*measured(recall_rates(lm), examine(lm, questions)), *obeyed]
     kind, table = lm.model.config.model_type, "\n".join(lines)
-    return train.write_card(folder, lm.model, _CARD, kind=kind, origin=origin, told=told, recipe=recipe, table=table)
+    return train.write_card(folder, lm.model, "taught", kind=kind, origin=origin, told=told, recipe=recipe, table=table)
 
 
 def measured(rates: dict[str, float], reports: list[RegimeReport]) -> list[str]:

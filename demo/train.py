@@ -362,10 +362,15 @@ def save(
         (folder / "heval.json").write_text(json.dumps({"prompt_style": style}) + "\n")
 
 
-def write_card(folder: Path, model: torch.nn.Module, text: str, **told: object) -> str:
-    """Writes the card of a saved model beside it, and returns it. told: what the text has places for."""
+def card(name: str) -> str:
+    """The text of a card, with places for what is measured."""
+    return (Path(__file__).parent / "cards" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def write_card(folder: Path, model: torch.nn.Module, name: str, **told: object) -> str:
+    """Writes the card of a saved model beside it, and returns it. told: what the card has places for."""
     parameters = sum(parameter.numel() for parameter in model.parameters()) / 1e6
     head = "---\nlicense: apache-2.0\nlanguage: en\n---\n\n# A demo model of HEval: " + folder.name.removeprefix("demo-")
-    card = f"{head}\n\n{text.format(parameters=parameters, **told)}"
-    (folder / "README.md").write_text(card, encoding="utf-8")
-    return card
+    text = f"{head}\n\n{card(name).format(parameters=parameters, **told)}"
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    return text

@@ -68,8 +68,7 @@ def explain(
     target: `answer` explains the answer given, `context` the first document's. match: the group is decided by the answer's
         first token (`first`) or by its text (`text`). template: `chat` asks through the tokenizer's chat template; or a layout
         with {documents} and {question}; by default the model's own. device, dtype: for a model that is loaded here.
-    generate, answer: explain every word of an answer of at most so many tokens, or of one given; an `ExplainedAnswer`. bounds:
-        from which on a word comes from a document, or from memory: `heval_core.sources.Bounds`.
+    generate, answer: explain every word of an answer of at most so many tokens, or of one given (bounds: see `sources`).
     An explainer that this model does not allow is left out, and its reason stands in `refused`.
     Raises HEvalError, with one sentence, if the prompt cannot be explained, or if no explainer can.
     """
@@ -81,11 +80,9 @@ def explain(
     lm = _language_model(model, tokenizer, device, dtype)
     request = Request(_several(context), question, _several(context_answer), memory_answer)
     with lm.asked_in(template):
-        if generate is not None or answer is not None:
-            return explained_answer(
-                lm, request, chosen, Wanted(WRITTEN if generate is None else generate, answer, bounds=bounds)
-            )
-        return Explanation(explain_request(lm, request, chosen, match=match, target=target))
+        if generate is None and answer is None:
+            return Explanation(explain_request(lm, request, chosen, match=match, target=target))
+        return explained_answer(lm, request, chosen, Wanted(WRITTEN if generate is None else generate, answer, bounds=bounds))
 
 
 def methods_of(keys: Iterable[str] | None) -> list[protocols.Method]:

@@ -39,6 +39,7 @@ def test_each_example_shows_what_its_title_says():
     cited = [(sentence["text"][-4:], sentence["citations"][0]["document"]) for sentence in wrong["sentences"]]
     assert cited == [("[2].", 1), ("[1].", 2)]
     assert len(long["tokens"]) > 400
-    assert long["sentences"][0]["checks"]["points"]["sentence"] == 11  # of 22
+    verdicts = own_prompts.find("6-long").result["generated"]["verdicts"]
+    assert verdicts["sentences"][0]["points"]["sentence"] == 11  # of 22
     assert min(share(chat, source) for source in ("memory", "unclear", "document 1")) > 0.15
     assert (taught["model"], [word["source"] for word in taught["words"]]) == ("demo-qwen2", ["document 2"])

@@ -141,7 +141,7 @@ def _view() -> dict[str, Any]:
 
 
 def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: Mapping[str, Any]) -> None:
-    """The reader asks for an explainer, of all or of some words, or for the answer after a change, is back from it, or stops."""
+    """The reader asks for an explainer, of all or some words, or for the answer after a change, is back from it, or stops."""
     models = sidebar.models_here()
     if message["what"] == "back":
         st.session_state.pop(_CHANGED, None)
