@@ -127,7 +127,7 @@ def _price(asked: OwnPrompt, models: dict[str, Path]) -> str:
     seconds = seconds_of(asked.model, size(asked, models[asked.model])[0] or 0)
     took = f"About {max(1, round(seconds))} s, by the last answer. " if seconds else ""
     last = "Feature ablation of the sentences that matter comes last. " if SCREENED in asked.explainers else ""
-    return f"Ctrl+Enter. {took}{last}What else takes over {AT_ONCE} passes waits for a click."
+    return f"Ctrl+Enter. {took}{last}What {'else ' if last else ''}takes over {AT_ONCE} passes waits for a click."
 
 
 def _passes(key: str, tokens: int) -> float:
