@@ -81,10 +81,8 @@ def answer(page: Any, url: str, name: str) -> None:
             if (drawn := page.locator(WORD).all_inner_texts()) != words:
                 words, seen["last word"] = drawn, now
         first, last, *later = (seen.get(step, float("nan")) for step in ("first words", "last word", "documents", "sentences"))
-        told = ", ".join(f"{seconds - last:.2f} s" for seconds in later)
-        print(
-            f"{name}, {round}, {len(words)} words: first {first:.2f} s, last {last:.2f} s; documents, sentences after: {told}"
-        )
+        print(f"{name}, {round}, {len(words)} words: first {first:.2f} s, last {last:.2f} s; behind it", end=" ")
+        print(*(f"{step} {seconds - last:.2f} s" for step, seconds in zip(("documents", "sentences"), later, strict=True)))
         page.wait_for_url("**result=**", timeout=1000 * PATIENCE)
 
 
