@@ -80,8 +80,9 @@ def answer(page: Any, url: str, name: str) -> None:
             seen |= {step: now for step, there in STEPS.items() if step not in seen and page.locator(there).count()}
             if (drawn := page.locator(WORD).all_inner_texts()) != words:
                 words, seen["last word"] = drawn, now
-        told = ", ".join(f"{step} {seconds:.2f} s" for step, seconds in sorted(seen.items(), key=lambda one: one[1]))
-        print(f"{name}, {round}, {len(words)} words: {told}", flush=True)
+        first, last, *later = (seen.get(step, float("nan")) for step in ("first words", "last word", "documents", "sentences"))
+        print(f"{name}, {round}, {len(words)} words: first {first:.2f} s, last {last:.2f} s; behind it", end=" ")
+        print(*(f"{step} {seconds - last:.2f} s" for step, seconds in zip(("documents", "sentences"), later, strict=True)))
         page.wait_for_url("**result=**", timeout=1000 * PATIENCE)
 
 
