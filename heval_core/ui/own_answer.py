@@ -35,7 +35,7 @@ def under_way() -> bool:
     """Draw the answer that is being written, if there is one. When it is over it is kept, and opens by its own address."""
     ticket: Ticket | None = st.session_state.get(sidebar.TICKET)
     if ticket is not None:
-        st.fragment(_watch, run_every=None if ticket.over.is_set() else 1.0)()
+        st.fragment(_watch, run_every=None if ticket.over.is_set() else 0.4)()
     return ticket is not None
 
 
