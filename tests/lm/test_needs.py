@@ -43,7 +43,7 @@ CHANGED = ("attnlrp", "blocks", "cgim", "fuse3", "origin")
 
 @pytest.mark.parametrize(("take_away", "need", "refused"), [
     (without_softmax, "softmax attention", {*HEADS, *CHANGED}), (without_heads, "heads", {*HEADS}),
-    (without_gradients, "gradients", {"ig", "gxi", *CHANGED}), (without_float32, "float32", {"fa"}),
+    (without_gradients, "gradients", {"ig", "gxi", *CHANGED}), (without_float32, "float32", {"fa", "mechlight"}),
 ])  # fmt: skip
 def test_what_needs_it_is_refused_and_nothing_is_run(lm, monkeypatch, take_away, need, refused):
     for method in catalogue.explainers().values():
