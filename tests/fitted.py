@@ -1,7 +1,5 @@
 """Fits for tests: every installed explainer that has parameters, fitted to a model on one prompt."""
 
-from __future__ import annotations
-
 from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.fits import Fit

@@ -1,7 +1,5 @@
 """Options of explainers on configurations beyond the three demo models, edges, and long prompts."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import resource

@@ -1,7 +1,5 @@
 """AT2: its fit against literal numpy, a planted head that alone copies, and prompts in any company."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

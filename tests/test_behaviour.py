@@ -1,7 +1,5 @@
 """What a memory answer is, with which tokens it may begin, and the groups by the document that an answer came from."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

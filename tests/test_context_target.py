@@ -1,7 +1,5 @@
 """`--target context`: the first document's answer is explained, whatever was answered; by hand, in the batch, published."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

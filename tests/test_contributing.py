@@ -1,7 +1,5 @@
 """The examples in CONTRIBUTING.md: each is a file and its test, and everything else follows."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

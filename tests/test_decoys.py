@@ -1,7 +1,5 @@
 """Decoys: what they add to the documents, over all demo datasets, both prompt styles and several seeds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers that the docs say in sentences: each is computed from the bundle, and has to stand in its sentence."""
 
-from __future__ import annotations
-
 import pytest
 
 from heval_core.present.numbers import number

@@ -1,7 +1,5 @@
 """fa, ig, attn and mechlight on every architecture equal a literal computation on the plain model, or refuse by name."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

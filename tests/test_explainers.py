@@ -1,8 +1,6 @@
 """What explainers keep to on all three architectures, beside the literal computation of `test_every_architecture.py`. Also
 those made of others' scores, against these: `fuse3`, the mean of three, and `blocks`, cgim's sums over documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Comprehensiveness and sufficiency against a literal loop, by hand, and as a stage of the batch job."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

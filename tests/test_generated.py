@@ -1,7 +1,5 @@
 """A whole answer explained: against runs of single tokens, on a model made by hand that copies, and what is said of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -1,7 +1,5 @@
 """Models that are on this machine: found, and a GGUF file loaded as the model that it was made from."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

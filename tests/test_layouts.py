@@ -1,7 +1,5 @@
 """Prompts with their character spans, their layouts, and answers that stand inside a sentence."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

@@ -1,8 +1,6 @@
 """Prompts without some tokens, and explainers that leave out: `document` and `origin` against their formulas on prompts that
 are put together anew, ContextCite against a literal loop over its masks."""
 
-from __future__ import annotations
-
 import dataclasses
 import zlib
 

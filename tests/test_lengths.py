@@ -1,7 +1,5 @@
 """Lengths: padding that fills a prompt up to the tokens that are asked for, and says nothing about the question."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Whose answer a text is: the rule, the model's own greedy text, the batch, what is stored, and what the page says of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

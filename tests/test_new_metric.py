@@ -1,7 +1,5 @@
 """A new metric is one file: pages, comparisons, the report, the export and the contract tests find it by themselves."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

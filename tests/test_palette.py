@@ -1,7 +1,5 @@
 """Whether explainers can be told apart by how they look: in both themes, and by eyes without red or green cones."""
 
-from __future__ import annotations
-
 import itertools
 import tomllib
 from types import SimpleNamespace

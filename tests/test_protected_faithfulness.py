@@ -1,7 +1,5 @@
 """Faithfulness with the question protected: what may be taken out, its stage of the batch job, and what pages say of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Answers that people wrote: measures by hand, a model made by hand that copies, and a run that is kept and gone on with."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

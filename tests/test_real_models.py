@@ -2,8 +2,6 @@
 
 Gemma 3 has sliding windows of 512 tokens, scaled embeddings and norms of queries and keys; SmolLM2 has grouped queries."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

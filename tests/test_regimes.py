@@ -1,7 +1,5 @@
 """Regimes, the keys of those with options, the taught rule, and the datasets behind them."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

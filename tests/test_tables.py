@@ -1,7 +1,5 @@
 """One table in every form: what is bold and small, controls below a rule, and nothing from the data markup or a command."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Targets of several tokens and at any position, against the literal computation on the whole sequence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

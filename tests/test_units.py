@@ -1,7 +1,5 @@
 """Words, sentences and documents of a prompt, and the sums of their tokens' scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Answers as a model writes them: its own ids, where they end, and what their words and sentences are."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

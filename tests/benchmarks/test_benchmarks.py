@@ -1,7 +1,5 @@
 """The benchmark compares what is equal, and its arithmetic is right; that it is fast is measured, not tested."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows against rows: differences, tests and counts, against literal code and against chance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

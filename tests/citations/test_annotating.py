@@ -1,7 +1,5 @@
 """The command that makes a study with people of a store's explanations."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 

@@ -1,7 +1,5 @@
 """The controls, by hand; and the annotator `llm`: what it asks, what it can read, and what it does about the rest."""
 
-from __future__ import annotations
-
 import dataclasses
 from math import log
 

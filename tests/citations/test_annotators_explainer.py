@@ -1,8 +1,6 @@
 """Explainers of citations: against the plain model, sentence by sentence, and on a model that is known to copy. What they
 read: the prompt with its passages, and the explanation without markers after it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

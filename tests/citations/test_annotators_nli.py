@@ -1,7 +1,5 @@
 """The annotator `nli` and the models that it reads with: tiny random classifiers, and a seq2seq model."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,8 +1,6 @@
 """The study as a batch job: what is made once stays, what fails costs only itself, and nothing is asked twice. What it calls
 things, and what it does where two would be one, or one is not there."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Sources of claims: what they read from each format, and what they say about what they cannot use."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 

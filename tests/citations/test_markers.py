@@ -1,7 +1,5 @@
 """Which brackets are markers, what a text looks like without some of them, and where a sentence ends, with markers in it."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """From a text to what annotators are asked, with the problems on the way."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Scores of sets, by hand and by enumeration; and agreement, by hand and against a literal program of its definition."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """What every plug-in that is found must keep to; a new file is tested here without being named."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 

@@ -1,7 +1,5 @@
 """What is wrong with a file, and what is said of it; and data of one's own."""
 
-from __future__ import annotations
-
 import pytest
 
 from heval_core import catalogue

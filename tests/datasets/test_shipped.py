@@ -1,7 +1,5 @@
 """Datasets that come along: facts about a table of states, and about invented ones, which nobody can know."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """What docs/leaderboard.md and docs/origin.md say of the demo's board is what its results say."""
 
-from __future__ import annotations
-
 import pytest
 
 from demo.boards import HARDER, OBEYED, SHORT

@@ -1,8 +1,6 @@
 """The demo model that follows instructions does what it is told, on pairs of subject and answer that it never saw. And the
 models for long prompts and decoys: what they are taught."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

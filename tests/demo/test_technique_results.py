@@ -1,7 +1,5 @@
 """What the bundled comparison of techniques says is what the demo models' taught rule implies."""
 
-from __future__ import annotations
-
 import pytest
 
 from heval_core.prompt_styles import is_trusted

@@ -1,7 +1,5 @@
 """An explorer on a few cells of the demo results: one server for each store, which all files of a process share."""
 
-from __future__ import annotations
-
 import functools
 from contextlib import ExitStack
 

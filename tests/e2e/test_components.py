@@ -1,7 +1,5 @@
 """The components' scripts by themselves, called as Streamlit calls them."""
 
-from __future__ import annotations
-
 import base64
 
 from heval_core.html import scripts_of

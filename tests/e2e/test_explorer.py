@@ -1,7 +1,5 @@
 """A real browser on some of the demo results: what only it can see."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qs, urlparse
 
 import pytest

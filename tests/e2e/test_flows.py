@@ -1,7 +1,5 @@
 """Whole ways through the explorer, in a real browser: links there and back, files opened again, several people."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

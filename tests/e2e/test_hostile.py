@@ -1,7 +1,5 @@
 """Text that would be markup or a script: from results, in a link, in a prompt of one's own; in a real browser."""
 
-from __future__ import annotations
-
 import shutil
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """What can be measured of a page's looks: contrast in both themes, and that nothing is cut off in narrow or zoomed windows."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A prompt of one's own in a real browser: form, an answer as it grows, selection, link, files, and what goes wrong."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

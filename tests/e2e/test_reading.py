@@ -1,7 +1,5 @@
 """The reading surface in a real browser: what it draws, its keys, where the focus stays, and that the address holds it all."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qs, urlsplit
 
 import pytest

@@ -1,7 +1,5 @@
 """Sentences about citations on planted answers: verdicts follow from the plan, effects are the tables' numbers."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

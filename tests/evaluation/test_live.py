@@ -1,7 +1,5 @@
 """Metrics computed now from stored scores: without a filter what was published, with one what a person would compute."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Means over cells: published values, the headline, and intervals whose questions are resampled in all cells together."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

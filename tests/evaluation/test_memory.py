@@ -1,7 +1,5 @@
 """Publishing and slicing need memory for one explainer's scores at a time, however many explainers there are."""
 
-from __future__ import annotations
-
 import tracemalloc
 from contextlib import closing
 

@@ -1,8 +1,6 @@
 """Patterns of failure, by hand; and where the tokens of stored prompts stand: which are ranked, and where the used document's
 answer is looked for."""
 
-from __future__ import annotations
-
 import duckdb
 import numpy as np
 import pandas as pd

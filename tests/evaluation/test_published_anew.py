@@ -1,7 +1,5 @@
 """The bundled results once more, with one thread: the same to the bit, the report too, and nothing slow."""
 
-from __future__ import annotations
-
 import pytest
 from threadpoolctl import threadpool_limits
 

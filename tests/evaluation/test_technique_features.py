@@ -1,7 +1,5 @@
 """What BCU depends on: features by hand, and a planted confounder that a pooled correlation falls for."""
 
-from __future__ import annotations
-
 import json
 from math import sqrt
 

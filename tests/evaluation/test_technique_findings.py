@@ -1,7 +1,5 @@
 """Every sentence about techniques on a store in which it is known to hold, and on one in which it is known to fail."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The trade-off between following and ignoring a document, with the share of resamples in which a technique is not beaten."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

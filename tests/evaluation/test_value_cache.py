@@ -1,7 +1,5 @@
 """Values that are kept between publishings: the same as computed, found by what they depend on, and harmless when damaged."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Relevance under changed backward rules equals literal rules in numpy, or the model is refused by name."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import partial
 

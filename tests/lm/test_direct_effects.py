@@ -1,7 +1,5 @@
 """Direct effects against literal sums over the plain model's own projections, and on all architectures their refusal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The one policy for "out of memory": halves until it fits, one clear error where nothing does."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from transformer_lens.model_bridge import TransformerBridge

@@ -1,7 +1,5 @@
 """Logits are float32 from the last states on, whatever the model's dtype: against the literal product, in every read-out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """ALTI-Logit against the formula written out, and on a model made by hand that copies, and then reads a full stop."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shared work is done once and charged to everyone; time is what the test says."""
 
-from __future__ import annotations
-
 import pytest
 
 from heval_core import catalogue

@@ -1,7 +1,5 @@
 """AUROC of the context's share: against scikit-learn, by hand, and how often its interval holds the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

@@ -2,8 +2,6 @@
 intervals that hold the truth in 95 %, fewer than 105 do so once in 3,000 runs. The bootstrap of before missed the chance level
 of random scores in 25 to 48 %."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.metrics.calibration import as_table, calibrate

@@ -1,7 +1,5 @@
 """Which document has the largest sum of scores: by hand, against a loop, and what rank margins say of the same scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A few cells of the demo results, as a reader and as what pages show; and a store whose groups are small."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pages import golden

@@ -1,7 +1,5 @@
 """What figures of citations are made of: names, colours, gaps and tones."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page Citations on a planted file: both views, its numbers against the table's, its lists, and hostile text."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

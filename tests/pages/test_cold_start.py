@@ -1,7 +1,5 @@
 """A server without published results: one publishing for all tabs, a bar and the time left, and what shards show already."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """What explainers point at when they fail: the figure, beside what is stored, and the instances behind a mark."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every page and tab runs, and says what it said; and where something is missing it says so."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pages.golden import FOLDER, STORES, VIEWS, told

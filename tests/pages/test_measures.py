@@ -1,7 +1,5 @@
 """Every measure on its pages: what it leads to, what it can leave out, and what is said of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

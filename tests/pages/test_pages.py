@@ -1,7 +1,5 @@
 """What pages show beside what is stored; that damaged results, errors and hostile text break none of them."""
 
-from __future__ import annotations
-
 import shutil
 
 import duckdb

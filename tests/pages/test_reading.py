@@ -1,8 +1,6 @@
 """What the reading surface is given to draw: ranks, sources, heads, sentences, colours; beside what is stored. And what can be
 taken away from pages: an instance, tables, a filter in words."""
 
-from __future__ import annotations
-
 import html
 import io
 import re

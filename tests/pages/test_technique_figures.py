@@ -1,7 +1,5 @@
 """The figures and tables of the page Techniques, beside hand-made rows: what stands where, what is bold, what is said."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

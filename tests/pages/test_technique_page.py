@@ -1,7 +1,5 @@
 """The page Techniques on a planted store: whom it recommends, what a link picks, and hostile text."""
 
-from __future__ import annotations
-
 import json
 from urllib.parse import parse_qs
 

@@ -1,7 +1,5 @@
 """Pages are of one technique; where a store holds several, a control chooses it, and links carry it."""
 
-from __future__ import annotations
-
 import pytest
 
 from heval_core.records import TECHNIQUE

@@ -1,7 +1,5 @@
 """Whole answers of a batch: stored, gone on with, read back, and shown on Instances as Your prompt shows them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A model asked through its chat template, from the command line to the page."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

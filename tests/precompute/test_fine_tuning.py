@@ -1,7 +1,5 @@
 """Fine-tuning in the batch job: trained once, kept with the search, part of the keys; unavailable only while it must be."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

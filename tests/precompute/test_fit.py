@@ -1,7 +1,5 @@
 """`precompute fit`: on other questions than any board shows, kept by hash, and used by the runs that it belongs to."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

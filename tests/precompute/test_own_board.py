@@ -1,7 +1,5 @@
 """`precompute board`: an explainer of one's own beside the stored results of the others, on the same instances."""
 
-from __future__ import annotations
-
 import pytest
 
 from heval_core.store.published import current_file

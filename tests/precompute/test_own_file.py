@@ -1,7 +1,5 @@
 """Explainers from files outside the package: what is refused, in one line that names file and class."""
 
-from __future__ import annotations
-
 import pickle
 import re
 

@@ -1,7 +1,5 @@
 """Presets, plans with what they cost, how many questions make a shard; and variants of a technique, which search together."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 

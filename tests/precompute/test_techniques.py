@@ -1,7 +1,5 @@
 """Techniques in the batch job: shared passes, searches first, keys, and answers that are the literal ones."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Explainers timed by themselves: on which prompts, in which order, with what shared, and stored so that a run continues."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The leaderboard in the report: the board's own sentence and numbers, its front as a drawing, and a table for papers."""
 
-from __future__ import annotations
-
 import pytest
 
 from heval_core.evaluation.board.conclusion import conclusion

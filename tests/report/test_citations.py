@@ -1,7 +1,5 @@
 """What the report says of citations: only where these were studied, and every number that of the page Citations."""
 
-from __future__ import annotations
-
 import json
 from html import unescape
 

@@ -1,7 +1,5 @@
 """Drawings: every mark stands where its number says."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

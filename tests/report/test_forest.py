@@ -1,7 +1,5 @@
 """The forest table: which effect decides, where it stands, and what the paper's own value is."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """A report on paper, in a real browser: its figures are there, black on white, and it has few pages."""
 
-from __future__ import annotations
-
 import re
 import zlib
 

@@ -1,7 +1,5 @@
 """The report: its numbers are the pages', its bytes are the store's, and what a store lacks is said."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape

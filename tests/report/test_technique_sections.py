@@ -1,7 +1,5 @@
 """What the report says of techniques: only where these were compared, and every number that of the page Techniques."""
 
-from __future__ import annotations
-
 import json
 import re
 

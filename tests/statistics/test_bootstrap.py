@@ -1,7 +1,5 @@
 """Intervals and tests of hypotheses, against scipy, by enumeration, and under what they promise."""
 
-from __future__ import annotations
-
 import doctest
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ranks against scipy, normalisation, and rounding that keeps every rank."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """ContextCite's surrogate: masks, log-odds, and the fit against scikit-learn and a planted truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Halves and their errors: by hand, for means whose error is known, and for what is drawn besides."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

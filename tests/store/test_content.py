@@ -1,7 +1,5 @@
 """The bundled results have the numbers that they had."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What is exported is what was published, in formats that need none of this program, and never a formula."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Attributions carry what their numbers depend on: an explainer that is not installed any more is measured as it was."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

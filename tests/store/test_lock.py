@@ -1,7 +1,5 @@
 """Who holds a store: said with the process, gone with it, and refused in words where nothing can be locked."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Shards, publishing and reading: complete, ordered, hardened, and clear about what is wrong."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What a person may ask a results file about techniques."""
 
-from __future__ import annotations
-
 import pytest
 
 from heval_core import catalogue

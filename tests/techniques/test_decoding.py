@@ -1,7 +1,5 @@
 """Decoding techniques by hand, and what their limits must be."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

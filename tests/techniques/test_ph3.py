@@ -1,7 +1,5 @@
 """PH3: effects against whole runs of the plain model, pruning against ablation, and the choice of a setting by hand."""
 
-from __future__ import annotations
-
 import json
 from contextlib import contextmanager
 from functools import partial

@@ -1,0 +1,64 @@
+"""What docs/real-models.md and docs/answers.md say in tables is what the bundled results of two real models say."""
+
+import re
+
+import pytest
+
+from heval_core.evaluation.publishing import publish
+from heval_core.store.reader import Reader
+from tests.conftest import ROOT
+
+pytestmark = [pytest.mark.demo, pytest.mark.slow]
+SMOL, GEMMA = "SmolLM2-135M-Instruct.Q4_1", "gemma-3-270m-q4_k_m"
+NAMES = {
+    "Origin": "origin", "Contrastive GIM": "cgim", "ContextCite": "contextcite", "Fusion of three": "fuse3",
+    "AttnLRP": "attnlrp", "feature ablation": "fa", "direct logit attribution": "cdla", "integrated gradients": "ig",
+    "ALTI-Logit": "alti",
+    "MechLight": "mechlight", "gradient × input": "gxi", "attention": "attn", "controls: lexical match": "lexical",
+    "deleting documents": "document", "words in common (control)": "lexical", "leaving out documents": "document",
+    "sentence embeddings (control)": "minilm", "position (control)": "position", "random (control)": "random",
+    "leaving out sentences": "document(unit=sentence)",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    return Reader(publish(ROOT / "cache" / "real", tmp_path_factory.mktemp("real"), bundled=True))
+
+
+def tables(page):
+    """Each table: its head, and first cell ▶ the others."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *rows = [[cell.strip(" *") for cell in line.strip().split("|")[1:-1]] for line in block.splitlines()]
+        yield head, {name: cells for name, *cells in rows}
+
+
+def said(*numbers):
+    value, low, high = (f"{number:.2f}".replace("0.", ".", 1) if abs(number) < 1 else f"{number:.2f}" for number in numbers)
+    return f"{value} [{low}, {high}]"
+
+
+def test_the_three_questions(real):
+    ((head, rows),) = ((head, rows) for head, rows in tables("real-models.md") if head[1].startswith("context or memory"))
+    found = real.headline().set_index(["explainer", "question"])
+    assert [int(n.replace(",", "")) for n in re.findall(r"n ([\d,]+)", " ".join(head))] == [
+        found.xs(question, level="question")["n"].max() for question in ("RQ1", "RQ2", "RQ3")
+    ]
+    for name, cells in rows.items():
+        own = found.loc[NAMES[name]][["normalised", "normalised_low", "normalised_high"]]
+        assert cells == [said(*own.loc[question]) for question in ("RQ1", "RQ2", "RQ3")], name
+
+
+@pytest.mark.parametrize("less", [False, True])
+def test_answers_that_people_wrote(real, less):
+    """In one table the rank is less that of words in common."""
+    rank = ["delta", "delta_low", "delta_high"] if less else ["value", "low", "high"]
+    columns = {"source": ["value", "low", "high"], "span_rank": rank}
+    places = [(measure, model) for measure in columns for model in (SMOL, GEMMA)]
+    found = real.quoted().query("copied == 'all'").set_index(["model", "explainer", "measure"])
+    ((_, rows),) = ((head, rows) for head, rows in tables("answers.md") if ("less" in head[3]) == less)
+    for name, cells in rows.items():
+        for cell, (measure, model) in zip(cells, places, strict=True):
+            own = found.loc[(model, NAMES[name], measure)] if cell != "the same" else None
+            assert own is None or cell == said(*own[columns[measure]]), (name, measure, model)
