@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
@@ -44,6 +45,7 @@ class Ticket:
     result: Any = None
     error: str = ""
     cancelled: bool = False
+    began: float = field(default_factory=time.monotonic)
     over: threading.Event = field(default_factory=threading.Event)
 
     @property

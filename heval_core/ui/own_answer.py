@@ -49,11 +49,14 @@ def _watch() -> None:
         draw("growing", asked, ticket.before or ticket.partial, status_of(ticket) | {"more": request.get("more")})
         return
     del st.session_state[sidebar.TICKET]
-    st.session_state[sidebar.REFUSED] = "" if ticket.cancelled else ticket.error
+    st.session_state[sidebar.REFUSED] = "Stopped. What was known by then is kept." if ticket.cancelled else ticket.error
     # Of one that was stopped, what is known stays; where more was asked of an answer, that answer.
     if (result := ticket.result or (None if ticket.before else ticket.partial)) is not None:
-        by = {"by": f"against({request['against']})"} if request.get("against") is not None else {}
+        asked_for = [f"against({request['against']})"] if request.get("against") is not None else request.get("more", [])
+        by = {"by": asked_for[-1]} if asked_for else {}
         address.put(result=own_prompts.keep(asked, result), asked=None, **by)
+    elif ticket.before is None:
+        address.put(result=st.session_state.get(sidebar.BEFORE))
     st.rerun(scope="app")
 
 
@@ -104,7 +107,7 @@ def draw(
         data["view"]["chosen"] = [data["sentences"][1]["start"], data["sentences"][1]["end"]]
     _component(data, asked=lambda message: _answer(json.loads(message), asked, result or {}))
     if refused := st.session_state.get(sidebar.REFUSED):
-        st.error(plain(refused))
+        (st.info if refused.startswith("Stopped") else st.error)(plain(refused))
 
 
 def draw_stored(results: Reader, instance: StoredInstance) -> None:
@@ -191,7 +194,8 @@ def _without(asked: OwnPrompt, result: Mapping[str, Any]) -> dict[str, Any] | No
         return compared(result, ticket.result, change)
     if not ticket.over.is_set():
         st.fragment(_wait, run_every=0.3)()
-    return change.drawn() | {"said": ticket.error or "The answer is written again …", "before": [], "after": []}
+    before = [(word["text"], False) for word in result["generated"]["words"]]
+    return change.drawn() | {"said": ticket.error or "The answer is written again …", "before": before, "after": []}
 
 
 def _wait() -> None:

@@ -23,7 +23,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from heval_core.figures.answer import drawn, on_card
+from heval_core import catalogue
+from heval_core.figures.answer import DOCUMENT, SCREENED, SENTENCE, drawn, on_card
 from heval_core.installed import ROOT
 from heval_core.records import HEvalError
 
@@ -32,6 +33,8 @@ GALLERY, EXAMPLES = ROOT / "cache" / "answers", ROOT / "cache" / "examples"
 # Of a file. One of a newer version is refused, not guessed at.
 VERSION = 1
 MOST_KEPT = 64
+# An explainer of more passes waits for a click.
+AT_ONCE = 30
 # Of one's own, with a card.
 NEWEST = 3
 # A link's request and a kept file are not read beyond this many characters.
@@ -158,11 +161,12 @@ def find(name: str) -> KeptAnswer | None:
 
 
 class Summary(NamedTuple):
-    """Of a kept answer: what a list and a price need. seconds: of all explainers. card: title, first words, what was found."""
+    """Of a kept answer: what a list and a price need. seconds: of what runs without a click; None where that was stopped.
+    card: title, first words, what was found."""
 
     model: str
     tokens: int
-    seconds: float
+    seconds: float | None
     card: dict[str, Any]
 
 
@@ -171,10 +175,12 @@ def _summary(name: str, modified: int) -> Summary | None:
     """Read once while the file stays as it is: every draw of the page lists them all. None for what cannot be opened."""
     with suppress(HEvalError):
         if kept := find(name):
-            asked, seconds = kept.asked, sum(float(one["seconds"]) for one in kept.result["generated"]["matrix"].values())
+            asked, generated, tokens = kept.asked, kept.result["generated"], len(kept.result["tokens"])
+            ran = {DOCUMENT, SENTENCE, *at_once(asked.explainers, tokens)} - set(generated["refused"])
+            seconds = [float(matrix["seconds"]) for key, matrix in generated["matrix"].items() if key in ran]
             title, question = (kept.title, asked.question) if kept.title else (f"{asked.model}: {asked.question}", "")
             card = {"id": name, "title": title, "question": question, **on_card(drawn(kept.result))}
-            return Summary(asked.model, len(kept.result["tokens"]), seconds, card)
+            return Summary(asked.model, tokens, sum(seconds) if len(seconds) == len(ran) else None, card)
     return None
 
 
@@ -185,8 +191,8 @@ def _summaries(names: Iterable[str]) -> Iterator[tuple[str, Summary]]:
 
 
 def titles() -> dict[str, str]:
-    """Id ▶ title of the examples and of one's own answers; what cannot be opened is left out."""
-    return {name: summary.card["title"] for name, summary in _summaries((*examples(), *mine()))}
+    """Id ▶ title of one's own answers and of the examples; what cannot be opened is left out."""
+    return {name: summary.card["title"] for name, summary in _summaries((*mine(), *examples()))}
 
 
 def cards() -> list[tuple[str, list[dict[str, Any]]]]:
@@ -198,10 +204,17 @@ def cards() -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def seconds_of(model: str, tokens: int) -> float | None:
-    """What all explainers took with a model's newest answer, else an example, for as many tokens; None where it has none."""
-    names = (*mine(), *examples())
-    newest = next((summary for _, summary in _summaries(names) if summary.model == model and summary.tokens), None)
-    return newest and newest.seconds * tokens / newest.tokens
+    """What runs without a click took with a model's newest whole answer, else an example, for as many tokens; None where it
+    has none."""
+    kept = (summary for _, summary in _summaries((*mine(), *examples())) if summary.model == model)
+    return next((one.seconds * tokens / one.tokens for one in kept if one.seconds is not None), None)
+
+
+def at_once(explainers: Iterable[str], tokens: int) -> list[str]:
+    """Those that run without a click, in their order; feature ablation of the sentences that matter comes last."""
+    keys = list(explainers)
+    short = [key for key in keys if catalogue.method(key).cost(tokens).tokens <= AT_ONCE * tokens]
+    return [*(key for key in short if key != SCREENED), *({SCREENED} & set(keys))]
 
 
 def packed(asked: OwnPrompt) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -28,23 +29,24 @@ from heval_core.prompt_service.client import Answer, Ticket, begin
 from heval_core.prompts import AUTO, CHAT, TEMPLATE, assemble
 from heval_core.records import HEvalError
 from heval_core.ui import address, links
-from heval_core.ui.own_prompts import OwnPrompt, find, seconds_of, unpacked
+from heval_core.ui.own_prompts import AT_ONCE, OwnPrompt, at_once, find, seconds_of, unpacked
 from heval_core.ui.published_results import BUNDLED, results_folder
 
 # The request under way, and what it asks; what the form asks for now.
 TICKET, ASKED, FORM = "own_ticket", "own_asked", "own_form"
 # Why the last request has no answer. It stays until the next one.
 REFUSED = "own_refused"
+# The answer that was open when Explain was pressed.
+BEFORE = "own_before"
 _FILLED, _COUNT, _TEMPLATE, _REMOVED = "own_filled_from", "own_count", "own_template", "own_removed"
 # `auto` is the layout that the model's folder names, else four solved examples, after which answers are short.
 TEMPLATE_TITLES = {CHAT: "chat", AUTO: "its own", "plain": "plain"}
 MOST_DOCUMENTS = 12
 DEFAULT = ("fa", "origin", "attnlrp", "cgim", "contextcite", "attn", "mechlight")
 COARSE = "bfloat16 is faster on this processor, and coarser; feature ablation needs float32. Results are float32."
-# An explainer of more passes waits for a click.
-AT_ONCE = 30
 # Of a prompt of more tokens, feature ablation first looks only at those of the sentences that matter.
 LONG = 150
+SECOND_PRESS = 1.5  # seconds
 # What a model's configuration calls the number of positions it reads.
 _LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length")
 FIRST = (
@@ -73,8 +75,9 @@ def draw(on_own_page: bool = False) -> None:
         st.session_state[FORM] = asked
         with st.container(key="own_foot"):
             if running:
-                if st.button("Stop", key="own_stop", width="stretch"):
-                    assert ticket is not None
+                assert ticket is not None
+                # It stands where Explain stood: a second press at once is no wish to stop.
+                if st.button("Stop", key="own_stop", width="stretch") and time.monotonic() - ticket.began > SECOND_PRESS:
                     ticket.worker.cancel(ticket)
                 return
             lack = missing(asked, models)
@@ -99,7 +102,7 @@ def models_here() -> dict[str, Path]:
 
 
 def send(asked: OwnPrompt, models: dict[str, Path]) -> None:
-    st.session_state[ASKED] = asked
+    st.session_state[ASKED], st.session_state[BEFORE] = asked, address.value("result") or None
     st.session_state[REFUSED] = None
     st.session_state[TICKET] = begin(request_of(asked, models))
 
@@ -108,13 +111,12 @@ def request_of(asked: OwnPrompt, models: dict[str, Path]) -> Answer:
     folder = models[asked.model]
     name = asked.model if "/" in asked.model else str(folder)  # a hub's model is loaded by its id
     tokens = size(asked, folder)[0] or 100
-    at_once = [key for key in asked.explainers if key != SCREENED and _passes(key, tokens) <= AT_ONCE]
     return {
         "op": "answer",
         "model": name,
         "documents": list(asked.documents),
         "question": asked.question,
-        "explainers": [*at_once, *({SCREENED} & set(asked.explainers))],
+        "explainers": at_once(asked.explainers, tokens),
         "template": template_of(asked, folder),
         "generate": asked.generate,
         "answer": asked.answer,
@@ -128,11 +130,6 @@ def _price(asked: OwnPrompt, models: dict[str, Path]) -> str:
     took = f"About {max(1, round(seconds))} s, by the last answer. " if seconds else ""
     last = "Feature ablation of the sentences that matter comes last. " if SCREENED in asked.explainers else ""
     return f"Ctrl+Enter. {took}{last}What {'else ' if last else ''}takes over {AT_ONCE} passes waits for a click."
-
-
-def _passes(key: str, tokens: int) -> float:
-    """Over the whole prompt."""
-    return catalogue.method(key).cost(tokens).tokens / tokens
 
 
 def _fill_from_link(models: dict[str, Path]) -> None:

@@ -299,6 +299,11 @@ def test_a_request_can_be_stopped(address, page):
         for process in workers_of(address):  # so that there is something to wait for
             os.kill(process, signal.SIGKILL)
         page.get_by_role("button", name="Explain", exact=True).click()
-        page.get_by_test_id("stSidebar").get_by_role("button", name="Stop", exact=True).click()
-        page.get_by_role("button", name="Explain", exact=True).wait_for(timeout=30_000)
+        stop = page.get_by_test_id("stSidebar").get_by_role("button", name="Stop", exact=True)
+        stop.click()  # where Explain stood a moment ago
+        page.wait_for_timeout(1600)
+        assert stop.is_visible()
+        stop.click()
+        page.get_by_role("button", name="Explain", exact=True).wait_for(timeout=2_000)
         assert page.get_by_role("button", name="Explain", exact=True).is_enabled()
+        page.get_by_text("Stopped.").wait_for()

@@ -1,6 +1,8 @@
 // What the reader has chosen, summed: scores are linear, so that a word, a span and a sentence come from one matrix.
 
 const nats = (value) => written(value, Math.abs(value) >= 100 ? 0 : 1);
+// Scores that are no nats may be small.
+const amount = (method, value) => (method.nats ? nats(value) : Math.abs(value) < 0.0005 ? "0" : written(value, Math.max(0, Math.min(4, 1 - Math.floor(Math.log10(Math.abs(value)))))));
 
 // From document 7 on a document has no hue of its own, only its number.
 const hueOf = (number) => (number === null ? "" : number < 6 ? `d${number + 1}` : "d0");
@@ -66,24 +68,28 @@ function deleted(data, choice, span) {
 
 const plain = (text) => (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
 
-// The sentence of a document that the answer's sentence copies: it shares five words in a row or more, more than any other.
+// The sentence of a document that a selection is copied from: with some of it the answer's sentence shares five words in a row
+// or more, more than with any other.
 const COPIED = 5;
-function copiedFrom(data, sentence) {
-  const said = plain(sentence.text);
+function copiedFrom(data, sentence, [start, end]) {
+  const said = plain(sentence.text), inside = data.words.filter((word) => word.start >= sentence.start && word.end <= sentence.end);
+  const before = (token) => plain(inside.filter((word) => word.start < token).map((word) => word.text).join("")).length;
+  const [from, to] = [before(start), before(end)];
   let best = null;
   data.documents.forEach((document, number) => document.sentences.forEach(([start, end], place) => {
-    const words = plain(data.tokens.slice(start, end).join("")), run = longestRun(said, words);
+    const words = plain(data.tokens.slice(start, end).join("")), run = longestRun(said, words, from, to);
     if (run >= COPIED && (!best || run > best.run)) best = { document: number, place, run };
   }));
   return best;
 }
 
-function longestRun(one, other) {
+// Of the runs that have a word from `from` to `to`.
+function longestRun(one, other, from, to) {
   let longest = 0, before = new Array(other.length + 1).fill(0);
-  for (const word of one) {
-    const row = new Array(other.length + 1).fill(0);
-    other.forEach((own, place) => { if (own === word) longest = Math.max(longest, (row[place + 1] = before[place] + 1)); });
-    before = row;
-  }
+  one.forEach((word, at) => {
+    const row = other.map((own, place) => (own === word ? before[place] + 1 : 0));
+    for (const run of row) if (at >= from && at - run + 1 < to) longest = Math.max(longest, run);
+    before = [0, ...row];
+  });
   return longest;
 }

@@ -10,7 +10,7 @@ function legend(data) {
 function said(data, word) {
   const text = word.text.trim();
   if (!word.source) return text;
-  if (word.source === "memory") return `${text}, from memory: it is said without any document too`;
+  if (word.source === "memory") return `${text}, from memory or the question: it is said without any document too`;
   if (word.source === "unclear") return `${text}, unclear: no document alone gives it`;
   return `${text}, ${nats(word.nats)} nats without ${word.source}`;
 }
@@ -65,7 +65,7 @@ function markWords(root, data, chosen, source, method) {
 
 // Computed, never written by the model.
 function drawCitations(data, sentence, number, act) {
-  if (!sentence.citations.length) return [element("span", "cite none", "no source")];
+  if (!sentence.citations.length) return [element("span", "cite none", "no single source")];
   return sentence.citations.slice(0, 3).map((citation) => {
     const made = button(`cite ${hueOf(citation.document - 1)}`, `[${citation.document}] `, null, () => act.cite(number, citation.document - 1));
     made.append(element("small", "", nats(citation.nats)));
@@ -91,14 +91,14 @@ function readOut(data, method, chosen, act) {
   }
   else if (!first) text.append("nothing in the documents speaks for it.");
   else if (!method.against && (word?.source === "memory" || word?.source === "unclear")) {
-    text.append(word.source === "memory" ? "is from memory: it would be said without any document too." : "is unclear: no document alone gives it.", ` ${method.title} points at ${nameOf(first)} with ${nats(first.value)}.`);
+    text.append(word.source === "memory" ? "is from memory, or the question: it would be said without any document too." : "is unclear: no document alone gives it.", ` ${method.title} points at ${nameOf(first)} with ${amount(method, first.value)}.`);
   }
   else {
-    text.append(method.against ? `rather than “${method.against}” ` : "", "comes from ", element("b", "", inWords(first)), first.place === null ? "" : ` (${nameOf(first)})`, `: ${nats(first.value)} ${of}.`);
-    if (second) text.append(` Next is ${nameOf(second)} with ${nats(second.value)}.`);
+    text.append(method.against ? `rather than “${method.against}” ` : "", method.nats ? "comes from " : `${method.title} points at `, element("b", "", inWords(first)), first.place === null ? "" : ` (${nameOf(first)})`, `: ${amount(method, first.value)} ${of}.`);
+    if (second) text.append(` Next is ${nameOf(second)} with ${amount(method, second.value)}.`);
   }
-  const shares = words.length > 1 && words.every((one) => one.source) ? [...new Set(words.map((one) => one.source))].sort() : [];
-  if (shares.length) text.append(` Its ${words.length} words: ${shares.map((source) => `${words.filter((one) => one.source === source).length} ${source === "unclear" ? source : `from ${source}`}`).join(", ")}.`);
+  const spelt = words.filter((one) => plain(one.text).length), shares = spelt.length > 1 && spelt.every((one) => one.source) ? [...new Set(spelt.map((one) => one.source))].sort() : [];
+  if (shares.length) text.append(` Its ${spelt.length} words: ${shares.map((source) => `${spelt.filter((one) => one.source === source).length} ${source === "unclear" ? source : `from ${source}`}`).join(", ")}.`);
   const before = word ? word.before : sentence?.before;
   if (before !== null && before !== undefined && before > 0.005) text.append(` ${Math.round(before * 100)} % rests on what the answer had already said.`);
   if (word?.probability < 1e-12) text.append(" The model would never have written it.");

@@ -11,7 +11,7 @@ function drawMethods(data, view, chosen, act) {
     cell.dataset.key = method.key;
     const small = element("small");
     if (method.refused) small.append("not for this model");
-    else if (!method.values) small.append(method.running ? "computing …" : data.status ? "waits" : data.static ? "not computed" : `click: ${method.passes} passes`);
+    else if (!method.values) small.append(method.running ? "computing …" : data.status ? "waits" : data.static ? "not computed" : `click: ${method.passes} ${method.passes === 1 ? "pass" : "passes"}`);
     else {
       const one = first(method), seconds = `${method.seconds.toFixed(1)} s`;
       if (one) small.append("→ ", element("em", one.place !== null && nameOf(one) !== most ? "other" : "", nameOf(one)), ` · ${seconds}`);
@@ -28,12 +28,14 @@ function drawMethods(data, view, chosen, act) {
 function checks(data, method, chosen) {
   const sentence = sentenceAt(data, chosen[0]), [mine] = choices(data, method, chosen);
   if (!mine || !sentence) return [];
-  const found = deleted(data, mine, chosen), copied = copiedFrom(data, sentence), number = data.sentences.indexOf(sentence) + 1, list = [];
-  if (copied) list.push([mine.document === copied.document && (mine.place === null || mine.place === copied.place), "points at the source", `The answer’s sentence ${number} shares ${copied.run} words in a row with ${inWords(copied)}.`]);
-  else list.push([null, "source not known", `No sentence of a document shares ${COPIED} words in a row with the answer’s sentence ${number}.`]);
+  const found = deleted(data, mine, chosen), copied = copiedFrom(data, sentence, chosen), number = data.sentences.indexOf(sentence) + 1, list = [];
+  const right = copied && mine.document === copied.document && (mine.place === null || mine.place === copied.place);
+  if (copied) list.push([right, right ? "points at the source" : "points elsewhere", `Around what is selected the answer’s sentence ${number} shares ${copied.run} words in a row with ${inWords(copied)}.`]);
+  else list.push([null, "source not known", `No sentence of a document shares ${COPIED} words in a row with the answer’s sentence ${number} around what is selected.`]);
   if (found) {
     const { changed, others, elsewhere, lost } = found, share = (part) => `${Math.round(part * 100)} %`;
-    list.push([others ? changed > 2 * elsewhere : null, changed > 0 ? "answer changes when it is deleted" : "answer stays when it is deleted", `Without this explainer’s first choice the words here lose ${nats(lost)} nats, and ${share(changed)} of the model’s tokens change; without other sentences of its length (${others}) ${share(elsewhere ?? 0)}.`]);
+    const holds = others ? changed > 2 * elsewhere : null, shorter = holds === false && changed > 0 ? "changes as much without others" : "answer changes when it is deleted";
+    list.push([holds, changed > 0 ? shorter : "answer stays when it is deleted", `Without this explainer’s first choice the words here lose ${nats(lost)} nats, and ${share(changed)} of the model’s tokens change; without other sentences of its length (${others}) ${share(elsewhere ?? 0)}.`]);
   }
   const base = (one) => one.key.split("(")[0], first = (one) => data.methods.find((own) => own.values && base(own) === base(one)); // variants of one explainer count once
   const others = data.methods.filter((other) => !other.against && base(other) !== base(method) && first(other) === other).map((other) => choices(data, other, chosen)[0]).filter((one) => one && one.place !== null);
@@ -86,7 +88,7 @@ function drawDocuments(data, method, chosen, act) {
       const together = Boolean(sums) && method.unit === "token" && method.units.filter(([from, to]) => to - from === 1 && from >= start && from < end).length < end - start;
       text.classList.toggle("together", together);
       text.title = `Document ${number + 1}, sentence ${place + 1}: which words of the answer come from it${together ? ". Its tokens were not looked at one by one" : ""}`;
-      const value = element("span", share > 0.5 ? "value most" : "value", own ? nats(own.value) : "");
+      const value = element("span", share > 0.5 ? "value most" : "value", own ? amount(method, own.value) : "");
       value.style.setProperty("--share", share.toFixed(3));
       line.append(text, value);
       block.append(line);
@@ -103,13 +105,15 @@ function tokenScores(data, method, sums) {
   return scores;
 }
 
+const STRONG = 8; // nats: a document that gives less is drawn paler
+
 // Answer sentences × documents, in nats lost without the document: the level that is known first.
 function drawMatrix(data, chosen, act) {
   const title = element("h2", "", "Sentence by document");
   if (!data.sentences.some((one) => one.documents)) return element("div", "matrix", title);
   const heads = data.documents.map((_, number) => element("th", hueOf(number), element("i"), `doc. ${number + 1}`));
   const table = element("table", "", element("tr", "", element("th", "", "answer"), ...heads));
-  const largest = Math.max(...data.sentences.flatMap((one) => one.documents ?? [0]), 1e-9);
+  const largest = Math.max(...data.sentences.flatMap((one) => one.documents ?? [0]), STRONG);
   data.sentences.forEach((sentence, number) => {
     const on = chosen && chosen[0] === sentence.start && chosen[1] === sentence.end;
     const row = element("tr", on ? "on" : "", element("td", "name", `${number + 1} ${sentence.text.trim().slice(0, 24)}…`));

@@ -17,7 +17,7 @@ class Answer {
     };
     this.root.addEventListener("mousedown", (event) => this.grip(event));
     this.root.addEventListener("mouseover", (event) => this.over(event));
-    this.root.addEventListener("focusin", (event) => { const span = this.spanOf(event.target); if (span && !this.view.chosen) this.show(span); });
+    this.root.addEventListener("focusin", (event) => { const span = this.spanOf(event.target); if (span && !this.view.chosen && !this.quiet) this.show(span); });
     this.root.addEventListener("mouseleave", () => this.show(null));
   }
 
@@ -97,7 +97,7 @@ class Answer {
     root.classList.toggle("small", Boolean(data.small));
     root.replaceChildren(top, ...(data.old ? [element("p", "stale", data.old)] : []), this.words, ...(data.status ? [this.progress()] : []), read, methods, checks, ...(data.without ? [drawWithout(data.without, () => this.ask("back"))] : []), low);
     const first = this.words.querySelector(held ? `.word[data-start="${held[0]}"]` : ".word");
-    if (first) { first.tabIndex = 0; if (held) first.focus({ preventScroll: true }); }
+    if (first) { first.tabIndex = 0; this.quiet = true; if (held) first.focus({ preventScroll: true }); this.quiet = false; }
     this.mark();
   }
 
