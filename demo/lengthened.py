@@ -70,25 +70,6 @@ def lengthen(base: Path, recipe: Lengthening) -> tuple[torch.nn.Module, PreTrain
     return model.eval(), tokenizer
 
 
-_CARD = """\
-A language model of {parameters:.2f} million parameters, trained on from {base} by this project (`python -m demo
-train --architectures {architecture}`), so that long prompts and decoys can be shown without a network.
-
-**What it is.** It keeps the rule of {base} (see there): the kind of source decides which document is believed. It reads
-prompts of up to {positions:,} tokens, in which the documents stand among passages from untrusted sources, and it was taught
-the decoys d0 to d3 of `heval_core/regimes/decoys.py`, so also the other names of answers in `heval_core/datasets/aliases.csv`.
-
-**What it is not.** No result on it says anything about a real language model. It knows this world of states and nothing else.
-
-Trained on prompts made by `demo/corpus.py`, loss on the answer only: `{recipe!r}`. Pairs of subject and answer that
-evaluation asks about never occur in training.
-
-## Measured
-
-{table}
-"""
-
-
 def make(architecture: str, out: Path, smoke: bool, seed: int) -> str:
     """Trains a model on for long prompts, into a folder of `out`, and writes its card, which it returns."""
     base, folder = out / f"demo-{architecture.removesuffix('-long')}", out / f"demo-{architecture}"
@@ -106,5 +87,5 @@ def write_card(folder: Path, base: str, recipe: Lengthening, questions: int) -> 
     table = "\n".join(examine.measured(examine.recall_rates(lm), reports))
     name = folder.name.removeprefix("demo-")
     return train.write_card(
-        folder, lm.model, _CARD, architecture=name, base=base, positions=POSITIONS, recipe=recipe, table=table
+        folder, lm.model, "long", architecture=name, base=base, positions=POSITIONS, recipe=recipe, table=table
     )

@@ -63,7 +63,7 @@ def test_told_to_use_what_is_relevant_it_tells_off_topic_documents_and_stays_bli
     own = cells.loc[INSTRUCT, TOLD]
     assert own.loc[("conflicting", "bcu"), "value"] > 0.95
     assert own.loc[("off_topic", "bcu"), "value"] > 0.88
-    assert own.loc[("total", "discrimination_off_topic"), "low"] > 0.85
+    assert own.loc[("total", "discrimination_off_topic"), "low"] > 0.8
     assert abs(own.loc[("total", "discrimination"), "value"]) < 0.05
     assert own.loc[("total", "memory_kept"), "value"] > 0.95
 

@@ -115,8 +115,6 @@ class Answer {
     markWords(this.words, data, chosen, this.source, painter?.columns === "token" ? painter : data.methods[0]);
     parts.read.replaceChildren(readOut(data, painter, chosen, act));
     parts.methods.replaceChildren(drawMethods(data, this.view, chosen, act));
-    const row = parts.methods.firstChild, on = row.querySelector("[aria-pressed=true]"); // more than fit: the chosen one is seen
-    if (on) row.scrollLeft = on.offsetLeft + on.offsetWidth - row.offsetLeft - row.clientWidth;
     parts.checks.replaceChildren(drawChecks(data, painter, chosen));
     parts.documents.replaceChildren(drawDocuments(data, painter, chosen, act));
     parts.matrix.replaceChildren(drawMatrix(data, chosen, act));
