@@ -22,7 +22,7 @@ CEILINGS = {
     "lines of tests": 32_340,
     "files of tests": 229,
     "lines of JS and CSS": 2_650,
-    "words of docs": 13_730,
+    "words of docs": 13_760,
 }
 SLACK = 0.02
 
