@@ -51,8 +51,8 @@ def menus(kept: KeptAnswer) -> None:
 def empty(name: str) -> None:
     """Nothing to show yet: what to do, what the link asks for, and answers that open at once without a model."""
     asked = own_prompts.unpacked(address.value("asked")) if address.value("asked") else None
-    if refused := st.session_state.get(sidebar.REFUSED):
-        (st.info if refused.startswith("Stopped") else st.error)(plain(refused))
+    if sidebar.say_refused():
+        pass  # it is said
     elif asked is not None and asked.model in sidebar.models_here():
         st.info(f"This link asks {plain(asked.model)}: *{plain(asked.question)}* Press Explain to compute its answer here.")
     elif asked is not None:

@@ -47,7 +47,7 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
         {
             **_text(word, len(probabilities)),
             "source": _source(word["source"]),
-            "nats": _number(word["nats"]),
+            "nats": _number(word["nats"]) if word["source"] is None else float(word["nats"]),
             "before": _number(word["said_before"]),
             "rival": word.get("rival"),
             "probability": min(probabilities[word["start"] : word["end"]], default=1),

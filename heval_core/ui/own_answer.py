@@ -49,7 +49,7 @@ def _watch() -> None:
         draw("growing", asked, ticket.before or ticket.partial, status_of(ticket) | {"more": request.get("more")})
         return
     del st.session_state[sidebar.TICKET]
-    st.session_state[sidebar.REFUSED] = "Stopped. What was known by then is kept." if ticket.cancelled else ticket.error
+    st.session_state[sidebar.REFUSED] = sidebar.STOPPED if ticket.cancelled else ticket.error
     # Of one that was stopped, what is known stays; where more was asked of an answer, that answer.
     if (result := ticket.result or (None if ticket.before else ticket.partial)) is not None:
         asked_for = [f"against({request['against']})"] if request.get("against") is not None else request.get("more", [])
@@ -106,8 +106,7 @@ def draw(
     if small and not data["view"]["chosen"] and len(data["sentences"]) > 1:  # something to see at first sight
         data["view"]["chosen"] = [data["sentences"][1]["start"], data["sentences"][1]["end"]]
     _component(data, asked=lambda message: _answer(json.loads(message), asked, result or {}))
-    if refused := st.session_state.get(sidebar.REFUSED):
-        (st.info if refused.startswith("Stopped") else st.error)(plain(refused))
+    sidebar.say_refused()
 
 
 def draw_stored(results: Reader, instance: StoredInstance) -> None:

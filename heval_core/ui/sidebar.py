@@ -22,6 +22,7 @@ from streamlit.delta_generator import DeltaGenerator
 from heval_core import catalogue
 from heval_core.figures.answer import SCREENED
 from heval_core.figures.palette import in_order
+from heval_core.html import plain
 from heval_core.installed import folder_of, has_bfloat16, has_chat_template
 from heval_core.installed import places as places_of_models
 from heval_core.present.numbers import so_many
@@ -35,7 +36,7 @@ from heval_core.ui.published_results import BUNDLED, results_folder
 # The request under way, and what it asks; what the form asks for now.
 TICKET, ASKED, FORM = "own_ticket", "own_asked", "own_form"
 # Why the last request has no answer. It stays until the next one.
-REFUSED = "own_refused"
+REFUSED, STOPPED = "own_refused", "Stopped."
 # The answer that was open when Explain was pressed.
 BEFORE = "own_before"
 _FILLED, _COUNT, _TEMPLATE, _REMOVED = "own_filled_from", "own_count", "own_template", "own_removed"
@@ -92,6 +93,13 @@ def draw(on_own_page: bool = False) -> None:
                 st.rerun()
             # By the browser: a page with charts that take clicks would take a switch of the server back (Streamlit 1.67).
             links.go("your_prompt", {})
+
+
+def say_refused() -> bool:
+    """Why there is no answer, or no more of it; False where nothing is to be said."""
+    if refused := st.session_state.get(REFUSED):
+        (st.info if refused == STOPPED else st.error)(plain(refused))
+    return bool(refused)
 
 
 def models_here() -> dict[str, Path]:

@@ -206,6 +206,7 @@ WORD, MATRIX = ("generated", "words", 0), ("generated", "matrix")
 HOSTILE = [
     (("tokens",), []), (("tokens",), {}), (("documents", 0, "end"), 10**9), (("generated", "probabilities"), ["x"]),
     ((*WORD, "source"), ["x"]), ((*WORD, "source"), "document abc"), ((*WORD, "nats"), "much"), ((*WORD, "start"), math.inf),
+    ((*WORD, "nats"), None),
     ((*WORD, "end"), 10**9), ((*MATRIX, "attn", "seconds"), "long"), ((*MATRIX, "document", "seconds"), ["x"]),
     ((*MATRIX, "attn", "units", 0, "end"), 10**9), ((*MATRIX, "cgim", "values"), [[math.nan]]),
     (("generated", "sentences", 0, "citations", 0, "nats"), "x"),
