@@ -214,16 +214,13 @@ def _explained(
     explainers = methods.rows["explainer"].nunique() + len(catalogue.explainers(control=True))
     for piece in _pieces(used, explainers):
         attributions = methods.take(methods.rows[methods.rows["instance_id"].isin(piece["instance_id"])])
-        whole = _as_frame(_taken(instances, piece))
+        table = _taken(instances, piece)
+        # Tokens as tuples of Python's texts: those of Pandas are slow to go through.
+        whole = table.to_pandas().assign(tokens=pd.Series([*map(tuple, table["tokens"].to_pylist())], dtype=object))
         rows = with_controls(attributions, whole, answers)
         if visit:
             visit(whole, rows)
         yield rows
-
-
-def _as_frame(rows: pa.Table) -> pd.DataFrame:
-    """Rows as a DataFrame, with tokens as tuples of Python's texts: those of Pandas are slow to go through."""
-    return rows.to_pandas().assign(tokens=pd.Series([*map(tuple, rows["tokens"].to_pylist())], dtype=object))
 
 
 def _is_wanted(metric: str, part: str, k: int) -> bool:

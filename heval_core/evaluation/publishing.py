@@ -51,10 +51,6 @@ class PublishProgress(NamedTuple):
 Tell = Callable[[PublishProgress], None]
 
 
-def silent(told: PublishProgress) -> None:
-    """For those who do not want to be told."""
-
-
 class Steps:
     """The regimes of a publishing, each as long as its shards' bytes. The seconds left are those at the rate so far."""
 
@@ -90,7 +86,7 @@ class Steps:
 
 
 def publish(
-    source: Path, target: Path | None = None, bundled: bool = False, tell: Tell = silent, keep: bool | None = None
+    source: Path, target: Path | None = None, bundled: bool = False, tell: Tell = lambda told: None, keep: bool | None = None
 ) -> Path:
     """Build the results file of a store and make it the current one.
 
@@ -318,7 +314,7 @@ def obstacle(source: Path, target: Path) -> str | None:
     return None
 
 
-def renew(source: Path, target: Path, bundled: bool, tell: Tell = silent) -> str | None:
+def renew(source: Path, target: Path, bundled: bool, tell: Tell = lambda told: None) -> str | None:
     """Publish again. Returns None, or half a sentence that says why this was not possible."""
     why = obstacle(source, target)
     if why is None:

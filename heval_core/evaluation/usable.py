@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from heval_core.groups import compared_groups
-from heval_core.records import DUAL_REGIMES, TECHNIQUE, RegimeKey
+from heval_core.records import TECHNIQUE, RegimeKey
 from heval_core.regime_keys import read_key
 from heval_core.statistics.values import SMALLEST_GROUP, Column
 from heval_core.store.filters import Filter
@@ -58,7 +58,7 @@ def _outcomes(store: ShardStore) -> dict[tuple[str, str], Counts]:
 
 def compared_in(regime: str) -> tuple[str, ...]:
     """The groups that metrics compare in a regime."""
-    return compared_groups(2 if read_key(regime).base in DUAL_REGIMES else 1)
+    return compared_groups(2 if read_key(regime).dual else 1)
 
 
 def few_compared(counts: Counts) -> Iterator[str]:

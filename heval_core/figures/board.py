@@ -17,7 +17,7 @@ from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
 from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.measures import SCALED
 from heval_core.figures.palette import colour
-from heval_core.metrics.shared.measure import QUESTION_PROTECTED, QUESTIONS, Measure
+from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names, short_model
 from heval_core.present.numbers import COST, change, interval, number, p_value, passes, short, so_many
@@ -270,12 +270,8 @@ def _note(board: Board) -> str:
 def of_faithfulness(board: Board) -> str:
     """What its faithfulness takes out; empty for a board without it."""
     columns = [column for column in board.columns if not column.scaled]
-    protection = PROTECTED if all(map(_protected, columns)) else NOT_PROTECTED
+    protection = PROTECTED if all(column.measure.protected for column in columns) else NOT_PROTECTED
     return f"Faithfulness is above the random control's. {protection}" if columns else ""
-
-
-def _protected(column: Column) -> bool:
-    return column.measure.switch == QUESTION_PROTECTED
 
 
 def _main(board: Board) -> list[_Part]:
@@ -292,7 +288,7 @@ def _harder(board: Board) -> list[_Part]:
 def _of_column(board: Board, column: Column) -> _Part:
     values, best = board.values, board.ranking(column).bold
     hint = f"{column.measure.headline or column.measure.title}: {column.measure.meaning}"
-    hint += "" if column.scaled or _protected(column) else f" {NOT_PROTECTED}"
+    hint += "" if column.scaled or column.measure.protected else f" {NOT_PROTECTED}"
     cells = {}
     for row in values[values["column"] == column.key].to_dict("records"):
         about = "; ".join(filter(None, (said(row, column.measure, scaled=column.scaled), counted(row), row["reason"])))

@@ -16,7 +16,7 @@ the first document's answer for all (part `c_context`, `--target context`). Opti
 
 Worked by hand: .4 and .2 from context, .3 and .1 from memory: three of four pairs are in order.
 
->>> auroc(np.array([0.4, 0.2]), np.array([0.3, 0.1]))
+>>> float(placements(np.array([0.4, 0.2]), np.array([0.3, 0.1]))[0].mean())
 0.75
 """
 
@@ -45,13 +45,6 @@ def placements(context: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.
         return np.asarray(sum(sides) / (2 * len(others)))
 
     return below(context, memory), 1 - below(memory, context)
-
-
-def auroc(context: np.ndarray, memory: np.ndarray) -> float:
-    """The probability that a value of context is above one of memory; NaN if either has none."""
-    if not len(context) or not len(memory):
-        return float("nan")
-    return float(placements(context, memory)[0].mean())
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ import numpy as np
 
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
-from heval_core.metrics.shared.measure import Mean, Measure, means_of_used
-from heval_core.metrics.shared.ranks import OfGroups, segment_shares
+from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.ranks import OfUsed, segment_shares
 from heval_core.records import DUAL_REGIMES
 from heval_core.statistics.scores import ties
 from heval_core.statistics.values import Each, Value, mean_of
@@ -38,7 +38,7 @@ def forced_choice(sums: np.ndarray, used: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class ForcedChoice(OfGroups):
+class ForcedChoice(OfUsed):
     key = "forced_choice"
     title = "Forced choice of the document"
     uses_k = False
@@ -77,9 +77,6 @@ class ForcedChoice(OfGroups):
     def over(self, cell: Cell, k: int) -> list[Value]:
         parts = self.each(cell, k)
         return [mean_of("balanced", parts, self.smallest_group, ends=(0.0, 1.0))] if parts else []
-
-    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        return means_of_used(self.key, part, documents) if part == "balanced" else ()
 
 
 PLUGIN = ForcedChoice()

@@ -22,7 +22,7 @@ import pandas as pd
 
 from heval_core import catalogue
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board
-from heval_core.records import HEvalError
+from heval_core.records import CELL, HEvalError
 from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -82,7 +82,7 @@ def _timed_alike(timings: pd.DataFrame) -> pd.DataFrame:
     them: a ratio depends on the prompt's length."""
     if timings.empty:
         return timings
-    cells = timings[["model", "dataset", "regime", "technique"]].apply(tuple, axis=1)
+    cells = timings[list(CELL)].apply(tuple, axis=1)
     explainers = timings["explainer"].groupby(cells).nunique()
     kept = timings[cells.isin(explainers.index[explainers * 2 > timings["explainer"].nunique()])]
     counts = cells[kept.index].groupby(kept["explainer"]).nunique()
@@ -95,9 +95,7 @@ def seconds_alone(timings: pd.DataFrame) -> dict[str, tuple[float, float]]:
     if timed.empty:
         return {}
     ratios = np.log(timed["seconds"] / timed["yardstick"]).groupby(timed["explainer"]).mean()
-    newest = (
-        timed.sort_values("measured", kind="stable").groupby(["model", "dataset", "regime", "technique"])["yardstick"].last()
-    )
+    newest = timed.sort_values("measured", kind="stable").groupby(list(CELL))["yardstick"].last()
     level = float(np.log(newest).mean())
     return {str(key): (float(np.exp(level + ratio)), float(np.exp(ratio))) for key, ratio in ratios.items()}
 

@@ -19,7 +19,7 @@ from heval_core.evaluation.comparisons import pairs_of
 from heval_core.evaluation.means import ABOVE, PLACE, available, counting, means, replicates, values_of
 from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.metrics.shared.measure import QUESTION_PROTECTED, Measure
+from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
 from heval_core.regime_keys import DECOYS, read_key
 from heval_core.statistics.bounded import mean_interval
@@ -95,10 +95,10 @@ def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], cost
     keys, methods = [row.key for row in rows], [row.key for row in rows if not row.control]
     by_column = _counting(measured, [row.key for row in rows if row.control])
     # Faithfulness has the question protected where that has numbers.
-    protected = {column.measure.variant_of for column, cells in by_column.items() if len(cells) and _protects(column.measure)}
+    protected = {column.measure.variant_of for column, cells in by_column.items() if len(cells) and column.measure.protected}
 
     def shown(own: Measure) -> bool:
-        return own.question in ASKED or _protects(own) == ((own.variant_of or own.title) in protected)
+        return own.question in ASKED or own.protected == ((own.variant_of or own.title) in protected)
 
     wanted = list(filter(shown, measured))
     by_column = {column: cells for column, cells in by_column.items() if column.measure in wanted}
@@ -123,10 +123,6 @@ def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], cost
         tuple(sorted(places["dataset"].unique())),
         places,
     )
-
-
-def _protects(measure: Measure) -> bool:
-    return measure.switch == QUESTION_PROTECTED
 
 
 def _counting(measured: Mapping[Measure, pd.DataFrame], controls: Sequence[str]) -> dict[Column, pd.DataFrame]:

@@ -265,15 +265,12 @@ def of_people(answers: pd.DataFrame, claims: Iterable[tuple[str, str]]) -> list[
     rows: list[dict[str, Any]] = []
     for names, cell_answers in answers.assign(helpfulness_z=z).groupby(CELL, sort=False):
         key = {**dict(zip(CELL, names, strict=True)), "annotator": "people", "masking": ""}
-        units = [cell_answers[["claim_id", "helpfulness", "helpfulness_z"]], _entropies(cell_answers)]
+        questions = cell_answers.groupby(QUESTION, sort=False)
+        entropies = [entropy(map(list, chosen)) if len(chosen) > 1 else np.nan for _, chosen in questions["predicted"]]
+        by_question = pd.DataFrame({"claim_id": questions["claim_id"].first(), "entropy": entropies})
+        units = [cell_answers[["claim_id", "helpfulness", "helpfulness_z"]], by_question]
         rows += rows_of({**key, "people": cell_answers["annotator"].nunique()}, units, resamples[names[0]])
     return rows
-
-
-def _entropies(answers: pd.DataFrame) -> pd.DataFrame:
-    questions = answers.groupby(QUESTION, sort=False)
-    values = [entropy(map(list, chosen)) if len(chosen) > 1 else np.nan for _, chosen in questions["predicted"]]
-    return pd.DataFrame({"claim_id": questions["claim_id"].first(), "entropy": values})
 
 
 # (claim, explanation, passage) ▶ the sentences that an annotator chose.

@@ -62,7 +62,9 @@ def cells(
             )
             for annotator, rows in by_annotator.items():
                 units, missing = measures.of_answers(rows, masking)
-                if _explains(annotator):
+                # One that this program lacks is no explainer.
+                known = catalogue.plugins("annotator").get(annotator.split("(")[0])
+                if known is not None and known.family == "explainer":
                     further, reasons = _explained(rows, masking)
                     units, missing = units + further, missing | reasons
                 yield from measures.rows_of({**key, "annotator": annotator}, units, dataset_resamples, missing)
@@ -104,12 +106,6 @@ def _unavailable(explanations: pd.DataFrame, reasons: Mapping[StudyKey, str]) ->
                 yield {**key, "masking": "full", "measure": "f1", "n": 0, "claims": 0, "unavailable": reason}
 
 
-def _explains(annotator: str) -> bool:
-    """Whether an annotator is an explainer; one that this program lacks is none."""
-    known = catalogue.plugins("annotator").get(annotator.split("(")[0])
-    return known is not None and known.family == "explainer"
-
-
 def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.DataFrame) -> pd.DataFrame:
     """Columns of `explanation`, numbers and chains of the claim, and asked_writer (as the run named the writer). Writers whose
     explanations came with the claims come first, in the data's order."""
@@ -118,7 +114,8 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
     rows = stored.rows.assign(asked_writer=[kept[shard].model for shard in stored.rows["shard"]])
     order = claims[_OF_CLAIM].assign(place=range(len(claims)))
     rows = rows.merge(order, on=["dataset", "claim_id"], how="inner")
-    rows["rank"] = rows["writer"].map(_ranks(claims)).fillna(np.inf)
+    came = dict.fromkeys(explanation["writer"] for text in claims["written"] for explanation in json.loads(text))
+    rows["rank"] = rows["writer"].map({writer: rank for rank, writer in enumerate(came)}).fillna(np.inf)
     by = ["dataset", "rank", "writer", "selector", "place"]
     rows = rows.sort_values(by, kind="stable", ignore_index=True).drop(columns=["rank", "place"])
     retrieved = [
@@ -127,12 +124,6 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
     ]
     rows[list(measures.RETRIEVAL)] = pd.DataFrame(retrieved, columns=list(measures.RETRIEVAL), index=rows.index, dtype=float)
     return rows
-
-
-def _ranks(claims: pd.DataFrame) -> dict[str, int]:
-    """The writers whose explanations came with the claims, in the order that the data has them."""
-    writers = dict.fromkeys(explanation["writer"] for text in claims["written"] for explanation in json.loads(text))
-    return {writer: rank for rank, writer in enumerate(writers)}
 
 
 def recoveries_of(

@@ -21,7 +21,7 @@ from heval_core.evaluation.findings.claims import (
     plainly,
     size,
 )
-from heval_core.evaluation.means import available
+from heval_core.evaluation.means import PLACE, available
 from heval_core.metrics.length_sensitivity import PER
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
 
@@ -30,8 +30,6 @@ K = 5
 NEAR_ZERO = 0.1
 DUAL = DUAL_REGIMES[:2]
 MAIN = SINGLE_REGIMES + DUAL
-_PLACE = ["model", "dataset", "regime", "part"]
-
 
 # Explainer ▶ its row of `cell_metric` at one part of a metric, in the cells of one regime.
 Place = dict[str, Any]
@@ -57,7 +55,7 @@ class Series:
         of_metric = evidence["metric"].eq(self.metric) & evidence["part"].isin(self.parts) & evidence["k"].eq(self.k)
         rows = evidence[of_metric & evidence["regime"].isin(self.regimes)]
         rows = rows[rows["normalised"].notna()] if self.scale == "best" else rows
-        places = ({row.explainer: row for row in group.itertuples()} for _, group in rows.groupby(_PLACE, sort=False))
+        places = ({row.explainer: row for row in group.itertuples()} for _, group in rows.groupby(PLACE, sort=False))
         return [place for place in places if place.keys() >= explainers]
 
     def of(self, row: Any) -> np.ndarray:
@@ -94,7 +92,7 @@ def evidence_of(values: pd.DataFrame) -> pd.DataFrame:
     """
     rows = available(values[values["technique"] == TECHNIQUE])
     wanted = [key in WANTED for key in zip(rows["metric"], rows["part"], rows["k"], strict=True)]
-    return rows.loc[wanted].sort_values(_PLACE, kind="stable")
+    return rows.loc[wanted].sort_values(PLACE, kind="stable")
 
 
 @dataclass(frozen=True)

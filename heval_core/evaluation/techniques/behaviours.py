@@ -21,8 +21,6 @@ from heval_core.techniques.shared.context_use import bcu, ccu
 
 # What softmax may exceed 1 by.
 _ROUNDING = 1e-6
-
-
 _METRICS = ["bcu", "ccu", "correct", "memory_kept", "neither"]
 _ASKED = ("place", "fact_id", *CELL, "predicted_id")
 

@@ -129,6 +129,10 @@ class Measure:
         return f"{self.unit} above the random control" if self.paired else self.unit
 
     @property
+    def protected(self) -> bool:
+        return self.switch == QUESTION_PROTECTED
+
+    @property
     def together(self) -> tuple[str, ...]:
         """The parts over all instances together."""
         return self.whole or self.parts
@@ -178,12 +182,6 @@ def means_of_used(metric: str, part: str, documents: int) -> tuple[Mean, ...]:
     return (Mean(metric, part),) if part in groups else ()
 
 
-_DOCUMENTS_ONLY = (
-    "only tokens of the documents, padding included, are ranked, taken out and kept; instruction, question and answer lead "
-    "stay."
-)
-
-
 def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure, Measure]:
     """A measure of what the answer loses, and its variant with the question protected.
 
@@ -210,7 +208,8 @@ def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure, Measure
         key=f"{measure.key}{PROTECTED}",
         title=f"{title}, question protected",
         parts=tuple(f"{part}{PROTECTED}" for part in measure.parts),
-        meaning=f"Here {_DOCUMENTS_ONLY} {measure.meaning}",
+        meaning="Here only tokens of the documents, padding included, are ranked, taken out and kept; instruction, question "
+        f"and answer lead stay. {measure.meaning}",
         instance_parts=tuple(f"{part}{PROTECTED}" for part in measure.instance_parts),
         needs="--faithfulness-protected",
         variant_of=title,
