@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -167,12 +168,8 @@ def _newest(store: ShardStore) -> list[Entry]:
     return [entry for entry, asked in current if entry.kind != kinds.TRIAL.name or entry.key == searches[asked]]
 
 
-def _asked(line: dict[str, Any]) -> tuple[str, str, str]:
-    return line["model"], line["dataset"], line["technique"]
-
-
-def _state(line: dict[str, Any]) -> tuple[str, str, str]:
-    return line["revision"], line["fingerprint"], line["settings"]
+_asked = itemgetter("model", "dataset", "technique")
+_state = itemgetter("revision", "fingerprint", "settings")
 
 
 def _snapshot_id(entries: list[Entry], bundled: bool, beside: Iterable[str] = ()) -> str:

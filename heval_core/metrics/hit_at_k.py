@@ -9,33 +9,19 @@ Chance for m gold tokens among n: 1 - C(n-m, k) / C(n, k). Best: 1. Option: `dro
 
 Worked by hand: two gold tokens among five, k = 2: all but C(3, 2) = 3 of the 10 pairs hold one.
 
->>> chance_hit(2, 5, 2)
+>>> hit(0, 5, 2, k=2)
 0.7
 """
 
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from heval_core.groups import context_groups
-from heval_core.metrics.shared import broken_ties
+from heval_core.metrics.shared.broken_ties import hit
 from heval_core.metrics.shared.cell import KS, Cell
 from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.ranks import OfUsed, of_used_document
-from heval_core.statistics.scores import Ties
+from heval_core.metrics.shared.ranks import OfUsed, of_answer
 from heval_core.statistics.values import Each, Value, means_of
-
-
-def chance_hit(gold: int, length: int, k: int) -> float:
-    """The probability that one of `gold` tokens is among k of `length`; NaN without gold tokens."""
-    return broken_ties.hit(0, length, gold, k)
-
-
-def hits(found: Ties, gold: np.ndarray, k: int) -> np.ndarray:
-    """(N,) the probability that one of each row's (N, n) gold tokens is among the k best; NaN for a row without any."""
-    above, size, inside = broken_ties.best(found, gold)
-    return broken_ties.of_distinct(broken_ties.hit, above, size, inside, np.full_like(above, k))
 
 
 @dataclass(frozen=True)
@@ -60,8 +46,7 @@ class HitAtK(OfUsed):
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's hit, under the group of the document that was used; NaN elsewhere."""
-        cell = cell.without_first(self.drop_first)
-        return of_used_document(cell, lambda gold: hits(cell.ties, gold, k), partial(chance_hit, k=k))
+        return of_answer(cell.without_first(self.drop_first), partial(hit, k=k))
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         return means_of(self.each(cell, k), self.smallest_group, ends=(0.0, 1.0))

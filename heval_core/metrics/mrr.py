@@ -22,9 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from heval_core.groups import context_groups
+from heval_core.metrics.shared.broken_ties import reciprocal
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.ranks import OfUsed, chance_reciprocal_rank, reciprocal_ranks, reciprocals
+from heval_core.metrics.shared.ranks import OfUsed, of_answer, of_best
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties
 from heval_core.statistics.values import Each, Value, means_of
@@ -45,7 +46,7 @@ def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> Recipro
         raise HEvalError(f"The answer tokens {list(answer_tokens)} are not inside the prompt's {len(scores)} tokens.")
     gold = np.zeros((1, len(scores)), dtype=bool)
     gold[0, list(answer_tokens)] = True
-    return ReciprocalRank(float(reciprocals(ties(scores), gold)[0]), chance_reciprocal_rank(int(gold.sum()), len(scores)))
+    return ReciprocalRank(float(of_best(reciprocal, ties(scores), gold)[0]), reciprocal(0, len(scores), int(gold.sum())))
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class MeanReciprocalRank(OfUsed):
 
     def each(self, cell: Cell, k: int) -> list[Each]:
         """Each instance's reciprocal rank, under the group of the document that was used; NaN elsewhere."""
-        return reciprocal_ranks(cell.without_first(self.drop_first))
+        return of_answer(cell.without_first(self.drop_first), reciprocal)
 
     def over(self, cell: Cell, k: int) -> list[Value]:
         """Intervals are those of shares from .5 on. Below, ranks are skewed the other way: of 60 at chance, shares' hold the

@@ -122,9 +122,9 @@ class Names:
 
     def label(self, key: str) -> str:
         """A technique where there is little room: options that take too much are three dots, if no other has them."""
-        techniques = {technique for kind, technique in self.rows if kind == "technique"} | {key}
-        cut = {technique: _cut(self.technique(technique)) for technique in techniques}
-        return cut[key] if list(cut.values()).count(cut[key]) == 1 else self.technique(key)
+        titles = self.titles("technique", {technique for kind, technique in self.rows if kind == "technique"} | {key})
+        cut = {name: title if len(title) <= _LONGEST else f"{title.partition(' (')[0]} (…)" for name, title in titles.items()}
+        return cut[key] if list(cut.values()).count(cut[key]) == 1 else titles[key]
 
     def technique_family(self, key: str) -> str:
         """A key of TECHNIQUE_FAMILIES."""
@@ -217,10 +217,6 @@ def names_of(results: Any) -> Names:
 def annotator_name(key: str) -> str:
     """Without its options; people for one of them."""
     return PEOPLE if key.startswith(PERSON) else key.partition("(")[0]
-
-
-def _cut(title: str) -> str:
-    return title if len(title) <= _LONGEST else f"{title.partition(' (')[0]} (…)"
 
 
 def short_model(key: str) -> str:

@@ -101,10 +101,8 @@ class Study:
     @property
     def axis(self) -> Drawing:
         """Stands above the rows' drawings."""
-        drawing, scale = (
-            Drawing(WIDTH, 32, "axis: against the sentence on the left, as the sentence says on the right"),
-            self.scale,
-        )
+        drawing = Drawing(WIDTH, 32, "axis: against the sentence on the left, as the sentence says on the right")
+        scale = self.scale
         against = "← against the sentence" if scale.at(0) > ROOM else "← against"
         drawing.words("faint", (scale.at(0) - 8, 11), against, "end")
         drawing.words("faint", (scale.at(0) + 8, 11), "as it says →")

@@ -208,13 +208,12 @@ def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
 def _gaps(results: Reader) -> list[str]:
     """What the whole store is small for, in sentences."""
     choices = results.choices()
-    gaps = []
-    for name, what in (("model", "model"), ("dataset", "dataset")):
-        held = sorted(set(choices[name]))
-        if len(held) == 1:
-            gaps.append(f"These results hold one {what}, {held[0]}: nothing here says what another one would do.")
+    gaps = [
+        f"These results hold one {what}, {choices[what].iloc[0]}: nothing here says what another one would do."
+        for what in ("model", "dataset")
+        if choices[what].nunique() == 1
+    ]
     ran = set(results.headline()["explainer"])
-    lacking = [key for key in METHODS if key not in ran]
-    if lacking:
+    if lacking := [key for key in METHODS if key not in ran]:
         gaps.append(f"Not compared at any of the three questions: {', '.join(lacking)}.")
     return gaps

@@ -19,7 +19,6 @@ from precompute.run import run
 from precompute.worker import Local, on_ray
 
 REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context, with --answers two"
-AskedOf = Callable[[argparse.Namespace], Any]
 
 
 def add(commands: Commands) -> None:
@@ -38,7 +37,7 @@ def add(commands: Commands) -> None:
 
 
 def add_plan_and_run(
-    commands: Commands, asked_of: AskedOf, plan_help: str, run_help: str
+    commands: Commands, asked_of: Callable[[argparse.Namespace], Any], plan_help: str, run_help: str
 ) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """Both commands. asked_of: their options ▶ a `Grid` or a `Study`."""
     plan, run = commands.add_parser("plan", help=plan_help), commands.add_parser("run", help=run_help)

@@ -160,9 +160,7 @@ def test_an_edited_formula_is_published_again_and_live_values_agree(store, tmp_p
     np.testing.assert_allclose(stored, live, rtol=1e-6)
     assert path == str(current_file(store))
     formula = package / "heval_core" / "metrics" / "shared" / "ranks.py"
-    formula.write_text(
-        formula.read_text() + "\n\n_whole = reciprocals\n\n\ndef reciprocals(*given):\n    return _whole(*given) / 2\n"
-    )
+    formula.write_text(formula.read_text() + "\n\n_whole = of_best\n\n\ndef of_best(*given):\n    return _whole(*given) / 2\n")
     (outdated, why, other), halved, live, path_of_halved = run_copy(package, store)
     assert (outdated, why) == ("True", "None")
     assert other != one

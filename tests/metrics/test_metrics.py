@@ -5,20 +5,21 @@ from __future__ import annotations
 import doctest
 import importlib
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 
 from heval_core import catalogue
 from heval_core.metrics.group_rank_margin import GroupRankMargin
-from heval_core.metrics.hit_at_k import chance_hit, hits
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
 from heval_core.metrics.length_sensitivity import PLUGIN as LENGTH
 from heval_core.metrics.mrr import MeanReciprocalRank, reciprocal_rank
 from heval_core.metrics.position_bias import PositionBias
 from heval_core.metrics.rank_at_k import RankAtKMetric, rank_at_k
+from heval_core.metrics.shared.broken_ties import hit, reciprocal
 from heval_core.metrics.shared.cell import KS, Cell, Layout
-from heval_core.metrics.shared.ranks import chance_rank, chance_reciprocal_rank, reciprocals, segment_ranks
+from heval_core.metrics.shared.ranks import chance_rank, of_best, segment_ranks
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import ties
 from heval_core.statistics.values import Each, mean_of, normalised, replicates
@@ -34,7 +35,7 @@ def test_the_examples_worked_by_hand_hold(name):
 
 
 def test_the_published_chance_level_of_a_short_prompt():
-    assert chance_reciprocal_rank(1, 22) == pytest.approx(0.168, abs=5e-4)
+    assert reciprocal(0, 22, 1) == pytest.approx(0.168, abs=5e-4)
 
 
 def planted(kind: str, regime: str = "double_conflicting", count: int = 120):
@@ -98,8 +99,8 @@ def test_all_equal_scores_get_exactly_what_chance_gives():
     assert rank_at_k(np.zeros(9), (0, 3), 3) == (5.0, 5.0)
     assert rank_at_k(np.zeros(9), (0, 5), 3).value == rank_at_k(np.zeros(9), (0, 5), 3).chance == pytest.approx(10 / 3)
     value, chance = reciprocal_rank(np.zeros(9), [4, 7])
-    assert value == chance == pytest.approx(chance_reciprocal_rank(2, 9))
-    assert hits(ties(np.zeros((1, 9))), np.arange(9)[None] < 2, 3)[0] == chance_hit(2, 9, 3)
+    assert value == chance == pytest.approx(reciprocal(0, 9, 2))
+    assert of_best(partial(hit, k=3), ties(np.zeros((1, 9))), np.arange(9)[None] < 2)[0] == hit(0, 9, 2, 3)
 
 
 def test_a_string_match_that_is_97_percent_tied_has_no_margin_beyond_its_one_token():
@@ -124,8 +125,7 @@ def test_ties_broken_by_draws_average_to_the_closed_form():
     marks = np.repeat(inside, 60_000, axis=0)
     for exact, drawn in (
         (segment_ranks(ties(scores), inside, 3), segment_ranks(broken, marks, 3)),
-        (reciprocals(ties(scores), inside), reciprocals(broken, marks)),
-        (hits(ties(scores), inside, 2), hits(broken, marks, 2)),
+        *((of_best(own, ties(scores), inside), of_best(own, broken, marks)) for own in (reciprocal, partial(hit, k=2))),
     ):
         assert abs(exact[0] - drawn.mean()) < 4 * drawn.std() / np.sqrt(len(drawn)) + 1e-12
 
@@ -243,7 +243,7 @@ def test_chance_levels_are_exact(k, m, n):
     """All places that a document of m tokens can have among n are as likely under random scores."""
     draws = list(itertools.combinations(range(1, n + 1), m))
     assert chance_rank(k, np.array(m), np.array(n)) == pytest.approx(np.mean([np.mean(sorted(d)[:k]) for d in draws]))
-    assert chance_reciprocal_rank(m, n) == pytest.approx(np.mean([1 / min(d) for d in draws]))
+    assert reciprocal(0, n, m) == pytest.approx(np.mean([1 / min(d) for d in draws]))
 
 
 def test_mrr_with_and_without_first_tokens(dual):
@@ -254,7 +254,7 @@ def test_mrr_with_and_without_first_tokens(dual):
         scores = [dual.scores[row, p] for p in places]
         expected = literal.of_best(scores, [places.index(p) for p in (6, 7, 9)], lambda rank: 1 / rank)
         assert each.value[row] == pytest.approx(expected)
-        assert each.chance[row] == pytest.approx(chance_reciprocal_rank(3, len(places)))
+        assert each.chance[row] == pytest.approx(reciprocal(0, len(places), 3))
     # The first answer is among the tokens left out.
     assert np.isnan(MeanReciprocalRank(drop_first=8).each(dual, 0)[0].value).all()
 

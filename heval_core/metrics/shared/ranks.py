@@ -119,19 +119,19 @@ def of_used_document(cell: Cell, value: Callable[[np.ndarray], np.ndarray], chan
     return parts
 
 
-def chance_reciprocal_rank(gold: int, length: int) -> float:
-    """The mean of 1 / best rank for `gold` of `length` tokens under random scores; NaN without gold tokens."""
-    return broken_ties.reciprocal(0, length, gold)
+def of_best(expected: Callable[[int, int, int], float], found: Ties, gold: np.ndarray) -> np.ndarray:
+    """(N,) what is expected of the best of each row's (N, n) gold tokens; NaN for a row without any.
+
+    expected: `broken_ties.reciprocal`, or `broken_ties.hit` with its k. Of n tokens with m gold ones chance is (0, n, m).
+    """
+    return broken_ties.of_distinct(expected, *broken_ties.best(found, gold))
 
 
-def reciprocals(found: Ties, gold: np.ndarray) -> np.ndarray:
-    """(N,) expected 1 / best rank among each row's (N, n) gold tokens; NaN for a row without any."""
-    return broken_ties.of_distinct(broken_ties.reciprocal, *broken_ties.best(found, gold))
-
-
-def reciprocal_ranks(cell: Cell) -> list[Each]:
-    """Each instance's reciprocal rank of the answer's tokens."""
-    return of_used_document(cell, lambda tokens: reciprocals(cell.ties, tokens), chance_reciprocal_rank)
+def of_answer(cell: Cell, expected: Callable[[int, int, int], float]) -> list[Each]:
+    """What is expected of each instance's best answer token, by the group of the document that was used: see `of_best`."""
+    return of_used_document(
+        cell, lambda gold: of_best(expected, cell.ties, gold), lambda gold, length: expected(0, length, gold)
+    )
 
 
 # Sums are rounded to so many digits: those that differ by rounding only, such as those of scores in another order, are equal.
