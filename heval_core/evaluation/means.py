@@ -33,6 +33,7 @@ from heval_core.store.kinds import TABLES
 from heval_core.store.reader import Reader
 
 RESAMPLED, OF_CELL, BOUND = "resampled", "cell", "bound"
+PLACE = ["model", "dataset", "regime", "part"]
 _MEANS = ("value", "chance", "best", "normalised")
 # A mean less its chance level, and the ends of its interval, for which both vary together where chance was measured too.
 ABOVE = ("above", "above_low", "above_high")
@@ -110,9 +111,6 @@ def entering(values: pd.DataFrame) -> int:
         groups = [size for group, size in sizes.items() if group == MEMORY or document_of(group) is not None]
         total += sum(groups) if groups else max(sizes.values())
     return total
-
-
-PLACE = ["model", "dataset", "regime", "part"]
 
 
 def counting(cells: pd.DataFrame, controls: Collection[str], by: Sequence[str] = ()) -> pd.DataFrame:

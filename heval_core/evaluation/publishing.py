@@ -141,8 +141,7 @@ def _made(final: Path) -> Iterator[Path]:
 
 
 def _refuse_damaged(store: ShardStore, entries: list[Entry]) -> None:
-    damaged = [entry.path for entry in entries if not store.intact(entry)]
-    if damaged:
+    if damaged := [entry.path for entry in entries if not store.intact(entry)]:
         raise HEvalError(f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: python -m precompute verify.")
 
 
@@ -269,7 +268,8 @@ def _plugins(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "key": plugin.key,
             "title": plugin.title,
             "signed": getattr(plugin, "signed", None),
-            "control": _is_control(plugin),
+            # Of explainers: those that read tokens only, and those that look at the model but whose family says so.
+            "control": (plugin.control or plugin.family == "control") if hasattr(plugin, "control") else None,
             "family": getattr(plugin, "family", None),
             "place": getattr(plugin, "order", None) if kind in ("technique", "annotator", "selector") else None,
             "passes": getattr(plugin, "passes", None),
@@ -279,12 +279,6 @@ def _plugins(entries: Sequence[Entry]) -> list[dict[str, Any]]:
         }
         for kind, plugin in plugins
     ]
-
-
-def _is_control(plugin: Any) -> bool | None:
-    """Of explainers: those that read tokens only, and those that look at the model but whose family says so."""
-    control: bool | None = getattr(plugin, "control", None)
-    return control if control is None else control or plugin.family == "control"
 
 
 def is_outdated(folder: Path) -> bool:

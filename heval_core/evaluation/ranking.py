@@ -73,11 +73,10 @@ def ranking(
     if best == "zero":
         return Ranking()
     sign, ends = (-1.0, (of[0], of[2], of[1])) if best == "low" else (1.0, of)
-    unknown = np.full(len(rows), np.nan)
-    numbers = [sign * rows[name].to_numpy(dtype=float) if name in rows else unknown for name in (*ends[1:], chance)]
-    values, controls = sign * rows[ends[0]].to_numpy(dtype=float), frozenset(controls)
-    candidates = (_One(*row) for row in zip(rows[key].astype(str), values, *numbers, strict=True))
-    ranked = sorted((row for row in candidates if not np.isnan(row.value)), key=lambda row: -row.value)
+    numbers = pd.DataFrame({"key": rows[key].astype(str), "value": sign * rows[ends[0]].astype(float)})
+    for name, column in zip(("low", "high", "chance"), (*ends[1:], chance), strict=True):
+        numbers[name] = sign * rows[column].astype(float) if column in rows else np.nan
+    ranked = list(numbers.dropna(subset="value").sort_values("value", ascending=False, kind="stable").itertuples())
     methods = [row for row in ranked if row.key not in controls]
     bands, rest = list[tuple[str, ...]](), methods
     while rest:
@@ -86,14 +85,6 @@ def ranking(
         rest = rest[size:]
     reach = [row.key for row in ranked if row.key in controls and methods and not row.high < methods[0].low]
     return Ranking(tuple(bands), tuple(reach), tuple(row.key for row in methods if row.high < row.chance))
-
-
-class _One(NamedTuple):
-    key: str
-    value: float
-    low: float
-    high: float
-    chance: float
 
 
 def clauses(rankings: Mapping[str, Ranking], name: Written) -> list[str]:

@@ -27,19 +27,17 @@ def notes(store: ShardStore) -> list[str]:
     """The lines of a store, by model and dataset, of answers without a technique."""
     trained = {(line["model"], line["dataset"]): line for line in store.journal("training")}
     explained = {entry.cell.of_regime for entry in store.entries().values() if entry.explainer and entry.regime}
-    lines = [_left_out(where, line["seen"], line["usable"]) for where, line in trained.items() if line["seen"]]
+    lines = [
+        f"{' · '.join(where)}: {line['seen']:,} of {line['usable']:,} questions are not asked, because this demo model may "
+        f"have been trained on their pair of subject and false answer; {line['usable'] - line['seen']:,} are left. Use "
+        "another model, or write further false answers for the same subjects: one pair in four is kept"
+        for where, line in trained.items()
+        if line["seen"]
+    ]
     for where, counts in _outcomes(store).items():
         ranked = {regime: sizes for regime, sizes in counts.items() if RegimeKey(*where, regime, TECHNIQUE) in explained}
         lines += [f"{' · '.join(where)}: {text}" for text in (*few_compared(counts), *too_small(ranked))]
     return lines
-
-
-def _left_out(where: tuple[str, str], seen: int, usable: int) -> str:
-    return (
-        f"{' · '.join(where)}: {seen:,} of {usable:,} questions are not asked, because this demo model may have been trained "
-        f"on their pair of subject and false answer; {usable - seen:,} are left. Use another model, or write further false "
-        "answers for the same subjects: one pair in four is kept"
-    )
 
 
 def _outcomes(store: ShardStore) -> dict[tuple[str, str], Counts]:

@@ -6,7 +6,6 @@ command `board` show them.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -21,11 +20,10 @@ from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names, short_model
 from heval_core.present.numbers import COST, change, interval, number, p_value, passes, short, so_many
-from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, number_cell
+from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, number_cell
 from heval_core.words import DECOYS
 from heval_core.words import counted as in_words
 
-Record = Mapping[Any, Any]
 # Stands for all questions together in the id of a mark.
 ALL_QUESTIONS = "quality"
 # Heads of panels; what each does to the prompt is their hint.
@@ -86,11 +84,8 @@ def _figure(
         rows.append(replace(row, rank=ranks.get(explainer.key, ""), mean=mean, best=best) if ranked else row)
     panels = [_panel(board, *of_panel, ticks=not compact) for of_panel in titled_columns]
     legend = [("dot", "mean, 95 % interval"), *([("cell", "one model")] if len(board.models) > 1 else [])]
-    legend += (
-        [("rank", "same rank: the interval of the mean reaches the first one's")]
-        if any("–" in row.rank for row in rows)
-        else []
-    )
+    if any("–" in row.rank for row in rows):
+        legend.append(("rank", "same rank: the interval of the mean reaches the first one's"))
     axis = axis_over(rows, panels, "high", ((0.0, "guessing"), (1.0, "best")), scaled=True)
     return DotFigure(title, rows, panels, axis, () if compact else legend, compact=compact)
 

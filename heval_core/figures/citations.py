@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -12,11 +11,10 @@ from heval_core.figures.dots import Dot, DotFigure, Panel, Slot
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, TRUTH, Names
 from heval_core.present.numbers import interval, number
-from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, counted, crossed, number_cell, reason
+from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, counted, crossed, number_cell, reason
 from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS
 from heval_core.words import counted as so_many
 
-Record = Mapping[Any, Any]
 WHERE = ("dataset", "writer", "selector")
 _LEGEND = (("dot", "mean with its 95 % interval over claims"), ("chance", "chance"))
 _CHANCE = "In brackets: 95 % intervals over claims. Chance: expected of as many sentences, or passages, chosen at random."

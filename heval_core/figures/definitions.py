@@ -21,8 +21,8 @@ _LABEL = re.compile(
     rf"(?:^|(?<=[.)] )|(?<=\n))({'|'.join(sorted([*_LABELS, *_ALIASES], key=len, reverse=True))})"
     r"((?:,? \([^()]*(?:\([^()]*\)[^()]*)*\))?(?:, [^.:]*| for [^.:]*)?):\s"
 )
-# A sentence's first word, but not a formula's first name.
-_FIRST_WORD = re.compile(r"^[a-z]{2,}(?=[ ,;.])(?! =|\.\w)")
+# A sentence's first word, but not a formula's first name, nor `none`, which would be taken for a program's word.
+_FIRST_WORD = re.compile(r"^(?!none\b)[a-z]{2,}(?=[ ,;.])(?! =|\.\w)")
 
 
 class Stretch(NamedTuple):
@@ -97,14 +97,9 @@ def _entries(text: str) -> list[tuple[str, str, str]]:
     ends = [*(label.start() for label in labels), len(text)]
     entries = [("About", "", before)] if (before := text[: ends[0]].strip()) else []
     for label, end in zip(labels, ends[1:], strict=True):
-        body = _FIRST_WORD.sub(_begun, text[label.end() : end].strip())
+        body = _FIRST_WORD.sub(lambda word: word[0].capitalize(), text[label.end() : end].strip())
         entries.append((_ALIASES.get(label[1], label[1]), _note(label[2]), body))
     return entries
-
-
-def _begun(word: re.Match[str]) -> str:
-    """With a capital, but for `none`, which would be taken for a program's word."""
-    return word[0] if word[0] == "none" else word[0].capitalize()
 
 
 def _note(beside: str) -> str:

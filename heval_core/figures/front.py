@@ -84,7 +84,12 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
     beside = max((_NARROWER * _wide(title, strong=True) for title in named), default=-_COLUMN) + _COLUMN
     x = Scale(front.x.low, front.x.high, _LEFT if front.y.title else _NARROW, width - max(beside, _RIGHT))
     y = Scale(front.y.low, front.y.high, height - _BOTTOM, _TOP)
-    taken = [box for point in front.points for box in _boxes(point, x, y)]
+    taken = list[Box]()
+    for point in front.points:  # and its intervals, which labels keep away from
+        left, top = x.at(point.x), y.at(point.y)
+        across = Box(x.at(point.x_ends[0]), top - 1, x.at(point.x_ends[1]), top + 1, 0.4)
+        upright = Box(left - 1, y.at(point.y_ends[1]), left + 1, y.at(point.y_ends[0]), 0.4)
+        taken += [Box(left - 9, top - 9, left + 9, top + 9, 3.0), across, upright]
     _axes(drawing, front, x, y)
     for value, _ in front.levels:
         drawing.line("level", (x.left, y.at(value)), (x.right, y.at(value)))
@@ -143,14 +148,6 @@ def _sign(look: str, strong: bool, size: float) -> Mark:
     if look.startswith("#"):
         return Mark("circle", "dot", size=7.5 if strong else 6.0, hue=look)
     return shaped(look, strong, size)
-
-
-def _boxes(point: Point, x: Scale, y: Scale) -> list[Box]:
-    """A point and its intervals, which labels keep away from."""
-    left, top = x.at(point.x), y.at(point.y)
-    across = Box(x.at(point.x_ends[0]), top - 1, x.at(point.x_ends[1]), top + 1, 0.4)
-    upright = Box(left - 1, y.at(point.y_ends[1]), left + 1, y.at(point.y_ends[0]), 0.4)
-    return [Box(left - 9, top - 9, left + 9, top + 9, 3.0), across, upright]
 
 
 def _axes(drawing: Drawing, front: Front, x: Scale, y: Scale) -> None:

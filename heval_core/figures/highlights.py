@@ -57,7 +57,7 @@ def highlights(
         for row in rows
     ]
     hues = {"p": _POSITIVE, "m": _NEGATIVE}
-    hues |= {_class(number): colour(row.explainer) for number, row in enumerate(rows) if not row.signed}
+    hues |= {f"x{number}-": colour(row.explainer) for number, row in enumerate(rows) if not row.signed}
     return {"tokens": marked, "names": names, "hues": hues, "steps": STEPS, "faint": len(ranked) < len(tokens)}
 
 
@@ -76,14 +76,10 @@ def _strips(row: Scored, number: int, places: range, k: int) -> list[dict[str, A
     best, strips = set(best_tokens(raw, ranks, k)), []
     for index in range(len(raw)):
         step = round(STEPS * min(1.0, abs(scores[index]) / largest) ** 0.5)
-        hue = ("m" if scores[index] < 0 else "p") if row.signed else _class(number)
+        hue = ("m" if scores[index] < 0 else "p") if row.signed else f"x{number}-"
         rank = "–" if np.isnan(ranks[index]) else f"{ranks[index]:g}"
         strips.append({"style": f"{hue}{step}", "best": index in best, "score": f"{raw[index]:.4g}", "rank": rank})
     return strips
-
-
-def _class(number: int) -> str:
-    return f"x{number}-"
 
 
 def instance_page(instance: StoredInstance, rows: Sequence[Scored], k: int, snapshot_id: str) -> str:

@@ -121,8 +121,13 @@ def front_figure(points: pd.DataFrame, names: Names, level: Sequence[tuple[float
         )
     )
     families, titles = {names.technique_family(row["technique"]) for row in rows}, titles_at_points(rows, names)
+    descriptions = [
+        f"{names.technique(row.technique)} {with_unit(row.context_faithfulness, SHARE)} and {with_unit(row.robustness, SHARE)}"
+        + (", on the front" if row.on_front else "")
+        for row in known.itertuples()
+    ]
     return Front(
-        summary(known, names),
+        f"Contexts followed and irrelevant contexts ignored. {'; '.join(descriptions)}.",
         [_point(row, title, names) for row, title in zip(rows, titles, strict=True)],
         x,
         y,
@@ -162,16 +167,6 @@ def front_of(points: pd.DataFrame) -> list[tuple[float, float]]:
     """The points of the front, from left to right; those that coincide once."""
     on = points[points["on_front"].astype(bool)]
     return sorted({(float(row.context_faithfulness), float(row.robustness)) for row in on.itertuples()})
-
-
-def summary(points: pd.DataFrame, names: Names) -> str:
-    """The figure in words, for those who do not see it."""
-    descriptions = [
-        f"{names.technique(row.technique)} {with_unit(row.context_faithfulness, SHARE)} and {with_unit(row.robustness, SHARE)}"
-        + (", on the front" if row.on_front else "")
-        for row in points.itertuples()
-    ]
-    return f"Contexts followed and irrelevant contexts ignored. {'; '.join(descriptions)}."
 
 
 def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:

@@ -14,11 +14,10 @@ from heval_core.figures.palette import SHAPES
 from heval_core.present.drawing import Scale
 from heval_core.present.names import SIGNED, Names, change_unit, measure_name, regime_meaning, regime_title, value_unit
 from heval_core.present.numbers import change, interval, p_value, tick, with_unit
-from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, crossed, number_cell, reason
+from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, crossed, number_cell, reason
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE, head_name
 from heval_core.words import BEHAVIOURS, FEATURES, REGIMES, counted
 
-Record = Mapping[Any, Any]
 TOTAL = "total"
 VALUES, CHANGES = ("value", "low", "high"), ("delta", "delta_low", "delta_high")
 # Letters of a setting that a table has room for.

@@ -37,6 +37,8 @@ _LATEX = {
     "<": r"\textless{}", ">": r"\textgreater{}", MINUS: "$-$", "–": "--", "×": r"$\times$", "▶": r"$\rightarrow$",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }  # fmt: skip
+# A row of a frame.
+Record = Mapping[Any, Any]
 _NUMERIC = re.compile(rf"[{MINUS}+<>≤ \d.,%*\[\]()–]*")
 
 
@@ -207,9 +209,7 @@ def escaped(text: object) -> str:
     return "".join(_LATEX.get(character, character) for character in " ".join(str(text).split()))
 
 
-def number_cell(
-    row: Mapping[Any, Any] | None, unit: Unit = SCORE, of: Sequence[str] = ("value", "low", "high"), **more: Any
-) -> Cell:
+def number_cell(row: Record | None, unit: Unit = SCORE, of: Sequence[str] = ("value", "low", "high"), **more: Any) -> Cell:
     """A row's number with its interval; of a missing one the reason. of: the names of these three. more: fields of a cell."""
     if row is None or pd.isna(row[of[0]]):
         return Cell(why=reason(row))
@@ -217,7 +217,7 @@ def number_cell(
     return Cell(value=value, low=low, high=high, unit=unit, **more)
 
 
-def reason(row: Mapping[Any, Any] | None) -> str:
+def reason(row: Record | None) -> str:
     """Why a row has no number."""
     why = None if row is None else row.get("unavailable")
     return "not measured here" if why is None or pd.isna(why) else str(why)
@@ -227,12 +227,9 @@ def counted(count: Any) -> Cell:
     return Cell() if count is None or pd.isna(count) else Cell(value=int(count), unit=COUNT)
 
 
-Records = dict[str, Mapping[Any, Any]]
-
-
-def crossed(frame: pd.DataFrame, down: Sequence[str], across: str) -> dict[tuple[Any, ...], Records]:
+def crossed(frame: pd.DataFrame, down: Sequence[str], across: str) -> dict[tuple[Any, ...], dict[str, Record]]:
     """The rows of a frame by the values of some columns, then by that of another; in its order."""
-    by_place: dict[tuple[Any, ...], Records] = {}
+    by_place: dict[tuple[Any, ...], dict[str, Record]] = {}
     for row in frame.to_dict("records"):
         by_place.setdefault(tuple(row[name] for name in down), {})[row[across]] = row
     return by_place

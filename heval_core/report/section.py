@@ -67,7 +67,7 @@ class Section:
 
     def latex(self, snapshot_id: str) -> str:
         """Its tables for a paper, its gaps as comments; empty where it has no numbers."""
-        tables, notes = self.for_a_paper, (f"{self.plan.title} ({self.plan.paper})", *self.gaps)
+        tables, notes = self.for_a_paper, (self.plan.heading, *self.gaps)
         comments = "".join(f"% {' '.join(note.split())}\n" for note in notes)
         return comments + "\n".join(table.latex(snapshot_id) for table in tables) if tables else ""
 

@@ -17,7 +17,7 @@ from heval_core.figures.measures import Measured, cells_table, figure_of, measur
 from heval_core.figures.outcomes import outcome_shares, statistics
 from heval_core.figures.palette import in_order
 from heval_core.figures.pattern_panels import pattern_figure, pattern_table
-from heval_core.figures.quoted import quoted_table
+from heval_core.figures.quoted import TITLE, quoted_table
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import apart, names_of, regime_title
@@ -190,4 +190,4 @@ _OF_PAPER = (
     Plan("simulatability_swap", _MORE, "Documents swapped: can the origin be told?", "B.13", _measures, _SWAPPED),
     Plan("mrr_swap", _MORE, "Documents swapped: mean reciprocal rank", "B.14", _measures, _SWAPPED),
 )
-_QUOTED = Plan("quoted", "Beyond the paper", "Answers that people wrote: who finds what they copied?", "QuoteSum", _quoted)
+_QUOTED = Plan("quoted", "Beyond the paper", TITLE, "QuoteSum", _quoted)

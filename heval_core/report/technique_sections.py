@@ -27,7 +27,7 @@ from heval_core.present.names import Names, measure_name, names_of
 from heval_core.present.numbers import EXACT, number
 from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.report.section import Figure, Plan, Section, section_of
+from heval_core.report.section import Plan, Section, section_of
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.words import BEHAVIOURS, REGIMES
@@ -42,7 +42,11 @@ def has_techniques(results: Reader) -> bool:
 
 def _front(results: Reader, plan: Plan) -> Section:
     points, names = results.rows("pareto", Filter()), names_of(results)
-    figures = _fronts(points, results.technique_cells(Filter()), names)
+    cells, figures = results.technique_cells(Filter()), []
+    for (dataset, model), own in points.groupby(["dataset", "model"]):
+        knew = share_known(cells[(cells["dataset"] == dataset) & (cells["model"] == model)])
+        drawn = front.as_drawing(front_figure(own, names, blind_line(knew), "blind to relevance"))
+        figures.append((f"Following against ignoring, {model} on {names.dataset(str(dataset))}", drawn))
     numbers = {"context faithfulness": ("context_faithfulness", "faithfulness"), "robustness": ("robustness", "robustness"),
                "J": ("discrimination", "discrimination")}  # fmt: skip
     rows = [
@@ -64,14 +68,6 @@ def _front(results: Reader, plan: Plan) -> Section:
         f"over questions. J: {BEHAVIOURS['discrimination'].meaning}."
     )
     return section_of(plan, text, pd.DataFrame(rows), points, figures)
-
-
-def _fronts(points: pd.DataFrame, cells: pd.DataFrame, names: Names) -> Iterator[Figure]:
-    """A figure for each dataset and model. points: rows of `pareto`. cells: of `cell_behaviour`."""
-    for (dataset, model), rows in points.groupby(["dataset", "model"]):
-        knew = share_known(cells[(cells["dataset"] == dataset) & (cells["model"] == model)])
-        drawn = front.as_drawing(front_figure(rows, names, blind_line(knew), "blind to relevance"))
-        yield f"Following against ignoring, {model} on {names.dataset(str(dataset))}", drawn
 
 
 def _measured(measure: str, results: Reader, plan: Plan) -> Section:

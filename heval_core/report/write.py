@@ -32,7 +32,6 @@ TECHNIQUE_NOTE = (
     "What is said of techniques, ways to make a model use its context, is after Hagström et al. 2025 (CUB, arXiv 2505.16518). "
     "Its sentences have their own table below, its tables and figures the last chapter."
 )
-
 CITATION_NOTE = (
     "What is said of citations is after Xing, Baldwin and Lau (arXiv 2406.12645): one citation is masked, and annotators say "
     "which sentences should carry it. Its intervals are over claims. Its sentences and sections have a table and a chapter of "

@@ -18,7 +18,7 @@ from heval_core.citations.records import Claim
 from heval_core.citations.server import Server
 from heval_core.citations.speaker import LocalSpeaker, Remembering, Speaker
 from heval_core.citations.writing import SHIPPED, Writer
-from heval_core.evaluation.citations.standing import ASKED, StudyKey, line_of
+from heval_core.evaluation.citations.standing import ASKED, StudyKey
 from heval_core.lm import entailment
 from heval_core.lm.loading import Identity, identify, in_template
 from heval_core.lm.model import LanguageModel
@@ -321,8 +321,8 @@ class Citations:
         return malformed
 
     def _note_asked(self, asked: StudyKey, settings: str, unavailable: str = "") -> None:
-        line = line_of(asked, self.source.fingerprint, settings, unavailable)
-        journal.note_new(self.store, ASKED, line, StudyKey._fields)
+        more = {"fingerprint": self.source.fingerprint, "settings": settings, "unavailable": unavailable}
+        journal.note_new(self.store, ASKED, asked._asdict() | more, StudyKey._fields)
 
     def note_end(self) -> None:
         """Nothing: all is known before."""

@@ -115,8 +115,7 @@ def _verify(options: argparse.Namespace) -> int:
     print(f"{len(entries) - len(bad)} shards match the manifest, {len(bad)} do not")
     for line in _outdated_line(options.store):
         print(line)
-    published = check_published(options.store)
-    if published:
+    if published := check_published(options.store):
         print(f"published results: {published}; run: python -m precompute publish --store {options.store}")
     return 1 if bad or published else 0
 

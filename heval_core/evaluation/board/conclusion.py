@@ -95,12 +95,9 @@ def _as_well(rankings: Mapping[str, Ranking]) -> str:
     if not controls:
         return ""
     questions = next(iter(controls.values()))
-    every = (
-        f"on {'all three' if most == 3 else 'both'} questions"
-        if most == len(rankings) > 1
-        else f"on two of the {_COUNTS[len(rankings)]}"
-    )
-    where = every if most > 1 else f"at {AT[questions[0]]}"
+    where = f"on two of the {_COUNTS[len(rankings)]}" if most > 1 else f"at {AT[questions[0]]}"
+    if most == len(rankings) > 1:
+        where = f"on {'all three' if most == 3 else 'both'} questions"
     named = listed([_INSTEAD.get(key, f"the control {key}") for key in controls])
     return f"But {named} {'do' if len(controls) > 1 else 'does'} as well {where}."
 

@@ -50,13 +50,9 @@ def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[
         return {str(number): replace(chosen, regime=regime_set) for number, regime_set in enumerate(regime_sets, start=1)}
     if whole.empty:
         return {}
-    ends = (
-        int(whole["least"].min()),
-        *(int(whole[name].iloc[0]) for name in ("third", "two_thirds")),
-        int(whole["most"].max()),
-    )
-    ranges = [(ends[0], ends[1]), (ends[1] + 1, ends[2]), (ends[2] + 1, ends[3])]
-    ranges = [bounds for bounds in ranges if bounds[0] <= bounds[1]]
+    ends = [*(int(whole[name].iloc[0]) for name in ("third", "two_thirds")), int(whole["most"].max())]
+    starts = [int(whole["least"].min()), *(end + 1 for end in ends[:-1])]
+    ranges = [bounds for bounds in zip(starts, ends, strict=True) if bounds[0] <= bounds[1]]
     return {str(number): replace(chosen, tokens=bounds) for number, bounds in enumerate(ranges, start=1)}
 
 

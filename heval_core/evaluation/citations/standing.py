@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from heval_core.store.kinds import CLAIM, EXPLANATION, RECOVERY
 from heval_core.store.shards import Entry, ShardStore
 
-# The kind of the journal's lines about what was asked last.
+# The kind of the journal's lines about what was asked last: a `StudyKey`, why that was not available, and fingerprint and
+# settings, see `Entry`.
 ASKED = "citations"
+_KINDS = (CLAIM.name, EXPLANATION.name, RECOVERY.name)
 
 
 class StudyKey(NamedTuple):
@@ -53,9 +55,6 @@ def standing(store: ShardStore) -> Newest:
     return Newest(kept, {asked: line["unavailable"] for asked, line in newest.items() if line["unavailable"]})
 
 
-_KINDS = (CLAIM.name, EXPLANATION.name, RECOVERY.name)
-
-
 def _stands(entry: Entry, newest: dict[StudyKey, dict[str, Any]]) -> bool:
     source = newest.get(StudyKey(entry.dataset, "", "", ""))
     if entry.kind == CLAIM.name:
@@ -70,8 +69,3 @@ def _stands(entry: Entry, newest: dict[StudyKey, dict[str, Any]]) -> bool:
 def asked_of(entry: Entry) -> StudyKey:
     """What a shard of explanations or answers was made for. An entry's model is the writer, its technique the selector."""
     return StudyKey(entry.dataset, entry.model, entry.technique, entry.explainer)
-
-
-def line_of(asked: StudyKey, fingerprint: str, settings: str, unavailable: str = "") -> dict[str, Any]:
-    """A line of the journal; see `Entry` for fingerprint and settings."""
-    return {**asked._asdict(), "fingerprint": fingerprint, "settings": settings, "unavailable": unavailable}

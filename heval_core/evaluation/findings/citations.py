@@ -22,7 +22,8 @@ Cost: one matrix product of resamples x claims for each number; for alpha, of re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import permutations
 
 import pandas as pd
 
@@ -132,21 +133,15 @@ def _title(evidence: Evidence, annotator: str) -> str:
     return "People" if annotator == PEOPLE else evidence.title(annotator)
 
 
-def by_people(evidence: Evidence) -> Iterator[tuple[Cell, Cell]]:
-    """Cells with passages that people selected, each with every one of the same writer and claims where a program did."""
-    for cell in evidence.cells:
-        for other in evidence.cells:
-            same = (cell.dataset, cell.model) == (other.dataset, other.model)
-            if same and cell.selector == HUMAN and other.selector.split("(")[0] in MACHINES:
-                yield cell, other
-
-
 def selector_gains(evidence: Evidence) -> dict[str, Number | None]:
-    """By selector, how much better citations of explanations from people's passages are recovered than those from its own."""
+    """By selector, how much better citations of explanations from people's passages are recovered than those from its own: of
+    the same writer and claims."""
     readers = annotators(evidence, PEOPLE, READER)
     gains: dict[str, list[tuple[list[str], list[str], Value | None]]] = {}
-    for human, machine in by_people(evidence):
-        gains.setdefault(machine.selector, []).append(([human.model], [human.dataset], human.gain_over(machine, readers)))
+    for human, machine in permutations(evidence.cells, 2):
+        same = (human.dataset, human.model) == (machine.dataset, machine.model)
+        if same and human.selector == HUMAN and machine.selector.split("(")[0] in MACHINES:
+            gains.setdefault(machine.selector, []).append(([human.model], [human.dataset], human.gain_over(machine, readers)))
     return {
         selector: mean_of(f"F1, people's passages less those of the selector {selector}", gains[selector])
         for selector in sorted(gains)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -263,14 +264,17 @@ class RuleShares(NamedTuple):
 
 class Evidence:
     """The cells of one study, each of a model (of citations: a writer) on a dataset (or source of claims), with replicates of
-    their values. kind, keys: of the plug-ins that its sentences may name.
+    their values. kind, keys: of the plug-ins that its sentences may name; None in place of one that this program lacks.
 
     One resample draws the same questions for everything of a dataset, so all differences are paired.
     """
 
     def __init__(self, cells: Iterable[Any], kind: str = "explainer", keys: Iterable[str] = ()):
         self.cells = tuple(cells)
-        self.plugins = {key: _plugin(kind, key) for key in sorted(set(keys))}
+        self.plugins: dict[str, object | None] = dict.fromkeys(sorted(set(keys)))
+        for key in self.plugins:
+            with suppress(HEvalError):
+                self.plugins[key] = catalogue.find(kind, key)
 
     def title(self, key: str) -> str:
         """As on pages."""
@@ -281,14 +285,6 @@ class Evidence:
     ) -> Number | None:
         """Over the cells, those within a part of them, in which the value is defined; None without any."""
         return mean_of(label, (([cell.model], [cell.dataset], of(cell)) for cell in self.cells if within(cell)))
-
-
-def _plugin(kind: str, key: str) -> object | None:
-    """None if this program lacks it."""
-    try:
-        return catalogue.find(kind, key)
-    except HEvalError:
-        return None
 
 
 @dataclass(frozen=True)

@@ -86,19 +86,15 @@ def techniques(evidence: Evidence) -> list[str]:
 def _unaided(evidence: Evidence) -> list[Hypothesis]:
     def regular(kind: str) -> Number | None:
         measured = (kind, "bcu")
-        return evidence.mean(f"Regular's BCU, {_word(kind)}", lambda cell: cell.values.get(TECHNIQUE, {}).get(measured))
+        return evidence.mean(f"Regular's BCU, {kind}", lambda cell: cell.values.get(TECHNIQUE, {}).get(measured))
 
     hypotheses = [Hypothesis.of([regular(kind)], most=1 - MARGIN) for kind in ("conflicting", "irrelevant")]
     return [*hypotheses[0], *hypotheses[1]] if all(hypotheses) else []
 
 
-def _word(kind: str) -> str:
-    return kind.replace("_", "-")
-
-
 def _best_nowhere(evidence: Evidence) -> list[Hypothesis]:
     def behind(name: str, other: str, kind: str) -> Number | None:
-        label = f"{evidence.title(name)} behind {evidence.title(other)}, {_word(kind)}"
+        label = f"{evidence.title(name)} behind {evidence.title(other)}, {kind.replace('_', '-')}"
         return evidence.mean(label, lambda cell: cell.behind(name, other, kind))
 
     names = techniques(evidence)

@@ -77,15 +77,6 @@ class Layout:
         return Layout(self.ranked[chosen], cut(self.documents), cut(self.gold), self.groups[chosen])
 
 
-def _ties(scores: np.ndarray, ranked: np.ndarray) -> Ties:
-    """`ties` of all rows in the narrowest type: for prompts of 8,000 tokens they would take twice the scores' memory."""
-    kind = np.int16 if scores.shape[1] < np.iinfo(np.int16).max else np.int32
-    tied = Ties(np.empty(scores.shape, kind), np.empty(scores.shape, kind))
-    for rows in row_blocks(*scores.shape):
-        tied.above[rows], tied.size[rows] = ties(scores[rows], ranked[rows])
-    return tied
-
-
 class Measured(NamedTuple):
     """(N,) values that the batch job measured with the model, and the random control's; NaN if not measured."""
 
@@ -119,8 +110,13 @@ class Cell:
 
     @functools.cached_property
     def ties(self) -> Ties:
-        """Each score's tie."""
-        return _ties(self.scores, self.layout.ranked)
+        """Each score's tie, in the narrowest type: for prompts of 8,000 tokens they would take twice the scores' memory."""
+        shape = self.scores.shape
+        kind = np.int16 if shape[1] < np.iinfo(np.int16).max else np.int32
+        tied = Ties(np.empty(shape, kind), np.empty(shape, kind))
+        for rows in row_blocks(*shape):
+            tied.above[rows], tied.size[rows] = ties(self.scores[rows], self.layout.ranked[rows])
+        return tied
 
     def without_first(self, count: int) -> Cell:
         """The same scores, with the first `count` tokens of each prompt not ranked."""
