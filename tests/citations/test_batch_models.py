@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from heval_core.citations.speaker import FILE, LocalSpeaker
@@ -13,26 +11,21 @@ from precompute.citations.study import Study
 from precompute.plan import plan
 from precompute.run import run
 from precompute.worker import Local
-from tests.citations.batch_study import published, rows, write
+from tests.citations.batch_study import published, rows
+from tests.citations.samples import own
 from tests.citations.servers import by, no_waiting, serving
 from tests.conftest import DEMO_MODELS
+from tests.datasets.samples import write_lines
 
 QWEN, GPT2 = str(DEMO_MODELS / "demo-qwen2"), str(DEMO_MODELS / "demo-gpt2")
 
 
 @pytest.fixture
 def claims(tmp_path):
-    passages = ["Oslo lies on a fjord.", "Oslo has a harbour.", "Bergen is rainy."]
-    sentences = ["It lies on a fjord [1].", "It has a harbour [2].", "So it is by the sea."]
-    return write(
-        tmp_path / "mine.jsonl",
-        *(
-            json.dumps(
-                {"id": name, "claim": "Oslo is by the sea.", "verdict": "true", "passages": passages, "explanation": sentences}
-            )
-            for name in ("a", "b")
-        ),
-    )
+    told = {"claim": "Oslo is by the sea.", "verdict": "true"}
+    told["passages"] = ["Oslo lies on a fjord.", "Oslo has a harbour.", "Bergen is rainy."]
+    told["explanation"] = ["It lies on a fjord [1].", "It has a harbour [2].", "So it is by the sea."]
+    return write_lines(tmp_path / "mine.jsonl", [own(name, **told) for name in ("a", "b")])
 
 
 def study(claims, **more) -> Study:

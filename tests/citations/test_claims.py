@@ -15,10 +15,9 @@ from heval_core.citations.records import Claim, Passage, Written
 from heval_core.datasets._reading import BadRecord
 from heval_core.records import HEvalError
 from tests.citations import samples
-from tests.conftest import ROOT
 from tests.datasets.samples import write_json, write_lines
+from tests.datasets.test_shared_data import DATA
 
-DATA = ROOT.parent / "shared" / "data"
 REAL = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data files are not at {DATA}")
 
 

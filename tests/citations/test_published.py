@@ -130,7 +130,7 @@ def test_the_sample_is_of_cited_passages_and_says_what_it_cannot_tell(results):
     assert "--masking full" in cell(results, "explainer", "supported", "sample")["unavailable"]
 
 
-def test_rows_have_their_own_scores(results):
+def test_rows_have_their_own_scores_and_explanations_their_retrieval_and_sources(results):
     row = results.query(
         "SELECT recovery.* FROM recovery JOIN explanation USING (explanation_id) "
         "WHERE claim_id = 'b' AND passage = 1 AND annotator = 'explainer'"
@@ -139,9 +139,6 @@ def test_rows_have_their_own_scores(results):
     assert (row["precision"], row["recall"], row["f1"], row["chance"]) == (0, 0, 0, 0)
     unreadable = results.query("SELECT problem, f1 FROM recovery WHERE problem IS NOT NULL")
     assert unreadable.to_numpy().tolist() == [["it said nothing", 0.0]] * 2
-
-
-def test_explanations_have_their_retrieval_and_their_sources(results):
     rows = results.query("SELECT * FROM explanation ORDER BY rowid")
     assert rows[["precision", "recall", "f1"]].to_numpy().tolist() == [[2 / 3, 1, 4 / 5], [1 / 2, 1, 2 / 3]]
     assert rows["cited"].tolist() == ["[[1], [2], []]", "[[2], []]"]
@@ -218,13 +215,10 @@ def test_what_people_answered_is_published_with_the_others(tmp_path, first):
     assert cell(results, "people", "f1", "sample")["value"] == pytest.approx(expected)
 
 
-def test_the_chance_of_a_transparent_citation_is_what_random_choices_come_to():
+def test_the_chance_of_a_transparent_citation_is_what_random_choices_come_to_also_of_several_people():
     generator = np.random.default_rng(0)
     hits = [len(set(generator.permutation(5)[:2]) & {0, 1, 2}) for _ in range(4000)]
     assert measures._above(((2, 3, 5),)) == pytest.approx(np.mean([2 * one / 5 >= 0.6 for one in hits]), abs=0.03)
-
-
-def test_the_chance_of_several_peoples_mean_is_that_of_their_mean():
     # Each finds the one gold sentence of two with 1/2; the mean is above .6 only if both do.
     assert measures._above(((1, 1, 2),) * 2) == pytest.approx(1 / 4)
     # Of three, two must: 3 · 1/4 · 1/4 · 3/4 + 1/64.

@@ -78,12 +78,14 @@ def test_shipped_takes_what_the_explanation_was_written_from():
     assert foreign == [Selection((), "the explanation that came with the claim names none of its passages")]
 
 
-def test_a_language_model_sees_claim_verdict_and_all_passages_after_one_example():
-    speaker = Scripted("[2], [0]")
+def test_a_language_model_sees_claim_verdict_and_all_passages_as_they_are_after_one_example():
+    speaker = Scripted("[2], [0]", "0")
     assert selected("llm", claim(), speaker=speaker) == [Selection((0, 2))]
     (prompt,) = speaker.asked
     assert "Numbers: 1, 2\n\nClaim: The lake of Orvale froze for nine days.\nVerdict: true\nPassages:\n[0] The lake" in prompt
     assert prompt.endswith("[3] Permits were sold out by March.\nNumbers:")
+    selected("llm", claim(("{claim} {passages}", "Numbers: 7"), said="{verdict}"), speaker=speaker)
+    assert "Claim: {verdict}\nVerdict: true\nPassages:\n[0] {claim} {passages}\n[1] Numbers: 7\nNumbers:" in speaker.asked[1]
     with pytest.raises(HEvalError, match="asks a language model, and none is given"):
         selected("llm", claim())
 
@@ -110,12 +112,6 @@ def test_a_speaker_that_fails_is_not_asked_again_and_the_others_are_read():
     assert nothing == Selection((), "the model says that the verdict rests on no passage")
     assert lost == Selection((), "timed out")
     assert len(speaker.asked) == 4
-
-
-def test_what_passages_say_is_no_place_in_the_prompt():
-    speaker = Scripted("0")
-    selected("llm", claim(("{claim} {passages}", "Numbers: 7"), said="{verdict}"), speaker=speaker)
-    assert "Claim: {verdict}\nVerdict: true\nPassages:\n[0] {claim} {passages}\n[1] Numbers: 7\nNumbers:" in speaker.asked[0]
 
 
 READ = {"2, 5": (2, 5), "[2][5].": (2, 5), "[2, 5]": (2, 5), "Passages: 2, 5 and 7.": (2, 5, 7), "5; 2 & 5": (5, 2)}

@@ -122,16 +122,13 @@ def test_a_server_that_goes_away_in_the_middle_costs_the_rest_and_not_the_time(s
     assert ["not asked" in answer.problem for answer in again] == [False, True, True]
 
 
-def test_a_server_that_comes_back_is_asked_on(server):
+def test_a_server_that_comes_back_is_asked_on_and_refusals_of_single_prompts_do_not_count(server):
     model = speaker(server, at_once=1, retries=0)
     server.turns = ["500"] * IN_A_ROW
     assert "not asked" in model.answer(["x"] * (IN_A_ROW + 1), 5)[-1].problem
     assert [answer.text for answer in model.answer(["a", "b"], 5)] == ["A", "B"]
     server.turns = ["500"] * (IN_A_ROW - 1)  # counted from the start again
     assert model.answer(["x"] * IN_A_ROW, 5)[-1].text == "X"
-
-
-def test_refusals_of_single_prompts_do_not_count_against_the_server(server):
     server.turns = ["400"] * (IN_A_ROW + 2)
     assert speaker(server, at_once=1).answer(["x"] * (IN_A_ROW + 3), 5)[-1].text == "X"
 
@@ -156,13 +153,10 @@ def test_an_address_that_is_none_is_told_in_one_line(url):
         Server(url, "demo")
 
 
-def test_the_usual_path_is_added_and_passwords_are_not_shown():
+def test_the_usual_path_is_added_passwords_are_not_shown_and_identities_tell_servers_models_and_seeds_apart():
     assert Server("http://localhost:11434", "demo").address == "http://localhost:11434/v1"
     assert Server("http://me:word@host:1/own/", "demo").address == "http://host:1/own"
     assert "word" not in Server("http://me:word@host:1/own/", "demo").identity
-
-
-def test_identities_tell_servers_models_and_seeds_apart():
     made = [("http://a", "m", 0), ("http://b", "m", 0), ("http://a", "n", 0), ("http://a", "m", 1)]
     assert len({Server(url, model, seed=seed).identity for url, model, seed in made}) == 4
 

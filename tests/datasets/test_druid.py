@@ -64,11 +64,8 @@ def kinds(path: Path) -> list[tuple[str, str, str]]:
     return found
 
 
-def test_stance_and_verdict_decide_what_the_evidence_is(tmp_path):
+def test_stance_and_verdict_decide_what_the_evidence_is_also_in_another_spelling_and_json_lines(tmp_path):
     assert kinds(samples.write_table(tmp_path / "druid.tsv", records(), COLUMNS)) == EXPECTED
-
-
-def test_another_spelling_and_json_lines_say_the_same(tmp_path):
     verdicts = {"True": True, "False": False, "Half True": "half-true"}
     spelled = [
         {

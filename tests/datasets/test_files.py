@@ -45,26 +45,19 @@ def test_a_bad_line_says_where_and_what_and_loses_no_good_one(line, said, tmp_pa
     assert said in bad[0].reason
 
 
-def test_ones_own_documents_are_used_where_they_are_given(tmp_path):
-    record = samples.own(
-        "Kenya",
-        conflicting_2={"text": "It is Oslo.", "answer": "Oslo"},
-        irrelevant={"subject": "Fiji", "text": "Suva is in Fiji.", "answer": "Suva"},
-    )
+def test_ones_own_documents_and_accepted_answers_are_used_where_they_are_given(tmp_path):
+    gold = {"text": "Nairobi City is Kenya's capital.", "answer": "Nairobi City"}
+    off = {"subject": "Fiji", "text": "People pay with the dollar in Fiji.", "answer": "dollar"}
+    other = {"text": "It is Oslo.", "answer": "Oslo"}
+    irrelevant = {"subject": "Fiji", "text": "Suva is in Fiji.", "answer": "Suva"}
+    documents = {"conflicting_2": other, "irrelevant": irrelevant, "gold": gold, "off_topic": off}
+    record = samples.own("Kenya", **documents, accepted=["Nairobi City"])
     (fact,) = JsonLines(samples.write_lines(tmp_path / "mine.jsonl", [record])).facts()
     assert [passage.answer for passage in fact.conflicting] == ["Lisbon", "Oslo"]
     assert (fact.irrelevant.subject, fact.irrelevant.answer) == ("Fiji", "Suva")
-    assert (fact.answer, fact.dataset) == ("Nairobi", "mine")
-
-
-def test_gold_off_topic_and_accepted_answers_of_ones_own(tmp_path):
-    gold = {"text": "Nairobi City is Kenya's capital.", "answer": "Nairobi City"}
-    off = {"subject": "Fiji", "text": "People pay with the dollar in Fiji.", "answer": "dollar"}
-    record = samples.own("Kenya", gold=gold, off_topic=off, accepted=["Nairobi City"])
-    (fact,) = JsonLines(samples.write_lines(tmp_path / "mine.jsonl", [record])).facts()
     assert fact.own == Passage("Kenya", "Nairobi City", "Nairobi City is Kenya's capital.")
     assert (fact.off_topic.subject, fact.off_topic.answer) == ("Fiji", "dollar")
-    assert (fact.answer, fact.accepted) == ("Nairobi", ("Nairobi City",))
+    assert (fact.answer, fact.accepted, fact.dataset) == ("Nairobi", ("Nairobi City",), "mine")
 
 
 def test_labels_need_not_stand_in_a_text_of_ones_own(tmp_path):

@@ -108,17 +108,11 @@ def failing(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", [claim.key for claim in CLAIMS])
-def test_a_sentence_is_supported_where_it_is_known_to_hold(holding, key):
-    row = holding.findings().set_index("key").loc[key]
-    assert row["verdict"] == SUPPORTED, (row["reason"], row["effects"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", [claim.key for claim in CLAIMS])
-def test_a_sentence_is_contradicted_where_it_is_known_to_fail(failing, key):
-    row = failing.findings().set_index("key").loc[key]
-    assert row["verdict"] == CONTRADICTED, (row["reason"], row["effects"])
-    assert row["reason"].startswith("Against it: ")
+@pytest.mark.parametrize(("store", "expected"), [("holding", SUPPORTED), ("failing", CONTRADICTED)])
+def test_a_sentence_is_supported_where_it_is_known_to_hold_and_contradicted_where_to_fail(request, store, expected, key):
+    row = request.getfixturevalue(store).findings().set_index("key").loc[key]
+    assert row["verdict"] == expected, (row["reason"], row["effects"])
+    assert row["reason"].startswith("Against it: ") == (expected == CONTRADICTED)
 
 
 def effects_of(reader, key):

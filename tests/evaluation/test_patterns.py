@@ -55,13 +55,10 @@ def test_chance_is_how_often_random_scores_put_a_kind_on_top(first_ranked):
         assert drawn.count(kind) / len(drawn) == pytest.approx(chance[kind], abs=0.03)
 
 
-def test_a_token_that_is_not_ranked_is_never_best():
+def test_a_token_that_is_not_ranked_is_never_best_and_a_chat_template_behind_the_prompt_has_no_part_in_patterns():
     scores = np.zeros(len(TOKENS))
     scores[0], scores[3] = 2.0, 1.0
     assert pattern_of(KINDS, scores, 1) == ("near_entity", 3)
-
-
-def test_a_chat_template_behind_the_prompt_has_no_part_in_patterns():
     scores = np.arange(len(TOKENS), dtype=float)
     scores[3] = 11.5  # the best among the first 12, and behind every later one
     assert pattern_of(KINDS, scores, 1, 12) == ("near_entity", 3)

@@ -209,13 +209,9 @@ def test_it_says_how_far_it_is_and_why_it_could_not(unpublished, tmp_path):
     assert "12 of 12" in told[-2].phase
     (tmp_path / "file").write_text("in the way")
     assert "cannot be written" in (renew(unpublished, tmp_path / "file" / "results", True, told.append) or "")
-    assert "no finished shards" in (renew(_empty(tmp_path / "empty"), tmp_path / "none", True, told.append) or "")
-
-
-def _empty(folder: Path) -> Path:
-    folder.mkdir()
-    (folder / "manifest.jsonl").write_text("")
-    return folder
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "manifest.jsonl").write_text("")
+    assert "no finished shards" in (renew(tmp_path / "empty", tmp_path / "none", True, told.append) or "")
 
 
 @pytest.mark.slow

@@ -112,18 +112,14 @@ def test_cells_are_the_means_worked_out_by_hand(cells, key):
     assert row["delta_low"] - 1e-12 <= row["delta"] <= row["delta_high"] + 1e-12
 
 
-def test_chance_stands_where_it_is_defined(cells):
+def test_chance_stands_where_it_is_defined_and_what_is_not_available_says_why(cells):
     assert cell(cells, "acd", "total", "discrimination")["chance"] == 0
-    rows = cells.technique_cells(Filter())
-    assert rows[~rows["measure"].str.startswith("discrimination")]["chance"].isna().all()
-
-
-def test_what_is_not_available_says_why(cells):
     assert cell(cells, "prompting", "total", "bcu")["unavailable"] == "The model follows no instructions."
     assert cell(cells, "acd", "off_topic", "bcu")["unavailable"] == "No test question was asked with off-topic documents."
     row = cell(cells, "acd", "total", "discrimination_off_topic")
     assert row["unavailable"] == "No test question was asked with off-topic documents."
     rows = cells.technique_cells(Filter())
+    assert rows[~rows["measure"].str.startswith("discrimination")]["chance"].isna().all()
     assert (rows["value"].isna() == rows["unavailable"].notna()).all()
 
 

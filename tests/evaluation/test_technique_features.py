@@ -11,7 +11,7 @@ from scipy import stats
 from heval_core.evaluation.techniques import features
 from heval_core.evaluation.techniques.features import EVERY_DATASET, stratified, student_p
 from heval_core.store.filters import Filter
-from tests.techniques.planted import MEMORY, Answer, plant, published
+from tests.techniques.planted import MEMORY, Answer, perfect, plant, published
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,7 @@ def test_memory_strength_is_known_from_irrelevant_documents_and_is_the_questions
 
 
 def test_what_cannot_be_said_says_why(tmp_path):
-    def same(case):
-        return Answer(case.right)
-
-    rows = published(plant(tmp_path, {"regular": same}, regimes=("gold",))).rows("feature_correlation", Filter())
+    rows = published(plant(tmp_path, {"regular": perfect}, regimes=("gold",))).rows("feature_correlation", Filter())
     reasons = dict(zip(rows["feature"], rows["unavailable"], strict=True))
     assert reasons["memory_strength"] == "The feature is known for none of these answers."
     assert reasons["parameters"] == "The feature is the same for all of these answers."

@@ -64,21 +64,15 @@ def test_the_published_file_meets_the_data_contract_and_opens_in_plain_duckdb(sm
         assert db.execute("SELECT count(*) FROM instance").fetchone() == (24,)
 
 
-def test_every_kept_instance_has_one_finite_score_per_token_from_every_explainer(reader):
+def test_every_kept_instance_has_one_finite_score_per_token_from_every_explainer_and_their_share_of_ties(reader):
     for instance_id in reader.instance_ids(Filter()):
         instance, attributions = reader.instance(instance_id), reader.attributions(instance_id)
         assert set(attributions) == {*catalogue.default_methods(), *catalogue.explainers(control=True)}
         assert "".join(instance.tokens) == instance.prompt
-        for row in attributions.values():
+        for explainer, row in attributions.items():
             assert len(row.scores) == len(instance.tokens)
             assert np.isfinite(row.scores).all()
-
-
-def test_the_share_of_tied_scores_is_stored_with_every_attribution(reader):
-    for instance_id in reader.instance_ids(Filter()):
-        first = reader.instance(instance_id).first_ranked
-        for explainer, row in reader.attributions(instance_id).items():
-            ranked = row.scores[first:]
+            ranked = row.scores[instance.first_ranked :]
             literally = sum(ranked.count(score) > 1 for score in ranked) / len(ranked)
             assert row.tied == pytest.approx(literally), explainer
     ties = reader.query("SELECT explainer, avg(tied) AS tied FROM attribution GROUP BY explainer")
@@ -165,13 +159,10 @@ def test_a_torn_last_line_of_the_manifest_is_passed_over_and_closed_off(store):
     assert len(ShardStore(store).entries()) == whole - 1
 
 
-def test_a_store_of_a_newer_version_is_refused(store):
+def test_a_store_of_another_format_is_refused_by_every_command_and_nothing_in_it_is_touched(store, capsys):
     (store / "format.json").write_text('{"format": 99}')
     with pytest.raises(HEvalError, match="has format 99"):
         ShardStore(store)
-
-
-def test_a_store_of_an_older_format_is_refused_by_every_command_and_nothing_in_it_is_touched(store, capsys):
     (store / "format.json").write_text('{"format": 1}')
     before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
     asked = {"run": ["--models", "m", "--datasets", "world_capital"], "status": [], "verify": [], "publish": []}

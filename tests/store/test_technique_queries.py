@@ -11,12 +11,11 @@ from tests.planted import published as published_explained
 from tests.techniques.planted import Answer, Case, blind, instance_id, perfect, plant, published
 
 
-def with_trace(case):
-    return Answer(case.right, trace='[{"asked": "Is it relevant?"}]', setting='{"alpha": 1.0}')
-
-
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
+    def with_trace(case):
+        return Answer(case.right, trace='[{"asked": "Is it relevant?"}]', setting='{"alpha": 1.0}')
+
     techniques = {"acd": with_trace, "ph3(mode=context)": perfect, "regular": blind(0.5), "coiecd": blind(0.2)}
     return published(plant(tmp_path_factory.mktemp("asked"), techniques, datasets=("one", "other"), development=10, test=10))
 
@@ -37,15 +36,12 @@ def test_techniques_come_in_the_order_of_the_catalogue(reader):
     assert list(cells["regime"].unique()) == ["gold", "conflicting", "irrelevant", "off_topic", "total"]
 
 
-def test_a_filter_takes_cells_and_always_the_total(reader):
+def test_a_filter_takes_cells_and_always_the_total_and_pooled_datasets_only_where_all_are_shown(reader):
     cells = reader.technique_cells(Filter(dataset=("one",), technique=("acd",), regime=("gold",)))
     assert set(cells["dataset"]) == {"one"}
     assert set(cells["technique"]) == {"acd"}
     assert set(cells["regime"]) == {"gold", "total"}
     assert reader.technique_cells(Filter(model=("unknown",))).empty
-
-
-def test_pooled_datasets_are_shown_only_where_all_are(reader):
     assert set(reader.rows("feature_correlation", Filter())["dataset"]) == {"one", "other", "all"}
     assert set(reader.rows("feature_correlation", Filter(dataset=("one",)))["dataset"]) == {"one"}
 

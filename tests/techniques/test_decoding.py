@@ -21,11 +21,8 @@ def distribution(scores):
     return powers / powers.sum(-1, keepdims=True)
 
 
-def test_cad_by_hand():
+def test_cad_by_hand_and_at_0_is_regular():
     assert distribution(cad(LOG([0.8, 0.2]), LOG([0.5, 0.5]), alpha=1)) == pytest.approx([0.9412, 0.0588], abs=1e-4)
-
-
-def test_cad_at_0_is_regular():
     z_c, z_0 = np.random.default_rng(0).normal(size=(2, 5, 9))
     assert cad(z_c, z_0, alpha=0) == pytest.approx(z_c)
 
@@ -38,10 +35,13 @@ def test_adacads_factor_is_ln_2_for_distributions_that_share_nothing_and_0_for_e
     assert adacad(z, z) == pytest.approx(z)
 
 
-def test_acd_by_hand():
+def test_acd_by_hand_and_in_the_middle_where_both_are_certain():
     z_0, z_c = LOG([0.5, 0.5, 1e-12]), LOG([0.25, 0.25, 0.5])
     # H(p_0) = ln 2, H(p_c) = 1.5 ln 2: alpha = 1 / 2.5.
     assert acd(z_c, z_0) == pytest.approx(z_0 + 0.4 * (z_c - z_0), abs=1e-6)
+    z_c, z_0 = np.array([NEVER, 0.0]), np.array([0.0, NEVER])
+    assert float(entropy(torch.tensor(z_c))) == 0
+    assert acd(z_c, z_0) == pytest.approx([NEVER / 2, NEVER / 2])
 
 
 def test_acd_keeps_its_digits_where_both_distributions_are_sharp():
@@ -76,20 +76,11 @@ def test_no_techniques_scores_depend_on_the_precision_that_logits_come_in():
     assert next(iter(searched)).numpy() == pytest.approx(coiecd(z_c, z_0, 0.5, 1.5))
 
 
-def test_acd_takes_the_middle_where_both_are_certain():
-    z_c, z_0 = np.array([NEVER, 0.0]), np.array([0.0, NEVER])
-    assert float(entropy(torch.tensor(z_c))) == 0
-    assert acd(z_c, z_0) == pytest.approx([NEVER / 2, NEVER / 2])
-
-
-def test_coiecd_with_an_empty_interval_equals_cad():
+def test_coiecd_with_an_empty_interval_equals_cad_and_with_lambda_and_alpha_of_1_is_regular():
     z_0, z_c = LOG([0.6, 0.3, 0.1]), LOG([0.1, 0.3, 0.6])
     found = distribution(coiecd(z_c, z_0, 0.25, 1.0))
     assert found == pytest.approx([0.0043, 0.0766, 0.9191], abs=1e-4)
     assert found == pytest.approx(distribution(cad(z_c, z_0, alpha=1.0)))
-
-
-def test_coiecd_with_lambda_and_alpha_of_1_is_regular():
     z_c, z_0 = np.random.default_rng(2).normal(size=(2, 50, 30)) * 4
     assert distribution(coiecd(z_c, z_0, 1.0, 1.0)) == pytest.approx(distribution(z_c))
 
@@ -164,12 +155,9 @@ def test_ccu_by_hand(p_c, p_0, expected):
     assert ccu(p_c, p_0) == pytest.approx(expected, abs=1e-9)
 
 
-def test_pareto_front_by_hand():
+def test_pareto_front_by_hand_and_against_a_sorted_sweep():
     assert pareto_front([(0.5, 0.5), (0.6, 0.4), (0.5, 0.4), (0.5, 0.5), (0.1, 0.9)]) == [True, True, False, True, True]
     assert pareto_front([]) == []
-
-
-def test_pareto_front_against_a_sorted_sweep():
     points = [tuple(point) for point in np.random.default_rng(4).integers(0, 8, size=(60, 2))]
     best, expected = -1, set()
     for x in sorted({x for x, _ in points}, reverse=True):

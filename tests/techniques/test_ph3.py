@@ -33,10 +33,6 @@ def prompts_of(lm, texts):
     return [lm.tokenise(assemble((text,), (answer,), question)) for text, answer, question in texts]
 
 
-def projections(lm):
-    return [module for name, module in lm.model.named_modules() if name.endswith(PROJECTIONS)]
-
-
 @contextmanager
 def hooks(lm, hook):
     """Inside, `hook(layer, z)` gives what each output projection of the plain model reads; None leaves it."""
@@ -48,7 +44,8 @@ def hooks(lm, hook):
 
         return before
 
-    handles = [module.register_forward_pre_hook(of(layer)) for layer, module in enumerate(projections(lm))]
+    projections = [module for name, module in lm.model.named_modules() if name.endswith(PROJECTIONS)]
+    handles = [module.register_forward_pre_hook(of(layer)) for layer, module in enumerate(projections)]
     try:
         yield
     finally:

@@ -73,14 +73,11 @@ def test_the_best_prompt_has_the_highest_mean_over_kinds_and_the_first_of_ties_i
     assert TECHNIQUE.best(trials) == (4,)
 
 
-def test_one_prompt_may_be_named(lm):
+def test_one_prompt_may_be_named_and_bad_ones_are_refused(lm):
     chosen = catalogue.find("technique", "prompting(prompt=qa-07)")
     assert chosen.settings(None) == (NOTHING,)
     (asked,) = chosen.asked(lm, [INSTANCE], NOTHING)
     assert asked.prompt.text.startswith("Ignore the context. ")
-
-
-def test_bad_prompts_are_refused(lm):
     with pytest.raises(HEvalError, match="no prompt 'qa-99'; there are: qa-01"):
         catalogue.find("technique", "prompting(prompt=qa-99)")
     with pytest.raises(HEvalError, match=r"prompting\(prompt=qa-03\)"):
@@ -165,22 +162,19 @@ def test_what_cannot_be_parsed_counts_as_relevant_and_is_counted():
     assert unparsable(parsed.trace) == 0
 
 
-def _development(lm):
+@pytest.mark.parametrize(("relevance", "faithfulness", "usable"), [
+    ("hm", "who knows", False), ("yes", "", False), ("hm", "faithful", True), ("irrelevant", "hm", True),
+    ("relevant", "hm", True),
+])  # fmt: skip
+def test_a_model_has_agents_where_verdicts_of_one_kind_can_be_read(relevance, faithfulness, usable):
+    lm = Scripted({RELEVANCE: relevance, FAITHFULNESS: faithfulness, "": "Nairobi"})
     lm.key = "smol"
-    return Development(lm, "world_capital", {kind: (Question(INSTANCE, (1,), 2),) * 12 for kind in ("gold", "off_topic")})
-
-
-@pytest.mark.parametrize(("relevance", "faithfulness"), [("hm", "who knows"), ("yes", "")])
-def test_a_model_whose_verdicts_cannot_be_read_has_no_agents(relevance, faithfulness):
-    lm = Scripted({RELEVANCE: relevance, FAITHFULNESS: faithfulness, "": "Nairobi"})
-    with pytest.raises(HEvalError, match="smol gives no verdicts: 0 of 40 replies"):
-        AGENTS.settings(_development(lm))
-
-
-@pytest.mark.parametrize(("relevance", "faithfulness"), [("hm", "faithful"), ("irrelevant", "hm"), ("relevant", "hm")])
-def test_a_model_with_verdicts_of_one_kind_has_agents(relevance, faithfulness):
-    lm = Scripted({RELEVANCE: relevance, FAITHFULNESS: faithfulness, "": "Nairobi"})
-    assert AGENTS.settings(_development(lm)) == (NOTHING,)
+    given = Development(lm, "world_capital", {kind: (Question(INSTANCE, (1,), 2),) * 12 for kind in ("gold", "off_topic")})
+    if usable:
+        assert AGENTS.settings(given) == (NOTHING,)
+    else:
+        with pytest.raises(HEvalError, match="smol gives no verdicts: 0 of 40 replies"):
+            AGENTS.settings(given)
 
 
 def test_an_answer_with_braces_is_text_like_any_other():
