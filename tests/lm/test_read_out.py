@@ -34,6 +34,14 @@ def in_bfloat16(config):
     return lm
 
 
+@pytest.mark.parametrize(("heads", "is_right"), [(1, False), (2, True)])
+def test_a_kernel_that_is_wrong_where_all_heads_share_keys_is_not_used(heads, is_right):
+    torch.backends.cuda.enable_mem_efficient_sdp(True)
+    in_bfloat16(GraniteConfig(**PADDED | {"num_key_value_heads": heads}))
+    assert torch.backends.cuda.mem_efficient_sdp_enabled() == is_right
+    torch.backends.cuda.enable_mem_efficient_sdp(True)
+
+
 def literally(lm, ids, tail=lambda z: z):
     """The last hidden state times the whole unembedding, both as float32."""
     head = lm.model.get_output_embeddings()
