@@ -4,19 +4,24 @@ Gemma 3 has sliding windows of 512 tokens, scaled embeddings and norms of querie
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import Lasso
 
 from heval_core.explainers.alti import AltiLogit
 from heval_core.explainers.attn import Attention
 from heval_core.explainers.attnlrp import AttnLRP
 from heval_core.explainers.cdla import DirectLogits
 from heval_core.explainers.cgim import ContrastiveGIM
+from heval_core.explainers.contextcite import ContextCite
 from heval_core.explainers.document import DocumentEffect
 from heval_core.explainers.fa import FeatureAblation
+from heval_core.explainers.fuse3 import FusionOfThree
 from heval_core.explainers.gxi import GradientTimesInput
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
+from heval_core.explainers.origin import Origin
 from heval_core.installed import PACKAGED, folder_of
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
@@ -94,7 +99,7 @@ def test_direct_effects_equal_the_literal_computation(both, clean):
 
 
 def test_a_document_left_out_is_the_prompt_that_never_had_it(both):
-    """`document` reads it, and so do `origin` and `contextcite`, by the same passes."""
+    """`document` reads it, and so do `origin` and `contextcite`; they and `fuse3` are made of what is literal above."""
     lm, plain = both
     kenya, peru = "The capital of Kenya is Lisbon.", "The capital of Peru is Lima."
     whole = CleanPass(lm, [asked(lm, kenya, peru)])
@@ -108,6 +113,22 @@ def test_a_document_left_out_is_the_prompt_that_never_had_it(both):
         answer, foil = (with_both - without).tolist()
         expected.append(answer - max(0.0, foil))
     close(found.scores[starts], expected, "document")
+    relevance = AttnLRP().explain(whole, [target])[0].scores.clip(0)
+    shared = np.zeros(whole.length)
+    for span, effect in zip(whole.prompts[0].documents, expected, strict=True):
+        part = slice(span.start, span.end)
+        shared[part] = effect * (0.05 / (span.end - span.start) + 0.95 * relevance[part] / relevance[part].sum())
+    close(Origin().explain(whole, [target])[0].scores, shared, "origin")
+    odds, kept = [], [(0, 0), (0, 1), (1, 0), (1, 1)]
+    for row in kept:
+        texts = [text for text, there in zip((kenya, peru), row, strict=True) if there]
+        p = plain.logits(torch.tensor([asked(lm, *texts).ids]))[0].double().softmax(-1)[target.ids[0]]
+        odds.append(float((p / (1 - p)).log()))
+    (cited,) = ContextCite().explain(whole, [target])
+    close(cited.scores[starts], Lasso(alpha=0.01).fit(kept, odds).coef_, "contextcite")
+    fused = [explainer.explain(whole, [target])[0].scores for explainer in (ContrastiveGIM(), AltiLogit(), DirectLogits())]
+    mean = sum(scores / np.abs(scores).sum() for scores in fused) / 3
+    close(FusionOfThree().explain(whole, [target])[0].scores, mean, "fuse3")
 
 
 def test_prompts_of_700_tokens(both, clean):
@@ -117,6 +138,7 @@ def test_prompts_of_700_tokens(both, clean):
     long = CleanPass(lm, [dataclasses.replace(clean.prompts[0], ids=tuple(ids[0].tolist()), tokens=("",) * 700)])
     target = runner_up(long)
     close(long.logits, plain.logits(ids), "logits")
+    compare_heads(plain, ids, target, MechLight().explain(long, [target])[0])
     suffix = ids[:, 100:].clone()
     suffix[0, 0] = lm.baseline()
     logits = lm.forward.suffix_logits(long.prefix, 100, suffix, (-1,), [0])[:, 0]
