@@ -27,7 +27,7 @@ class Options:
     """What every study can be asked.
 
     limit: questions per dataset, or claims of each source; all by default
-    shard-size: questions or claims per shard; by default 50 questions, or 25 claims
+    shard-size: questions, claims or people's answers per shard; by default 50, 25 or 2
     seed: draws whatever is sampled
     device: as torch names it, or auto: the GPU where there is one
     dtype: or auto: bfloat16 on a GPU

@@ -34,6 +34,8 @@ from precompute.worker import Model
 
 # Questions of a shard: what an interruption costs, and how often the bar moves.
 SIZE = 50
+# Answers that people wrote: of a small model and on one core a few minutes of work.
+ANSWERS = 2
 SAMPLE = 20
 
 
@@ -181,7 +183,8 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
     if len(kept) < len(facts):
         left_out = f"left out: {len(facts) - len(kept)} of {len(facts)} answers of {pair.questions.dataset}, which are longer"
         problems.say(f"{identity.key} reads {most:,} tokens at most; {left_out}")
-    grid = dataclasses.replace(pair.grid, regimes=(PEOPLE,) if kept else (), techniques=(), timing=False)
+    size = pair.grid.shard_size or ANSWERS
+    grid = dataclasses.replace(pair.grid, regimes=(PEOPLE,) if kept else (), techniques=(), timing=False, shard_size=size)
     return dataclasses.replace(pair, grid=grid, questions=dataclasses.replace(pair.questions, facts=kept))
 
 

@@ -17,8 +17,6 @@ from precompute.pair import Pair
 from precompute.questions import Questions
 from precompute.task import Failure, Result, Row, Task, hashed, named, together, total
 
-# Answers of a shard: of a small model and on one core a few minutes of work.
-CHUNK = 2
 # Sentences and spans of an answer, in QuoteSum on average.
 PARTS = 6
 
@@ -76,8 +74,10 @@ def quoted_tasks(pair: Pair) -> list[QuotedTask]:
     identities |= {key: catalogue.identity("annotator", catalogue.find("annotator", key)) for key in controls}
     depends = [FORMAT, QUOTED.name, pair.model.identity.key, pair.model.identity.revision, pair.settings]
     tasks = []
-    for first in range(0, len(facts), CHUNK):
-        places = tuple(range(first, min(first + CHUNK, len(facts))))
+    size = grid.shard_size
+    assert size is not None
+    for first in range(0, len(facts), size):
+        places = tuple(range(first, min(first + size, len(facts))))
         shared = [*depends, pair.questions.dataset, [facts[place].id for place in places], pair.questions.fingerprint]
         where = {"settings": pair.settings, "regime": PEOPLE, "technique": TECHNIQUE, "start": first, "stop": places[-1] + 1}
         shards = tuple(

@@ -3,7 +3,8 @@ questions that were left out because a model was trained on them, each as one li
 first token and its text give the same group, for results with both (`--match text`)."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ from heval_core.statistics.values import SMALLEST_GROUP, Column
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.reader import Reader
-from heval_core.store.shards import ShardStore
+from heval_core.store.shards import Entry, ShardStore
 from heval_core.words import DROP_REASONS
 
 # Below this share of instances in compared groups, the layout of the prompt is more likely to blame than the model.
@@ -69,6 +70,18 @@ def few_compared(counts: Counts) -> Iterator[str]:
             rest.update({name: n for name, n in sizes.items() if name not in compared_in(regime)})
         texts = (f"{n:,} {'dropped:' if name in DROP_REASONS else 'answered'} {name}" for name, n in rest.most_common())
         yield f"only {compared:,} of {total:,} instances have an answer that is compared ({', '.join(texts)}); {OTHER_LAYOUT}"
+
+
+def first_answers(entry: Entry, rows: Sequence[Mapping[str, Any]]) -> str:
+    """A line about a regime's first answers, so that a layout that does not fit is seen before the rest is explained."""
+    sizes = Counter(str(row.get("dropped_because") or row["group"]) for row in rows)
+    compared = sum(sizes[group] for group in compared_in(entry.regime))
+    named = ", ".join(f"{name} {n}" for name, n in sizes.most_common())
+    lacks = "" if compared >= FEWEST * len(rows) else f"; {OTHER_LAYOUT}"
+    where = " · ".join(
+        (entry.model, entry.dataset, entry.regime, *([] if entry.technique == TECHNIQUE else [entry.technique]))
+    )
+    return f"{where}: of the first {len(rows)} answers {compared} are compared ({named}){lacks}"
 
 
 def too_small(counts: Counts) -> Iterator[str]:

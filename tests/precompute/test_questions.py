@@ -115,8 +115,9 @@ def test_questions_of_a_models_training_are_told_at_the_end_of_a_run_and_by_stat
     run = ["run", "--models", str(DEMO_MODELS / "demo-gpt2"), "--datasets", str(tmp_path / "mine.jsonl"), *store]
     assert main([*run, "--regimes", "conflicting", "--explainers", "attn", "--device", "cpu"]) == 0
     told = f"note: demo-gpt2 · mine: {seen} of 8 questions are not asked"
-    shown = capsys.readouterr().out
+    shown, said = capsys.readouterr()
     assert told in shown
+    assert f"demo-gpt2 · mine · conflicting: of the first {len(capitals) - seen} answers" in said
     assert "Use another model, or write further false answers" in shown
     assert "rank margins need 30 answers per group, and have: conflicting C " in shown
     assert told in prints("status", *store).out
