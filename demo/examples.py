@@ -13,12 +13,15 @@ from heval_core.installed import places
 from heval_core.prompt_service.client import ask
 from heval_core.prompts import CHAT
 from heval_core.ui.own_prompts import ASKED, EXAMPLES, OwnPrompt, write
-from heval_core.ui.sidebar import DEFAULT, request_of
+from heval_core.ui.sidebar import request_of
+
+# With attention, so that one that often points elsewhere is seen too.
+SHOWN = ("fa", "origin", "attnlrp", "cgim", "contextcite", "attn", "mechlight")
 
 
 def listed() -> Iterator[tuple[str, str, OwnPrompt, str]]:
     """Name, title, what is asked, and the word that is compared with its rival, if one is."""
-    usual = {"model": "SmolLM2-135M-Instruct.Q4_1", "explainers": DEFAULT, "template": CHAT, "generate": 40}
+    usual = {"model": "SmolLM2-135M-Instruct.Q4_1", "explainers": SHOWN, "template": CHAT, "generate": 40}
     for line in Path(__file__).with_suffix(".jsonl").read_text("utf-8").splitlines():
         example = json.loads(line)
         asked = ASKED.validate_json(json.dumps(usual | example["asked"]))
@@ -32,7 +35,8 @@ def computed(asked: OwnPrompt, against: str) -> dict[str, Any]:
     result: dict[str, Any] = ask(request)
     if against:
         words = result["generated"]["words"]
-        request["more"], request["against"] = [], next(word["start"] for word in words if word["text"].strip() == against)
+        place = next(word["start"] for word in words if word["text"].strip() == against)
+        request |= {"more": [], "before": result, "against": place}
         result = ask(request)
     return result
 

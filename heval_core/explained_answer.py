@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +13,15 @@ import pandas as pd
 from heval_core import catalogue, protocols
 from heval_core.citations.sentences import split
 from heval_core.figures.answer import answer_page
-from heval_core.generated import COMPARES, Generated, Wanted, explain_answer, tokenised
+from heval_core.generated import COMPARES, Generated, Wanted, explain_answer, finished, tokenised
 from heval_core.html import render
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Request
-from heval_core.records import HEvalError
+from heval_core.records import HEvalError, TokenisedPrompt
 from heval_core.sources import Citation, changed_words
-from heval_core.units import Unit, places_in
-from heval_core.writing import write
+from heval_core.units import Matrix, Unit, places_in
+from heval_core.writing import Written, write
 
 
 def explained_answer(
@@ -231,6 +231,41 @@ def answer_json(found: Generated) -> dict[str, Any]:
         "contrasts": [_contrast(found, unit) for unit in written.words if unit.start in found.contrasts],
         "refused": found.refused,
     }
+
+
+def from_json(lm: LanguageModel, prompt: TokenisedPrompt, result: Mapping[str, Any]) -> Generated:
+    """An answer from `ExplainedAnswer.to_json`, so far as it takes to ask more about it: a pass, and nothing is written again.
+
+    Raises HEvalError where the model cuts the prompt into other tokens than then.
+    """
+    known = result["generated"]
+    if list(prompt.tokens) != result["tokens"]:
+        raise HEvalError(f"{lm.key} cuts this prompt into other tokens than when it was asked; click Explain to ask it again.")
+    ids, tokens, probabilities = (tuple(known[name]) for name in ("token_ids", "tokens", "probabilities"))
+    written = Written(prompt, ids, tokens, probabilities, known["stopped"], known["given"])
+    made, _ = finished(Generated(written, Wanted(), CleanPass(lm, [prompt])))
+    return replace(
+        made,
+        matrices={key: _matrix_of(one) for key, one in known["matrix"].items()},
+        costs={key: (one["seconds"], one["passes"]) for key, one in known["matrix"].items()},
+        contrasts={one["start"]: (np.array(one["values"]), one["seconds"]) for one in known["contrasts"]},
+    )
+
+
+def _matrix_of(one: Mapping[str, Any]) -> Matrix:
+    units = tuple(Unit(unit["start"], unit["end"], f"document {unit['document']}") for unit in one["units"])
+    changed = None if one["changed"] is None else np.array(one["changed"], dtype=bool)
+    values = np.array(one["values"], dtype=np.float32).reshape(len(units), -1)
+    return Matrix(one["unit"], units, values, changed, columns=one["columns"])
+
+
+def with_more(result: Mapping[str, Any], generated: Generated) -> dict[str, Any]:
+    """The JSON of an answer, and what it was asked since it was made `from_json`."""
+    known, now = result["generated"], answer_json(generated)
+    parts = {key: [*known["matrix"][key]["parts"], *now["matrix"][key]["parts"]] for key in known["matrix"]}
+    matrix = now["matrix"] | {key: one | {"parts": parts[key]} for key, one in known["matrix"].items()}
+    since = {name: now[name] for name in ("verdicts", "contrasts")} | {"refused": known["refused"] | now["refused"]}
+    return {**result, "generated": known | since | {"matrix": matrix}}
 
 
 def _rounding(generated: Generated) -> list[str]:

@@ -261,20 +261,28 @@ def explain_answer(
     for written in growing:
         generated = Generated(written, wanted, first, refused=refused)
         yield "token", generated
-    clean = CleanPass(lm, [written.whole], before=first) if len(written.ids) > 1 else first
+    generated, target = finished(generated)
+    for step in _left_out(generated, target):
+        generated = step[1]
+        yield step
+    if DOCUMENT in generated.matrices:
+        generated = replace(
+            generated, drawn=lm.budget.within(generated.clean.length, partial(_drawn, generated, target, wanted))
+        )
+        yield "level", generated
+    yield from explained_by(generated, [explainer for explainer in able if explainer.key not in generated.matrices])
+
+
+def finished(generated: Generated) -> tuple[Generated, Target]:
+    """With the pass over the prompt and a whole answer, and what that says of its tokens; and these, with their foils."""
+    written, first = generated.written, generated.clean
+    clean = CleanPass(first.lm, [written.whole], before=first) if len(written.ids) > 1 else first
     target = with_foils(clean, written.target)
     values = clean.logits_at(target.positions)[0].double().log_softmax(-1)
     logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
     before = logprobs - without_earlier(clean, target, written.words)
     before[: written.words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
-    generated = replace(generated, logprobs=logprobs, clean=clean, before=before, rivals=rivals_of(values, written))
-    for step in _left_out(generated, target):
-        generated = step[1]
-        yield step
-    if DOCUMENT in generated.matrices:
-        generated = replace(generated, drawn=lm.budget.within(clean.length, partial(_drawn, generated, target, wanted)))
-        yield "level", generated
-    yield from explained_by(generated, [explainer for explainer in able if explainer.key not in generated.matrices])
+    return replace(generated, logprobs=logprobs, clean=clean, before=before, rivals=rivals_of(values, written)), target
 
 
 def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from heval_core.lm.memory import NotEnoughMemory
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
 from heval_core.protocols import Method
-from heval_core.records import TECHNIQUE, UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, RegimeKey
+from heval_core.records import TECHNIQUE, UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, Instance, RegimeKey
 from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
 from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS
 from heval_core.store.shards import Shard
@@ -32,6 +33,8 @@ from precompute.task import MEASURED, WRITTEN, Failure, Result, Row, Task, cost,
 from precompute.techniques import PLAIN, Arrangement, Chosen, UnderTechniques
 
 Rows = list[Row]
+# Documents of other questions for the random level of a whole answer.
+MOST = 20
 _OF_DOCUMENTS = ("answer", "kind", "origin", "source")
 
 
@@ -115,6 +118,7 @@ class _Computation:
         outcomes = prompting.each(self.lm, self.questions, task.places)
         ready = [prepared for place, outcome in outcomes if (prepared := self._prepared(place, outcome)) is not None]
         ready = pipeline.going_on(self.lm, ready) if task.match == "within" else ready
+        self.instances = [prepared.instance for prepared in ready]
         self.under = UnderTechniques(task.arrangement, self.lm, ready) if task.arrangement.compared else None
         main = task.arrangement.main
         with main.technique.applied(self.lm, main.setting) as self.lm:
@@ -261,7 +265,10 @@ class _Computation:
 
     def _whole_answers(self, shard: Shard, answered: Answered) -> list[Rows]:
         methods = [catalogue.method(key) for key in self.task.answers]
-        return [[answer_row(self.lm, prepared, methods)] for prepared in answered.prepared]
+        return [
+            [answer_row(self.lm, prepared, methods, others(prepared.instance, self.instances))]
+            for prepared in answered.prepared
+        ]
 
     def _heads(self, shard: Shard, answered: Answered) -> list[Rows]:
         reading = answered.clean.heads
@@ -346,10 +353,19 @@ def attribution_row(attribution: Attribution, signed: bool, ranked: range) -> di
     }
 
 
-def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Method]) -> dict[str, Any]:
-    """The whole answer to the prompt of an instance; or why there is none. What it cost stands apart: no hash has it."""
+def others(instance: Instance, beside: Sequence[Instance]) -> tuple[str, ...]:
+    """The documents of questions about other subjects, which say what a document gives by chance."""
+    elsewhere = (other for other in beside if other.subject != instance.subject and other.question != instance.question)
+    return tuple(islice(dict.fromkeys(document.text for other in elsewhere for document in other.documents), MOST))
+
+
+def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Method], texts: tuple[str, ...]) -> dict[str, Any]:
+    """The whole answer to the prompt of an instance; or why there is none. What it cost stands apart: no hash has it.
+
+    texts: take documents' places for the random level; without any, sentences about nothing do.
+    """
     try:
-        *_, (_, answer) = explain_answer(lm, prepared.prompt, prepared.instance.question, explainers, Wanted())
+        *_, (_, answer) = explain_answer(lm, prepared.prompt, prepared.instance.question, explainers, Wanted(texts=texts))
     except NotEnoughMemory:
         raise
     except HEvalError as error:

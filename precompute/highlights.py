@@ -98,7 +98,10 @@ def _shards(
             first = "" if before is None else f" first {before}"
             yield shard(kind, f"{what} {MEASURED[kind]!r}{first}", explainer=key)
     beside = {
-        ANSWER.name: (f"answer {[*explained.values()]}", grid.answers and regime in FOLLOWED and main.key == TECHNIQUE),
+        ANSWER.name: (
+            f"answer {[*explained.values()]}, other questions",
+            grid.answers and regime in FOLLOWED and main.key == TECHNIQUE,
+        ),
         "head_attention": (f"heads {grid.keep_heads}", places[0] < grid.keep_heads),
         "head_need": ("need of heads", grid.head_need),
     }

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -35,13 +35,12 @@ PATIENCE = 300.0
 @dataclass(eq=False)
 class Ticket:
     """One request under way. progress: what has been said so far. partial: the result, as far as it is known. result, error:
-    one of them, when it is over. before: the answer that more is asked of."""
+    one of them, when it is over."""
 
     request: Request
     worker: Worker
     progress: list[str] = field(default_factory=list)
     partial: Any = None
-    before: Any = None
     result: Any = None
     error: str = ""
     cancelled: bool = False
@@ -207,9 +206,9 @@ class Answer(TypedDict):
     """Write an answer and explain all of it; the result is what `precompute explain --generate N --format json` prints.
 
     model: a folder, here and below. dtype: float32, unless it says bfloat16. answer: given word for word, else the model
-    writes at most `generate` tokens. more: of the answer before, explain it by these explainers as well, and do nothing
-    again. part: explain by `more` its tokens [start, end) alone. against: explain the word that begins at this token against
-    its rival. only_written: explain nothing.
+    writes at most `generate` tokens. more: explain a result `before` by these explainers as well, and do nothing again.
+    part: explain by `more` its tokens [start, end) alone. against: explain the word that begins at this token against its
+    rival. only_written: explain nothing.
     """
 
     op: Literal["answer"]
@@ -222,6 +221,7 @@ class Answer(TypedDict):
     answer: str | None
     dtype: NotRequired[str]
     more: NotRequired[list[str]]
+    before: NotRequired[Mapping[str, Any]]
     part: NotRequired[list[int] | None]
     against: NotRequired[int | None]
     only_written: NotRequired[bool]

@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core.figures.answer import DOCUMENT, SENTENCE, Change, compared, drawn
+from heval_core.figures.answer import Change, compared, drawn
 from heval_core.html import plain
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.store.reader import Reader
@@ -46,16 +46,16 @@ def _watch() -> None:
     asked: OwnPrompt = st.session_state[sidebar.ASKED]
     request: Any = ticket.request
     if not ticket.over.is_set():
-        draw("growing", asked, ticket.before or ticket.partial, status_of(ticket) | {"more": request.get("more")})
+        draw("growing", asked, request.get("before") or ticket.partial, status_of(ticket) | {"more": request.get("more")})
         return
     del st.session_state[sidebar.TICKET]
     st.session_state[sidebar.REFUSED] = sidebar.STOPPED if ticket.cancelled else ticket.error
     # Of one that was stopped, what is known stays; where more was asked of an answer, that answer.
-    if (result := ticket.result or (None if ticket.before else ticket.partial)) is not None:
+    if (result := ticket.result or (None if "before" in request else ticket.partial)) is not None:
         asked_for = [f"against({request['against']})"] if request.get("against") is not None else request.get("more", [])
         by = {"by": asked_for[-1]} if asked_for else {}
         address.put(result=own_prompts.keep(asked, result), asked=None, **by)
-    elif ticket.before is None:
+    elif "before" not in request:
         address.put(result=st.session_state.get(sidebar.BEFORE))
     st.rerun(scope="app")
 
@@ -67,9 +67,7 @@ def status_of(ticket: Ticket) -> dict[str, Any]:
     steps = [text.removesuffix(" done") for text in ticket.progress if text.endswith(" done")]
     known = [step for step in steps if step != "token"]
     request: Any = ticket.request
-    # A worker that has forgotten the answer makes it again.
-    anew = 3 + len(request["explainers"]) if "more" not in request or "document" in known else 0
-    total = max(len(known), anew + len(request.get("more", ())))
+    total = max(len(known), len(request["more"]) if "more" in request else 3 + len(request["explainers"]))
     if not steps:
         return {"text": f"{(ticket.progress or ['starting'])[-1].capitalize()} …", "done": 0}
     if not known:
@@ -157,10 +155,8 @@ def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: Mapping[str, A
     elif message["what"] == "method":
         more, request = [key for key in (message["about"],) if key], sidebar.request_of(asked, models)
         st.session_state[sidebar.ASKED] = replace(asked, explainers=tuple(dict.fromkeys((*asked.explainers, *more))))
-        request["explainers"] = [key for key in result["generated"]["matrix"] if key not in (DOCUMENT, SENTENCE)]
-        request["more"], request["part"], request["against"] = more, message.get("part"), message.get("against")
+        request |= {"more": more, "before": result, "part": message.get("part"), "against": message.get("against")}
         st.session_state[sidebar.TICKET] = begin(request)
-        st.session_state[sidebar.TICKET].before = result
     else:
         change = Change(**message["about"])
         address.put(without=change.place, instead=change.text or None)

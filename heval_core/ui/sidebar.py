@@ -43,7 +43,7 @@ _FILLED, _COUNT, _TEMPLATE, _REMOVED = "own_filled_from", "own_count", "own_temp
 # `auto` is the layout that the model's folder names, else four solved examples, after which answers are short.
 TEMPLATE_TITLES = {CHAT: "chat", AUTO: "its own", "plain": "plain"}
 MOST_DOCUMENTS = 12
-DEFAULT = ("fa", "origin", "attnlrp", "cgim", "contextcite", "attn", "mechlight")
+DEFAULT = ("fa", "origin", "attnlrp", "cgim", "contextcite", "cdla", "mechlight")
 COARSE = "bfloat16 is faster on this processor, and coarser; feature ablation needs float32. Results are float32."
 # Of a prompt of more tokens, feature ablation first looks only at those of the sentences that matter.
 LONG = 150

@@ -113,7 +113,10 @@ def test_words_are_chosen_by_mouse_and_keyboard_without_the_server(asked):
 
 
 def test_an_example_is_read_by_drag_shift_arrows_citation_and_matrix_and_its_span_is_checked(address, page):
+    visit(page, f"{address}/your_prompt?result=4-wrong-citation")
+    assert page.locator(".cite.wrong").all_inner_texts() == ["[2] adds nothing", "[1] adds nothing"]
     visit(page, f"{address}/your_prompt?result=1-copied")
+    assert page.locator(".cite.wrong").count() == 0
     words, chosen, read = page.locator(".word"), page.locator(".word.chosen, .sentence.chosen .word"), page.locator(".read b")
     words.nth(1).hover()
     page.mouse.down()

@@ -37,7 +37,7 @@ def gallery(tmp_path, monkeypatch):
 def over(**more):
     nothing = {"error": "", "cancelled": False, "progress": [], "request": {}, "over": threading.Event()}
     nothing["over"].set()
-    return SimpleNamespace(**dict.fromkeys(("result", "partial", "before")) | nothing | more)
+    return SimpleNamespace(**dict.fromkeys(("result", "partial")) | nothing | more)
 
 
 def finished(ticket, asked):
@@ -172,20 +172,20 @@ def test_a_finished_answer_opens_by_its_own_address(gallery):
 
 
 def test_a_refusal_is_said_and_opens_nothing():
-    app = finished(over(error="The model is too small.", partial={}, before={"of": "old"}), ASKED)
+    app = finished(over(error="The model is too small.", partial={}, request={"before": {}}), ASKED)
     assert "result" not in app.query_params
     assert [error.value for error in app.error] == ["The model is too small\\."]
 
 
 def test_an_answer_stays_while_more_is_asked_of_it(sent, monkeypatch):
-    ticket, result = over(ahead=0, progress=["token done", "document done", "sentence done"]), made_up().result
+    ticket, result = over(ahead=0, progress=["attnlrp done"]), made_up().result
     monkeypatch.setattr(own_answer, "begin", lambda request: sent.append(request) or ticket)
     monkeypatch.setattr(sidebar, "models_here", lambda: {ASKED.model: None})
     monkeypatch.setattr(sidebar, "request_of", lambda *_: {})
-    own_answer._answer({"what": "method", "about": None, "against": 3}, ASKED, result)
-    assert (sent, ticket.before) == ([{"explainers": ["attn", "cgim"], "more": [], "part": None, "against": 3}], result)
-    ticket.request = sent[0]  # of a worker that had to begin anew: three steps and two explainers
-    assert own_answer.status_of(ticket)["text"].startswith("2 of 5 steps.")
+    own_answer._answer({"what": "method", "about": "attnlrp", "part": [0, 1]}, ASKED, result)
+    assert sent == [{"more": ["attnlrp"], "before": result, "part": [0, 1], "against": None}]
+    ticket.request = sent[0]
+    assert own_answer.status_of(ticket)["text"].startswith("1 of 1 steps.")
 
 
 @pytest.mark.parametrize(("text", "said"), [

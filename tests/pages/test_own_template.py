@@ -126,21 +126,26 @@ def test_the_worker_goes_on_with_an_answer_and_tells_what_it_knows_as_it_knows_i
     written = [partial["generated"]["text"] for partial in heard if not isinstance(partial, str)]
     assert all(later.startswith(earlier) for earlier, later in pairwise(written))
     heard.clear()
-    more = child._answer(request | {"more": ["attnlrp"]}, loaded, heard.append)
-    assert [said for said in heard if isinstance(said, str)] == ["attnlrp done"]  # nothing else was computed again
-    assert more["generated"]["matrix"]["attn"] == first["generated"]["matrix"]["attn"]
-    assert "attnlrp" in more["generated"]["matrix"]
-    # An answer that is only written explains nothing, and the one before can still be gone on with.
+    more = child._answer(request | {"more": ["attnlrp"], "before": json.loads(json.dumps(first))}, loaded, heard.append)
+    assert heard == ["attnlrp done"]  # nothing else was computed again
+    at_once = child._answer(request | {"explainers": ["attn", "attnlrp"]}, loaded, lambda said: None)
+    for matrix in (*more["generated"]["matrix"].values(), *at_once["generated"]["matrix"].values()):
+        matrix["seconds"] = matrix["passes"] = 0.0
+    (judged, expected) = (result["generated"].pop("verdicts")["words"][0] for result in (more, at_once))
+    assert judged["points"] == expected["points"]
+    assert judged["beats"]["nats"] == pytest.approx(expected["beats"]["nats"], rel=1e-3)  # a kept answer has four digits
+    assert more == at_once
+    other = first | {"tokens": ["Of", " another", " model"]}
+    with pytest.raises(HEvalError, match=r"^chatty cuts this prompt into other tokens than when it was asked"):
+        child._answer(request | {"more": ["attnlrp"], "before": other}, loaded, heard.append)
+    # An answer that is only written explains nothing.
     only = child._answer(request | {"documents": [], "only_written": True}, loaded, heard.append)
     assert only["generated"]["text"]
     assert only["generated"]["matrix"] == {}
+    given = request | {"answer": "Nairobi is far away.", "explainers": ["cgim"]}
+    before = child._answer(given, loaded, heard.append)
     heard.clear()
-    child._answer(request | {"more": ["cgim"]}, loaded, heard.append)
-    assert [said for said in heard if isinstance(said, str)] == ["cgim done"]
-    given = request | {"answer": "Nairobi is far away.", "more": ["cgim"]}
-    child._answer(given, loaded, heard.append)
-    heard.clear()
-    part = child._answer(given | {"part": [0, 1]}, loaded, heard.append)
+    part = child._answer(given | {"more": ["cgim"], "part": [0, 1], "before": before}, loaded, heard.append)
     assert heard == []  # its whole sentence is known, and one token of it is asked about
     assert [(one["start"], one["end"]) for one in part["generated"]["matrix"]["cgim"]["parts"]] == [(0, 1)]
     coarse = child._answer(request | {"dtype": "bfloat16"}, loaded, heard.append)

@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from heval_core import explain
 from heval_core.evaluation.publishing import publish
-from heval_core.explained_answer import answer_json
+from heval_core.explained_answer import answer_json, explained_answer
+from heval_core.explanation import methods_of
 from heval_core.figures.answer import drawn
-from heval_core.generated import SENTENCE
+from heval_core.generated import SENTENCE, Wanted
+from heval_core.pipeline import Request
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -41,10 +42,16 @@ def results(store):
 
 @pytest.mark.slow
 def test_a_stored_answer_is_what_explaining_its_prompt_gives(results, language_models):
-    (one, *_) = results.instance_ids(Filter(regime=("gold",)))
-    instance, (stored, why) = results.instance(one), results.whole_answer(one)
-    texts = ["".join(instance.tokens[own.start : own.end]).strip() for own in instance.documents]
-    now = explain(language_models["gpt2"], question=instance.question, context=texts, generate=60, explainers="attn,cgim")
+    """Its random level is that of the documents of the other questions."""
+    all_ids = results.instance_ids(Filter(regime=("gold",)))
+    instances = [results.instance(one) for one in all_ids]
+    (texts, *others), instance = (
+        [tuple("".join(each.tokens[own.start : own.end]).strip() for own in each.documents) for each in instances],
+        instances[0],
+    )
+    stored, why = results.whole_answer(all_ids[0])
+    asked, wanted = Request(texts, instance.question), Wanted(texts=tuple(text for of_other in others for text in of_other))
+    now = explained_answer(language_models["gpt2"], asked, methods_of(["attn", "cgim"]), wanted)
     assert now.generated.written.prompt.tokens == instance.tokens
     expected = answer_json(now.generated)
     assert why == ""

@@ -63,14 +63,18 @@ function markWords(root, data, chosen, source, method) {
   }
 }
 
-// Computed, never written by the model.
+// Computed, never written by the model; but what it cites itself, and does not need, is named.
 function drawCitations(data, sentence, number, act) {
-  if (!sentence.citations.length) return [element("span", "cite none", "no single source")];
+  const text = wordsIn(data, [sentence.start, sentence.end]).map((word) => word.text).join("");
+  const written = [...text.matchAll(/\[(\d[\d, ]*)\]/g)].flatMap((found) => found[1].split(",").map(Number));
+  const wrong = [...new Set(written)].filter((one) => data.documents[one - 1] && !sentence.citations.some((citation) => citation.document === one));
+  const named = wrong.map((one) => having(element("span", "cite wrong", `[${one}] adds nothing`), { title: `The answer cites document ${one} here, but the sentence loses ${nats(sentence.documents[one - 1])} nats without it, no more than without a text about something else.` }));
+  if (!sentence.citations.length) return [element("span", "cite none", "no single source"), ...named];
   return sentence.citations.slice(0, 3).map((citation) => {
     const made = button(`cite ${hueOf(citation.document - 1)}`, `[${citation.document}] `, null, () => act.cite(number, citation.document - 1));
     made.append(element("small", "", nats(citation.nats)));
     return having(made, { title: `Sentence ${number + 1} loses ${nats(citation.nats)} nats without document ${citation.document}; documents that say nothing of it lose up to ${nats(citation.level)}.` });
-  });
+  }).concat(named);
 }
 
 // What is chosen, in a sentence.
