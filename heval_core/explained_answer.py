@@ -248,13 +248,13 @@ def from_json(lm: LanguageModel, prompt: TokenisedPrompt, result: Mapping[str, A
         made,
         matrices={key: _matrix_of(one) for key, one in known["matrix"].items()},
         costs={key: (one["seconds"], one["passes"]) for key, one in known["matrix"].items()},
-        contrasts={one["start"]: (np.array(one["values"]), one["seconds"]) for one in known["contrasts"]},
+        contrasts={one["start"]: (np.array(one["values"]), one["seconds"]) for one in known.get("contrasts", ())},
     )
 
 
 def _matrix_of(one: Mapping[str, Any]) -> Matrix:
     units = tuple(Unit(unit["start"], unit["end"], f"document {unit['document']}") for unit in one["units"])
-    changed = None if one["changed"] is None else np.array(one["changed"], dtype=bool)
+    changed = None if one.get("changed") is None else np.array(one["changed"], dtype=bool)
     values = np.array(one["values"], dtype=np.float32).reshape(len(units), -1)
     return Matrix(one["unit"], units, values, changed, columns=one["columns"])
 
@@ -262,7 +262,7 @@ def _matrix_of(one: Mapping[str, Any]) -> Matrix:
 def with_more(result: Mapping[str, Any], generated: Generated) -> dict[str, Any]:
     """The JSON of an answer, and what it was asked since it was made `from_json`."""
     known, now = result["generated"], answer_json(generated)
-    parts = {key: [*known["matrix"][key]["parts"], *now["matrix"][key]["parts"]] for key in known["matrix"]}
+    parts = {key: [*one.get("parts", ()), *now["matrix"][key]["parts"]] for key, one in known["matrix"].items()}
     matrix = now["matrix"] | {key: one | {"parts": parts[key]} for key, one in known["matrix"].items()}
     since = {name: now[name] for name in ("verdicts", "contrasts")} | {"refused": known["refused"] | now["refused"]}
     return {**result, "generated": known | since | {"matrix": matrix}}
