@@ -34,8 +34,13 @@ NEXT = (
 )  # fmt: skip
 # What each model is asked in; fine_tuning would need hours on two cores.
 TECHNIQUES = {SMOL: "prompting,multi_agent,coiecd,acd,cad,ph3", GEMMA: "coiecd,acd,cad,ph3"}
-# Of answers that people wrote the first are read; some explainers take long.
-QUOTED = ((24, "document,attn,mechlight"), (8, "attnlrp,cgim,origin,contextcite,document(unit=sentence)"))
+# Of answers that people wrote the first are read, SmolLM2's by all explainers on a GPU: feature ablation takes minutes each.
+SENTENCES = "contextcite,document(unit=sentence)"
+QUOTED = (
+    (MODELS, 96, "document,attn,mechlight,cdla,attnlrp,cgim,origin"),
+    ((SMOL,), 96, f"fa,{SENTENCES}"),
+    ((GEMMA,), 24, SENTENCES),
+)
 WRITER, CLAIMS = SMOL, 40
 
 
@@ -59,9 +64,9 @@ def runs(models: Sequence[str], store: Path, claims: Path, entailment: Path) -> 
     for model in models:
         yield run([model], CAPITALS, ["gold"], KNOWN, "--techniques", "regular")
         yield run([model], CAPITALS, CONTEXT_KINDS, FIRST, "--techniques", TECHNIQUES[model])
-    for limit, keys in QUOTED if named("quotesum") else ():
-        asked = ["--datasets", named("quotesum"), "--answers", "--limit", str(limit), "--explainers", keys]
-        yield ["run", "--models", *models, *asked, *where]
+    for who, limit, keys in QUOTED if named("quotesum") else ():
+        asked = ["--answers", "--limit", str(limit), "--explainers", keys, "--shard-size", "24", *where]
+        yield from (["run", "--models", model, "--datasets", named("quotesum"), *asked] for model in who if model in models)
     protected = ["--faithfulness-protected", str(PROTECTED)]
     yield run(models, CAPITALS, [ONE], PROTECTED, "--explainers", others, "--head-need", *protected)
     if WRITER in models:

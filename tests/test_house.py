@@ -22,7 +22,7 @@ CEILINGS = {
     "lines of tests": 32_246,
     "files of tests": 229,
     "lines of JS and CSS": 2_650,
-    "words of docs": 13_731,
+    "words of docs": 13_974,
 }
 SLACK = 0.02
 
