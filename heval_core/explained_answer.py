@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import pandas as pd
 from heval_core import catalogue, protocols
 from heval_core.citations.sentences import split
 from heval_core.figures.answer import answer_page
-from heval_core.generated import COMPARES, Generated, Wanted, explain_answer, finished, tokenised
+from heval_core.generated import COMPARES, Generated, Wanted, explain_answer, explained_by, finished, tokenised
 from heval_core.html import render
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
@@ -231,6 +231,27 @@ def answer_json(found: Generated) -> dict[str, Any]:
         "contrasts": [_contrast(found, unit) for unit in written.words if unit.start in found.contrasts],
         "refused": found.refused,
     }
+
+
+def answered(lm: LanguageModel, request: Mapping[str, Any], tell: Callable[[Any], None]) -> dict[str, Any]:
+    """What the explorer asks for: see `prompt_service.client.Answer`. tell: is told each step, and what is known by then."""
+    prompt = tokenised(lm, Request(tuple(request["documents"]), request["question"]))
+    if "more" not in request:
+        methods, wanted = map(catalogue.method, request["explainers"]), Wanted(request["generate"], request["answer"])
+        for step, generated in explain_answer(lm, prompt, request["question"], methods, wanted):
+            tell(f"{step} done")
+            tell(ExplainedAnswer(generated, lm.template).to_json())
+            if request.get("only_written") and generated.written.stopped:
+                break
+        return ExplainedAnswer(generated, lm.template).to_json()
+    found = from_json(lm, prompt, request["before"])
+    for key in request["more"]:
+        if key not in found.matrices:
+            ((_, found),) = explained_by(found, [catalogue.method(key)])
+            tell(f"{key} done")
+        found = found.with_part(key, range(*request["part"])) if request.get("part") else found
+    found = found if request.get("against") is None else found.with_contrast(request["against"])
+    return with_more(request["before"], found)
 
 
 def from_json(lm: LanguageModel, prompt: TokenisedPrompt, result: Mapping[str, Any]) -> Generated:

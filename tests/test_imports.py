@@ -69,7 +69,7 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "pages": "figures html present report store ui",
     "ui": "answers catalogue citations evaluation figures groups html installed metrics present prompt_service prompts "
         "protocols records regime_keys statistics store stored units words",
-    "prompt_service": "catalogue explained_answer generated installed lm pipeline records stored",
+    "prompt_service": "explained_answer installed lm records stored",
     "precompute":
         "answers behaviour catalogue citations datasets evaluation explained_answer explanation faithfulness figures "
         "generated installed lm pipeline present prompt_styles prompts protocols quoted records regime_keys regimes "

@@ -4,13 +4,6 @@ import json
 import sys
 from typing import Any
 
-from heval_core import catalogue
-from heval_core.explained_answer import ExplainedAnswer, from_json, with_more
-from heval_core.generated import Wanted, explain_answer, explained_by, tokenised
-from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.loading import load
-from heval_core.lm.model import LanguageModel
-from heval_core.pipeline import Request
 from heval_core.records import HEvalError, Prompt, Span, Target, TokenisedPrompt
 
 
@@ -45,41 +38,17 @@ def _answer(request: dict[str, Any], loaded: dict[Any, Any], progress: Any) -> A
     lm = _model(request["model"], request.get("dtype", "float32"), loaded, progress)
     if request["op"] != "answer":
         return _of_stored(lm, request)
+    from heval_core.explained_answer import answered
 
     with lm.asked_in(request["template"]):
-        prompt = tokenised(lm, Request(tuple(request["documents"]), request["question"]))
-        return (_more if "more" in request else _write)(lm, prompt, request, progress)
+        return answered(lm, request, progress)
 
 
-def _write(lm: LanguageModel, prompt: TokenisedPrompt, request: dict[str, Any], progress: Any) -> Any:
-    """An answer, with all that is known of it told as it becomes known."""
-    methods = [catalogue.method(key) for key in request["explainers"]]
-    wanted = Wanted(request["generate"], request["answer"])
-    for step, generated in explain_answer(lm, prompt, request["question"], methods, wanted):
-        progress(f"{step} done")
-        progress(ExplainedAnswer(generated, lm.template).to_json())
-        if request.get("only_written") and generated.written.stopped:
-            break
-    return ExplainedAnswer(generated, lm.template).to_json()
-
-
-def _more(lm: LanguageModel, prompt: TokenisedPrompt, request: dict[str, Any], progress: Any) -> Any:
-    """The answer before, and what else is asked of it."""
-    known, more = from_json(lm, prompt, request["before"]), request["more"]
-    generated = known
-    for step, generated in explained_by(known, [catalogue.method(key) for key in more if key not in known.matrices]):  # noqa: B007
-        progress(f"{step} done")
-    if request.get("part"):
-        for key in more:
-            generated = generated.with_part(key, range(*request["part"]))
-    if request.get("against") is not None:
-        generated = generated.with_contrast(request["against"])
-    return with_more(request["before"], generated)
-
-
-def _of_stored(lm: LanguageModel, request: dict[str, Any]) -> Any:
+def _of_stored(lm: Any, request: dict[str, Any]) -> Any:
     """What the heads did with a stored prompt. `heads`: their attention from its last position, layers x heads x tokens.
     `need`: the answer's lead in logits over its competitor, and what it loses without each head, layers x heads."""
+    from heval_core.lm.clean_pass import CleanPass
+
     # One with a chat template holds its special tokens, and none may be added.
     prompt = lm.tokenise(Prompt(request["prompt"], (), Span(0, 0), (), adds_special=not request.get("in_chat")))
     if "expected" in request:
@@ -96,7 +65,7 @@ def _of_stored(lm: LanguageModel, request: dict[str, Any]) -> Any:
 TOLERANCE = 0.5
 
 
-def _refuse_another(lm: LanguageModel, prompt: TokenisedPrompt, expected: dict[str, Any]) -> None:
+def _refuse_another(lm: Any, prompt: TokenisedPrompt, expected: dict[str, Any]) -> None:
     """Raises HEvalError where this is not the model that the stored prompt was asked of."""
     if list(prompt.tokens) != expected["tokens"]:
         raise HEvalError(
@@ -115,6 +84,7 @@ def _refuse_another(lm: LanguageModel, prompt: TokenisedPrompt, expected: dict[s
 def _model(name: str, dtype: str, loaded: dict[Any, Any], progress: Any) -> Any:
     if (name, dtype) not in loaded:
         progress("loading the model")
+        from heval_core.lm.loading import load
 
         loaded.clear()  # one model at a time
         loaded[name, dtype] = load(name, device="cpu", dtype=dtype)
