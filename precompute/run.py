@@ -19,7 +19,7 @@ from tqdm import tqdm
 from heval_core.citations.speaker import FILE as ANSWERS
 from heval_core.evaluation import usable
 from heval_core.lm.loading import choose_dtype
-from heval_core.records import HEvalError, RegimeKey
+from heval_core.records import TECHNIQUE, HEvalError, RegimeKey
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.progress import only_writer
 from heval_core.store.shards import Shard, ShardStore
@@ -147,7 +147,6 @@ class _Driver:
         self.bar = tqdm(total=0, unit="shard", disable=not sys.stderr.isatty())
         self.schedules: list[Schedule] = []
         self.loaded: set[str] = set()
-        self.counted: set[RegimeKey] = set()
 
     def go(self) -> Outcome:
         workers, run_id = self.make_executor(_loading_of(self.asked, self.store)), ""
@@ -236,8 +235,7 @@ class _Driver:
         self._note_failures(task, *map(asdict, done.result.failures))
         for made in task.made(done.result):
             entry = self.store.write(*made)
-            if entry.kind == INSTANCE.name and entry.cell.of_regime not in self.counted:
-                self.counted.add(entry.cell.of_regime)
+            if entry.kind == INSTANCE.name and entry.technique == TECHNIQUE and not entry.start:
                 say(usable.first_answers(entry, made[1]))
             self.store.event("shard", key=entry.key, rows=entry.rows, failed=entry.failed)
             self.outcome.computed += task.counts

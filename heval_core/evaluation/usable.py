@@ -78,9 +78,7 @@ def first_answers(entry: Entry, rows: Sequence[Mapping[str, Any]]) -> str:
     compared = sum(sizes[group] for group in compared_in(entry.regime))
     named = ", ".join(f"{name} {n}" for name, n in sizes.most_common())
     lacks = "" if compared >= FEWEST * len(rows) else f"; {OTHER_LAYOUT}"
-    where = " · ".join(
-        (entry.model, entry.dataset, entry.regime, *([] if entry.technique == TECHNIQUE else [entry.technique]))
-    )
+    where = f"{entry.model} · {entry.dataset} · {entry.regime}"
     return f"{where}: of the first {len(rows)} answers {compared} are compared ({named}){lacks}"
 
 
