@@ -184,7 +184,7 @@ def begin(request: Request) -> Ticket:
         workers[request["model"]] = worker  # the newest last
         ticket = worker.begin(request)
         for name in list(workers)[:-KEPT]:
-            if not workers[name].tickets:
+            if all(earlier.over.is_set() for earlier in workers[name].tickets):
                 workers.pop(name).stop()
         return ticket
 
