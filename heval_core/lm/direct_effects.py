@@ -22,9 +22,9 @@ from transformers import DynamicCache
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward, Prefix
 from heval_core.lm.heads import HeadReading, Heads, working
-from heval_core.lm.hooks import SAME, SAME_ROUNDINGS, Hooked
+from heval_core.lm.hooks import Hooked
 from heval_core.lm.needs import lacks
-from heval_core.lm.read_out import ReadOut
+from heval_core.lm.read_out import SAME, ReadOut, may_differ
 
 # What a block reads and what it gives; and what its MLP adds: at the first of these hooks that there is. A norm may stand
 # behind an MLP, and some MLPs (BLOOM's) add the residual themselves, behind their last projection.
@@ -122,8 +122,8 @@ class DirectEffects:
         return bool(((after - before - written).abs() <= rounding + SAME * written.abs().max()).all())
 
     def _same(self, one: torch.Tensor, other: torch.Tensor, scale: torch.Tensor | None = None) -> bool:
-        rounding = max(SAME, SAME_ROUNDINGS * torch.finfo(self._facts.model.dtype).eps)
-        return bool((one - other).abs().max() <= rounding * (other if scale is None else scale).abs().max())
+        allowed = may_differ(self._facts.model.dtype)
+        return bool((one - other).abs().max() <= allowed * (other if scale is None else scale).abs().max())
 
     @torch.no_grad()
     def _directions(self, streams: torch.Tensor, ids: Sequence[int], foils: Sequence[int | None]) -> torch.Tensor:

@@ -1,17 +1,21 @@
 """Passes over prompts, read at their last position or at others. A prompt's keys and values are kept for other endings."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers import DynamicCache
 
 from heval_core.lm.facts import ModelFacts
-from heval_core.lm.read_out import ReadOut
+from heval_core.lm.read_out import ReadOut, apart, may_differ
 from heval_core.records import HEvalError
+
+# Where attention has several kernels, one of which was wrong for some shapes (pytorch#191937), one pass in CHECKED is checked.
+KERNELS, CHECKED = ("cuda",), 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,7 @@ class Forward:
 
     def __init__(self, facts: ModelFacts, read_out: ReadOut):
         self._facts, self._read_out, self._model = facts, read_out, facts.model
+        self._passes = 0
 
     def last_logits(self, ids: torch.Tensor) -> torch.Tensor:
         """(b, n) ids of equal length ▶ (b, V) logits of the last position, float32; gradients flow if enabled."""
@@ -91,6 +96,7 @@ class Forward:
             return logits, Prefix((), logits)
         cache = before.first(before.length) if before else DynamicCache()
         logits = self._next(ids[:, before.length if before else 0 :], cache)
+        self._check_kernel(logits, lambda: self.last_logits(ids[:1]))
         return logits, Prefix(tuple((layer.keys, layer.values) for layer in cache.layers), logits)
 
     def _next(self, ids: torch.Tensor, cache: DynamicCache) -> torch.Tensor:
@@ -142,7 +148,9 @@ class Forward:
             if not self._read_out.is_plain:
                 return self._model(**options, logits_to_keep=1 if rows is None else rows).logits
             states = self._model.base_model(**options).last_hidden_state
-            return states[:, -1:] if rows is None else states[:, rows]
+            states = states[:, -1:] if rows is None else states[:, rows]
+        self._check_kernel(states, lambda: self.suffix_states(prefix, start, suffixes[:1], positions, (prompts or [0])[:1]))
+        return states
 
     def suffix_logits(
         self, prefix: Prefix, start: int, suffixes: torch.Tensor, positions: Sequence[int], prompts: Sequence[int]
@@ -151,6 +159,23 @@ class Forward:
         if not start:
             return self.logits_at(suffixes, positions)
         return self._read_out.logits(self.suffix_states(prefix, start, suffixes, positions, prompts))
+
+    def _check_kernel(self, read: torch.Tensor, again: Callable[[], torch.Tensor]) -> None:
+        """read: (b, …), what a pass gave. again: gives its first row once more, where attention is computed by its formula.
+
+        Raises HEvalError if that is another.
+        """
+        self._passes += 1
+        if self._facts.device.type not in KERNELS or self._passes % CHECKED or torch.is_grad_enabled():
+            return
+        share = 0.0
+        with sdpa_kernel(SDPBackend.MATH), suppress(torch.OutOfMemoryError):  # which makes a matrix of a long prompt's tokens
+            share = apart(read[:1], again())
+        if not share <= may_differ(self._model.dtype):
+            raise HEvalError(
+                f"A fast kernel of PyTorch computes the attention of {self._facts.key} wrongly on this GPU: results differ by "
+                f"{share:.2%}. Trust none of them; compute them again with --device cpu, or with another version of PyTorch."
+            )
 
     def checked(self, logits: torch.Tensor) -> torch.Tensor:
         """The logits themselves. Raises HEvalError if they are not finite."""

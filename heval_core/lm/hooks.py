@@ -16,11 +16,7 @@ from transformers import DynamicCache
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.memory import first_line, out_of_memory
 from heval_core.lm.needs import lacks, require
-from heval_core.lm.read_out import ReadOut, in_float32
-
-# How far a pass with hooks may be from the plain one, as a share of the logits' norm. 25 random architectures reach 2e-6 in
-# float32; in bfloat16, where the two passes round differently, .06, and .14 if rounding sends a token to another expert.
-SAME, SAME_ROUNDINGS = 1e-4, 25
+from heval_core.lm.read_out import ReadOut, apart, in_float32, may_differ
 
 
 class Hooked:
@@ -60,14 +56,12 @@ class Hooked:
     def check_same(self, hooked: torch.Tensor, plain: torch.Tensor) -> None:
         """Compare (b, V) logits of a pass with hooks with the plain model's. Raises HEvalError if they differ."""
         dtype = self._facts.model.dtype
-        # Logits may all be equal: after a token whose embedding is zero, for instance.
-        spread = (plain - plain.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(torch.finfo(plain.dtype).tiny)
-        apart = float(((hooked - plain).norm(dim=-1) / spread).max())
-        if not apart <= max(SAME, SAME_ROUNDINGS * torch.finfo(dtype).eps):
+        share = apart(hooked, plain)
+        if not share <= may_differ(dtype):
             raise lacks(
                 self._facts,
                 "heads",
-                f"gives other logits when its heads are read: they differ by {apart:.2%}, which is more than rounding in "
+                f"gives other logits when its heads are read: they differ by {share:.2%}, which is more than rounding in "
                 f"{str(dtype).removeprefix('torch.')} explains",
             )
 

@@ -8,9 +8,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, CohereConfig, Gemm
 from heval_core.behaviour import observe
 from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.ig import IntegratedGradients
-from heval_core.lm import read_out
+from heval_core.lm import forward, read_out
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model, load
+from heval_core.records import HEvalError
 from heval_core.statistics.scores import tied
 from tests.asked import KENYA, clean_of, runner_up
 from tests.conftest import DEMO_MODELS
@@ -40,6 +41,28 @@ def test_a_kernel_that_is_wrong_where_all_heads_share_keys_is_not_used(heads, is
     in_bfloat16(GraniteConfig(**PADDED | {"num_key_value_heads": heads}))
     assert torch.backends.cuda.mem_efficient_sdp_enabled() == is_right
     torch.backends.cuda.enable_mem_efficient_sdp(True)
+
+
+@pytest.mark.parametrize("lengths", [range(1, 9), range(9, 99)], ids=["ends of prompts", "whole prompts"])
+def test_passes_with_a_kernel_that_is_wrong_for_some_shapes_are_refused(model_folders, monkeypatch, lengths):
+    lm, exact = load(str(model_folders["qwen2"]), "cpu"), torch.nn.functional.scaled_dot_product_attention
+
+    def fast(*inputs, **options):
+        wrong = torch.backends.cuda.flash_sdp_enabled() and inputs[0].shape[-2] in lengths
+        return exact(*inputs, **options) * (1.5 if wrong else 1)
+
+    def explained():
+        clean = clean_of(lm, KENYA)
+        return FeatureAblation().explain(clean, [runner_up(clean)])[0].scores
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", fast)
+    monkeypatch.setattr(forward, "CHECKED", 2)
+    explained()  # on a processor nothing is checked
+    monkeypatch.setattr(forward, "KERNELS", ("cpu",))
+    with pytest.raises(HEvalError, match="computes the attention of random-qwen2 wrongly"):
+        explained()
+    lengths = ()
+    explained()
 
 
 def literally(lm, ids, tail=lambda z: z):
