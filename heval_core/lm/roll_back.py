@@ -73,7 +73,7 @@ class RollBack:
         """(b, H, n, n) attention, (b, H, n, d_h) values, (b, n, d) x and what attention writes ▶ (b, n, n) C."""
         after, scale = before + self._heads.added(layer, attended), self._heads.scale(layer, attended)
         batch, _, n, _ = values.shape
-        alive = torch.from_numpy(working(self._facts, (layer,))[0]).to(values)
+        alive = torch.from_numpy(working(self._facts, range(self._facts.layers))[layer]).to(values)
         written = values @ self._heads.output_matrix(layer) * alive[:, None, None]  # (b, H, n, d)
         mixing = after.new_zeros(batch, n, n)
         sizes = after.abs().sum(-1)
