@@ -119,23 +119,30 @@ def lost(clean: CleanPass, target: Target, units: Units, level: str) -> Matrix:
 def without_earlier(clean: CleanPass, target: Target, words: Units) -> np.ndarray:
     """(m,) float64: log p of each token of an answer without the answer's words before its own; of all these words together.
 
-    A word then follows the prompt directly, so that all of them cost little more than one pass over the answer.
+    A word then follows the prompt directly, so that all of them cost little more than one pass over the answer. Words of equal
+    length run together, as many as the budget holds whole prompts: their keys and values are copied for each.
     """
     import torch
 
     from heval_core.lm.targets import values_of_each
 
-    lm, last, logprobs_alone = clean.lm, target.positions[0], np.zeros(len(target.ids))
+    lm, last = clean.lm, target.positions[0]
     start = last if clean.prefix.layers else 0
-    for length in sorted({word.end - word.start for word in words}):
-        alike = [range(word.start, word.end) for word in words if word.end - word.start == length]
-        prompt = clean.prompts[0].ids[start : last + 1]
-        ids = torch.tensor([prompt + target.ids[columns.start : columns.stop - 1] for columns in alike], device=lm.device)
+    prompt, columns = clean.prompts[0].ids[start : last + 1], [word.indices for word in words]
+
+    def work(places: list[int], _: int) -> torch.Tensor:
+        some = [columns[place] for place in places]
+        ids = torch.tensor([prompt + target.ids[word.start : word.stop - 1] for word in some], device=lm.device)
+        read = range(last, last + len(some[0]))
         with torch.no_grad():
-            logits = lm.forward.suffix_logits(clean.prefix, start, ids, range(last, last + length), [0] * len(alike))
-        parts = [target.part(columns) for columns in alike]
-        for columns, values in zip(alike, values_of_each(lm.forward.checked(logits).double(), parts, "logprob"), strict=True):
-            logprobs_alone[columns.start : columns.stop] = values.cpu().numpy()
+            logits = lm.forward.suffix_logits(clean.prefix, start, ids, read, [0] * len(some))
+        parts = [target.part(word) for word in some]
+        return values_of_each(lm.forward.checked(logits).double(), parts, "logprob").cpu()
+
+    logprobs_alone = np.zeros(len(target.ids))
+    found = lm.budget.longest_first([last + len(word) for word in columns], work, alike=True)
+    for word, values in zip(columns, found, strict=True):
+        logprobs_alone[word.start : word.stop] = values.numpy()
     return logprobs_alone
 
 
