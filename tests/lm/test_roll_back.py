@@ -18,7 +18,7 @@ from tests.literal_models import PROJECTIONS, Plain, factors
 from tests.lm.test_direct_effects import literal
 from tests.test_every_architecture import demo_tokenizer
 
-KINDS = ("gpt2", "gpt_neox", "qwen2", "gemma", "gemma2", "gemma3", "llama-gqa", "mistral")
+KINDS = ("gpt2", "gpt_neox", "qwen2", "gemma", "gemma2", "gemma3", "llama-gqa", "mistral", "opt")
 
 
 @torch.no_grad()
@@ -89,8 +89,7 @@ def test_layers_whose_heads_are_all_pruned_mix_nothing(lm):
     with lm.pruning.without([(layer, head) for layer in range(lm.layers - 1) for head in range(lm.heads_per_layer)]):
         clean = two_of(lm)
         targets = runner_ups(clean)
-        pairs = zip(AltiLogit().explain(clean, targets), DirectLogits().explain(clean, targets), strict=True)
-        for found, direct in pairs:
+        for found, direct in zip(*(own.explain(clean, targets) for own in (AltiLogit(), DirectLogits())), strict=True):
             np.testing.assert_allclose(found.scores, direct.scores, atol=1e-5)
 
 
