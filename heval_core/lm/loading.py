@@ -141,8 +141,7 @@ def in_template(identity: Identity, template: str) -> Identity:
 def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int | None = None) -> LanguageModel:
     """Load a causal language model and its tokenizer. name: as `identify` reads it.
 
-    batch_tokens: the budget of tokens for one forward pass. By default 4,096 on a CPU, where more is no faster; on a GPU
-        8,192 at first, doubled until memory runs out.
+    batch_tokens: the budget of tokens for one forward pass; see `Budget.of`.
     Raises HEvalError if the folder or id does not exist, is not a causal language model, or has no safetensors.
     """
     identity = identify(name)
@@ -199,14 +198,12 @@ def as_language_model(
     _fuse_activations(model)
     _read_in_one_piece(model)
     _check_causal(key, model)
-    on_cpu = model.device.type == "cpu"
     torch.backends.cuda.enable_cudnn_sdp(False)  # it plans for each new length, .1 s; exact fa has hundreds
     config = model.config.get_text_config()
     if getattr(config, "num_key_value_heads", None) == 1 or getattr(config, "multi_query", False):
         # Under a mask its kernel reads wrong values of one head that all share: up to .9 of Gemma 3's logits (pytorch#191937).
         torch.backends.cuda.enable_mem_efficient_sdp(False)
-    budget = Budget(batch_tokens or (4096 if on_cpu else 8192), model.device, batch_tokens is None and not on_cpu)
-    return LanguageModel(key, model, tokenizer, style, revision, template, budget)
+    return LanguageModel(key, model, tokenizer, style, revision, template, Budget.of(batch_tokens, model.device))
 
 
 def _fuse_activations(model: torch.nn.Module) -> None:
