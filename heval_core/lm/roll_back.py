@@ -75,8 +75,8 @@ class RollBack:
         """(b, H, n, n) attention, (b, H, n, d_h) values, (b, n, d) x and what attention writes ▶ (b, n, n) C."""
         after, scale = before + self._heads.added(layer, attended), self._heads.scale(layer, attended)
         batch, _, n, _ = values.shape
-        alive = torch.from_numpy(working(self._facts, range(self._facts.layers))[layer]).to(values)
-        written = values @ self._heads.output_matrix(layer) * alive[:, None, None]  # (b, H, n, d)
+        alive = working(self._facts)[layer, :, None, None]
+        written = values @ self._heads.output_matrix(layer) * alive  # (b, H, n, d)
         mixing = after.new_zeros(batch, n, n)
         sizes = after.abs().sum(-1)
         height = max(1, (BLOCK if after.device.type == "cpu" else ON_GPU) // (batch * n * self._facts.width))

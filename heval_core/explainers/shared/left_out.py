@@ -52,6 +52,20 @@ def units(prompt: TokenisedPrompt, level: str = "document", target: Target | Non
     return tuple(removable)
 
 
+def units_of_each(clean: CleanPass, targets: Sequence[Target], level: str = "document") -> list[Units]:
+    """The units of each prompt of a pass."""
+    return [units(prompt, level, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
+
+
+def scores_of(clean: CleanPass, units: Sequence[Units], values: Sequence[Sequence[float] | np.ndarray]) -> np.ndarray:
+    """(B, n) float32: for each prompt, tokens have the value of their unit; those of no unit have 0."""
+    scores = np.zeros((clean.size, clean.length), dtype=np.float32)
+    for row, in_prompt, of_units in zip(scores, units, values, strict=True):
+        for unit, value in zip(in_prompt, of_units, strict=True):
+            row[unit.start : unit.end] = value
+    return scores
+
+
 def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
     """What precedes the last sentence of a question, in pieces: the text before the question, and the question's own."""
     span = prompt.question
@@ -62,9 +76,7 @@ def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
 
 def effects(clean: CleanPass, targets: Sequence[Target], units: Sequence[Units]) -> list[np.ndarray]:
     """(U,) float64 for each prompt: E of each of its units, left out by itself. Raises HEvalError as `said`."""
-    from heval_core.lm.targets import positions_of
-
-    with_all = _said(clean.logits_at(positions_of(targets)), targets)
+    with_all = _said(clean.logits_of(targets), targets)
     without = logprobs(clean, targets, [[(unit,) for unit in of_prompt] for of_prompt in units])
     return [lead(whole.logprobs.sum(-1) - without_each) for whole, without_each in zip(with_all, without, strict=True)]
 
