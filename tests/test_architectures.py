@@ -7,16 +7,20 @@ import resource
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, BertConfig
 
 from heval_core.explainers.attn import Attention
 from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.loading import as_language_model
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Target
 from tests.asked import KENYA, PERU, clean_of, runner_up
+from tests.literal_models import PLAIN
 from tests.techniques.test_ph3 import literal_effects
+from tests.test_every_architecture import demo_tokenizer
 
 
 @pytest.fixture(scope="module", params=["llama-gqa", "mistral", "mistral-wide-heads"])
@@ -139,6 +143,16 @@ def test_layers_without_softmax_attention_are_refused_by_name_and_fa_still_works
     expected = engine.attribute(clean.ids, baselines=lm.baseline())[0]
     (found,) = FeatureAblation().explain(clean, [target])
     np.testing.assert_allclose(found.scores, expected.detach().numpy(), atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_encoder_whose_tokens_see_later_ones_is_refused_and_as_a_decoder_it_is_none(dtype):
+    torch.manual_seed(3)
+    configs = (BertConfig(**PLAIN, is_decoder=decodes) for decodes in (True, False))
+    decoder, encoder = (AutoModelForCausalLM.from_config(config).to(dtype).eval() for config in configs)
+    assert as_language_model("bert", decoder, demo_tokenizer()).layers == 2
+    with pytest.raises(HEvalError, match="'bert' cannot be used as a causal language model: what it says after a token"):
+        as_language_model("bert", encoder, demo_tokenizer())
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from heval_core import catalogue
 from heval_core.explainers.contextcite import ContextCite
 from heval_core.explainers.document import DocumentEffect
 from heval_core.explainers.origin import EVENLY, Origin, shares
-from heval_core.explainers.shared.left_out import effects, lead, logprobs, units, without
+from heval_core.explainers.shared.left_out import effects, lead, logprobs, units, without, without_earlier
 from heval_core.explainers.shared.token_parts import PARTS
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
@@ -112,6 +112,20 @@ def test_document_equals_the_formula_on_prompts_put_together_anew(tiny):
         (alone,), (both,) = (logprobs(clean, [t], [[(unit,) for unit in units(prompt)]]) for t in (bare, target))
         np.testing.assert_array_equal(alone[:, 0], both[:, 0])
         assert not alone[:, 1].any()
+
+
+def test_an_answers_words_alone_are_what_follows_the_prompt_and_run_within_the_budget(lm, monkeypatch):
+    prompt, answer = asked(lm, FIRST), tuple(range(40, 52))
+    words, n = [Unit(0, 2, ""), *(Unit(i, i + 1, "") for i in range(2, 12))], len(prompt.ids)
+    clean = CleanPass(lm, [dataclasses.replace(prompt, ids=prompt.ids + answer[:-1])])
+    whole, rows = lm.forward.suffix_logits, []
+    monkeypatch.setattr(lm.forward, "suffix_logits", lambda *given: rows.append(len(given[2])) or whole(*given))
+    monkeypatch.setattr(lm.budget, "tokens", 3 * n + 8)
+    found = without_earlier(clean, Target(tuple(range(n - 1, n + 11)), answer), words)
+    assert max(rows) == 3
+    first = literal(lm, prompt.ids, (answer[0], *answer[2:]))
+    second = literal(lm, (*prompt.ids, answer[0]), answer[1:2])
+    np.testing.assert_allclose(found, [first[0], *second, *first[1:]], atol=1e-4)
 
 
 @pytest.mark.parametrize("budget", [1, 60, 10_000])

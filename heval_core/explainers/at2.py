@@ -132,7 +132,7 @@ class AT2(ReadsHeads):
             source[unit.start : unit.end] = True
         gone = torch.from_numpy(source & (kept == 0)).to(lm.device)
         ids = torch.where(gone, lm.baseline(self.baseline), clean.ids[index])
-        together = max(1, lm.budget.tokens // n)
+        together = lm.budget.holds(n)
         with torch.no_grad():
             parts = [
                 _log_odds(lm.forward.checked(lm.forward.logits_at(ids[start : start + together], target.positions)), target)
@@ -143,15 +143,9 @@ class AT2(ReadsHeads):
 
 def _attention(clean: CleanPass, targets: Sequence[Target]) -> torch.Tensor:
     """(B, L, H, n) the attention from the targets' positions, their mean; a pruned head's is 0."""
-    import torch
+    from heval_core.lm.heads import working
 
-    from heval_core.lm.heads import mean_rows, working
-    from heval_core.lm.targets import positions_of
-
-    readings = [clean.heads_at(position) for position in positions_of(targets)]
-    rows = mean_rows([reading.attention for reading in readings], clean.length)
-    alive = torch.from_numpy(working(clean.lm, range(clean.lm.layers))).to(rows.device)
-    return rows * alive[:, :, None]
+    return clean.attention_of(targets) * working(clean.lm)[:, :, None]
 
 
 def _log_odds(logits: torch.Tensor, target: Target) -> torch.Tensor:

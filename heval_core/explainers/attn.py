@@ -14,6 +14,7 @@ Cost: one pass with hooks over the last token, shared with mechlight; `row="mean
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -51,22 +52,16 @@ class Attention(ReadsHeads):
         return super().cost(tokens) if self.row == "last" else Cost(2, 2 * tokens, (CLEAN,))
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
-        import torch
+        from heval_core.lm.heads import working
 
-        from heval_core.lm.heads import mean_rows, working
-        from heval_core.lm.targets import positions_of
-
-        readings = [clean.heads_at(position) for position in positions_of(targets)]
+        last = clean.lm.layers - 1
         votes = sum(
-            self._votes(clean, reading, [target.ids[index] for target in targets]) for index, reading in enumerate(readings)
+            self._votes(clean, reading, [target.ids[index] for target in targets])
+            for index, reading in enumerate(clean.heads_of(targets))
         )
-        pruned = ~torch.from_numpy(working(clean.lm, (clean.lm.layers - 1,))).to(clean.lm.device)
-        heads = votes.masked_fill(pruned, -torch.inf).argmax(-1).tolist()
-        if self.row == "last":
-            attention = mean_rows([reading.attention[:, -1] for reading in readings], clean.length)
-        else:
-            attention = clean.lm.heads.column_means(clean.ids)
-        extras = [{"layer": clean.lm.layers - 1, "head": head} for head in heads]
+        heads = votes.masked_fill(~working(clean.lm, (last,)), -math.inf).argmax(-1).tolist()
+        attention = clean.attention_of(targets, last) if self.row == "last" else clean.lm.heads.column_means(clean.ids)
+        extras = [{"layer": last, "head": head} for head in heads]
         return attention[list(range(clean.size)), heads], extras
 
     def _votes(self, clean: CleanPass, reading: HeadReading, token_ids: list[int]) -> torch.Tensor:

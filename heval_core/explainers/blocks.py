@@ -15,7 +15,7 @@ import numpy as np
 
 from heval_core.explainers.shared import token_parts
 from heval_core.explainers.shared.base import Base, CleanPass
-from heval_core.explainers.shared.left_out import units
+from heval_core.explainers.shared.left_out import scores_of, units_of_each
 from heval_core.records import Cost, Target
 
 PART = "cgim"
@@ -35,12 +35,12 @@ class Blocks(Base):
         return token_parts.cost_of(PART, tokens)
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
-        of_tokens = token_parts.part_scores(PART, clean, targets)
-        scores = np.zeros((clean.size, clean.length), dtype=np.float32)
-        for row, relevance, prompt, target in zip(scores, of_tokens, clean.prompts, targets, strict=True):
-            for document in units(prompt, target=target):
-                row[document.start : document.end] = relevance[document.start : document.end].mean()
-        return scores
+        of_tokens, documents = token_parts.part_scores(PART, clean, targets), units_of_each(clean, targets)
+        means = [
+            [relevance[document.start : document.end].mean() for document in in_prompt]
+            for relevance, in_prompt in zip(of_tokens, documents, strict=True)
+        ]
+        return scores_of(clean, documents, means)
 
 
 PLUGIN = Blocks()

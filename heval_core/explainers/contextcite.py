@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heval_core.explainers.shared.base import Base, CleanPass
-from heval_core.explainers.shared.left_out import logprobs, said, units
+from heval_core.explainers.shared.left_out import Units, logprobs, said, scores_of, units, units_of_each
 from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.statistics.sparse_fit import MASKS, log_odds, masks, weights
@@ -41,19 +41,14 @@ class ContextCite(Base):
         return Cost(1 + MASKS, tokens + MASKS * tokens / 2, (CLEAN,))
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
-        sources = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
+        sources = units_of_each(clean, targets, self.unit)
         kept = [masks(len(in_prompt), _seed(prompt.ids)) for in_prompt, prompt in zip(sources, clean.prompts, strict=True)]
-        left_out = [
-            [tuple(unit for unit, stays in zip(in_prompt, row, strict=True) if not stays) for row in rows]
-            for in_prompt, rows in zip(sources, kept, strict=True)
+        gone = [left_out(*each) for each in zip(sources, kept, strict=True)]
+        fits = [
+            weights(rows, log_odds(values[:, 0])) if in_prompt else ()
+            for in_prompt, rows, values in zip(sources, kept, logprobs(clean, targets, gone), strict=True)
         ]
-        scores = np.zeros((clean.size, clean.length), dtype=np.float32)
-        answered = logprobs(clean, targets, left_out)
-        for score, prompt_units, rows, values in zip(scores, sources, kept, answered, strict=True):
-            if prompt_units:
-                for unit, weight in zip(prompt_units, weights(rows, log_odds(values[:, 0])), strict=True):
-                    score[unit.start : unit.end] = weight
-        return scores
+        return scores_of(clean, sources, fits)
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
         """A fit for each token of the answer, in its log-odds, all from the same passes."""
@@ -61,10 +56,14 @@ class ContextCite(Base):
         (prompt,) = clean.prompts
         parts = units(prompt, self.unit, target)
         rows = masks(len(parts), _seed(prompt.ids[: target.positions[0] + 1]))
-        gone = [tuple(unit for unit, stays in zip(parts, row, strict=True) if not stays) for row in rows]
-        (answer,) = said(clean, [target], [gone])
+        (answer,) = said(clean, [target], [left_out(parts, rows)])
         fits = [weights(rows, log_odds(values)) for values in answer.logprobs[:, 0].T] if parts else []
         return Matrix(self.unit, parts, np.array(fits, dtype=np.float32).reshape(len(target.ids), len(parts)).T)
+
+
+def left_out(units: Units, kept: np.ndarray) -> list[Units]:
+    """The units that each of the (masks, U) rows does not keep."""
+    return [tuple(unit for unit, stays in zip(units, row, strict=True) if not stays) for row in kept]
 
 
 def _seed(ids: Sequence[int]) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heval_core.explainers.shared.base import Base, CleanPass
-from heval_core.explainers.shared.left_out import effects, lost, units
+from heval_core.explainers.shared.left_out import effects, lost, scores_of, units, units_of_each
 from heval_core.records import Cost, Target
 from heval_core.shared_passes import CLEAN
 from heval_core.units import LEVELS, Matrix
@@ -43,12 +43,8 @@ class DocumentEffect(Base):
         return Cost(1 + passes, (1 + passes / 2) * tokens, (CLEAN,))
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
-        documents = [units(prompt, self.unit, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
-        scores = np.zeros((clean.size, clean.length), dtype=np.float32)
-        for row, in_prompt, nats in zip(scores, documents, effects(clean, targets, documents), strict=True):
-            for document, effect in zip(in_prompt, nats, strict=True):
-                row[document.start : document.end] = effect
-        return scores
+        parts = units_of_each(clean, targets, self.unit)
+        return scores_of(clean, parts, effects(clean, targets, parts))
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
         """D_a of each token of the answer: the nats that it loses without each unit."""

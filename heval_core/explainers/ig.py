@@ -63,10 +63,9 @@ class IntegratedGradients(Base):
         for row, prompt in zip(baselines, clean.prompts, strict=True):
             row[prompt.ranked.start : prompt.ranked.stop] = baseline
         scores = lm.gradients.integrated(clean.ids, baselines, targets, self.steps, self.method, clean.prefix).cpu().numpy()
-        positions = positions_of(targets)
         with torch.no_grad():
-            at_baseline = lm.forward.checked(lm.forward.logits_at(baselines, positions))
-        change = (values(clean.logits_at(positions), targets) - values(at_baseline, targets)).tolist()
+            at_baseline = lm.forward.checked(lm.forward.logits_at(baselines, positions_of(targets)))
+        change = (values(clean.logits_of(targets), targets) - values(at_baseline, targets)).tolist()
         gaps = [_gap(float(row.sum()), rise) for row, rise in zip(scores, change, strict=True)]
         return scores, [{"details": (("completeness_gap", gap), ("baseline_id", float(baseline)))} for gap in gaps]
 

@@ -48,16 +48,14 @@ class MechLight(ReadsHeads):
     reference = "Sun et al. 2025, eq. 11-17 (arXiv 2510.02629)"
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
-        from heval_core.lm.heads import mean_rows, working
-        from heval_core.lm.targets import positions_of
+        from heval_core.lm.heads import working
 
         lm = clean.lm
         lm.direct_effects.check_stream()
-        readings = [clean.heads_at(position) for position in positions_of(targets)]
-        attention = mean_rows([reading.attention for reading in readings], clean.length)
-        strengths = sum(self._strengths(lm, *each, targets) for each in enumerate(readings)).cpu().numpy()
+        attention = clean.attention_of(targets)
+        strengths = sum(self._strengths(lm, *each, targets) for each in enumerate(clean.heads_of(targets))).cpu().numpy()
         group = lm.heads_per_layer // lm.kv_heads if self.kv else 1
-        alive = working(lm, range(lm.layers))
+        alive = working(lm).cpu().numpy()
         chosen = [_chosen(by_head, alive, group) for by_head in strengths]
         rows = [
             attention[index, layer, _members(alive, layer, head, group)].mean(0).cpu().numpy()
@@ -93,8 +91,8 @@ def _chosen(strengths: np.ndarray, alive: np.ndarray, group: int) -> tuple[int, 
     if others:
         ((second_layer, second),) = others
         margin = float(units[layer, unit] - units[second_layer, second])
-        details = (("runner_up", head_name(second_layer, _members(alive, second_layer, second * group, group)[0])),)
-        details += (("margin", margin),)
+        runner_up = head_name(second_layer, _members(alive, second_layer, second * group, group)[0])
+        details = (("runner_up", runner_up), ("margin", margin))
     return layer, _members(alive, layer, unit * group, group)[0], details
 
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from heval_core.explainers.shared import token_parts
 from heval_core.explainers.shared.base import Base, CleanPass
-from heval_core.explainers.shared.left_out import Units, effects, lost, units
+from heval_core.explainers.shared.left_out import Units, effects, lost, units, units_of_each
 from heval_core.records import Cost, HEvalError, Target
 from heval_core.shared_passes import CLEAN
-from heval_core.units import Matrix
+from heval_core.units import Matrix, Unit
 
 # The share that a unit's tokens get alike, so that also a token without relevance says to which unit it belongs.
 EVENLY = 0.05
@@ -50,15 +50,15 @@ class Origin(Base):
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
         parts = token_parts.part_scores(self.tokens, clean, targets)
-        documents = [units(prompt, target=target) for prompt, target in zip(clean.prompts, targets, strict=True)]
+        documents = units_of_each(clean, targets)
         contributions = effects(clean, targets, documents)
-        smaller = self._sentences(clean, targets, documents) if self.sentences else None
+        whole = [[[(document, 1.0)] for document in in_prompt] for in_prompt in documents]
+        divided = self._sentences(clean, targets, documents) if self.sentences else whole
         scores = np.zeros((clean.size, clean.length), dtype=np.float32)
-        for row, relevance in enumerate(parts):
-            for number, (document, effect) in enumerate(zip(documents[row], contributions[row], strict=True)):
-                within = smaller[row][number] if smaller else ([(document.start, document.end)], np.ones(1))
-                for (start, end), share in zip(*within, strict=True):
-                    scores[row, start:end] = effect * share * shares(relevance[start:end])
+        for row, relevance, in_prompt, nats in zip(scores, parts, divided, contributions, strict=True):
+            for pieces, effect in zip(in_prompt, nats, strict=True):
+                for piece, share in pieces:
+                    row[piece.start : piece.end] = effect * share * shares(relevance[piece.start : piece.end])
         return scores
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
@@ -78,19 +78,17 @@ class Origin(Base):
 
     def _sentences(
         self, clean: CleanPass, targets: Sequence[Target], documents: Sequence[Units]
-    ) -> list[list[tuple[list[tuple[int, int]], np.ndarray]]]:
-        """Of each prompt's documents, where their sentences are and the share that each has of the document's effect."""
-        sentences = [units(prompt, "sentence", target) for prompt, target in zip(clean.prompts, targets, strict=True)]
+    ) -> list[list[list[tuple[Unit, float]]]]:
+        """Of each prompt's documents, their sentences and the share that each has of the document's effect."""
+        sentences = units_of_each(clean, targets, "sentence")
         by_prompt = []
         for of_prompt, inside, effect in zip(documents, sentences, effects(clean, targets, sentences), strict=True):
             divided = []
             for document in of_prompt:
                 indices = [i for i, unit in enumerate(inside) if document.start <= unit.start and unit.end <= document.end]
-                spans = [(inside[i].start, inside[i].end) for i in indices]
-                above = np.maximum(effect[indices], 0)
-                sizes = np.array([end - start for start, end in spans], dtype=float)
-                weights = above if above.sum() > 0 else sizes
-                divided.append((spans, weights / weights.sum()))
+                own, above = [inside[i] for i in indices], np.maximum(effect[indices], 0)
+                weights = above if above.sum() > 0 else np.array([len(unit.indices) for unit in own], dtype=float)
+                divided.append(list(zip(own, weights / weights.sum(), strict=True)))
             by_prompt.append(divided)
         return by_prompt
 

@@ -11,18 +11,11 @@ from heval_core.records import TokenisedPrompt
 
 def last_logits(lm: LanguageModel, prompts: Sequence[TokenisedPrompt]) -> list[torch.Tensor]:
     """(V,) float32 of each prompt's last position, in the order of the prompts."""
-    by_index: dict[int, torch.Tensor] = {}
 
-    def work(indices: list[int]) -> None:
-        ids = torch.tensor([prompts[index].ids for index in indices], device=lm.device)
-        by_index.update(zip(indices, lm.forward.logits(ids), strict=True))
+    def work(numbers: list[int], _: int) -> torch.Tensor:
+        return lm.forward.logits(torch.tensor([prompts[number].ids for number in numbers], device=lm.device))
 
-    by_length: dict[int, list[int]] = {}
-    for index, prompt in enumerate(prompts):
-        by_length.setdefault(len(prompt.ids), []).append(index)
-    for length, indices in by_length.items():
-        lm.budget.in_batches(indices, length, work)
-    return [by_index[index] for index in range(len(prompts))]
+    return lm.budget.longest_first([len(prompt.ids) for prompt in prompts], work, alike=True)
 
 
 def memory_tokens(lm: LanguageModel, questions: Iterable[str]) -> dict[str, int]:

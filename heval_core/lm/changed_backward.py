@@ -1,7 +1,7 @@
 """Relevance: embedding times gradient, in a copy of the model that shares its weights and follows other backward rules.
 
-The copy's norms, activations and products are changed modules (`changed_modules`); its attention is registered with the
-library (`changed_attention`). Its values are the model's own.
+The copy's norms and activations are changed modules, and its products pass half back (`changed_modules`); its attention is
+registered with the library (`changed_attention`). Its values are the model's own.
 Checked when the copy is made, on twelve tokens, whatever the architecture: its logits equal the model's; and with attention as
 a fixed mixture of values (`rules.FIXED_ATTENTION`) relevance is complete: the parts of all token and position embeddings and
 of all biases sum to the logit. That holds exactly, because each rule then keeps what comes in: norms, activations and mixtures
@@ -32,11 +32,10 @@ from heval_core.lm.changed_modules import UnknownPart, change
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward
 from heval_core.lm.gradients import Gradients
-from heval_core.lm.memory import first_line, out_of_memory
-from heval_core.lm.needs import lacks, require
+from heval_core.lm.needs import lacks, require, unknown_to_library
 from heval_core.lm.read_out import ReadOut
 from heval_core.lm.rules import FIXED_ATTENTION, KEPT_WHOLE, Rules
-from heval_core.records import HEvalError, Target
+from heval_core.records import Target
 
 NEED = "a changed backward pass"
 TRIAL = 12
@@ -63,17 +62,12 @@ class ChangedBackward:
     def copy(self) -> Copy:
         """Made and checked when it is first needed."""
         require(self._facts, ("gradients", "softmax attention"))
-        try:
-            made = Copy(self._facts)
-            check(self._facts, made)
-        except UnknownPart as error:
-            raise lacks(self._facts, NEED, str(error)) from error
-        except HEvalError:
-            raise
-        except Exception as error:  # the library may raise anything for an architecture it does not know
-            if out_of_memory(error):
-                raise
-            raise lacks(self._facts, NEED, f"cannot be run under changed rules: {first_line(error)}") from error
+        with unknown_to_library(self._facts, NEED, "cannot be run under changed rules"):
+            try:
+                made = Copy(self._facts)
+                check(self._facts, made)
+            except UnknownPart as error:
+                raise lacks(self._facts, NEED, str(error)) from error
         return made
 
 

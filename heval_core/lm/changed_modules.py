@@ -1,4 +1,4 @@
-"""Norms, activations and gated products whose backward pass is changed, as modules that stand in for those of a copy.
+"""Norms and activations whose backward pass is changed, as modules that stand in for those of a copy; and gated products.
 
 Values are the original modules' own. Backwards: a norm divides by a detached std or RMS; an activation f(x) passes x times the
 detached f(x)/x; gate x up gives half of its relevance to each factor.
@@ -33,7 +33,7 @@ def change(model: torch.nn.Module) -> None:
         elif "Norm" in type(module).__name__ and not list(module.children()):
             model.set_submodule(name, Norm(module))
         elif any(names <= {child for child, _ in module.named_children()} for names in GATED):
-            model.set_submodule(f"{name}.down_proj", Halved(model.get_submodule(f"{name}.down_proj")))
+            model.get_submodule(f"{name}.down_proj").register_forward_pre_hook(halved)
 
 
 class Changed(torch.nn.Module):
@@ -106,22 +106,23 @@ class Norm(Changed):
                     return centred, offset
         raise UnknownPart(f"has a norm, {type(self.inner).__name__}, whose rule is not known")
 
+    def _middle(self, vectors: torch.Tensor) -> torch.Tensor:
+        """(…, d) ▶ the same, float32, centred if it centres."""
+        wide = vectors.float()
+        return wide - wide.mean(-1, keepdim=True) if self.centred else wide
+
     def standardised(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """(…, d) ▶ the states, centred if it centres, and one over their std or RMS (…, 1), float32."""
-        wide = states.float()
-        if self.centred:
-            wide = wide - wide.mean(-1, keepdim=True)
+        wide = self._middle(states)
         return wide, torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
 
     def linear(self, states: torch.Tensor) -> torch.Tensor:
         """(…, d) ▶ the norm without its scale and its bias: centred if it centres, times the gain; float32."""
-        wide = states.float()
-        return (wide - wide.mean(-1, keepdim=True) if self.centred else wide) * self.gain
+        return self._middle(states) * self.gain
 
     def folded(self, directions: torch.Tensor) -> torch.Tensor:
         """(…, d) directions after the norm ▶ those before it: <folded(u), x> = <u, linear(x)>; float32."""
-        wide = directions.float() * self.gain
-        return wide - wide.mean(-1, keepdim=True) if self.centred else wide
+        return self._middle(directions.float() * self.gain)
 
     def passed_back(self, states: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
         return self.folded(gradient.float() * self.standardised(states)[1])
@@ -141,23 +142,9 @@ class Activation(Changed):
         return gradient * (self.inner(wide) / wide)
 
 
-class Halved(torch.nn.Module):
-    """A projection that reads a product of two factors: half of the gradient goes on to the product."""
-
-    def __init__(self, inner: torch.nn.Module):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        read: torch.Tensor = self.inner(_Half.apply(states))
-        return read
-
-
-class _Half(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, states: torch.Tensor) -> torch.Tensor:
-        return states.view_as(states)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
-        return grads[0] / 2
+def halved(_: torch.nn.Module, inputs: tuple[torch.Tensor]) -> torch.Tensor:
+    """Before a projection that reads a product of two factors: half of the gradient goes on to the product."""
+    product = inputs[0].view_as(inputs[0])
+    if product.requires_grad:
+        product.register_hook(lambda gradient: gradient / 2)
+    return product

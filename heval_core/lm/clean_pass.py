@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 
 from heval_core.lm.forward import Prefix
-from heval_core.lm.heads import HeadReading
+from heval_core.lm.heads import HeadReading, mean_rows
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.path_patching import LastPositions
 from heval_core.lm.rules import Rules
@@ -89,6 +89,10 @@ class CleanPass:
 
         return self._shared.once(f"logits at {positions}", work)
 
+    def logits_of(self, targets: Sequence[Target]) -> torch.Tensor:
+        """(B, P, V) float32, at the targets' positions; see `logits_at`."""
+        return self.logits_at(positions_of(targets))
+
     def heads_at(self, position: int) -> HeadReading:
         """The heads' attention and outputs at one position."""
         position %= self.length
@@ -106,6 +110,14 @@ class CleanPass:
         """The heads' attention and outputs at the last position."""
         return self.heads_at(-1)
 
+    def heads_of(self, targets: Sequence[Target]) -> list[HeadReading]:
+        """The heads at each of the targets' positions."""
+        return [self.heads_at(position) for position in positions_of(targets)]
+
+    def attention_of(self, targets: Sequence[Target], layers: int | slice = slice(None)) -> torch.Tensor:
+        """(B, L, H, n), of one layer (B, H, n): the mean of the rows of attention at the targets' positions."""
+        return mean_rows([reading.attention[:, layers] for reading in self.heads_of(targets)], self.length)
+
     def direct_effects(self, targets: Sequence[Target]) -> list[torch.Tensor]:
         """(B, L, n) float32 for each position of the targets: what heads carry there from each token to z_a - z_b.
 
@@ -114,10 +126,10 @@ class CleanPass:
 
         def work() -> list[torch.Tensor]:
             effects = []
-            for index, position in enumerate(positions_of(targets)):
+            for index, reading in enumerate(self.heads_of(targets)):
                 ids = [target.ids[index] for target in targets]
                 foils = [target.foils[index] if target.foils else None for target in targets]
-                by_layer = self.lm.direct_effects.by_layer(self.heads_at(position), self.prefix, ids, foils)
+                by_layer = self.lm.direct_effects.by_layer(reading, self.prefix, ids, foils)
                 effects.append(torch.nn.functional.pad(by_layer, (0, self.length - by_layer.shape[-1])))
             return effects
 

@@ -51,7 +51,7 @@ class DirectEffects:
             raise lacks(self._facts, "direct effects", self._read_out_problem)
         facts, query = self._facts, reading.attention.shape[-1]
         directions = self._directions(reading.last_layer, ids, foils)
-        alive = torch.from_numpy(working(facts, range(facts.layers))).to(reading.attention.device)
+        alive = working(facts)
         effects = []
         for layer in range(facts.layers):
             written = self._heads.output_matrix(layer) @ directions.T  # (H, d_h, B)

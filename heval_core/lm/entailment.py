@@ -127,9 +127,8 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
         raise HEvalError(f"{name!r} cannot be loaded as an entailment model: {first_line(error)}") from error
     model.requires_grad_(False)
-    on_cpu = chosen.type == "cpu"
-    budget = Budget(batch_tokens or (4096 if on_cpu else 8192), chosen, batch_tokens is None and not on_cpu)
-    return Entailment(identity.key, identity.revision, model.eval().to(chosen), tokenizer, budget)
+    model = model.eval().to(chosen)
+    return Entailment(identity.key, identity.revision, model, tokenizer, Budget.of(batch_tokens, chosen))
 
 
 def _kind(config: Any) -> Any:

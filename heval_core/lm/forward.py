@@ -1,7 +1,7 @@
 """Passes over prompts, read at their last position or at others. A prompt's keys and values are kept for other endings."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,6 +43,10 @@ class Prefix:
         return cache
 
 
+# What a model is told to keep of its logits, and what is read of its states: those of the last position alone.
+LAST = 1
+
+
 def _of(tensor: torch.Tensor, prompts: Sequence[int] | None) -> torch.Tensor:
     if prompts is not None and len(tensor) == 1:
         return tensor.expand(len(prompts), -1, -1, -1)  # a view: the cache concatenates later, which copies once
@@ -58,26 +62,21 @@ class Forward:
 
     def last_logits(self, ids: torch.Tensor) -> torch.Tensor:
         """(b, n) ids of equal length ▶ (b, V) logits of the last position, float32; gradients flow if enabled."""
-        with self._reading():
-            output = self._model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, logits_to_keep=1)
-        return output.logits[:, -1].float()
+        return self.logits_at(ids, (-1,))[:, -1]
 
     def logits_at(self, ids: torch.Tensor, positions: Sequence[int]) -> torch.Tensor:
         """(b, n) ids ▶ (b, P, V) logits of some positions, float32; gradients flow if enabled."""
-        rows = self._rows(positions, ids.shape[1])
-        if rows is None:
-            return self.last_logits(ids)[:, None]
-        with self._read_out.float32():
-            mask = torch.ones_like(ids)
-            output = self._model(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=rows)
-        return output.logits.float()
+        rows, mask = self._rows(positions, ids.shape[1]), torch.ones_like(ids)
+        with self._reading(rows):
+            logits = self._model(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=rows).logits
+        return (logits[:, -1:] if rows is LAST else logits).float()
 
-    def _rows(self, positions: Sequence[int], length: int, start: int = 0) -> torch.Tensor | None:
-        """(P,) indices of positions among the tokens from `start` on; None for the last position alone."""
+    def _rows(self, positions: Sequence[int], length: int, start: int = 0) -> torch.Tensor | int:
+        """(P,) indices of positions among the tokens from `start` on; LAST for the last position alone."""
         if not all(-length <= position < length for position in positions):
             raise HEvalError(f"A prompt of {length} tokens does not have all of the positions {list(positions)}.")
         rows = [position % length - start for position in positions]
-        return None if rows == [length - start - 1] else torch.tensor(rows, device=self._facts.device)
+        return LAST if rows == [length - start - 1] else torch.tensor(rows, device=self._facts.device)
 
     @torch.no_grad()
     def logits(self, ids: torch.Tensor) -> torch.Tensor:
@@ -101,8 +100,8 @@ class Forward:
 
     def _next(self, ids: torch.Tensor, cache: DynamicCache) -> torch.Tensor:
         """(b, m) ids after those in a cache, which then has them too ▶ (b, V) logits of the last one, float32."""
-        with self._reading():
-            output = self._model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        with self._reading(LAST):
+            output = self._model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=LAST)
         return output.logits[:, -1].float()
 
     def greedy(self, ids: torch.Tensor, prefix: Prefix) -> Iterator[tuple[int, float]]:
@@ -144,11 +143,12 @@ class Forward:
                 "use_cache": True,
             }
         options["attention_mask"] = torch.ones(batch, start + length, dtype=torch.long, device=self._facts.device)
-        with self._reading() if rows is None else self._read_out.float32():
-            if not self._read_out.is_plain:
-                return self._model(**options, logits_to_keep=1 if rows is None else rows).logits
-            states = self._model.base_model(**options).last_hidden_state
-            states = states[:, -1:] if rows is None else states[:, rows]
+        with self._reading(rows):
+            if self._read_out.is_plain:
+                states = self._model.base_model(**options).last_hidden_state
+                states = states[:, -1:] if rows is LAST else states[:, rows]
+            else:
+                states = self._model(**options, logits_to_keep=rows).logits
         self._check_kernel(states, lambda: self.suffix_states(prefix, start, suffixes[:1], positions, (prompts or [0])[:1]))
         return states
 
@@ -184,19 +184,16 @@ class Forward:
         return logits
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """For a pass that is read at its last position, in float32. Generation does without: it uses the model as it is."""
-        with self._last_position_only(), self._read_out.float32():
-            yield
+    def _reading(self, rows: torch.Tensor | int) -> Iterator[None]:
+        """For a pass that is read in float32, at these `_rows`. Generation does without: it uses the model as it is.
 
-    def _last_position_only(self) -> AbstractContextManager[Any]:
-        """Inside, the last layer's MLP gets only the last position; what it would add to the others is never read.
-
-        Its output (b, 1, d) is broadcast over the residual stream, so that all other positions hold nonsense afterwards.
+        Where only the last position is read, the last layer's MLP gets that alone. Its output (b, 1, d) is broadcast over the
+        residual stream, so that all other positions hold nonsense afterwards.
         """
-        if self.last_mlp is None:
-            return nullcontext()
-        return self.last_mlp.register_forward_pre_hook(lambda _, inputs: (inputs[0][:, -1:], *inputs[1:]))
+        mlp, whole = self.last_mlp if rows is LAST else None, nullcontext()
+        last = mlp.register_forward_pre_hook(lambda _, inputs: (inputs[0][:, -1:], *inputs[1:])) if mlp is not None else whole
+        with last, self._read_out.float32():
+            yield
 
     @cached_property
     def last_mlp(self) -> torch.nn.Module | None:

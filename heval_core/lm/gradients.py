@@ -45,7 +45,7 @@ class Gradients:
             logits = self._forward.suffix_logits(prefix, kept, ids, positions, in_turn)
             return logits.gather(-1, wanted[..., None])[..., 0].sum(-1)
 
-        together = max(len(ids), self._facts.budget.tokens // ids.shape[1])
+        together = max(len(ids), self._facts.budget.holds(ids.shape[1]))
         engine = LayerIntegratedGradients(value, self.embedding_layer)
         with torch.enable_grad():
             attributions = engine.attribute(

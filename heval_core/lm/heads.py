@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from transformers import DynamicCache
 
@@ -49,12 +48,13 @@ def mean_rows(rows: Sequence[torch.Tensor], length: int) -> torch.Tensor:
     return torch.stack([torch.nn.functional.pad(row, (0, length - row.shape[-1])) for row in rows]).mean(0)
 
 
-def working(facts: ModelFacts, layers: Sequence[int]) -> np.ndarray:
-    """(len(layers), H) bool: which heads of some layers are not pruned. Raises HEvalError if all of them are."""
-    alive = np.array([[(layer, head) not in facts.pruned for head in range(facts.heads_per_layer)] for layer in layers])
-    if not alive.any():
+def working(facts: ModelFacts, layers: Sequence[int] = ()) -> torch.Tensor:
+    """(len(layers), H) bool: which heads of some layers, by default of all, are not pruned. Raises HEvalError if all are."""
+    heads = range(facts.heads_per_layer)
+    alive = [[(layer, head) not in facts.pruned for head in heads] for layer in layers or range(facts.layers)]
+    if not any(map(any, alive)):
         raise HEvalError(f"Every head is pruned from which one would be chosen in {facts.key}, so none can be.")
-    return alive
+    return torch.tensor(alive, device=facts.device)
 
 
 class Heads:
@@ -144,18 +144,17 @@ class Heads:
     @cached_property
     def _behind(self) -> tuple[Norm | None, ...]:
         """The norm behind each layer's attention. Raises HEvalError for one that is not known."""
-        return tuple(self._norm(getattr(block, "ln1_post", None)) for block in self._hooked.bridge.blocks)
+        behind = (getattr(block, "ln1_post", None) for block in self._hooked.bridge.blocks)
+        return tuple(part if part is None else self._norm(part) for part in behind)
 
     @cached_property
     def final_norm(self) -> Norm:
         """The norm before the unembedding. Raises HEvalError for one that is not known."""
-        norm = self._norm(self._hooked.bridge.ln_final)
-        assert norm is not None
-        return norm
+        return self._norm(self._hooked.bridge.ln_final)
 
-    def _norm(self, part: Any) -> Norm | None:
+    def _norm(self, part: Any) -> Norm:
         try:
-            return None if part is None else Norm(part.original_component)
+            return Norm(part.original_component)
         except UnknownPart as error:
             raise lacks(self._facts, "the effects of heads", str(error)) from error
 

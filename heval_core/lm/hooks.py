@@ -14,8 +14,7 @@ from transformer_lens.model_bridge import TransformerBridge
 from transformers import DynamicCache
 
 from heval_core.lm.facts import ModelFacts
-from heval_core.lm.memory import first_line, out_of_memory
-from heval_core.lm.needs import lacks, require
+from heval_core.lm.needs import lacks, require, unknown_to_library
 from heval_core.lm.read_out import ReadOut, apart, in_float32, may_differ
 
 
@@ -40,14 +39,10 @@ class Hooked:
         facts, twin = self._facts, self._facts.twin()
         twin.set_attn_implementation("eager")
         self._twin_head = twin.get_output_embeddings()
-        try:
+        with unknown_to_library(facts, "heads", "is not supported by TransformerLens"):
             bridge = TransformerBridge.boot_transformers(
                 facts.tokenizer.name_or_path or facts.key, hf_model=twin, tokenizer=facts.tokenizer
             )
-        except Exception as error:  # the library may raise anything for an architecture it does not know
-            if out_of_memory(error):
-                raise
-            raise lacks(self._facts, "heads", f"is not supported by TransformerLens: {first_line(error)}") from error
         for name in (*self.pattern_names, *self.output_names, *self.written_names, self.last_name):
             if name not in bridge.hook_dict:
                 raise lacks(self._facts, "heads", f"has no hook {name}, at which its heads would be read")
@@ -75,20 +70,16 @@ class Hooked:
         """
         bridge, device, attended = self.bridge, self._facts.device, start + ids.shape[1]
         positions = torch.arange(start, attended, device=device).expand(len(ids), -1) if at is None else at
-        try:
-            with in_float32(self._twin_head) if self._read_out.is_float32 else nullcontext():
-                logits = bridge.run_with_hooks(
-                    ids,
-                    fwd_hooks=list(hooks),
-                    position_ids=positions,
-                    attention_mask=torch.ones(len(ids), attended, dtype=torch.long, device=device),
-                    logits_to_keep=1,
-                    **options,
-                )
-        except Exception as error:  # the library's bridge may raise anything for an architecture it does not know
-            if out_of_memory(error):
-                raise
-            raise lacks(self._facts, "heads", f"cannot be run with hooks: {first_line(error)}") from error
+        in_full = in_float32(self._twin_head) if self._read_out.is_float32 else nullcontext()
+        with unknown_to_library(self._facts, "heads", "cannot be run with hooks"), in_full:
+            logits = bridge.run_with_hooks(
+                ids,
+                fwd_hooks=list(hooks),
+                position_ids=positions,
+                attention_mask=torch.ones(len(ids), attended, dtype=torch.long, device=device),
+                logits_to_keep=1,
+                **options,
+            )
         return torch.as_tensor(logits)[:, -1].float()
 
     def seen(

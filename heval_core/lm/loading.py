@@ -24,6 +24,8 @@ PLAIN = "plain"
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 # Memory that parsing a GGUF file takes, as a multiple of its size; measured on files of 4 bits.
 PARSED = 14
+# How far logits may be from those before another last token: a share of the largest, above what bfloat16 rounds.
+SAME_BEFORE = 0.03
 
 
 def choose_device(name: str) -> torch.device:
@@ -139,8 +141,7 @@ def in_template(identity: Identity, template: str) -> Identity:
 def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int | None = None) -> LanguageModel:
     """Load a causal language model and its tokenizer. name: as `identify` reads it.
 
-    batch_tokens: the budget of tokens for one forward pass. By default 4,096 on a CPU, where more is no faster; on a GPU
-        8,192 at first, doubled until memory runs out.
+    batch_tokens: the budget of tokens for one forward pass; see `Budget.of`.
     Raises HEvalError if the folder or id does not exist, is not a causal language model, or has no safetensors.
     """
     identity = identify(name)
@@ -190,20 +191,19 @@ def as_language_model(
     template: str = TEMPLATE,
     batch_tokens: int | None = None,
 ) -> LanguageModel:
-    """Wraps a model that is in memory already; it stays on its device."""
+    """Wraps a model that is in memory already; it stays on its device. Raises HEvalError for one that sees later tokens."""
     # Memory answers are decoded greedily, whatever sampling or penalties the model's defaults would add.
     ends = model.generation_config.eos_token_id if model.generation_config else None
     model.generation_config = GenerationConfig(do_sample=False, eos_token_id=tokenizer.eos_token_id if ends is None else ends)
     _fuse_activations(model)
     _read_in_one_piece(model)
-    on_cpu = model.device.type == "cpu"
+    _check_causal(key, model)
     torch.backends.cuda.enable_cudnn_sdp(False)  # it plans for each new length, .1 s; exact fa has hundreds
     config = model.config.get_text_config()
     if getattr(config, "num_key_value_heads", None) == 1 or getattr(config, "multi_query", False):
         # Under a mask its kernel reads wrong values of one head that all share: up to .9 of Gemma 3's logits (pytorch#191937).
         torch.backends.cuda.enable_mem_efficient_sdp(False)
-    budget = Budget(batch_tokens or (4096 if on_cpu else 8192), model.device, batch_tokens is None and not on_cpu)
-    return LanguageModel(key, model, tokenizer, style, revision, template, budget)
+    return LanguageModel(key, model, tokenizer, style, revision, template, Budget.of(batch_tokens, model.device))
 
 
 def _fuse_activations(model: torch.nn.Module) -> None:
@@ -212,6 +212,18 @@ def _fuse_activations(model: torch.nn.Module) -> None:
         for name, child in module.named_children():
             if isinstance(child, NewGELUActivation):
                 setattr(module, name, torch.nn.GELU(approximate="tanh"))
+
+
+def _check_causal(key: str, model: PreTrainedModel) -> None:
+    """Encoders (BERT) are loaded as causal language models too. Their tokens see later ones, so that no pass can be gone on
+    with, and prompts cannot be padded."""
+    ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=model.device)
+    with torch.no_grad():
+        one, other = model(input_ids=ids, use_cache=False).logits[:, :-1].float()
+    if float((one - other).abs().max()) > SAME_BEFORE * float(one.abs().max()):
+        raise HEvalError(
+            f"{key!r} cannot be used as a causal language model: what it says after a token depends on later ones."
+        )
 
 
 def _read_in_one_piece(model: PreTrainedModel) -> None:

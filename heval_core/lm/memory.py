@@ -4,7 +4,7 @@ Try. If the device runs out of memory, halve the budget of tokens and try again 
 fits, give up with one HEvalError. Passes, generation, explainers and faithfulness all follow this policy.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -35,6 +35,12 @@ class Budget:
 
     def __init__(self, tokens: int, device: torch.device, growing: bool = False):
         self.tokens, self.device, self.growing = tokens, device, growing
+
+    @classmethod
+    def of(cls, tokens: int | None, device: torch.device) -> "Budget":
+        """By default 4,096 tokens on a CPU, where more is no faster; elsewhere 8,192, doubled until memory runs out."""
+        on_cpu = device.type == "cpu"
+        return cls(tokens or (4096 if on_cpu else 8192), device, growing=tokens is None and not on_cpu)
 
     def holds(self, length: int) -> int:
         """How many prompts of `length` tokens run together: at least one."""
@@ -72,18 +78,21 @@ class Budget:
             # Only after the error is gone, because it keeps the attempt's tensors alive.
             self.shrink()
 
-    def longest_first(self, lengths: Sequence[int], work: Callable[[list[int], int], list[T]]) -> list[T]:
+    def longest_first(
+        self, lengths: Sequence[int], work: Callable[[list[int], int], Iterable[T]], alike: bool = False
+    ) -> list[T]:
         """What `work` gives for items of these lengths, in their order; those of similar length run together.
 
-        work: the places of some items, and the length of the longest of them ▶ a result for each.
+        work: the places of some items, and the length of the longest of them ▶ a result for each. alike: whether only items
+        of equal length run together.
         """
         results: dict[int, T] = {}
         waiting = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
         while waiting:
             width = lengths[waiting[0]]
 
-            def attempt(waiting: list[int] = waiting, width: int = width) -> tuple[list[int], list[T]]:
-                batch = waiting[: self.holds(width)]
+            def attempt(waiting: list[int] = waiting, width: int = width) -> tuple[list[int], Iterable[T]]:
+                batch = [place for place in waiting[: self.holds(width)] if lengths[place] == width or not alike]
                 return batch, work(batch, width)
 
             batch, made = self.within(width, attempt)

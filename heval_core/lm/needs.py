@@ -6,10 +6,12 @@ when a model runs with hooks (its answer changes, or the library fails) raise th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from heval_core.lm.chat import has_template
+from heval_core.lm.memory import first_line, out_of_memory
 from heval_core.records import HEvalError
 
 if TYPE_CHECKING:
@@ -66,3 +68,16 @@ def lacks(lm: ModelFacts, need: str, why: str) -> HEvalError:
     return HEvalError(
         f"{lm.key} ({lm.model.config.model_type}) {why}. What needs {need} cannot be used with it; all else can."
     )
+
+
+@contextmanager
+def unknown_to_library(lm: ModelFacts, need: str, why: str) -> Iterator[None]:
+    """Inside, whatever a library raises for an architecture that it does not know becomes that error, with its first line."""
+    try:
+        yield
+    except HEvalError:
+        raise
+    except Exception as error:  # it may raise anything
+        if out_of_memory(error):
+            raise
+        raise lacks(lm, need, f"{why}: {first_line(error)}") from error

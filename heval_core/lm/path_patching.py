@@ -8,7 +8,7 @@ it. So rows of different prompts, layers and heads share a batch, and a head cos
 Cost: one clean pass over each prompt and its twin, then one token for each head and prompt.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,19 +47,15 @@ class PathPatching:
     @torch.no_grad()
     def last_positions(self, prompts: Sequence[TokenisedPrompt]) -> LastPositions:
         """One clean pass over prompts of any lengths, those of equal length together; their order is kept."""
-        by_prompt: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
-        def work(numbers: list[int]) -> None:
+        def work(numbers: list[int], _: int) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
             ids = torch.tensor([prompts[number].ids for number in numbers], device=self._facts.device)
             logits, prefix = self._forward.clean(ids)
             outputs = self._heads.read(ids, prefix).outputs
-            by_prompt.update(zip(numbers, zip(outputs, self._forward.checked(logits), strict=True), strict=True))
+            return zip(outputs, self._forward.checked(logits), strict=True)
 
-        lengths = [len(prompt.ids) for prompt in prompts]
-        for length in sorted(set(lengths)):
-            numbers = [number for number, tokens in enumerate(lengths) if tokens == length]
-            self._facts.budget.in_batches(numbers, length, work)
-        outputs, logits = (torch.stack([by_prompt[number][part] for number in range(len(prompts))]) for part in (0, 1))
+        each = self._facts.budget.longest_first([len(prompt.ids) for prompt in prompts], work, alike=True)
+        outputs, logits = map(torch.stack, zip(*each, strict=True))
         ends = torch.tensor([[prompt.ids[-1], len(prompt.ids) - 1] for prompt in prompts], device=self._facts.device)
         return LastPositions(ends[:, :1], ends[:, 1:], outputs, logits)
 
@@ -73,21 +69,17 @@ class PathPatching:
         size, layers, heads = clean.outputs.shape[:3]
         rows = [(prompt, UNPATCHED, 0) for prompt in range(size)]
         rows += [(p, layer, head) for p in range(size) for layer in range(layers) for head in range(heads)]
-        by_row: dict[tuple[int, int, int], torch.Tensor] = {}
 
-        def work(batch: list[tuple[int, int, int]]) -> None:
-            prompts, row_layers, row_heads = torch.tensor(batch, device=self._facts.device).unbind(1)
+        def work(places: list[int], _: int) -> torch.Tensor:
+            prompts, row_layers, row_heads = torch.tensor([rows[p] for p in places], device=self._facts.device).unbind(1)
             logits = self._frozen(clean, others, prompts, row_layers, row_heads)
             unpatched = row_layers == UNPATCHED
             if unpatched.any():
                 self._hooked.check_same(logits[unpatched], clean.logits[prompts[unpatched]])
-            gained = logits.gather(1, token_ids[prompts]) - logits.logsumexp(-1, keepdim=True)
-            by_row.update(zip(batch, gained.cpu(), strict=True))
+            return (logits.gather(1, token_ids[prompts]) - logits.logsumexp(-1, keepdim=True)).cpu()
 
-        self._facts.budget.in_batches(rows, ROW_TOKENS, work)
-        alone = torch.stack([by_row[row] for row in rows[:size]])
-        patched = torch.stack([by_row[row] for row in rows[size:]]).view(size, layers, heads, -1)
-        return alone[:, None, None] - patched
+        found = torch.stack(self._facts.budget.longest_first([ROW_TOKENS] * len(rows), work))
+        return found[:size, None, None] - found[size:].view(size, layers, heads, -1)
 
     def _frozen(
         self, clean: LastPositions, others: torch.Tensor, prompts: torch.Tensor, layers: torch.Tensor, heads: torch.Tensor

@@ -48,21 +48,23 @@ class RollBack:
 
     def _mixings(self, ids: torch.Tensor, prefix: Prefix, rows: slice) -> list[torch.Tensor]:
         """(b, n, n) C of each layer but the last, of some of the prompts."""
-        patterns: list[torch.Tensor] = []
-        streams: list[torch.Tensor] = []
+        kept: dict[str, torch.Tensor] = {}
         mixings: list[torch.Tensor] = []
 
-        def mixed(written: torch.Tensor, hook: Any) -> None:
-            values = self._heads.values(prefix, len(mixings))[rows]
-            mixings.append(self._mixing(len(mixings), patterns.pop().float(), values, streams.pop().float(), written))
+        def keep(tensor: torch.Tensor, hook: Any) -> None:
+            kept[hook.name] = tensor
 
-        hooks: list[tuple[str, Any]] = []
-        for layer in range(self._facts.layers - 1):
-            hooks += [
-                (f"blocks.{layer}.hook_in", lambda tensor, hook: streams.append(tensor)),
-                (self._hooked.pattern_names[layer], lambda tensor, hook: patterns.append(tensor)),
-                (self._hooked.written_names[layer], mixed),
-            ]
+        def mixed(_: torch.Tensor, hook: Any) -> None:
+            layer = len(mixings)
+            before, pattern, written = (kept.pop(name) for name in names[layer])
+            values = self._heads.values(prefix, layer)[rows]
+            mixings.append(self._mixing(layer, pattern.float(), values, before.float(), written))
+
+        layers = range(self._facts.layers - 1)
+        names = [(f"blocks.{n}.hook_in", self._hooked.pattern_names[n], self._hooked.written_names[n]) for n in layers]
+        hooks: list[tuple[str, Any]] = [(name, keep) for of_layer in names for name in of_layer]
+        # At a block's end: the pattern is there before what is written in some architectures, and after it in others (OPT).
+        hooks += [(f"blocks.{layer}.hook_out", mixed) for layer in layers]
         logits = self._hooked.run(ids[rows], hooks, 0, use_cache=False)
         self._hooked.check_same(logits, prefix.logits[rows])
         return mixings
@@ -73,8 +75,8 @@ class RollBack:
         """(b, H, n, n) attention, (b, H, n, d_h) values, (b, n, d) x and what attention writes ▶ (b, n, n) C."""
         after, scale = before + self._heads.added(layer, attended), self._heads.scale(layer, attended)
         batch, _, n, _ = values.shape
-        alive = torch.from_numpy(working(self._facts, (layer,))[0]).to(values)
-        written = values @ self._heads.output_matrix(layer) * alive[:, None, None]  # (b, H, n, d)
+        alive = working(self._facts)[layer, :, None, None]
+        written = values @ self._heads.output_matrix(layer) * alive  # (b, H, n, d)
         mixing = after.new_zeros(batch, n, n)
         sizes = after.abs().sum(-1)
         height = max(1, (BLOCK if after.device.type == "cpu" else ON_GPU) // (batch * n * self._facts.width))

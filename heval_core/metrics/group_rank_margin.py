@@ -21,7 +21,7 @@ import numpy as np
 from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Mean, Measure
-from heval_core.metrics.shared.ranks import OfGroups, RankSettings
+from heval_core.metrics.shared.ranks import OfGroups
 from heval_core.statistics.values import Value, mean_of
 
 
@@ -33,7 +33,7 @@ def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class GroupRankMargin(RankSettings, OfGroups):
+class GroupRankMargin(OfGroups):
     key = "group_rank_margin"
     title = "Group rank margin"
     reference = "Sun et al. 2025, eq. 1 (arXiv 2510.02629)"

@@ -22,7 +22,7 @@ import numpy as np
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.ranks import OfUsed, RankSettings
+from heval_core.metrics.shared.ranks import OfUsed
 from heval_core.statistics.values import Each, Value, mean_of
 
 
@@ -32,7 +32,7 @@ def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class InstanceRankMargin(RankSettings, OfUsed):
+class InstanceRankMargin(OfUsed):
     key = "instance_rank_margin"
     title = "Instance rank margin"
     reference = "Sun et al. 2025, eq. 2 (arXiv 2510.02629)"

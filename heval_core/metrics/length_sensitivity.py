@@ -23,7 +23,7 @@ import numpy as np
 from heval_core.metrics.shared.broken_ties import reciprocal
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.ranks import Base, RankSettings, of_answer
+from heval_core.metrics.shared.ranks import Base, Ranked, of_answer
 from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, normalised, too_small
 
 PER = 100.0
@@ -61,7 +61,7 @@ class LengthSensitivity(Base):
     )
 
     def over(self, cell: Cell, k: int) -> list[Value]:
-        values = {"mrr": of_answer(cell, reciprocal), "instance_rank_margin": RankSettings().margins(cell, k)}
+        values = {"mrr": of_answer(cell, reciprocal), "instance_rank_margin": Ranked().margins(cell, k)}
         return [self._slope(part, each, cell.layout.lengths) for part, each in values.items() if each]
 
     def _slope(self, part: str, parts: Sequence[Each], lengths: np.ndarray) -> Value:

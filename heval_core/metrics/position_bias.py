@@ -21,7 +21,7 @@ import numpy as np
 from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Mean, Measure
-from heval_core.metrics.shared.ranks import OfGroups, RankSettings
+from heval_core.metrics.shared.ranks import OfGroups
 from heval_core.statistics.values import Each, Value, mean_of
 
 
@@ -31,7 +31,7 @@ def lead(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class PositionBias(RankSettings, OfGroups):
+class PositionBias(OfGroups):
     key = "position_bias"
     title = "Position bias"
     higher_is_better = False

@@ -21,7 +21,7 @@ import numpy as np
 
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
-from heval_core.metrics.shared.ranks import RankSettings, chance_rank, segment_ranks
+from heval_core.metrics.shared.ranks import Ranked, chance_rank, segment_ranks
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import check, ties
 from heval_core.statistics.values import Each
@@ -50,7 +50,7 @@ def rank_at_k(scores: np.ndarray, segment: tuple[int, int], k: int) -> RankAtK:
 
 
 @dataclass(frozen=True)
-class RankAtKMetric(RankSettings):
+class RankAtKMetric(Ranked):
     key = "rank_at_k"
     title = "Rank@k of a document"
     higher_is_better = False

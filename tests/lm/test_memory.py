@@ -6,6 +6,7 @@ from transformer_lens.model_bridge import TransformerBridge
 
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.heads import Heads
+from heval_core.lm.loading import load
 from heval_core.lm.memory import Budget, NotEnoughMemory
 from heval_core.pipeline import Request, explain_request
 from heval_core.records import HEvalError
@@ -104,13 +105,7 @@ def test_a_prompt_of_ones_own_that_does_not_fit_is_refused_in_one_line(lm, monke
 
 
 def test_heads_that_memory_has_no_room_for_are_not_taken_for_an_unknown_architecture(model_folders, monkeypatch):
-    from heval_core.lm.loading import load
-
     fresh = load(str(model_folders["gpt2"]), "cpu")
-
-    def full(*_, **__):
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(TransformerBridge, "boot_transformers", full)
+    monkeypatch.setattr(TransformerBridge, "boot_transformers", no_memory)
     with pytest.raises(torch.OutOfMemoryError):
         _ = fresh.hooked.bridge

@@ -13,12 +13,12 @@ from heval_core.lm import roll_back
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.records import Span, Target, TokenisedPrompt
-from tests.asked import asked, runner_ups
+from tests.asked import asked, runner_ups, two_of
 from tests.literal_models import PROJECTIONS, Plain, factors
 from tests.lm.test_direct_effects import literal
 from tests.test_every_architecture import demo_tokenizer
 
-KINDS = ("gpt2", "gpt_neox", "qwen2", "gemma", "gemma2", "gemma3", "llama-gqa", "mistral")
+KINDS = ("gpt2", "gpt_neox", "qwen2", "gemma", "gemma2", "gemma3", "llama-gqa", "mistral", "opt")
 
 
 @torch.no_grad()
@@ -83,6 +83,14 @@ def test_alti_equals_the_formula_written_out_alone_and_in_a_batch(
     monkeypatch.setattr(roll_back, "PATTERNS", 1)
     for found, whole in zip(AltiLogit().explain(CleanPass(lm, clean.prompts), several), together, strict=True):
         np.testing.assert_allclose(found.scores, whole.scores, atol=1e-5)
+
+
+def test_layers_whose_heads_are_all_pruned_mix_nothing(lm):
+    with lm.pruning.without([(layer, head) for layer in range(lm.layers - 1) for head in range(lm.heads_per_layer)]):
+        clean = two_of(lm)
+        targets = runner_ups(clean)
+        for found, direct in zip(*(own.explain(clean, targets) for own in (AltiLogit(), DirectLogits())), strict=True):
+            np.testing.assert_allclose(found.scores, direct.scores, atol=1e-5)
 
 
 # Tokens of the toy, and what its residual stream's dimensions mean.

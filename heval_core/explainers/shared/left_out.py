@@ -52,6 +52,20 @@ def units(prompt: TokenisedPrompt, level: str = "document", target: Target | Non
     return tuple(removable)
 
 
+def units_of_each(clean: CleanPass, targets: Sequence[Target], level: str = "document") -> list[Units]:
+    """The units of each prompt of a pass."""
+    return [units(prompt, level, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
+
+
+def scores_of(clean: CleanPass, units: Sequence[Units], values: Sequence[Sequence[float] | np.ndarray]) -> np.ndarray:
+    """(B, n) float32: for each prompt, tokens have the value of their unit; those of no unit have 0."""
+    scores = np.zeros((clean.size, clean.length), dtype=np.float32)
+    for row, in_prompt, of_units in zip(scores, units, values, strict=True):
+        for unit, value in zip(in_prompt, of_units, strict=True):
+            row[unit.start : unit.end] = value
+    return scores
+
+
 def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
     """What precedes the last sentence of a question, in pieces: the text before the question, and the question's own."""
     span = prompt.question
@@ -62,9 +76,7 @@ def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
 
 def effects(clean: CleanPass, targets: Sequence[Target], units: Sequence[Units]) -> list[np.ndarray]:
     """(U,) float64 for each prompt: E of each of its units, left out by itself. Raises HEvalError as `said`."""
-    from heval_core.lm.targets import positions_of
-
-    with_all = _said(clean.logits_at(positions_of(targets)), targets)
+    with_all = _said(clean.logits_of(targets), targets)
     without = logprobs(clean, targets, [[(unit,) for unit in of_prompt] for of_prompt in units])
     return [lead(whole.logprobs.sum(-1) - without_each) for whole, without_each in zip(with_all, without, strict=True)]
 
@@ -119,23 +131,30 @@ def lost(clean: CleanPass, target: Target, units: Units, level: str) -> Matrix:
 def without_earlier(clean: CleanPass, target: Target, words: Units) -> np.ndarray:
     """(m,) float64: log p of each token of an answer without the answer's words before its own; of all these words together.
 
-    A word then follows the prompt directly, so that all of them cost little more than one pass over the answer.
+    A word then follows the prompt directly, so that all of them cost little more than one pass over the answer. Words of equal
+    length run together, as many as the budget holds whole prompts: their keys and values are copied for each.
     """
     import torch
 
     from heval_core.lm.targets import values_of_each
 
-    lm, last, logprobs_alone = clean.lm, target.positions[0], np.zeros(len(target.ids))
+    lm, last = clean.lm, target.positions[0]
     start = last if clean.prefix.layers else 0
-    for length in sorted({word.end - word.start for word in words}):
-        alike = [range(word.start, word.end) for word in words if word.end - word.start == length]
-        prompt = clean.prompts[0].ids[start : last + 1]
-        ids = torch.tensor([prompt + target.ids[columns.start : columns.stop - 1] for columns in alike], device=lm.device)
+    prompt, columns = clean.prompts[0].ids[start : last + 1], [word.indices for word in words]
+
+    def work(places: list[int], _: int) -> torch.Tensor:
+        some = [columns[place] for place in places]
+        ids = torch.tensor([prompt + target.ids[word.start : word.stop - 1] for word in some], device=lm.device)
+        read = range(last, last + len(some[0]))
         with torch.no_grad():
-            logits = lm.forward.suffix_logits(clean.prefix, start, ids, range(last, last + length), [0] * len(alike))
-        parts = [target.part(columns) for columns in alike]
-        for columns, values in zip(alike, values_of_each(lm.forward.checked(logits).double(), parts, "logprob"), strict=True):
-            logprobs_alone[columns.start : columns.stop] = values.cpu().numpy()
+            logits = lm.forward.suffix_logits(clean.prefix, start, ids, read, [0] * len(some))
+        parts = [target.part(word) for word in some]
+        return values_of_each(lm.forward.checked(logits).double(), parts, "logprob").cpu()
+
+    logprobs_alone = np.zeros(len(target.ids))
+    found = lm.budget.longest_first([last + len(word) for word in columns], work, alike=True)
+    for word, values in zip(columns, found, strict=True):
+        logprobs_alone[word.start : word.stop] = values.numpy()
     return logprobs_alone
 
 

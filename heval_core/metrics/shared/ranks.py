@@ -31,23 +31,6 @@ class Base:
         return []
 
 
-@dataclass(frozen=True)
-class OfGroups(Base):
-    """drop_first: first tokens of each prompt that are not ranked. smallest_group: instances that a group needs."""
-
-    drop_first: int = 0
-    smallest_group: int = SMALLEST_GROUP
-
-
-class OfUsed(OfGroups):
-    """Instances have values of the document that was used, under the group of that document."""
-
-    key: ClassVar[str]
-
-    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        return means_of_used(self.key, part, documents)
-
-
 def best_rank(k: int, segment_sizes: np.ndarray) -> np.ndarray:
     """The least Rank@k that a segment can have; NaN for an empty one."""
     return np.where(segment_sizes > 0, (np.minimum(k, segment_sizes) + 1) / 2, np.nan)
@@ -72,8 +55,8 @@ def mean_of_first(leading: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class RankSettings(Base):
-    """How documents are ranked, for every metric that uses their ranks: with or without each prompt's first tokens."""
+class Ranked(Base):
+    """How documents are ranked. drop_first: first tokens of each prompt that are not ranked."""
 
     drop_first: int = 0
 
@@ -103,6 +86,22 @@ class RankSettings(Base):
             values = (other.value - used.value, other.chance - used.chance, other.best - used.best)
             margins.append(Each(group, *values).within(cell.layout.groups == group))
         return margins
+
+
+@dataclass(frozen=True)
+class OfGroups(Ranked):
+    """smallest_group: instances that a group needs."""
+
+    smallest_group: int = SMALLEST_GROUP
+
+
+class OfUsed(OfGroups):
+    """Instances have values of the document that was used, under the group of that document."""
+
+    key: ClassVar[str]
+
+    def means(self, part: str, documents: int) -> tuple[Mean, ...]:
+        return means_of_used(self.key, part, documents)
 
 
 def of_used_document(cell: Cell, value: Callable[[np.ndarray], np.ndarray], chance: Callable[[int, int], float]) -> list[Each]:
