@@ -29,7 +29,7 @@ from heval_core.evaluation.scored import (
     with_controls,
     with_means,
 )
-from heval_core.evaluation.techniques import behaviours
+from heval_core.evaluation.techniques import tables
 from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import PROTECTED
@@ -92,7 +92,7 @@ class Measuring:
         for _, of_technique in groupby(regimes, key=lambda shards: _order(shards.key)[:3]):
             mirrored: list[cells.Mirrored] = []
             group = list(of_technique)
-            behaviours.insert(self.writer, self.store, [entry for shards in group for entry in shards.entries])
+            tables.insert_answers(self.writer, self.store, [entry for shards in group for entry in shards.entries])
             for shards in group:
                 regime = self._insert(shards)
                 mirrored += [] if regime is None else [regime]

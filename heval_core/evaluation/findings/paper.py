@@ -86,13 +86,11 @@ METRICS = frozenset(metric for metric, _, _ in WANTED)
 
 
 def evidence_of(values: pd.DataFrame) -> pd.DataFrame:
-    """The rows that sentences need, of the technique TECHNIQUE, in order.
+    """The rows of the technique TECHNIQUE, in order.
 
-    values: see `means.means`, with the same instances for all explainers of a regime.
+    values: those of WANTED, see `means.means`, with the same instances for all explainers of a regime.
     """
-    rows = available(values[values["technique"] == TECHNIQUE])
-    wanted = [key in WANTED for key in zip(rows["metric"], rows["part"], rows["k"], strict=True)]
-    return rows.loc[wanted].sort_values(PLACE, kind="stable")
+    return available(values[values["technique"] == TECHNIQUE]).sort_values(PLACE, kind="stable")
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class Part:
     def names(self) -> tuple[str, ...]:
         return tuple(name for name in (self.first, self.second) if name)
 
-    def number(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> Number | str:
+    def hypothesis(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> Hypothesis | str:
         """Over the places at which all these explainers have a value; or why there is none."""
         drawn: Any = 0.0
         differences, sizes = list[np.ndarray](), dict[tuple[str, str, str], int]()
@@ -135,7 +133,7 @@ class Part:
             for row in (place[self.first] for place in places):
                 cell = row.model, row.dataset, row.regime
                 sizes[cell] = max(sizes.get(cell, 0), int(row.n))
-        return Number(
+        number = Number(
             self.label,
             drawn,
             np.concatenate(differences, axis=1),
@@ -145,10 +143,7 @@ class Part:
             sum(sizes.values()),
             self.statistic in (mean, median),
         )
-
-    def hypothesis(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> Hypothesis | str:
-        number = self.number(evidence, explainers)
-        return number if isinstance(number, str) else Hypothesis((number,), self.least, self.most)
+        return Hypothesis((number,), self.least, self.most)
 
 
 def _missing(series: Series, count: int, fewest: int, explainers: Iterable[str]) -> str:
