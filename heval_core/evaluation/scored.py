@@ -115,11 +115,6 @@ class Scored:
     measured: Measurements
     towards: StoredScores
 
-    @property
-    def explainers(self) -> list[str]:
-        """Those with scores for any instance, in alphabetical order."""
-        return sorted(self.attributions.rows["explainer"].unique())
-
     def common(self, whole: Regime, explainers: Iterable[str]) -> Regime:
         """The instances for which all of these explainers have scores. Explainers without any are ignored."""
         rows = self.attributions.rows
@@ -242,14 +237,6 @@ def _fixed(regime: Regime, explainer: str, table: np.ndarray, towards: ScoreRows
     _fill(fixed, regime, explainer, towards)
     there[towards.places] = True
     return Fixed(fixed, there)
-
-
-def with_means(faithful: pd.DataFrame, suffix: str = "") -> pd.DataFrame:
-    """The batch job's rows, one for each replacement, as parts; and their means as the part `all`. suffix: of all parts."""
-    by, keys = ["instance_id", "explainer"], list(measured_metrics())
-    means = faithful.groupby(by, sort=False)[keys].mean().reset_index().assign(part="all")
-    rows = pd.concat([faithful.rename(columns={"replacement": "part"})[[*by, "part", *keys]], means])
-    return rows.assign(part=rows["part"].astype(str) + suffix) if suffix else rows
 
 
 def measured_of(regime: Regime, explainer: str, found: Measurements) -> dict[tuple[str, str], Measured]:
