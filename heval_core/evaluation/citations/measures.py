@@ -93,16 +93,15 @@ def rows_of(
             ends = _ENDS.get(measure, (0.0, 1.0)) if name == measure else None
             once = measure == "f1_of_claims"  # every claim counts once
             columns[name] = questions.column(unit["claim_id"], unit[name].where(used[name]), once, ends)
-    means = questions.means(columns)
-    for measure in (name for name in columns if not name.endswith(CHANCE)):
-        mean, chance = means.get(measure), means.get(f"{measure}{CHANCE}")
-        if mean is None:
-            yield {**key, "measure": measure, "n": 0, "claims": 0, "unavailable": _REASONS.get(measure, "Nothing is stored.")}
-            continue
-        counts = {"n": int(used[measure].sum()), "claims": int((columns[measure].counts > 0).sum())}
-        yield {**key, "measure": measure, **mean.named("value", "low", "high"), "chance": chance and chance.value, **counts}
-    for measure, reason in (missing or {}).items():
-        yield {**key, "measure": measure, "n": 0, "claims": 0, "unavailable": reason}
+    means, reasons = questions.means(columns), {**_REASONS, **(missing or {})}
+    for measure in (*(name for name in columns if not name.endswith(CHANCE)), *(missing or ())):
+        row = {**key, "measure": measure, "n": 0, "claims": 0}
+        if mean := means.get(measure):
+            chance = means.get(f"{measure}{CHANCE}")
+            row |= {"n": int(used[measure].sum()), "claims": columns[measure].units, "chance": chance and chance.value}
+            yield row | mean.named("value", "low", "high")
+        else:
+            yield row | {"unavailable": reasons.get(measure, "Nothing is stored.")}
 
 
 def resamples_of(claims: Iterable[tuple[str, str]]) -> dict[str, Resamples]:

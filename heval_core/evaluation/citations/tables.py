@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,16 +23,11 @@ Answers = dict[str, dict[str, pd.DataFrame]]
 _OF_CLAIM = ["dataset", "claim_id", "numbers", "chains"]
 
 
-class Studied(NamedTuple):
-    """answers: by source of claims, writer and selector. resamples: by source of claims."""
-
-    answers: Mapping[Cell, Answers]
-    resamples: Mapping[str, Resamples]
-
-
-def insert(writer: Writer, store: ShardStore, found: Newest, people: list[dict[str, Any]] | None = None) -> Studied | None:
+def insert(
+    writer: Writer, store: ShardStore, found: Newest, people: Sequence[Mapping[str, Any]]
+) -> tuple[Mapping[Cell, Answers], Mapping[str, Resamples]] | None:
     """Write all rows; nothing where no citations were studied. people: answers of people as rows of `recovery` without
-    gold. Returns what findings are made from."""
+    gold. Returns what findings are made from: answers by source of claims, writer and selector, and resamples by source."""
     claims = ShardRows(store, found.entries, CLAIM, CLAIM.schema.names).rows
     if not len(claims):
         return None
@@ -46,7 +41,7 @@ def insert(writer: Writer, store: ShardStore, found: Newest, people: list[dict[s
     answers = {names: answers_of(rows) for names, rows in recovery.groupby(measures.CELL, sort=False, observed=True)}
     writer.insert("cell_recovery", [*cells(available, answers, resamples), *_unavailable(explanations, found.unavailable)])
     writer.insert("agreement", list(agreement(answers, resamples)))
-    return Studied(answers, resamples)
+    return answers, resamples
 
 
 def cells(
@@ -63,8 +58,7 @@ def cells(
             for annotator, rows in by_annotator.items():
                 units, missing = measures.of_answers(rows, masking)
                 # One that this program lacks is no explainer.
-                known = catalogue.plugins("annotator").get(annotator.split("(")[0])
-                if known is not None and known.family == "explainer":
+                if getattr(catalogue.plugins("annotator").get(annotator.split("(")[0]), "family", "") == "explainer":
                     further, reasons = _explained(rows, masking)
                     units, missing = units + further, missing | reasons
                 yield from measures.rows_of({**key, "annotator": annotator}, units, dataset_resamples, missing)
@@ -127,7 +121,7 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
 
 
 def recoveries_of(
-    store: ShardStore, entries: Iterable[Entry], explanations: pd.DataFrame, people: Sequence[Mapping[str, Any]] | None
+    store: ShardStore, entries: Iterable[Entry], explanations: pd.DataFrame, people: Sequence[Mapping[str, Any]]
 ) -> pd.DataFrame:
     """Columns of `recovery`, and of each answer passages (how many the writer was given), dataset, writer, selector,
     claim_id, source (see `sentences_of`), and the sizes chosen, golds, sentences. Answers about an explanation or a passage
