@@ -51,6 +51,7 @@ from heval_core.citations.agreement import Labels, alphas, entropy, outside_gold
 from heval_core.citations.scoring import ROUNDING, TRANSPARENT, chance_retrieval
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Column, Questions, Value
+from heval_core.words import OF_EXPLAINERS
 
 SAMPLE, FULL = "sample", "full"
 # All people together, and the beginning of one of them.
@@ -132,8 +133,8 @@ def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
     ]
 
 
-def of_answers(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
-    """By question and by explanation; and why measures were not computed.
+def of_answers(rows: pd.DataFrame, masking: str, explainer: bool = False) -> tuple[list[pd.DataFrame], dict[str, str]]:
+    """By question and by explanation, and of an explainer by sentence; and why measures were not computed.
 
     rows: of `recovery` of one annotator, with claim_id, and sizes: chosen, golds, sentences.
     """
@@ -153,10 +154,16 @@ def of_answers(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], di
     questions = numbers.groupby([rows[name] for name in QUESTION], sort=False, observed=True).mean()
     questions["claim_id"] = rows.groupby(QUESTION, sort=False, observed=True)["claim_id"].first()
     none, golds_of = questions.pop("none"), questions.pop("golds")
+    of_sentence = OF_EXPLAINERS if explainer else ()
     if masking != FULL:
-        return [questions], dict.fromkeys(("correct_rejection", "transparent"), NEEDS_FULL)
+        return [questions], dict.fromkeys(("correct_rejection", "transparent", *of_sentence), NEEDS_FULL)
     rejected = {"correct_rejection": none.where(golds_of == 0), f"correct_rejection{CHANCE}": none.mean()}
-    return [questions.assign(**rejected), _transparent(rows)], {}
+    units = [questions.assign(**rejected), _transparent(rows)]
+    # An explanation that could not be read says nothing of what its sentences rest on.
+    read = rows[~rows["explanation_id"].isin(rows["explanation_id"][rows["problem"].notna()])]
+    if explainer and len(read):
+        return [*units, of_sentences(read)], {}
+    return units, dict.fromkeys(of_sentence, "No explanation could be read.")
 
 
 def _transparent(rows: pd.DataFrame) -> pd.DataFrame:

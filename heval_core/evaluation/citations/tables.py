@@ -56,23 +56,10 @@ def cells(
                 {**key, "annotator": ""}, [*measures.of_explanations(in_cell), *_truth(in_cell, masking)], dataset_resamples
             )
             for annotator, rows in by_annotator.items():
-                units, missing = measures.of_answers(rows, masking)
                 # One that this program lacks is no explainer.
-                if getattr(catalogue.plugins("annotator").get(annotator.split("(")[0]), "family", "") == "explainer":
-                    further, reasons = _explained(rows, masking)
-                    units, missing = units + further, missing | reasons
+                plugin = catalogue.plugins("annotator").get(annotator.split("(")[0])
+                units, missing = measures.of_answers(rows, masking, getattr(plugin, "family", "") == "explainer")
                 yield from measures.rows_of({**key, "annotator": annotator}, units, dataset_resamples, missing)
-
-
-def _explained(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
-    """What sentences rest on, by an explainer's answers; or why that is not known."""
-    if masking != measures.FULL:
-        return [], dict.fromkeys(OF_EXPLAINERS, measures.NEEDS_FULL)
-    # An explanation that could not be read says nothing of what its sentences rest on.
-    read = rows[~rows["explanation_id"].isin(rows["explanation_id"][rows["problem"].notna()])]
-    if read.empty:
-        return [], dict.fromkeys(OF_EXPLAINERS, "No explanation could be read.")
-    return [measures.of_sentences(read)], {}
 
 
 def _truth(explanations: pd.DataFrame, masking: str) -> Iterator[pd.DataFrame]:
