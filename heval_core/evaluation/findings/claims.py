@@ -168,7 +168,7 @@ class Hypothesis(NamedTuple):
         return [cls(known, **range_and_which)] if known else []
 
     @classmethod
-    def each(cls, numbers: Iterable[Number | None], **limits: float) -> list[Hypothesis]:
+    def each(cls, numbers: Iterable[Number | None], **limits: Any) -> list[Hypothesis]:
         """One about each number that is known."""
         return [cls((number,), **limits) for number in numbers if number is not None]
 
@@ -228,28 +228,24 @@ def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Study
 
 def reason(decided: str, effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
     """Of a verdict, in words; and where cells differ by more than their own errors, that it holds for these only."""
-    differing = [effect for effect in effects if effect.apart]
-    if not differing:
-        return _why(decided, effects, missing, study)
-    ranges = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in differing)
-    broadest = max(differing, key=lambda effect: effect.places)
-    where = study.over(broadest.models, broadest.datasets)
-    scattered = f"Cells differ by more than their own errors, so this holds only for the {where} here: {ranges}."
-    return f"{_why(decided, effects, missing, study)} {scattered}"
-
-
-def _why(decided: str, effects: Sequence[Effect], missing: Sequence[str], study: Study) -> str:
     if decided == CONTRADICTED:
-        return f"Against it: {'; '.join(effect.label for effect in effects if effect.outside)}."
-    if decided == SUPPORTED:
-        return f"Every interval lies where the sentence says ({len(effects)} of {len(effects)})."
-    reasons = [*missing]
-    if few := next((effect for effect in effects if not study.enough(effect)), None):
-        reasons.append(f"a verdict needs {study.over(*study.fewest)}; there are {study.over(few.models, few.datasets)}")
-    if undecided := [effect.label for effect in effects if not effect.inside]:
-        reasons.append(f"the interval leaves open: {', '.join(undecided)}")
-    sentence = "; ".join(reasons)
-    return f"{sentence[:1].upper()}{sentence[1:]}."
+        why = f"Against it: {'; '.join(effect.label for effect in effects if effect.outside)}"
+    elif decided == SUPPORTED:
+        why = f"Every interval lies where the sentence says ({len(effects)} of {len(effects)})"
+    else:
+        reasons = [*missing]
+        if few := next((effect for effect in effects if not study.enough(effect)), None):
+            reasons.append(f"a verdict needs {study.over(*study.fewest)}; there are {study.over(few.models, few.datasets)}")
+        if undecided := [effect.label for effect in effects if not effect.inside]:
+            reasons.append(f"the interval leaves open: {', '.join(undecided)}")
+        why = "; ".join(reasons)
+    sentences = [f"{why[:1].upper()}{why[1:]}."]
+    if differing := [effect for effect in effects if effect.apart]:
+        ranges = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in differing)
+        broadest = max(differing, key=lambda effect: effect.places)
+        where = study.over(broadest.models, broadest.datasets)
+        sentences.append(f"Cells differ by more than their own errors, so this holds only for the {where} here: {ranges}.")
+    return " ".join(sentences)
 
 
 class RuleShares(NamedTuple):
