@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -153,21 +153,6 @@ def _read(stored: StoredScores, regime: Regime, explainers: Sequence[str]) -> di
     }
 
 
-def control_attributions(instances: pd.DataFrame, answers: Sequence[str]) -> list[dict[str, Any]]:
-    """The controls' scores, which need only what is stored of an instance. answers: the first token of each explained one."""
-    explained = [
-        (row.instance_id, tuple(row.tokens), answer, slice(int(row.first_ranked), int(row.ranked_end)))
-        for row, answer in zip(instances.itertuples(), answers, strict=True)
-    ]
-    rows = []
-    for explainer, control in catalogue.explainers(control=True).items():
-        same = {"explainer": explainer, "settings": repr(control), "signed": bool(control.signed)}
-        for key, tokens, answer, ranked in explained:
-            values = control.scores(tokens, answer, key)
-            rows.append({"instance_id": key, "scores": values, "tied": scores.tied(values[ranked]), **same})
-    return rows
-
-
 def first_document_tokens(instances: pd.DataFrame) -> list[str]:
     """The first token of each first document's answer, as it is written in that document."""
     columns = zip(instances["tokens"], instances["answer_tokens"], strict=True)
@@ -179,11 +164,18 @@ def with_controls(
 ) -> pa.Table:
     """The methods' rows of some instances and the controls', in the order of the instances and by explainer.
 
-    answers: instances ▶ the first token of each explained answer; by default of the answer that the model gave. Controls get
-    scores only where a method has them, so that both are measured on the same instances.
+    answers: instances ▶ the first token of each explained answer; by default of the answer that the model gave. Controls need
+    only what is stored of an instance. They get scores where a method has them, so that both are measured on the same ones.
     """
     explained = instances[instances["instance_id"].isin(methods["instance_id"].to_pylist())]
-    controls = control_attributions(explained, answers(explained) if answers else list(explained["predicted_text"]))
+    tokens = answers(explained) if answers else list(explained["predicted_text"])
+    prompts, controls = list(zip(explained.itertuples(), tokens, strict=True)), []
+    for explainer, control in catalogue.explainers(control=True).items():
+        same = {"explainer": explainer, "settings": repr(control), "signed": bool(control.signed)}
+        for row, answer in prompts:
+            values = control.scores(tuple(row.tokens), answer, row.instance_id)
+            tied = scores.tied(values[int(row.first_ranked) : int(row.ranked_end)])
+            controls.append({"instance_id": row.instance_id, "scores": values, "tied": tied, **same})
     rows = pa.concat_tables([methods, pa.Table.from_pylist(controls, schema=ATTRIBUTION.schema)])
     positions = pd.Index(instances["instance_id"]).get_indexer(rows["instance_id"].to_pylist())
     order = pd.DataFrame({"place": positions, "explainer": rows["explainer"].to_pylist()})

@@ -67,7 +67,12 @@ def test_ranks_are_shared_down_to_the_last_interval_that_reaches_the_bands_first
     assert ranking(wide).bands == (("a", "b", "c"), ("d",), ("e",))
 
 
-ABSENT = ("Under decoys: these results have no prompts with decoys.", "At length: these results have no padded prompts.")
+ABSENT = (
+    "Comprehensiveness: the batch job measures it with --faithfulness.",
+    "Sufficiency: the batch job measures it with --faithfulness.",
+    "Under decoys: these results have no prompts with decoys.",
+    "At length: these results have no padded prompts.",
+)
 
 
 @pytest.mark.parametrize(("where", "more"), [
