@@ -94,37 +94,6 @@ class Effect:
         return self.strict_high < self.least or self.strict_low > self.most
 
 
-# (…, cells) values, and (cells,) their variance from resampling alone ▶ (…) numbers.
-Statistic = Callable[[np.ndarray, np.ndarray], Any]
-
-
-def mean(values: np.ndarray, noise: np.ndarray) -> Any:
-    return np.mean(values, axis=-1)
-
-
-def median(values: np.ndarray, noise: np.ndarray) -> Any:
-    return np.median(values, axis=-1)
-
-
-def deviation(values: np.ndarray, noise: np.ndarray) -> Any:
-    """Standard deviation over cells, minus what the values' own uncertainty adds to it."""
-    return np.sqrt(np.maximum(0.0, np.var(values, axis=-1, ddof=1) - np.mean(noise)))
-
-
-def size(values: np.ndarray, noise: np.ndarray) -> Any:
-    """Root mean square over cells, minus what the values' own uncertainty adds to it."""
-    return np.sqrt(np.maximum(0.0, np.mean(np.square(values), axis=-1) - np.mean(noise)))
-
-
-def over_cells(values: np.ndarray, statistic: Statistic) -> np.ndarray:
-    """(1 + R,) of (1 + R, cells) values: the statistic itself, and in each resample.
-
-    Replicates carry sampling variance twice: once from the cell, once from the draw. Hence twice the noise is taken off.
-    """
-    noise = np.nanvar(values[1:], axis=0)
-    return np.concatenate([[statistic(values[0], noise)], statistic(values[1:], 2 * noise)])
-
-
 class Number(NamedTuple):
     """A number over cells. drawn: (1 + R,) the number itself, and in each resample.
 
