@@ -18,16 +18,7 @@ import pyarrow.compute as pc
 from heval_core import catalogue, metrics
 from heval_core.evaluation import cells, patterns
 from heval_core.evaluation.findings import paper
-from heval_core.evaluation.scored import (
-    TOGETHER,
-    Measurements,
-    Regime,
-    Scored,
-    first_document_tokens,
-    measured_metrics,
-    regime_of,
-    with_controls,
-)
+from heval_core.evaluation.scored import TOGETHER, Measurements, Regime, Scored, measured_metrics, regime_of
 from heval_core.evaluation.techniques import tables
 from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
@@ -35,6 +26,7 @@ from heval_core.metrics.shared.measure import PROTECTED
 from heval_core.records import CELL, RegimeKey
 from heval_core.regime_keys import order
 from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.scores import tied
 from heval_core.store import kinds
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
@@ -124,7 +116,7 @@ class Measuring:
                 yield rows
 
         writer.insert_pieces("attribution", kinds.ATTRIBUTION.schema, attributions())
-        others = _explained(instances, used, ShardRows(store, entries, kinds.CONTEXT_ATTRIBUTION), first_document_tokens)
+        others = _explained(instances, used, ShardRows(store, entries, kinds.CONTEXT_ATTRIBUTION), _first_document_tokens)
         writer.insert_pieces("context_attribution", kinds.ATTRIBUTION.schema, (rows for _, rows in others))
         for table, pieces in zip(("pattern", "pattern_chance"), zip(*on_top, strict=True), strict=False):
             writer.insert(table, [row for piece in pieces for row in piece])
@@ -202,7 +194,7 @@ def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
 def _explained(
     instances: ShardRows, used: pd.DataFrame, methods: ShardRows, answers: Callable[[pd.DataFrame], list[str]] | None = None
 ) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
-    """Some instances at a time, and the rows of methods and controls about them. answers: see `with_controls`."""
+    """Some instances at a time, and the rows of methods and controls about them. answers: see `_with_controls`."""
     if methods.rows.empty:
         return
     explainers = methods.rows["explainer"].nunique() + len(catalogue.explainers(control=True))
@@ -211,7 +203,36 @@ def _explained(
         table = _taken(instances, piece)
         # Tokens as tuples of Python's texts: those of Pandas are slow to go through.
         whole = table.to_pandas().assign(tokens=pd.Series([*map(tuple, table["tokens"].to_pylist())], dtype=object))
-        yield whole, with_controls(attributions, whole, answers)
+        yield whole, _with_controls(attributions, whole, answers)
+
+
+def _first_document_tokens(instances: pd.DataFrame) -> list[str]:
+    """The first token of each first document's answer, as it is written in that document."""
+    columns = zip(instances["tokens"], instances["answer_tokens"], strict=True)
+    return [str(tokens[answers[0][0]]) for tokens, answers in columns]
+
+
+def _with_controls(
+    methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], list[str]] | None = None
+) -> pa.Table:
+    """The methods' rows of some instances and the controls', in the order of the instances and by explainer.
+
+    answers: instances ▶ the first token of each explained answer; by default of the answer that the model gave. Controls need
+    only what is stored of an instance. They get scores where a method has them, so that both are measured on the same ones.
+    """
+    explained = instances[instances["instance_id"].isin(methods["instance_id"].to_pylist())]
+    tokens = answers(explained) if answers else list(explained["predicted_text"])
+    prompts, controls = list(zip(explained.itertuples(), tokens, strict=True)), []
+    for explainer, control in catalogue.explainers(control=True).items():
+        same = {"explainer": explainer, "settings": repr(control), "signed": bool(control.signed)}
+        for row, answer in prompts:
+            values = control.scores(tuple(row.tokens), answer, row.instance_id)
+            share = tied(values[int(row.first_ranked) : int(row.ranked_end)])
+            controls.append({"instance_id": row.instance_id, "scores": values, "tied": share, **same})
+    rows = pa.concat_tables([methods, pa.Table.from_pylist(controls, schema=kinds.ATTRIBUTION.schema)])
+    positions = pd.Index(instances["instance_id"]).get_indexer(rows["instance_id"].to_pylist())
+    order = pd.DataFrame({"place": positions, "explainer": rows["explainer"].to_pylist()})
+    return rows.take(pa.array(order.sort_values(["place", "explainer"]).index.to_numpy()))
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import CELL, HEvalError, RegimeKey
 from heval_core.statistics import scores
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.kinds import ATTRIBUTION
 from heval_core.store.published import StoredScores
 
 # Scores that are read at a time, if one explainer has no more: 32 MB.
@@ -151,35 +150,6 @@ def _read(stored: StoredScores, regime: Regime, explainers: Sequence[str]) -> di
         )
         for name, group in rows.groupby("explainer")
     }
-
-
-def first_document_tokens(instances: pd.DataFrame) -> list[str]:
-    """The first token of each first document's answer, as it is written in that document."""
-    columns = zip(instances["tokens"], instances["answer_tokens"], strict=True)
-    return [str(tokens[answers[0][0]]) for tokens, answers in columns]
-
-
-def with_controls(
-    methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], list[str]] | None = None
-) -> pa.Table:
-    """The methods' rows of some instances and the controls', in the order of the instances and by explainer.
-
-    answers: instances ▶ the first token of each explained answer; by default of the answer that the model gave. Controls need
-    only what is stored of an instance. They get scores where a method has them, so that both are measured on the same ones.
-    """
-    explained = instances[instances["instance_id"].isin(methods["instance_id"].to_pylist())]
-    tokens = answers(explained) if answers else list(explained["predicted_text"])
-    prompts, controls = list(zip(explained.itertuples(), tokens, strict=True)), []
-    for explainer, control in catalogue.explainers(control=True).items():
-        same = {"explainer": explainer, "settings": repr(control), "signed": bool(control.signed)}
-        for row, answer in prompts:
-            values = control.scores(tuple(row.tokens), answer, row.instance_id)
-            tied = scores.tied(values[int(row.first_ranked) : int(row.ranked_end)])
-            controls.append({"instance_id": row.instance_id, "scores": values, "tied": tied, **same})
-    rows = pa.concat_tables([methods, pa.Table.from_pylist(controls, schema=ATTRIBUTION.schema)])
-    positions = pd.Index(instances["instance_id"]).get_indexer(rows["instance_id"].to_pylist())
-    order = pd.DataFrame({"place": positions, "explainer": rows["explainer"].to_pylist()})
-    return rows.take(pa.array(order.sort_values(["place", "explainer"]).index.to_numpy()))
 
 
 def cell_of(
