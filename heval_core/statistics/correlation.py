@@ -25,13 +25,11 @@ def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence
 
     Each resample is ranked anew. The interval is NaN for fewer than three clusters.
     """
-    _, cluster_of = np.unique([str(cluster) for cluster in clusters], return_inverse=True)
-    count = int(cluster_of.max(initial=-1)) + 1
-    if count < 3:
-        return spearman(first, second), Interval(float("nan"), float("nan"))
-    return spearman(first, second), percentile_interval(
-        resampled_spearman(first, second, resample_weights(count)[:, cluster_of])
-    )
+    rho = spearman(first, second)
+    distinct, cluster_of = np.unique([str(cluster) for cluster in clusters], return_inverse=True)
+    if len(distinct) < 3:
+        return rho, Interval(float("nan"), float("nan"))
+    return rho, percentile_interval(resampled_spearman(first, second, resample_weights(len(distinct))[:, cluster_of]))
 
 
 def resampled_spearman(first: np.ndarray, second: np.ndarray, drawn: np.ndarray) -> np.ndarray:
