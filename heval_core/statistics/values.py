@@ -25,12 +25,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from heval_core.statistics import subsampling
-from heval_core.statistics.bootstrap import Interval, Resamples, percentile_interval, resampled_means, skewed_interval
+from heval_core.statistics.bootstrap import NAN, Interval, Resamples, percentile_interval, resampled_means, skewed_interval
 from heval_core.statistics.bounded import Bounded, sum_interval
 from heval_core.statistics.correlation import resampled_spearman, spearman
 
 SMALLEST_GROUP = 30
-NAN = float("nan")
 Key = TypeVar("Key", bound=Hashable)
 
 

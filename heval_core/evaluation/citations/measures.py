@@ -117,8 +117,7 @@ def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
     explanations: with claim_id, selected, cited (JSON), precision, recall, f1, numbers and chains (JSON) of their claims.
     """
     omitted, uncited, expected = [], [], []
-    names = ("claim_id", "selected", "cited", "numbers", "chains")
-    for claim, selected, cited, numbers, chains in zip(*(explanations[name] for name in names), strict=True):
+    for claim, selected, cited, numbers, chains in _each(explanations, "claim_id", "selected", "cited", "numbers", "chains"):
         marker_sets = [set(passages) for passages in json.loads(cited)]
         omitted += [(claim, float(number not in set().union(*marker_sets))) for number in selected]
         uncited += [(claim, float(not passages)) for passages in marker_sets]
@@ -170,9 +169,7 @@ def _transparent(rows: pd.DataFrame) -> pd.DataFrame:
     """By explanation that cites a passage."""
     cited = rows[rows["golds"] > 0]
     pairs: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}
-    for explanation, passage, *of_answer in zip(
-        *(cited[name] for name in (*QUESTION, "chosen", "golds", "sentences")), strict=True
-    ):
+    for explanation, passage, *of_answer in _each(cited, *QUESTION, "chosen", "golds", "sentences"):
         pairs.setdefault((explanation, passage), []).append(tuple(of_answer))
     mean = cited.groupby(QUESTION, sort=False, observed=True).agg(claim_id=("claim_id", "first"), f1=("f1", "mean"))
     more = {"above": mean["f1"] >= TRANSPARENT - ROUNDING, "level": [_above(tuple(sorted(sizes))) for sizes in pairs.values()]}
@@ -250,7 +247,7 @@ def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         [
             (explanation, place, claim, place in chosen, place in gold, place in (source or ()), source is not None, missed)
-            for explanation, claim, chosen, gold, source, count in zip(*(rows[name] for name in names), strict=True)
+            for explanation, claim, chosen, gold, source, count in _each(rows, *names)
             for missed in [1 - len(chosen) / max(count, 1)]
             for place in range(count)
         ],
@@ -304,7 +301,7 @@ def alpha_of(first: pd.DataFrame, second: pd.DataFrame, people: pd.DataFrame | N
     """
     pair = [_sets(first), _sets(second)]
     if people is not None:
-        gold = dict(zip(_questions(people), people["gold"], strict=True))
+        gold = dict(zip(_each(people, "claim_id", *QUESTION), people["gold"], strict=True))
         pair = [
             {question: outside_gold_as_one(chosen, gold[question]) for question, chosen in sets.items() if question in gold}
             for sets in pair
@@ -312,14 +309,15 @@ def alpha_of(first: pd.DataFrame, second: pd.DataFrame, people: pd.DataFrame | N
     return _alpha(pair, resamples)
 
 
-def _questions(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    return zip(*(rows[name] for name in ("claim_id", *QUESTION)), strict=True)
+def _each(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Of each row its values in some columns."""
+    return zip(*(rows[name] for name in names), strict=True)
 
 
 def _sets(rows: pd.DataFrame) -> Sets:
     """Of several people all that they chose together."""
     sets: Sets = {}
-    for question, chosen in zip(_questions(rows), rows["predicted"], strict=True):
+    for question, chosen in zip(_each(rows, "claim_id", *QUESTION), rows["predicted"], strict=True):
         sets[question] = sets.get(question, frozenset()).union(chosen)
     return sets
 
