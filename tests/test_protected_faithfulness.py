@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from heval_core import catalogue
-from heval_core.evaluation import live
 from heval_core.evaluation.board.making import board
+from heval_core.evaluation.cells import cells_of
 from heval_core.faithfulness import Faithfulness, levels
 from heval_core.figures.board import NOT_PROTECTED, PROTECTED, main_table, of_faithfulness
 from heval_core.lm.clean_pass import CleanPass
@@ -146,7 +146,7 @@ def compare_with_chance_and_instances(reader, cells):
     for end in ("", "_protected"):
         means = wide[[f"{name}{end}" for name in ("baseline", "drawn", "deletion")]].mean(axis=1)
         np.testing.assert_allclose(wide[f"all{end}"], means, rtol=1e-6)
-    now = live.cells_of(reader, Filter(), "comprehensiveness", 0).set_index(["explainer", "part"])["value"]
+    now = cells_of(reader, Filter(), "comprehensiveness", 0).set_index(["explainer", "part"])["value"]
     stored = cells[cells["metric"] == "comprehensiveness"].set_index(["explainer", "part"])["value"]
     assert now.to_dict() == pytest.approx(stored.to_dict())
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from heval_core import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
-# What publishes, what computes values live, and the plug-ins of both, which are found by their folders.
-ENTRIES = ("evaluation.publishing", "evaluation.live", "metrics", "explainers")
+# What publishes, and computes values live with the same code; and the plug-ins of both, which are found by their folders.
+ENTRIES = ("evaluation.publishing", "metrics", "explainers")
 LIBRARIES = ("numpy", "pandas", "scikit-learn", "scipy")
 # An import at the head of a file, with all its names. What is imported later is asked of a model, which nothing here does.
 _IMPORT = re.compile(r"^(?:from heval_core\b\.?([\w.]*) import (\([^)]*\)|.*)|import heval_core\.([\w.]+))", re.MULTILINE)

@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue
-from heval_core.evaluation import live
+from heval_core.evaluation.cells import cells_of
 from heval_core.groups import MEMORY, document_of
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Mean, Measure, SumOfMeans
-from heval_core.records import CELL, RegimeKey
+from heval_core.records import CELL
 from heval_core.regime_keys import ordered_regimes, read_key
 from heval_core.statistics.bootstrap import resampled_sums
 from heval_core.statistics.bounded import mean_interval
@@ -149,7 +149,7 @@ def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Seque
     """A metric's cells, those that are not available too, with replicates of some parts' values as `drawn`, where any."""
     plugin = catalogue.find("metric", metric)
     if chosen.cuts_cells or metric not in catalogue.plugins("metric"):
-        return live.cells_of(results, chosen, metric, k, drawn=True)
+        return cells_of(results, chosen, metric, k, drawn=True)
     cells = results.cells(chosen, metric, k)
     drawn: dict[Any, np.ndarray] = {}
     if isinstance(plugin, SumOfMeans):
@@ -165,10 +165,9 @@ def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], cont
     counted, keys = counting(available(values, parts), controls, by), ["technique", *by, "explainer"]
     names = {"regime": ordered_regimes(set(counted["regime"])), "part": parts}
     rank = {column: {name: index for index, name in enumerate(ordered)} for column, ordered in names.items()}
-    table = means(counted, keys)
     places = counted.drop_duplicates(["technique", *PLACE]).groupby(keys[:-1]).size().rename("places")
-    sizes = counted.groupby(keys).size().rename("size").reset_index().merge(places.reset_index(), on=keys[:-1])
-    table = table.merge(sizes.assign(whole=sizes["size"] == sizes["places"]).drop(columns=["size", "places"]), on=keys)
+    sizes = counted.groupby(keys).size().rename("size").reset_index().join(places, on=keys[:-1])
+    table = means(counted, keys).assign(whole=sizes["size"] == sizes["places"])
     return table.sort_values(
         keys, key=lambda text: text.map(rank[str(text.name)]) if text.name in rank else text, kind="stable", ignore_index=True
     )
@@ -176,10 +175,8 @@ def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], cont
 
 def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, cells: pd.DataFrame) -> dict[Any, np.ndarray]:
     """(resamples,) replicates of the values of published cells, by their places, from the stored values of their instances."""
-    by_index: dict[Any, tuple[Mean, ...]] = {}
-    for row in cells.itertuples():
-        if summands := metric.means(str(row.part), 2 if read_key(str(row.regime)).dual else 1):
-            by_index[row.Index] = summands
+    parts = cells[["part", "regime"]].astype(str).itertuples(name=None)
+    by_index = {index: metric.means(part, 2 if read_key(regime).dual else 1) for index, part, regime in parts}
     read = {mean for summands in by_index.values() for mean in summands}
     table = results.values_by_question(chosen, sorted({mean.metric for mean in read}), sorted({mean.part for mean in read}), k)
     if all(mean.groups for mean in read):
@@ -188,19 +185,19 @@ def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, cell
     drawn: dict[Any, np.ndarray] = {}
     for dataset, dataset_rows in table.groupby("dataset"):
         sums = _sums(results, str(dataset), dataset_rows)
-        for row in cells[cells["dataset"] == dataset].itertuples():
-            if row.Index in by_index:
-                cell = RegimeKey(row.model, row.dataset, row.regime, row.technique), row.explainer
-                terms = [mean.factor * _drawn(sums, cell, mean) for mean in by_index[row.Index]]
-                drawn[row.Index] = np.clip(np.sum(terms, axis=0), *limits)
+        for index, *cell in cells.loc[cells["dataset"] == dataset, [*CELL, "explainer"]].itertuples(name=None):
+            terms = [mean.factor * _drawn(sums.get((*cell, mean.metric, mean.part), {}), mean) for mean in by_index[index]]
+            if terms:
+                drawn[index] = np.clip(np.sum(terms, axis=0), *limits)
     return drawn
 
 
-Sums = dict[tuple[RegimeKey, str, str, str], dict[str, tuple[np.ndarray, np.ndarray]]]
+# Group ▶ (resamples,) sums of stored values, and their numbers.
+OfGroups = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-def _sums(results: Reader, dataset: str, stored: pd.DataFrame) -> Sums:
-    """By regime, explainer, metric and part, then by group: (resamples,) sums of the stored values, and their numbers."""
+def _sums(results: Reader, dataset: str, stored: pd.DataFrame) -> dict[tuple[str, ...], OfGroups]:
+    """By regime, explainer, metric and part."""
     names = [*CELL, "explainer", "metric", "part", "group"]
     of_columns = stored.groupby(names, sort=False)
     columns, count = of_columns.ngroup().to_numpy(), of_columns.ngroups
@@ -213,16 +210,14 @@ def _sums(results: Reader, dataset: str, stored: pd.DataFrame) -> Sums:
     # Explainers of a regime have the same numbers of instances, which are counted once.
     numbers, inverse = np.unique(totals[1], axis=1, return_inverse=True)
     resampled = resampled_sums(results.resamples(dataset).of(questions), np.concatenate([totals[0], numbers], axis=1))
-    sums: Sums = {}
-    for column, key in enumerate(stored[names].drop_duplicates().itertuples(index=False, name=None)):
-        *regime, explainer, metric, part, group = map(str, key)
-        of_groups = sums.setdefault((RegimeKey(*regime), explainer, metric, part), {})
-        of_groups[group] = resampled[:, column], resampled[:, count + inverse.ravel()[column]]
+    sums: dict[tuple[str, ...], OfGroups] = {}
+    for column, (*key, group) in enumerate(stored[names].drop_duplicates().itertuples(index=False, name=None)):
+        pair = resampled[:, column], resampled[:, count + inverse.ravel()[column]]
+        sums.setdefault(tuple(key), {})[group] = pair
     return sums
 
 
-def _drawn(sums: Sums, cell: tuple[RegimeKey, str], mean: Mean) -> np.ndarray:
-    of_groups = sums.get((*cell, mean.metric, mean.part), {})
+def _drawn(of_groups: OfGroups, mean: Mean) -> np.ndarray:
     pairs = [pair for group, pair in of_groups.items() if not mean.groups or group in mean.groups]
     if not pairs:
         return np.full(1, np.nan)

@@ -18,24 +18,15 @@ import pyarrow.compute as pc
 from heval_core import catalogue, metrics
 from heval_core.evaluation import cells, patterns
 from heval_core.evaluation.findings import paper
-from heval_core.evaluation.scored import (
-    TOGETHER,
-    Measurements,
-    Regime,
-    Scored,
-    first_document_tokens,
-    measured_metrics,
-    regime_of,
-    with_controls,
-    with_means,
-)
-from heval_core.evaluation.techniques import behaviours
+from heval_core.evaluation.scored import TOGETHER, Measurements, Regime, Scored, measured_metrics, regime_of
+from heval_core.evaluation.techniques import tables
 from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import PROTECTED
 from heval_core.records import CELL, RegimeKey
 from heval_core.regime_keys import order
 from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.scores import tied
 from heval_core.store import kinds
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
@@ -92,7 +83,7 @@ class Measuring:
         for _, of_technique in groupby(regimes, key=lambda shards: _order(shards.key)[:3]):
             mirrored: list[cells.Mirrored] = []
             group = list(of_technique)
-            behaviours.insert(self.writer, self.store, [entry for shards in group for entry in shards.entries])
+            tables.insert_answers(self.writer, self.store, [entry for shards in group for entry in shards.entries])
             for shards in group:
                 regime = self._insert(shards)
                 mirrored += [] if regime is None else [regime]
@@ -118,15 +109,15 @@ class Measuring:
         used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
         on_top: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
 
-        def visit(piece: pd.DataFrame, attributions: pa.Table) -> None:
-            scores = attributions.select(["instance_id", "explainer", "scores"]).to_pandas()
-            on_top.append(patterns.rows_of(piece, scores))
+        def attributions() -> Iterator[pa.Table]:
+            for piece, rows in _explained(instances, used, methods):
+                scores = rows.select(["instance_id", "explainer", "scores"]).to_pandas()
+                on_top.append(patterns.rows_of(piece, scores))
+                yield rows
 
-        writer.insert_pieces("attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, methods, visit=visit))
-        towards = ShardRows(store, entries, kinds.CONTEXT_ATTRIBUTION)
-        writer.insert_pieces(
-            "context_attribution", kinds.ATTRIBUTION.schema, _explained(instances, used, towards, first_document_tokens)
-        )
+        writer.insert_pieces("attribution", kinds.ATTRIBUTION.schema, attributions())
+        others = _explained(instances, used, ShardRows(store, entries, kinds.CONTEXT_ATTRIBUTION), _first_document_tokens)
+        writer.insert_pieces("context_attribution", kinds.ATTRIBUTION.schema, (rows for _, rows in others))
         for table, pieces in zip(("pattern", "pattern_chance"), zip(*on_top, strict=True), strict=False):
             writer.insert(table, [row for piece in pieces for row in piece])
         # Agents may have answered without the document: that is explained, but metrics would ask where its tokens rank.
@@ -134,28 +125,30 @@ class Measuring:
         if used.empty:
             return None
         ids = list(used["instance_id"])
-        tables = [writer.scores_of(table, ids) for table in ("attribution", "context_attribution")]
-        scored = Scored(tables[0], Measurements.of(_faithful(store, entries)), tables[1])
+        usual, towards = (writer.scores_of(table, ids) for table in ("attribution", "context_attribution"))
+        scored = Scored(usual, Measurements.of(_faithful(store, entries)), towards)
         return self._measured(regime_of(used, self.resamples[shards.key.dataset]), scored)
 
     def _measured(self, regime: Regime, scored: Scored) -> cells.Mirrored:
         cache = ValueCache(self.store.folder, regime.key, paper.WANTED, self.keep)
-        complete, evaluated = cells.evaluate_all(regime, scored, cache=cache, wanted=_is_wanted)
+        evaluated, mirrored = cells.evaluate_all(regime, scored, cache=cache, wanted=_wanted())
         cache.save()
         if evaluated.scores:
             self.writer.insert_arrow("score", pa.concat_tables(evaluated.scores).combine_chunks())
         self.rows += evaluated.rows
-        paired = _paired(regime, complete, scored, evaluated)
+        paired = _paired(regime, scored, evaluated)
         self.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in paper.WANTED]
-        return cells.Mirrored(regime.key, regime.facts, regime.resamples, evaluated.swap_inputs)
+        return mirrored
 
 
 def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
-    """What the batch job measured, as `Measurements.of` takes it."""
-    columns = tuple(measured_metrics())
-    measured = (("", kinds.FAITHFULNESS), (PROTECTED, kinds.FAITHFULNESS_PROTECTED))
-    rows = [with_means(ShardRows(store, entries, kind, columns).rows, suffix) for suffix, kind in measured]
-    return pd.concat([frame for frame in rows if len(frame)] or rows[:1])
+    """What the batch job measured, as `Measurements.of` takes it: replacements are parts, and their mean is the part `all`."""
+    by, keys, frames = ["instance_id", "explainer"], list(measured_metrics()), list[pd.DataFrame]()
+    for suffix, kind in (("", kinds.FAITHFULNESS), (PROTECTED, kinds.FAITHFULNESS_PROTECTED)):
+        rows = ShardRows(store, entries, kind, keys).rows.rename(columns={"replacement": "part"})
+        means = rows.groupby(by, sort=False)[keys].mean().reset_index().assign(part="all")
+        frames += [frame.assign(part=frame["part"].astype(str) + suffix)[[*by, "part", *keys]] for frame in (rows, means)]
+    return pd.concat([frame for frame in frames if len(frame)] or frames[:1])
 
 
 def _with_lengths(instances: pd.DataFrame) -> pd.DataFrame:
@@ -199,16 +192,9 @@ def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
 
 
 def _explained(
-    instances: ShardRows,
-    used: pd.DataFrame,
-    methods: ShardRows,
-    answers: Callable[[pd.DataFrame], list[str]] | None = None,
-    visit: Callable[[pd.DataFrame, pa.Table], None] | None = None,
-) -> Iterator[pa.Table]:
-    """Rows of methods and controls, instance by instance.
-
-    answers: see `with_controls`. visit: is called with the instances and rows of every piece.
-    """
+    instances: ShardRows, used: pd.DataFrame, methods: ShardRows, answers: Callable[[pd.DataFrame], list[str]] | None = None
+) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
+    """Some instances at a time, and the rows of methods and controls about them. answers: see `_with_controls`."""
     if methods.rows.empty:
         return
     explainers = methods.rows["explainer"].nunique() + len(catalogue.explainers(control=True))
@@ -217,30 +203,52 @@ def _explained(
         table = _taken(instances, piece)
         # Tokens as tuples of Python's texts: those of Pandas are slow to go through.
         whole = table.to_pandas().assign(tokens=pd.Series([*map(tuple, table["tokens"].to_pylist())], dtype=object))
-        rows = with_controls(attributions, whole, answers)
-        if visit:
-            visit(whole, rows)
-        yield rows
+        yield whole, _with_controls(attributions, whole, answers)
 
 
-def _is_wanted(metric: str, part: str, k: int) -> bool:
-    """Whether headline or findings combine the value with others."""
-    return (metric, part, k) in paper.WANTED | _of_headlines()
+def _first_document_tokens(instances: pd.DataFrame) -> list[str]:
+    """The first token of each first document's answer, as it is written in that document."""
+    columns = zip(instances["tokens"], instances["answer_tokens"], strict=True)
+    return [str(tokens[answers[0][0]]) for tokens, answers in columns]
+
+
+def _with_controls(
+    methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], list[str]] | None = None
+) -> pa.Table:
+    """The methods' rows of some instances and the controls', in the order of the instances and by explainer.
+
+    answers: instances ▶ the first token of each explained answer; by default of the answer that the model gave. Controls need
+    only what is stored of an instance. They get scores where a method has them, so that both are measured on the same ones.
+    """
+    explained = instances[instances["instance_id"].isin(methods["instance_id"].to_pylist())]
+    tokens = answers(explained) if answers else list(explained["predicted_text"])
+    prompts, controls = list(zip(explained.itertuples(), tokens, strict=True)), []
+    for explainer, control in catalogue.explainers(control=True).items():
+        same = {"explainer": explainer, "settings": repr(control), "signed": bool(control.signed)}
+        for row, answer in prompts:
+            values = control.scores(tuple(row.tokens), answer, row.instance_id)
+            share = tied(values[int(row.first_ranked) : int(row.ranked_end)])
+            controls.append({"instance_id": row.instance_id, "scores": values, "tied": share, **same})
+    rows = pa.concat_tables([methods, pa.Table.from_pylist(controls, schema=kinds.ATTRIBUTION.schema)])
+    positions = pd.Index(instances["instance_id"]).get_indexer(rows["instance_id"].to_pylist())
+    order = pd.DataFrame({"place": positions, "explainer": rows["explainer"].to_pylist()})
+    return rows.take(pa.array(order.sort_values(["place", "explainer"]).index.to_numpy()))
 
 
 @functools.cache
-def _of_headlines() -> frozenset[tuple[str, str, int]]:
+def _wanted() -> frozenset[tuple[str, str, int]]:
+    """The values that headline or findings combine with others."""
     measures = metrics.headlines().values()
-    return frozenset((measure.metric, part, measure.at(DEFAULT_K)) for measure in measures for part in measure.together)
+    return paper.WANTED | {(measure.metric, part, measure.at(DEFAULT_K)) for measure in measures for part in measure.together}
 
 
-def _paired(whole: Regime, complete: list[str], scored: Scored, evaluated: cells.Evaluated) -> cells.Evaluated:
+def _paired(whole: Regime, scored: Scored, evaluated: cells.Evaluated) -> cells.Evaluated:
     """The values for findings. If a method lacks scores for some instances, all methods are measured on the others."""
-    present = [key for key in scored.explainers if key in paper.METHODS]
-    if set(present) <= set(complete):
-        return evaluated
+    present = sorted({*scored.attributions.rows["explainer"]} & {*paper.METHODS})
     regime = scored.common(whole, present)
+    if regime is whole:
+        return evaluated
     if not len(regime.ids):
         return cells.Evaluated([], [], {})
     plugins = [plugin for key, plugin in catalogue.plugins("metric").items() if key in paper.METRICS]
-    return cells.evaluate(regime, scored.cells(regime, present), plugins, (paper.K,), wanted=_is_wanted)
+    return cells.evaluate(regime, scored.cells(regime, present), plugins, (paper.K,), wanted=_wanted())

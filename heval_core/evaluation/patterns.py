@@ -141,7 +141,7 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
     have rows for the patterns that occur, or could occur by chance.
     """
     counts = counts.assign(tied_chance=0.0)
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for (dataset, technique), group in counts.groupby(["dataset", "technique"]):
         patterns = [key for key in PATTERNS if group[[key, f"{key}_chance"]].to_numpy().any()]
         table = group.pivot_table(index="fact_id", columns="explainer", values=[*patterns, "n"], aggfunc="sum", fill_value=0)
@@ -152,19 +152,9 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
             for key in patterns:
                 with np.errstate(invalid="ignore"):
                     interval = percentile_interval(spread[key, explainer] / spread["n", explainer])
-                rows.append(
-                    {
-                        "dataset": dataset,
-                        "technique": technique,
-                        "explainer": explainer,
-                        "pattern": key,
-                        "instances": int(sums[key]),
-                        "share": sums[key] / sums["n"],
-                        **interval._asdict(),
-                        "chance": sums[f"{key}_chance"] / sums["n"],
-                        "n": int(sums["n"]),
-                    }
-                )
+                share, chance = sums[[key, f"{key}_chance"]] / sums["n"]
+                where = (dataset, technique, explainer, key)
+                rows.append((*where, int(sums[key]), share, *interval, chance, int(sums["n"])))
     return pd.DataFrame(rows, columns=TABLES["pattern_share"].names[1:])
 
 

@@ -10,7 +10,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import chain
 from operator import itemgetter
@@ -25,7 +24,7 @@ from heval_core.evaluation.board.making import board
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
 from heval_core.evaluation.findings.claims import RuleShares
-from heval_core.evaluation.means import headline
+from heval_core.evaluation.means import controls_of, headline
 from heval_core.evaluation.measuring import Measuring, Shards, by_regime
 from heval_core.evaluation.techniques import tables
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError
@@ -103,7 +102,8 @@ def publish(
     if not entries:
         raise HEvalError(f"The store {source} has no finished shards; run: python -m precompute run --store {source} …")
     tell(PublishProgress("Checking the stored files"))
-    _refuse_damaged(store, entries)
+    if damaged := [entry.path for entry in entries if not store.intact(entry)]:
+        raise HEvalError(f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: python -m precompute verify.")
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
     # Read once: people may be answering.
@@ -140,11 +140,6 @@ def _made(final: Path) -> Iterator[Path]:
             path.unlink(missing_ok=True)
 
 
-def _refuse_damaged(store: ShardStore, entries: list[Entry]) -> None:
-    if damaged := [entry.path for entry in entries if not store.intact(entry)]:
-        raise HEvalError(f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: python -m precompute verify.")
-
-
 def _newest(store: ShardStore) -> list[Entry]:
     """The entries of the last run of each model, dataset and technique.
 
@@ -152,19 +147,20 @@ def _newest(store: ShardStore) -> list[Entry]:
     instances would be counted twice, or get each other's scores.
     """
     entries = [entry for entry in store.entries().values() if kinds.KINDS[entry.kind].of_regime]
-    keyed = [(entry, _asked(line), _state(line)) for entry in entries for line in [asdict(entry)]]
-    newest, known = {asked: state for _, asked, state in keyed}, {(asked, state) for _, asked, state in keyed}
-    revision = {entry.model: entry.revision for entry in entries}
-    for line in store.journal("state"):
+    known = {(_asked(line), _state(line)) for line in map(vars, entries)}
+    newest, revision = dict[Any, Any](), dict[str, str]()
+    for line in (*map(vars, entries), *store.journal("state")):
         if (_asked(line), _state(line)) in known:
             newest[_asked(line)] = _state(line)
             revision[line["model"]] = line["revision"]
     current = [
-        (entry, asked) for entry, asked, state in keyed if entry.revision == revision[entry.model] and state == newest[asked]
+        entry
+        for entry in entries
+        if entry.revision == revision[entry.model] and _state(vars(entry)) == newest[_asked(vars(entry))]
     ]
     # Of two searches that chose the same setting, the newest one is told.
-    searches = {asked: entry.key for entry, asked in current if entry.kind == kinds.TRIAL.name}
-    return [entry for entry, asked in current if entry.kind != kinds.TRIAL.name or entry.key == searches[asked]]
+    searches = {_asked(vars(entry)): entry.key for entry in current if entry.kind == kinds.TRIAL.name}
+    return [entry for entry in current if entry.kind != kinds.TRIAL.name or entry.key in searches.values()]
 
 
 _asked = itemgetter("model", "dataset", "technique")
@@ -189,9 +185,11 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
     if whole.rows:
         writer.insert("cell_metric", whole.rows)
         # Gold and off-topic documents belong to the comparison of techniques; the headline is about the paper's six regimes.
-        of_paper = [row for row in whole.rows if row["regime"] in REGIMES]
-        if of_paper:
-            writer.insert_frame("headline", _headline(pd.DataFrame(of_paper), entries))
+        of_paper = pd.DataFrame([row for row in whole.rows if row["regime"] in REGIMES])
+        if len(of_paper):
+            metrics, ks, controls = of_paper["metric"], of_paper["k"], controls_of(writer.reader())
+            rows = headline(lambda measure, k: of_paper[(metrics == measure.metric) & (ks == k)], controls)
+            writer.insert_frame("headline", rows)
     paired = pd.DataFrame(whole.paired_rows, columns=[*writer.columns("cell_metric"), "drawn"])
     rule = RuleShares(*writer.rule_shares())
     _insert_findings(writer, findings.findings(paired, compared, rule))
@@ -200,13 +198,6 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
     writer.insert_frame("pattern_share", shares.assign(place=range(len(shares))))
     timings = ShardRows(store, entries, kinds.TIMING, kinds.TIMING.schema.names).rows
     writer.insert_frame("timing", timings[writer.columns("timing")])
-
-
-def _headline(values: pd.DataFrame, entries: Sequence[Entry]) -> pd.DataFrame:
-    """Rows of the table `headline`. values: of `cell_metric`."""
-    controls = [row["key"] for row in _plugins(entries) if row["kind"] == "explainer" and row["control"]]
-    rows = headline(lambda measure, k: values[(values["metric"] == measure.metric) & (values["k"] == k)], controls)
-    return rows.astype(object).where(rows.notna(), None)
 
 
 def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:
@@ -250,34 +241,23 @@ def _datasets(store: ShardStore) -> list[dict[str, Any]]:
 
 def _plugins(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Rows of the table `catalogue`, with the variants of plug-ins that the results use."""
-    studied = {kind: [entry for entry in entries if kinds.KINDS[entry.kind].of_regime is kind] for kind in (True, False)}
-    used = {
-        "explainer": {entry.explainer for entry in studied[True]},
-        "technique": {entry.technique for entry in studied[True]},
-        "annotator": {entry.explainer for entry in studied[False]},
-        "selector": {entry.technique for entry in studied[False]},
-    }
-    plugins = [
-        (kind, plugin)
-        for kind in catalogue.KINDS
-        for plugin in (catalogue.variants(used[kind], kind) if kind in used else catalogue.plugins(kind)).values()
-    ]
+    used: dict[str, set[str]] = defaultdict(set)
+    for entry in entries:
+        of_regime = kinds.KINDS[entry.kind].of_regime
+        used["explainer" if of_regime else "annotator"].add(entry.explainer)
+        used["technique" if of_regime else "selector"].add(entry.technique)
+    declared = ("key", "title", "signed", "family", "passes", "preparation", "reference")
     return [
         {
+            **{name: getattr(plugin, name, None) for name in declared},
             "kind": kind,
-            "key": plugin.key,
-            "title": plugin.title,
-            "signed": getattr(plugin, "signed", None),
             # Of explainers: those that read tokens only, and those that look at the model but whose family says so.
             "control": (plugin.control or plugin.family == "control") if hasattr(plugin, "control") else None,
-            "family": getattr(plugin, "family", None),
             "place": getattr(plugin, "order", None) if kind in ("technique", "annotator", "selector") else None,
-            "passes": getattr(plugin, "passes", None),
-            "preparation": getattr(plugin, "preparation", None),
-            "reference": plugin.reference,
             "docstring": catalogue.docstring(plugin),
         }
-        for kind, plugin in plugins
+        for kind in catalogue.KINDS
+        for plugin in catalogue.variants(used[kind], kind).values()
     ]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,6 @@ from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.records import CELL, HEvalError, RegimeKey
 from heval_core.statistics import scores
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.store.kinds import ATTRIBUTION
 from heval_core.store.published import StoredScores
 
 # Scores that are read at a time, if one explainer has no more: 32 MB.
@@ -115,11 +114,6 @@ class Scored:
     measured: Measurements
     towards: StoredScores
 
-    @property
-    def explainers(self) -> list[str]:
-        """Those with scores for any instance, in alphabetical order."""
-        return sorted(self.attributions.rows["explainer"].unique())
-
     def common(self, whole: Regime, explainers: Iterable[str]) -> Regime:
         """The instances for which all of these explainers have scores. Explainers without any are ignored."""
         rows = self.attributions.rows
@@ -156,43 +150,6 @@ def _read(stored: StoredScores, regime: Regime, explainers: Sequence[str]) -> di
         )
         for name, group in rows.groupby("explainer")
     }
-
-
-def control_attributions(instances: pd.DataFrame, answers: Sequence[str]) -> list[dict[str, Any]]:
-    """The controls' scores, which need only what is stored of an instance. answers: the first token of each explained one."""
-    explained = [
-        (row.instance_id, tuple(row.tokens), answer, slice(int(row.first_ranked), int(row.ranked_end)))
-        for row, answer in zip(instances.itertuples(), answers, strict=True)
-    ]
-    rows = []
-    for explainer, control in catalogue.explainers(control=True).items():
-        same = {"explainer": explainer, "settings": repr(control), "signed": bool(control.signed)}
-        for key, tokens, answer, ranked in explained:
-            values = control.scores(tokens, answer, key)
-            rows.append({"instance_id": key, "scores": values, "tied": scores.tied(values[ranked]), **same})
-    return rows
-
-
-def first_document_tokens(instances: pd.DataFrame) -> list[str]:
-    """The first token of each first document's answer, as it is written in that document."""
-    columns = zip(instances["tokens"], instances["answer_tokens"], strict=True)
-    return [str(tokens[answers[0][0]]) for tokens, answers in columns]
-
-
-def with_controls(
-    methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], list[str]] | None = None
-) -> pa.Table:
-    """The methods' rows of some instances and the controls', in the order of the instances and by explainer.
-
-    answers: instances ▶ the first token of each explained answer; by default of the answer that the model gave. Controls get
-    scores only where a method has them, so that both are measured on the same instances.
-    """
-    explained = instances[instances["instance_id"].isin(methods["instance_id"].to_pylist())]
-    controls = control_attributions(explained, answers(explained) if answers else list(explained["predicted_text"]))
-    rows = pa.concat_tables([methods, pa.Table.from_pylist(controls, schema=ATTRIBUTION.schema)])
-    positions = pd.Index(instances["instance_id"]).get_indexer(rows["instance_id"].to_pylist())
-    order = pd.DataFrame({"place": positions, "explainer": rows["explainer"].to_pylist()})
-    return rows.take(pa.array(order.sort_values(["place", "explainer"]).index.to_numpy()))
 
 
 def cell_of(
@@ -242,14 +199,6 @@ def _fixed(regime: Regime, explainer: str, table: np.ndarray, towards: ScoreRows
     _fill(fixed, regime, explainer, towards)
     there[towards.places] = True
     return Fixed(fixed, there)
-
-
-def with_means(faithful: pd.DataFrame, suffix: str = "") -> pd.DataFrame:
-    """The batch job's rows, one for each replacement, as parts; and their means as the part `all`. suffix: of all parts."""
-    by, keys = ["instance_id", "explainer"], list(measured_metrics())
-    means = faithful.groupby(by, sort=False)[keys].mean().reset_index().assign(part="all")
-    rows = pd.concat([faithful.rename(columns={"replacement": "part"})[[*by, "part", *keys]], means])
-    return rows.assign(part=rows["part"].astype(str) + suffix) if suffix else rows
 
 
 def measured_of(regime: Regime, explainer: str, found: Measurements) -> dict[tuple[str, str], Measured]:

@@ -127,7 +127,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def _row(key: str, estimate: Value, whole: bool) -> dict[str, Any]:
-    error = estimate.error or Error(float("nan"), float("nan"), np.array([]))
+    error = estimate.error or Error(np.nan, np.nan, np.array([]))
     return {
         **{name: getattr(estimate, name) for name in _KEPT},
         **{name: json.dumps(getattr(estimate, name)) for name in _PAIRS},

@@ -24,6 +24,10 @@ class Interval(NamedTuple):
     high: float
 
 
+NAN = float("nan")
+UNKNOWN = Interval(NAN, NAN)
+
+
 def row_blocks(rows: int, columns: int, numbers: int | None = None) -> Iterator[slice]:
     """Consecutive rows of a (rows, columns) matrix, about `numbers` (SMALL_BLOCK) at a time. Without rows, one empty block."""
     height = max(1, (numbers or SMALL_BLOCK) // max(1, columns))
@@ -110,7 +114,7 @@ def percentile_interval(replicates: np.ndarray, level: float = 0.95) -> Interval
     """The middle `level` of the replicates; NaN if fewer than half of them are defined."""
     defined = replicates[np.isfinite(replicates)]
     if len(defined) * 2 < len(replicates) or not len(defined):
-        return Interval(float("nan"), float("nan"))
+        return UNKNOWN
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
 
@@ -123,7 +127,7 @@ def skewed_interval(value: float, influence: np.ndarray, df: float) -> Interval:
     """
     variance = float(np.square(influence).sum())
     if df < 1 or not np.isfinite(variance):
-        return Interval(float("nan"), float("nan"))
+        return UNKNOWN
     se = np.sqrt(variance)
     # Influences that are only rounding errors have no meaningful skewness.
     if se <= 1e-12 * max(abs(value), 1e-300):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heval_core.statistics.bootstrap import BLOCK, Interval, percentile_interval, resample_weights, row_blocks
+from heval_core.statistics.bootstrap import BLOCK, NAN, UNKNOWN, Interval, percentile_interval, resample_weights, row_blocks
 from heval_core.statistics.scores import average_ranks
 
 
@@ -16,7 +16,7 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
     """
     samples = np.stack([first, second]).astype(np.float64)
     if samples.shape[1] < 3 or np.isnan(samples).any() or not np.ptp(samples, axis=1).all():
-        return float("nan")
+        return NAN
     return float(np.corrcoef(average_ranks(samples))[0, 1])
 
 
@@ -25,13 +25,11 @@ def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence
 
     Each resample is ranked anew. The interval is NaN for fewer than three clusters.
     """
-    _, cluster_of = np.unique([str(cluster) for cluster in clusters], return_inverse=True)
-    count = int(cluster_of.max(initial=-1)) + 1
-    if count < 3:
-        return spearman(first, second), Interval(float("nan"), float("nan"))
-    return spearman(first, second), percentile_interval(
-        resampled_spearman(first, second, resample_weights(count)[:, cluster_of])
-    )
+    rho = spearman(first, second)
+    distinct, cluster_of = np.unique([str(cluster) for cluster in clusters], return_inverse=True)
+    if len(distinct) < 3:
+        return rho, UNKNOWN
+    return rho, percentile_interval(resampled_spearman(first, second, resample_weights(len(distinct))[:, cluster_of]))
 
 
 def resampled_spearman(first: np.ndarray, second: np.ndarray, drawn: np.ndarray) -> np.ndarray:

@@ -25,12 +25,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from heval_core.statistics import subsampling
-from heval_core.statistics.bootstrap import Interval, Resamples, percentile_interval, resampled_means, skewed_interval
+from heval_core.statistics.bootstrap import NAN, Interval, Resamples, percentile_interval, resampled_means, skewed_interval
 from heval_core.statistics.bounded import Bounded, sum_interval
 from heval_core.statistics.correlation import resampled_spearman, spearman
 
 SMALLEST_GROUP = 30
-NAN = float("nan")
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -143,6 +142,10 @@ class Value(NamedTuple):
         numbers = zip((value, low, high), (self.value, *self.interval()), strict=True)
         return {name: defined(number) for name, number in numbers}
 
+    def less(self, other: Value) -> Value:
+        """This number less another one. n: of the one that has fewer."""
+        return total(((1.0, self), (-1.0, other)))._replace(sizes=(("used", min(self.n, other.n)),))
+
     def interval(self) -> Interval:
         """95 % interval."""
         return self.intervals()[0]
@@ -246,8 +249,8 @@ def replicates(values: Sequence[Value], weights: np.ndarray) -> list[np.ndarray]
     return drawn
 
 
-def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0, n: int | None = None) -> Value:
-    """The sum of some numbers of the same units, each times its factor, plus a constant. n: by default that of all of them.
+def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0) -> Value:
+    """The sum of some numbers of the same units, each times its factor, plus a constant. n: that of all of them.
 
     It has columns if all parts do, and replicates if all parts have them.
     """
@@ -259,11 +262,15 @@ def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0, n: int | Non
     return Value(
         "",
         sum(factor * part.value for factor, part in parts) + shift,
-        sizes=(("used", sum(part.n for _, part in parts) if n is None else n),),
+        sizes=(("used", sum(part.n for _, part in parts)),),
         columns=columns if all(part.columns for _, part in parts) else (),
         shift=shift + sum(factor * part.shift for factor, part in parts),
         drawn=drawn,
     )
+
+
+def average(values: Sequence[Value]) -> Value:
+    return total((1 / len(values), value) for value in values)
 
 
 def mean_of(

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from heval_core import catalogue
-from heval_core.evaluation import live
+from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.means import cells_and_means, means_of
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, as_normalised, figure_of, measure_table, of_measure, picked_html, wanted_of
@@ -100,7 +100,7 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     wanted_means = wanted_of(measure)
     if (limited.cuts_cells or metric != measure.metric) and isinstance(catalogue.find("metric", metric), LearnedMetric):
         with st.spinner("Computed again on a hundred halves of the questions: some seconds for each cell …", show_time=True):
-            cells = query(results, live.cells_of, limited, metric, k)
+            cells = query(results, cells_of, limited, metric, k)
         means = [means_of(cells, *parts_and_by, names_of(results).controls) for parts_and_by in wanted_means]
     else:
         cells, means = query(results, cells_and_means, limited, metric, k, wanted_means)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from heval_core.evaluation.board.making import board_of, measures_of_boards
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
-from heval_core.evaluation.live import COLUMNS
+from heval_core.evaluation.cells import COLUMNS
 from heval_core.metrics.shared.measure import Measure
 from heval_core.regime_keys import read_key
 
@@ -30,6 +30,11 @@ def truth_of(table: Mapping[str, Mapping[str, float]]) -> Truth:
     return lambda explainer, question, model, dataset, regime: table[explainer].get(question)
 
 
+def lacking(explainer: str, question: str, model: str, dataset: str, regime: str) -> float | None:
+    """The best lacks the cells of one model."""
+    return None if (explainer, model) == ("partial", "model-b") else {"a": 0.5, "b": 0.3, "partial": 1.0}[explainer]
+
+
 def cells_of(
     truth: Truth,
     explainers: Sequence[str],
@@ -39,44 +44,31 @@ def cells_of(
     noise: float = 0.02,
 ) -> dict[Measure, pd.DataFrame]:
     """Cells of the questions' measures where these are asked. noise: standard error of a normalised value."""
-    return {
-        measure: _measured(measure, truth, explainers, models, datasets, regimes, noise) for measure in measures_of_boards()
-    }
+    cells = {}
+    for measure in measures_of_boards():
+        rows = []
+        for model, dataset, regime, explainer in itertools.product(models, datasets, regimes, explainers):
+            if part := PARTS.get((measure.question, read_key(regime).dual)):
+                key = (model, dataset, regime, "regular", explainer, measure.metric, part, measure.at(5))
+                rows.append([*key, *_numbers(truth(explainer, measure.question, model, dataset, regime), noise, repr(key))])
+        cells[measure] = pd.DataFrame(rows, columns=[*COLUMNS, "drawn"])
+    return cells
 
 
-def _measured(measure: Measure, truth: Truth, explainers, models, datasets, regimes, noise: float) -> pd.DataFrame:
-    rows = []
-    for place in itertools.product(models, datasets, regimes, explainers):
-        model, dataset, regime, explainer = place
-        if _asked(measure, regime):
-            key = (*place[:3], "regular", explainer, measure.metric, _part(measure, regime), measure.at(5))
-            value, drawn = truth(explainer, measure.question, model, dataset, regime), None
-            if value is not None:
-                own = np.random.default_rng(zlib.crc32(repr(key).encode())).normal(value, noise, RESAMPLES)
-                drawn = CHANCE + (BEST - CHANCE) * own
-            rows.append([*key, *_numbers(value, noise), drawn])
-    return pd.DataFrame(rows, columns=[*COLUMNS, "drawn"])
+GROUPS = ('{"C": 60, "M": 40}', "{}")
+# (question, whether there are two documents) ▶ the part that answers it.
+PARTS = {("RQ1", False): "c", ("RQ2", True): "balanced", ("RQ3", False): "C", ("RQ3", True): "balanced"}
 
 
-def _asked(measure: Measure, regime: str) -> bool:
-    dual = read_key(regime).dual
-    return {"RQ1": not dual, "RQ2": dual, "RQ3": True, "faithfulness": False}[measure.question]
-
-
-def _part(measure: Measure, regime: str) -> str:
-    return {"RQ1": "c", "RQ2": "balanced", "RQ3": "balanced" if read_key(regime).dual else "C"}[measure.question]
-
-
-def _numbers(value: float | None, noise: float) -> list[object]:
-    def raw(scaled: float) -> float:
-        return CHANCE + (BEST - CHANCE) * scaled
-
-    known = value is not None
-    at = value if value is not None else float("nan")
-    numbers = [raw(at), raw(at - 1.96 * noise), raw(at + 1.96 * noise), CHANCE if known else None, None, None]
-    numbers += [BEST if known else None, at, None]
-    why = None if known else "group M has 3 of the 30 instances needed"
-    return [*numbers, 100 if known else 0, '{"C": 60, "M": 40}', "{}", why]
+def _numbers(value: float | None, noise: float, seed: str) -> list[object]:
+    """The columns behind the key."""
+    if value is None:
+        why = "group M has 3 of the 30 instances needed"
+        return [*[np.nan] * 3, *[None] * 4, np.nan, None, 0, *GROUPS, why, None]
+    drawn = np.random.default_rng(zlib.crc32(seed.encode())).normal(value, noise, RESAMPLES)
+    scaled = (value, value - 1.96 * noise, value + 1.96 * noise, drawn)
+    at, low, high, drawn = (CHANCE + (BEST - CHANCE) * own for own in scaled)
+    return [at, low, high, CHANCE, None, None, BEST, value, None, 100, *GROUPS, None, drawn]
 
 
 def planted(

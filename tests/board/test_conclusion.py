@@ -9,7 +9,7 @@ import pytest
 
 from heval_core.evaluation.board.conclusion import NOTHING, conclusion
 from heval_core.evaluation.ranking import Ranking, clauses, ranking, sentences
-from tests.board.planted import level, planted
+from tests.board.planted import lacking, level, planted
 
 BEST, MIDDLE, WORST = level(0.9, 0.8, 0.7), level(0.5, 0.5, 0.5), level(0.1, 0.1, 0.1)
 
@@ -67,12 +67,20 @@ def test_ranks_are_shared_down_to_the_last_interval_that_reaches_the_bands_first
     assert ranking(wide).bands == (("a", "b", "c"), ("d",), ("e",))
 
 
-def test_with_one_model_nothing_contradicts_and_that_is_said_as_of_the_only_dataset():
-    made = planted({"a": BEST, "b": WORST}, models=("model-a",))
-    assert "All numbers are from one model, model-a; another may say otherwise." in conclusion(made).open
-    assert not any("one dataset" in sentence for sentence in conclusion(made).open)
-    made = planted({"a": BEST, "b": WORST}, datasets=("some_data",))
-    assert "All numbers are from one dataset, some_data; another may say otherwise." in conclusion(made).open
+ABSENT = (
+    "Comprehensiveness: the batch job measures it with --faithfulness.",
+    "Sufficiency: the batch job measures it with --faithfulness.",
+    "Under decoys: these results have no prompts with decoys.",
+    "At length: these results have no padded prompts.",
+)
+
+
+@pytest.mark.parametrize(("where", "more"), [
+    ({}, ()), ({"models": ("model-a",)}, ("All numbers are from one model, model-a; another may say otherwise.",)),
+    ({"datasets": ("some_data",)}, ("All numbers are from one dataset, some_data; another may say otherwise.",)),
+])  # fmt: skip
+def test_what_is_absent_is_open_and_where_there_is_one_model_or_dataset_nothing_contradicts(where, more):
+    assert conclusion(planted({"a": BEST, "b": WORST}, **where)).open == (*ABSENT, *more)
 
 
 DECOYED = ("conflicting", "mixed", "mixed.d1", "mixed.d2", "mixed.1024-first")
@@ -97,20 +105,9 @@ def test_decoys_that_change_who_is_best():
 
 
 def test_a_row_that_lacks_cells_is_not_the_best_and_named():
-    def truth(explainer, question, model, dataset, regime):
-        if explainer == "partial" and model == "model-b":
-            return None
-        return {"a": 0.5, "b": 0.3, "partial": 1.0}[explainer]
-
-    made = planted(truth=truth, explainers=("a", "b", "partial"))
+    made = planted(truth=lacking, explainers=("a", "b", "partial"))
     assert said(made) == "Use A. It is best at all three questions."
     assert "PARTIAL lacks 8 of 16 cells and is not compared there (RQ1, RQ2, RQ3)." in conclusion(made).open
-
-
-def test_what_is_absent_is_open():
-    made = planted({"a": BEST, "b": WORST})
-    assert "Under decoys: these results have no prompts with decoys." in conclusion(made).open
-    assert "At length: these results have no padded prompts." in conclusion(made).open
 
 
 @pytest.mark.parametrize(("noise", "best"), [(0.01, ("a",)), (0.5, ("a", "b"))])

@@ -57,36 +57,46 @@ def test_controls_that_read_tokens_have_no_cost(file):
     assert not set(costs["explainer"]) & set(catalogue.explainers(control=True))
 
 
-def test_padded_lengths_are_the_sizes_where_there_are_any():
-    """Of four lengths the one in the middle and the longest, beside prompts as they are."""
-
-    class Asked(Reader):
-        def __init__(self):
-            self.filters = []
-
-        def seconds(self, chosen):
-            self.filters.append(chosen)
-            return pd.DataFrame([["fa", 0.5, 100.0, 90, 110, 95, 105, 7]], columns=_COLUMNS)
-
-        def timings(self, chosen):
-            assert chosen in (self.filters[0], *self.filters)
-            return pd.DataFrame(columns=_TIMED)
-
-    reader = Asked()
-    padded = [f"mixed.{length}-{place}" for length in (256, 512, 1024, 2048) for place in ("first", "last")]
-    costs = costs_of(reader, Filter(), ["mixed", "conflicting", "mixed.d1", *padded])
-    assert [own.regime for own in reader.filters] == [
-        ("mixed", "conflicting"),
-        ("mixed", "conflicting"),
-        ("mixed.512-first", "mixed.512-last"),
-        ("mixed.2048-first", "mixed.2048-last"),
-    ]
-    assert costs["tokens"].tolist() == [100.0] * 4
-
-
 _COLUMNS = ["explainer", "seconds", "tokens", "least", "most", "third", "two_thirds", "n"]
 
 _TIMED = ["model", "dataset", "regime", "technique", "explainer", "seconds", "yardstick", "measured", "passes", "length"]
+
+
+class Asked(Reader):
+    """Notes what regimes it is asked for."""
+
+    def __init__(self):
+        self.regimes = []
+
+    def seconds(self, chosen):
+        self.regimes.append(chosen.regime)
+        return seconds_of("fa")
+
+    def timings(self, chosen):
+        assert chosen.regime in self.regimes
+        return timings()
+
+
+PADDED = tuple(f"mixed.{length}-{place}" for length in (256, 512, 1024, 2048) for place in ("first", "last"))
+
+
+@pytest.mark.parametrize(("regimes", "sizes"), [
+    # Of four lengths the one in the middle and the longest, beside prompts as they are; without these the shortest.
+    (("mixed", "conflicting", "mixed.d1", *PADDED), [("mixed", "conflicting"), PADDED[2:4], PADDED[6:]]),
+    (("mixed.d0", "mixed.d1", "mixed.256-first"), [("mixed.d0", "mixed.d1"), ("mixed.256-first",)]),
+    (("mixed.512-last", "mixed.256-first"), [("mixed.256-first",), ("mixed.512-last",)]),
+])  # fmt: skip
+def test_padded_lengths_are_the_sizes_where_there_are_any(regimes, sizes):
+    reader = Asked()
+    costs = costs_of(reader, Filter(), regimes)
+    # Over all sizes means at the first.
+    assert list(dict.fromkeys(reader.regimes)) == sizes
+    assert reader.regimes[0] == sizes[0]
+    assert costs["tokens"].tolist() == [40.0] * len(reader.regimes)
+
+
+def seconds_of(*keys):
+    return pd.DataFrame([[key, 0.02, 40.0, 30, 50, 35, 45, 9] for key in keys], columns=_COLUMNS)
 
 
 def timings(*rows: tuple[str, str, float, float, str]) -> pd.DataFrame:
@@ -108,18 +118,14 @@ def test_a_measurement_on_another_machine_counts_by_its_yardstick():
     assert own == {"attn": pytest.approx((0.01, 0.1)), "fa": pytest.approx((0.1, 1)), "gxi": pytest.approx((0.005, 0.05))}
 
 
-def test_nothing_timed_is_no_number():
+def test_nothing_timed_is_no_number_and_passes_are_then_those_an_explainer_declares_for_the_size():
     assert seconds_alone(timings()) == {}
-    seconds = pd.DataFrame([["fa", 0.02, 40.0, 30, 50, 35, 45, 9]], columns=_COLUMNS)
-    assert np.isnan(costs_table({"1": seconds}, {}).iloc[0][["seconds", "ratio"]].astype(float)).all()
-    own = costs_table({"1": seconds}, {"1": timings(("mixed", "fa", 0.4, 0.4, "1"))}).iloc[0]
-    assert tuple(own[["seconds", "ratio", "passes", "whole_passes"]]) == pytest.approx((0.4, 1, 41, 7))
-
-
-def test_passes_are_those_an_explainer_declares_for_the_size():
-    own = costs_table({"1": pd.DataFrame([["fa", 0.02, 40.0, 30, 50, 35, 45, 9]], columns=_COLUMNS)}, {}).iloc[0]
+    untimed = costs_table({"1": seconds_of("fa")}, {"1": timings()}).iloc[0]
+    assert np.isnan(untimed[["seconds", "ratio"]].astype(float)).all()
     # fa runs the clean pass, and one for each token over half of the prompt on average.
-    assert (own["passes"], own["whole_passes"]) == (41.0, 21.0)
+    assert (untimed["passes"], untimed["whole_passes"]) == (41.0, 21.0)
+    own = costs_table({"1": seconds_of("fa")}, {"1": timings(("mixed", "fa", 0.4, 0.4, "1"))}).iloc[0]
+    assert tuple(own[["seconds", "ratio", "passes", "whole_passes"]]) == pytest.approx((0.4, 1, 41, 7))
 
 
 def test_what_this_program_does_not_know_declares_nothing():
@@ -132,7 +138,7 @@ def test_what_was_timed_in_some_of_the_cells_only_has_no_seconds():
     both = [
         (regime, key, s, y, "1") for regime, y in (("mixed", 0.1), ("gold", 4.0)) for key, s in (("fa", y), ("gxi", y / 10))
     ]
-    seconds = pd.DataFrame([[key, 0.02, 40.0, 30, 50, 35, 45, 9] for key in ("fa", "gxi", "ig")], columns=_COLUMNS)
+    seconds = seconds_of("fa", "gxi", "ig")
     own = costs_table({"1": seconds}, {"1": timings(*both, ("mixed", "ig", 0.09, 0.1, "1"))}).set_index("explainer")
     assert own.loc["gxi", "ratio"] == pytest.approx(0.1)
     assert np.isnan(own.loc["ig", "ratio"])
@@ -140,24 +146,3 @@ def test_what_was_timed_in_some_of_the_cells_only_has_no_seconds():
     assert own.loc["ig", "whole_passes"] == passes_of("ig", 40.0)[1]
     whole = costs_table({"1": seconds}, {"1": timings(*both, ("mixed", "ig", 0.09, 0.1, "1"), ("gold", "ig", 0.8, 4.0, "1"))})
     assert whole.set_index("explainer").loc["ig", "ratio"] == pytest.approx(np.sqrt(0.9 * 0.2))
-
-
-def test_without_prompts_as_they_are_the_shortest_are_the_first_size():
-    class Asked(Reader):
-        def __init__(self):
-            self.filters = []
-
-        def seconds(self, chosen):
-            self.filters.append(chosen.regime)
-            return pd.DataFrame(columns=_COLUMNS)
-
-        def timings(self, chosen):
-            return pd.DataFrame(columns=_TIMED)
-
-    for regimes, sizes in (
-        (["mixed.d0", "mixed.d1", "mixed.256-first"], [("mixed.d0", "mixed.d1"), ("mixed.256-first",)]),
-        (["mixed.512-last", "mixed.256-first"], [("mixed.256-first",), ("mixed.512-last",)]),
-    ):
-        reader = Asked()
-        costs_of(reader, Filter(), regimes)
-        assert list(dict.fromkeys(reader.filters)) == sizes

@@ -13,7 +13,7 @@ from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.figures.board import by_prompts, by_question, front_figure, harder_table, main_table, pairs_table, whole_table
 from heval_core.present.names import Names
 from heval_core.present.numbers import COST, number, passes
-from tests.board.planted import cells_of, level, planted, truth_of
+from tests.board.planted import cells_of, lacking, level, planted, truth_of
 
 TABLE = {
     "fa": level(0.9, 0.8, 0.7),
@@ -28,12 +28,6 @@ PASSES = {"fa": 500.0, "lrp": 20.0, "attn": 50.0}
 @pytest.fixture(scope="module")
 def made():
     return planted(TABLE, controls=("lexical", "random"), passes=PASSES, noise=0.01)
-
-
-def lacking(explainer, question, model, dataset, regime):
-    if explainer == "partial" and model == "model-b":
-        return None
-    return {"a": 0.5, "b": 0.3, "partial": 1.0}[explainer]
 
 
 @pytest.fixture(scope="module")

@@ -11,18 +11,7 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.board import making
-from heval_core.evaluation.board.making import (
-    NO_DECOYS,
-    NO_LENGTHS,
-    NOT_ASKED,
-    NOT_SHARED,
-    OTHER_INSTANCES,
-    _absent,
-    _with_options,
-    board,
-    board_of,
-    measures_of_boards,
-)  # fmt: skip
+from heval_core.evaluation.board.making import NO_DECOYS, NO_LENGTHS, NOT_ASKED, board, board_of, measures_of_boards
 from heval_core.evaluation.board.records import COSTS, FRAMES, Row
 from heval_core.store.filters import Filter
 from tests.board.planted import BEST, CHANCE, cells_of, level, planted, truth_of
@@ -126,8 +115,8 @@ def test_a_question_without_numbers_says_what_its_cells_lack():
     few = "group C has 12 of the 30 instances needed"
     cells = pd.DataFrame({"unavailable": [few, None, few, "group M has 2 of the 30 instances needed"]})
     cells = cells.assign(regime="mixed")
-    assert dict(_absent({}, dict.fromkeys(measures_of_boards(), cells)))["Context or memory?"] == f"in no cell, since {few}"
-    assert dict(_absent({}, dict.fromkeys(measures_of_boards(), cells.iloc[[1]])))["Context or memory?"] == NOT_ASKED
+    for lacking, told in ((cells, f"in no cell, since {few}"), (cells.iloc[[1]], NOT_ASKED)):
+        assert dict(making._absent({}, dict.fromkeys(measures_of_boards(), lacking)))["Context or memory?"] == told
 
 
 def test_options_have_columns_of_their_own_and_of_the_lengths_only_the_longest():
@@ -164,7 +153,7 @@ def test_a_chosen_regime_brings_its_options_and_no_other_regime():
     explained = pd.DataFrame({"regime": names, "technique": "regular"})
     asked = {(): 5, ("mixed",): 2, ("conflicting",): 2, ("mixed.d1",): 1, ("mixed", "mixed_swap"): 3, ("gold",): 1}
     for regimes, count in asked.items():
-        own = _with_options(explained, Filter(regime=regimes, technique=("regular",)))
+        own = making._with_options(explained, Filter(regime=regimes, technique=("regular",)))
         assert len(own.regime) == count, regimes
 
 
@@ -228,7 +217,7 @@ def test_where_most_methods_lack_every_cell_there_is_no_column_and_a_reason():
 
     made = planted(truth=apart, explainers=("a", "b"))
     assert (made.columns, len(made.values), len(made.pairs)) == ((), 0, 0)
-    assert ("Which document", NOT_SHARED) in [(title.rstrip("?"), reason) for title, reason in made.absent]
+    assert ("Which document", making.NOT_SHARED) in [(title.rstrip("?"), reason) for title, reason in made.absent]
 
 
 def test_a_number_over_other_instances_than_those_of_most_methods_is_not_compared():
@@ -243,6 +232,6 @@ def test_a_number_over_other_instances_than_those_of_most_methods_is_not_compare
     made = board_of(uneven(cells_of(truth_of(table), list(table))), rows, pd.DataFrame(columns=COSTS))
     assert value(made, "RQ2", "c")["reason"] == "lacks 2 of 4 cells"
     by_model = made.by_model.set_index(["model", *KEY])
-    assert by_model.loc[("model-b", "RQ2", "c"), "reason"] == OTHER_INSTANCES
+    assert by_model.loc[("model-b", "RQ2", "c"), "reason"] == making.OTHER_INSTANCES
     assert set(made.pairs[made.pairs["second"] == "c"]["model"]) == {"model-a"}
     assert list(made.quality["explainer"]) == ["a", "b"]

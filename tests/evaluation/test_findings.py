@@ -10,19 +10,8 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.findings import claims
-from heval_core.evaluation.findings.claims import (
-    CONTRADICTED,
-    EXPLAINERS,
-    SUPPORTED,
-    UNDECIDED,
-    Effect,
-    RuleShares,
-    by_construction,
-    find,
-    reason,
-    verdict,
-)  # fmt: skip
-from heval_core.evaluation.findings.paper import CLAIMS, OVERALL, evidence_of
+from heval_core.evaluation.findings.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Effect, RuleShares, reason, verdict
+from heval_core.evaluation.findings.paper import CLAIMS, OVERALL, deviation, evidence_of, size
 from heval_core.records import TECHNIQUE, CellKey
 from heval_core.store.filters import Filter
 from tests.planted import QUESTION, noise, plant, published, used_document
@@ -213,7 +202,7 @@ def test_the_taught_rule_says_what_is_true_by_construction(tmp_path):
     assert f"{100 * np.mean(later):.0f} % were answered from the later one" in texts["earlier"]
     assert "shortest quarter" in texts["length"]
     shares = RuleShares(1, 1.0, 1.0, None, None)
-    assert not any("nan" in by_construction(about, shares) for about in ("origin", "length", "position", "techniques"))
+    assert not any("nan" in claims.by_construction(about, shares) for about in ("origin", "length", "position", "techniques"))
 
 
 @pytest.mark.slow
@@ -301,16 +290,16 @@ def made_up(spread_of, cells=12, seed=0):
 def test_what_is_only_measured_less_well_is_not_more_variable():
     claim = next(own for own in CLAIMS if own.key == "fa_variable")
     errors = {"fa": 0.05, "mechlight": 0.03, "ig": 0.03, "attn": 0.03}
-    verdicts = [find(claim, made_up(errors, seed=seed), EXPLAINERS)["verdict"] for seed in range(40)]
+    verdicts = [claims.find(claim, made_up(errors, seed=seed), claims.EXPLAINERS)["verdict"] for seed in range(40)]
     assert verdicts.count(SUPPORTED) <= 2
 
 
 def test_cells_of_opposite_sign_do_not_make_a_near_zero():
     values = np.array([0.3, -0.3, 0.3, -0.3])
-    assert claims.size(values, np.zeros(4)) == pytest.approx(0.3)
-    assert claims.size(values, np.full(4, 0.05)) == pytest.approx(np.sqrt(0.09 - 0.05))
-    assert claims.size(np.full(4, 0.01), np.full(4, 1.0)) == 0
-    assert claims.deviation(np.array([1.0, 3.0]), np.array([0.5, 0.5])) == pytest.approx(np.sqrt(2 - 0.5))
+    assert size(values, np.zeros(4)) == pytest.approx(0.3)
+    assert size(values, np.full(4, 0.05)) == pytest.approx(np.sqrt(0.09 - 0.05))
+    assert size(np.full(4, 0.01), np.full(4, 1.0)) == 0
+    assert deviation(np.array([1.0, 3.0]), np.array([0.5, 0.5])) == pytest.approx(np.sqrt(2 - 0.5))
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from heval_core import catalogue
-from heval_core.evaluation import live
+from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.scored import ScoreRows, cell_of, regime_of
 from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.shared.measure import MirrorMetric
@@ -38,7 +38,7 @@ def some(metric):
 def test_without_a_cut_live_values_are_the_published_ones(few, metric, regimes):
     k, chosen = 3 if metric.uses_k else 0, replace(QWEN, regime=regimes)
     published = few.cells(chosen, metric.key, k).set_index(KEY).sort_index()
-    found = live.cells_of(few, chosen, metric.key, k).set_index(KEY).sort_index()
+    found = cells_of(few, chosen, metric.key, k).set_index(KEY).sort_index()
     assert list(found.index) == list(published.index)
     for column in ("value", "low", "high", "chance", "best", "normalised", "p"):
         pairs = [own[column].astype(float).to_numpy() for own in (found, published)]
@@ -61,7 +61,7 @@ def test_a_filter_takes_exactly_the_instances_it_names(few):
     ):
         chosen = Filter(CELL.model, CELL.dataset, CELL.regime, **extra)
         assert chosen.cuts_cells
-        found = live.cells_of(few, chosen, "mrr", 0)
+        found = cells_of(few, chosen, "mrr", 0)
         own = found[(found["explainer"] == "fa") & (found["part"] == "C")].iloc[0]
         expected = few.query(mean + condition).iloc[0]
         assert own["n"] == expected["n"]
@@ -82,17 +82,17 @@ def test_natural_and_substituted_conflicts_are_a_cell_in_two_parts(few):
 
 
 def test_a_group_alone_has_no_margin_between_groups_and_says_so_and_nothing_has_no_rows(few):
-    found = live.cells_of(few, Filter(CELL.model, CELL.dataset, CELL.regime, group=("C",)), "group_rank_margin", 5)
+    found = cells_of(few, Filter(CELL.model, CELL.dataset, CELL.regime, group=("C",)), "group_rank_margin", 5)
     assert found["value"].isna().all()
     assert set(found["unavailable"]) == {"group M has 0 of the 30 instances needed"}
-    assert live.cells_of(few, Filter(relation=("none",)), "mrr", 0).empty  # a filter that leaves nothing
+    assert cells_of(few, Filter(relation=("none",)), "mrr", 0).empty  # a filter that leaves nothing
 
 
 def test_a_variant_of_a_metric_is_computed_under_its_own_key(few):
-    found = live.cells_of(few, CELL, "mrr(drop_first=1)", 0)
+    found = cells_of(few, CELL, "mrr(drop_first=1)", 0)
     assert set(found["metric"]) == {"mrr(drop_first=1)"}
     with pytest.raises(HEvalError, match="no metric 'mrs'; did you mean mrr"):
-        live.cells_of(few, CELL, "mrs", 0)
+        cells_of(few, CELL, "mrs", 0)
 
 
 def test_the_bias_over_both_ways_round_is_the_mean_lead_of_the_first_document(few):

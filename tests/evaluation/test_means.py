@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from heval_core.evaluation import live
+from heval_core import catalogue
+from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.means import cells_and_means, controls_of, headline, values_of
 from heval_core.metrics import headlines, measures
 from heval_core.metrics.shared.measure import SumOfMeans
@@ -89,7 +90,7 @@ def test_intervals_are_those_of_scores_ranked_again(few, key):
     measure = measures()[key]
     parts = tuple(part for part in (*measure.parts, *measure.whole) if part != "swap")
     own = regime_means(few, FEW, measure.metric, parts, measure.at(5))
-    found = live.cells_of(few, FEW, measure.metric, measure.at(5), drawn=True)
+    found = cells_of(few, FEW, measure.metric, measure.at(5), drawn=True)
     assert len(own)
     for row in own.to_dict("records"):
         cells = found[(found["regime"] == row["regime"]) & (found["part"] == row["part"])]
@@ -108,7 +109,7 @@ def test_every_measure_has_rows_and_says_how_its_interval_was_made(few):
         if not measure.question:
             continue
         own = regime_means(few, FEW, measure.metric, measure.parts, measure.at(5))
-        plugin = isinstance(live.catalogue.find("metric", measure.metric), SumOfMeans)
+        plugin = isinstance(catalogue.find("metric", measure.metric), SumOfMeans)
         ways = {"resampled", "cell"} | ({"bound"} if "swap" in measure.parts else set()) if plugin else {"bound", "cell"}
         assert set(own["interval"]) <= ways, measure.key
         assert list(own.columns[:4]) == ["technique", "regime", "part", "explainer"]
@@ -126,7 +127,7 @@ def test_errors_from_halves_are_bounded_by_the_mean_of_the_cells_ends(few):
 def test_a_filter_that_cuts_cells_is_computed_now(few):
     chosen = Filter(FEW.model, FEW.dataset, ("irrelevant",), tokens=(0, 90))
     own = regime_means(few, chosen, "mrr", ("C",), 0).set_index("explainer")
-    cells = live.cells_of(few, chosen, "mrr", 0).dropna(subset=["value"])
+    cells = cells_of(few, chosen, "mrr", 0).dropna(subset=["value"])
     means = cells.groupby("explainer")["value"].mean()
     assert own["value"].to_dict() == pytest.approx(means.to_dict())
     assert set(own["interval"]) == {"resampled"}

@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from heval_core.evaluation import live, measuring, scored
+from heval_core.evaluation import measuring, scored
+from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.publishing import publish
 from heval_core.statistics import bootstrap
 from heval_core.store.filters import Filter
@@ -72,8 +73,8 @@ def test_a_slice_takes_no_more_for_more_explainers(metric, k, stores, monkeypatc
         with closing(Reader(current_file(store))) as reader:
             chosen = Filter(relation=tuple(f"relation {number}" for number in range(6)))
             if not taken:
-                live.cells_of(reader, chosen, metric, k)  # what is imported on the way is not counted
-            taken[count] = megabytes(partial(live.cells_of, reader, chosen, metric, k))
+                cells_of(reader, chosen, metric, k)  # what is imported on the way is not counted
+            taken[count] = megabytes(partial(cells_of, reader, chosen, metric, k))
     assert taken[MORE] - taken[FEW] < DENSE
 
 

@@ -54,7 +54,7 @@ def forget():
 EVALUATES = """
 import sys
 from heval_core import catalogue
-from heval_core.evaluation import live, publishing
+from heval_core.evaluation import publishing
 [catalogue.plugins(kind) for kind in ("metric", "explainer")]
 print(*(module.__file__ for name, module in sys.modules.items() if name.split(".")[0] == "heval_core"), sep="\\n")
 """
@@ -127,7 +127,7 @@ def test_the_command_line_says_it_too(store, monkeypatch, prints, command):
 PUBLISH = """
 import sys
 from pathlib import Path
-from heval_core.evaluation import live
+from heval_core.evaluation.cells import cells_of
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
@@ -135,7 +135,7 @@ from heval_core.evaluation.publishing import is_outdated, renew
 folder = Path(sys.argv[1])
 outdated, why = is_outdated(folder), renew(folder, folder, bundled=False)
 results = Reader(current_file(folder))
-stored, now = results.cells(Filter(), "mrr", 0), live.cells_of(results, Filter(), "mrr", 0)
+stored, now = results.cells(Filter(), "mrr", 0), cells_of(results, Filter(), "mrr", 0)
 print(outdated, why, results.evaluator, *stored["value"], "|", *now["value"], "|", results.path)
 """
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.techniques.behaviours import measured
+from heval_core.evaluation.techniques.tables import measured
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
 from tests.techniques.planted import FALSE, MEMORY, SOMETHING_ELSE, TRUE, Answer, blind, perfect, plant, published

@@ -22,27 +22,25 @@ def test_syllables_by_the_stated_rule(word, count):
     assert features.syllables(word) == count
 
 
-def test_reading_ease_by_hand():
+QUESTION, NAN = "What is the capital of the capital France?", float("nan")
+ANSWERS = {features.spelled(answer) for answer in ("Paris", "Rome", "New York", "York", "Oslo")}
+
+
+@pytest.mark.parametrize(("feature", "texts", "value"), [
     # 2 sentences; 6 words; the-cat-sat (3), on-a-table (4): 7 syllables.
-    assert features.flesch("The cat sat. On a table!") == pytest.approx(206.835 - 1.015 * 6 / 2 - 84.6 * 7 / 6)
+    (features.flesch, ("The cat sat. On a table!",), 206.835 - 1.015 * 6 / 2 - 84.6 * 7 / 6),
     # An unfinished sentence is one, a decimal point and an abbreviation's full stop within a word are none.
-    assert features.flesch("It cost 3.5 then") == pytest.approx(206.835 - 1.015 * 5 / 1 - 84.6 * 5 / 5)
-    assert features.flesch("One. Two") == pytest.approx(206.835 - 1.015 * 2 / 2 - 84.6 * 2 / 2)
-    assert np.isnan(features.flesch(" . "))
-
-
-def test_overlap_counts_content_words_once_and_ignores_case():
-    question = "What is the capital of the capital France?"
-    assert features.overlap(question, "Paris, Capital of Spain") == 1 / 2
-    assert features.overlap(question, "the what is") == 0
-    assert np.isnan(features.overlap("What is the?", "the"))
-
-
-def test_distractors_are_the_relations_other_answers_word_for_word():
-    answers = {features.spelled(answer) for answer in ("Paris", "Rome", "New York", "York", "Oslo")}
-    # Of Rome, New York, York and Oslo: New York and York. Romeo is not Rome.
-    assert features.distractors("Paris, not New York, says Romeo", answers, "Paris") == 2 / 4
-    assert np.isnan(features.distractors("Paris", {"Paris"}, "Paris"))
+    (features.flesch, ("It cost 3.5 then",), 206.835 - 1.015 * 5 / 1 - 84.6 * 5 / 5),
+    (features.flesch, ("One. Two",), 206.835 - 1.015 * 2 / 2 - 84.6 * 2 / 2), (features.flesch, (" . ",), NAN),
+    # Content words count once, in any case.
+    (features.overlap, (QUESTION, "Paris, Capital of Spain"), 1 / 2), (features.overlap, (QUESTION, "the what is"), 0),
+    (features.overlap, ("What is the?", "the"), NAN),
+    # Word for word, of Rome, New York, York and Oslo: New York and York. Romeo is not Rome.
+    (features.distractors, ("Paris, not New York, says Romeo", ANSWERS, "Paris"), 2 / 4),
+    (features.distractors, ("Paris", {"Paris"}, "Paris"), NAN),
+])  # fmt: skip
+def test_features_of_texts_by_hand(feature, texts, value):
+    assert feature(*texts) == pytest.approx(value, nan_ok=True)
 
 
 def test_features_of_models_come_from_their_names_and_sizes():

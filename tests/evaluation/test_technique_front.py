@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from heval_core.evaluation.techniques.front import Point, on_the_front
+from heval_core.records import CONTEXT_KINDS
 from heval_core.statistics.values import Value
 from heval_core.store.filters import Filter
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
@@ -46,36 +47,32 @@ def test_a_point_is_the_mean_of_gold_and_conflicting_against_irrelevant_and_what
     assert shares == {"regular": (False, 0), "coiecd": (False, 0), "acd": (True, 1), "cad": (True, 1)}
 
 
-def test_gold_and_conflicting_count_the_same_however_many_there_are(tmp_path):
-    def follows_gold(case):
-        if case.regime == "conflicting":
-            return Answer(MEMORY) if case.number < 15 else None
-        return Answer(case.follows)
-
-    reader = published(plant(tmp_path, {"regular": follows_gold}))
-    # 20 of 20 gold documents are followed, 0 of 5 conflicting ones.
-    assert list(reader.rows("pareto", Filter())["context_faithfulness"]) == [0.5]
+def follows_gold(case):
+    if case.regime == "conflicting":
+        return Answer(MEMORY) if case.number < 15 else None
+    return Answer(case.follows)
 
 
-def test_blind_techniques_lie_on_the_front_together(tmp_path):
-    reader = published(plant(tmp_path, {"regular": blind(0.5), "acd": blind(0.2)}, test=60))
-    found = reader.rows("pareto", Filter())
-    assert list(found["on_front"]) == [True, True]
-    assert list(found["share_on_front"]) == [1, 1]
+def no_gold(case):
+    return None if case.regime == "gold" else Answer(MEMORY)
 
 
-@pytest.mark.parametrize(("regimes", "faithfulness"), [(("gold", "irrelevant"), 0.5), (("conflicting", "irrelevant"), 0.5)])
-def test_the_one_kind_that_there_is_stands_for_faithfulness(tmp_path, regimes, faithfulness):
-    reader = published(plant(tmp_path, {"regular": blind(0.5)}, regimes=regimes))
-    assert list(reader.rows("pareto", Filter())["context_faithfulness"]) == [faithfulness]
-    assert reader.rows("pareto", Filter())["discrimination"].isna().all() == ("conflicting" not in regimes)
+HALF = {"regular": blind(0.5)}
 
 
-def test_without_a_kind_that_others_have_or_without_irrelevant_documents_there_is_no_point(tmp_path):
-    def no_gold(case):
-        return None if case.regime == "gold" else Answer(MEMORY)
-
-    reader = published(plant(tmp_path / "gold", {"regular": blind(0.5), "acd": no_gold}))
-    assert list(reader.rows("pareto", Filter())["technique"]) == ["regular"]
-    reader = published(plant(tmp_path / "none", {"regular": blind(0.5)}, regimes=("gold", "conflicting", "off_topic")))
-    assert reader.rows("pareto", Filter()).empty
+@pytest.mark.parametrize(("techniques", "regimes", "columns"), [
+    # 20 of 20 gold documents are followed, 0 of 5 conflicting ones: both kinds count the same.
+    ({"regular": follows_gold}, CONTEXT_KINDS, {"context_faithfulness": [0.5]}),
+    # Blind techniques lie on the front together.
+    (HALF | {"acd": blind(0.2)}, CONTEXT_KINDS, {"on_front": [True, True], "share_on_front": [1, 1]}),
+    # The one kind that there is stands for faithfulness.
+    (HALF, ("gold", "irrelevant"), {"context_faithfulness": [0.5], "discrimination": [None]}),
+    (HALF, ("conflicting", "irrelevant"), {"context_faithfulness": [0.5], "discrimination": [0]}),
+    # Without a kind that others have, or without irrelevant documents, there is no point.
+    (HALF | {"acd": no_gold}, CONTEXT_KINDS, {"technique": ["regular"]}),
+    (HALF, ("gold", "conflicting", "off_topic"), {"technique": []}),
+])  # fmt: skip
+def test_points_of_the_kinds_that_there_are(tmp_path, techniques, regimes, columns):
+    found = published(plant(tmp_path, techniques, regimes=regimes)).rows("pareto", Filter())
+    found = found.astype(object).where(found.notna(), None)
+    assert {name: list(found[name]) for name in columns} == columns

@@ -21,8 +21,8 @@ def opened(folder, writable=True):
     return ValueCache(folder, PLACE, NEEDED, writable)
 
 
-def evaluated(store, found):
-    return cells.estimates(METRICS, found.items(), SOME, store)
+def evaluated(store, found, metrics=METRICS, ks=SOME):
+    return cells.estimates(metrics, found.items(), ks, store)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_what_is_kept_is_what_is_computed(tmp_path, own, monkeypatch):
     again = evaluated(second, own)
     assert second.missed == 0
     for metric in METRICS:
-        fresh = cells.estimates([metric], own.items(), SOME)[metric.key]
+        fresh = evaluated(None, own, [metric])[metric.key]
         for place, estimates in fresh.items():
             for one, kept_one, told in zip(estimates, again[metric.key][place], found[metric.key][place], strict=True):
                 assert (one.part, one.sizes, one.unavailable) == (kept_one.part, kept_one.sizes, kept_one.unavailable)
@@ -54,16 +54,16 @@ def test_what_is_kept_is_what_is_computed(tmp_path, own, monkeypatch):
 def test_other_scores_settings_or_code_are_computed_anew(tmp_path, own, monkeypatch):
     first = opened(tmp_path)
     (metric,) = (one for one in METRICS if one.key == "nmutinf")
-    cells.estimates([metric], own.items(), (5,), first)
+    evaluated(first, own, [metric], (5,))
     first.save()
     changed = own | {"ig": drawn(own["ig"].layout, 7)}
     for found, plugin, missed in ((changed, metric, 2), (own, catalogue.find("metric", "nmutinf(n_neighbors=4)"), 4)):
         again = opened(tmp_path)
-        cells.estimates([plugin], found.items(), (5,), again)
+        evaluated(again, found, [plugin], (5,))
         assert again.missed == missed
     monkeypatch.setattr(value_cache, "_sources", lambda: "edited")
     edited = opened(tmp_path)
-    cells.estimates([metric], own.items(), (5,), edited)
+    evaluated(edited, own, [metric], (5,))
     assert edited.missed == 4
 
 
@@ -102,16 +102,16 @@ def test_words_may_change_and_what_is_computed_may_not(old, new, same):
 def test_a_damaged_file_or_a_folder_that_may_not_be_written_costs_time_only(tmp_path, own):
     (metric,) = (one for one in METRICS if one.key == "probe")
     first = opened(tmp_path, writable=False)
-    expected = cells.estimates([metric], own.items(), (5,), first)["probe"]
+    expected = evaluated(first, own, [metric], (5,))["probe"]
     first.save()
     assert not (tmp_path / value_cache.FOLDER).exists()
     second = opened(tmp_path)
-    cells.estimates([metric], own.items(), (5,), second)
+    evaluated(second, own, [metric], (5,))
     second.save()
     (file,) = (tmp_path / value_cache.FOLDER).iterdir()
     assert file.name == "org_model-data-mixed-regular.parquet"
     file.write_bytes(file.read_bytes()[:100])
     third = opened(tmp_path)
-    found = cells.estimates([metric], own.items(), (5,), third)["probe"]
+    found = evaluated(third, own, [metric], (5,))["probe"]
     assert third.missed == 4
     assert [e.value for e in found["fa", 5]] == [e.value for e in expected["fa", 5]]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from heval_core.evaluation import live
+from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.means import entering
 from heval_core.figures.measures import of_measure
 from heval_core.metrics import measures
@@ -47,7 +47,7 @@ def questions_of(demo, ids):
 def test_what_is_made_of_ranks_can_leave_the_first_token_out(demo, measure):
     chosen = Filter(("demo-qwen2",), ("world_capital",), measure.regimes[:1] or ("mixed",))
     whole, without = (
-        live.cells_of(demo, chosen, key, measure.at(5)) for key in (measure.metric, f"{measure.metric}(drop_first=1)")
+        cells_of(demo, chosen, key, measure.at(5)) for key in (measure.metric, f"{measure.metric}(drop_first=1)")
     )
     assert len(whole) == len(without) > 0
     assert without["value"].notna().any()

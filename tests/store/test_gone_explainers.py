@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation import live
+from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.publishing import publish
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
@@ -39,7 +39,7 @@ def test_an_unsigned_explainer_that_is_gone_keeps_its_numbers(results, gone):
     stored = results.query("SELECT * FROM cell_metric ORDER BY metric, part, k")
     pd.testing.assert_frame_equal(values(stored, gone), values(stored, UNSIGNED))
     assert not values(stored, gone).equals(values(stored, SIGNED))
-    now = live.cells_of(results, Filter(), "nmutinf", 5)
+    now = cells_of(results, Filter(), "nmutinf", 5)
     pd.testing.assert_frame_equal(values(now, gone), values(now, UNSIGNED))
     assert not values(now, gone).equals(values(now, SIGNED))
 

@@ -7,7 +7,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from heval_core.evaluation import live
+from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.evaluation.publishing import publish
 from heval_core.metrics import _nets
@@ -77,9 +77,9 @@ def test_live_values_and_patterns_are_those_of_the_technique_alone(both, alone, 
     chosen, every = Filter(technique=(technique,)), Filter()
     own = alone[technique]
     for metric, k in SHOWN:
-        same(live.cells_of(both, chosen, metric, k), live.cells_of(own, every, metric, k))
-        everything = live.cells_of(both, every, metric, k)
-        same(everything[everything["technique"] == technique], live.cells_of(own, every, metric, k))
+        same(cells_of(both, chosen, metric, k), cells_of(own, every, metric, k))
+        everything = cells_of(both, every, metric, k)
+        same(everything[everything["technique"] == technique], cells_of(own, every, metric, k))
     same(both.headline(chosen), own.headline())
     same(patterns_under(both, chosen), patterns_under(own, every))
     sliced = {"relation": ("relation 1", "relation 2")}

@@ -4,11 +4,12 @@ Recommended is the cheapest of those that share the first rank of the mean. Who 
 method beats there, is `Board.ranking`'s.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from heval_core.evaluation.board.records import Board, column_groups
-from heval_core.evaluation.ranking import AT, NAMED, Ranking, Written, clauses, sentences, who
+from heval_core.evaluation.ranking import AT, Ranking, Written, clauses, sentences, who
 from heval_core.words import DECOYS, counted, listed
 
 # What the controls do in place of explaining, as something that one could do oneself.
@@ -36,13 +37,9 @@ class Conclusion(NamedTuple):
 def conclusion(board: Board, written: Written = str) -> Conclusion:
     """written: how the names of explainers, models and datasets are to be written, such as in bold."""
     names = {row.key: written(row.title) for row in board.rows}
-    best = recommended(board)
-    return Conclusion(best, _said(board, best, names), _harder(board, best, names), _open(board, written))
-
-
-def recommended(board: Board) -> str:
-    """Of the methods that share the first rank the cheapest; of equally cheap ones the best. "" where none has a mean."""
-    return min(board.overall.best, key=lambda key: board.passes.get(key, float("inf")), default="")
+    # Of the methods that share the first rank the cheapest; of equally cheap ones the best.
+    best = min(board.overall.best, key=lambda key: board.passes.get(key, float("inf")), default="")
+    return Conclusion(best, _said(board, best, names), _harder(board, best, names), _open(board, names, written))
 
 
 def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
@@ -50,19 +47,17 @@ def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
     if not best:
         texts = clauses({AT[question]: ranking for question, ranking in rankings.items()}, names.__getitem__)
         return sentences(texts) or NOTHING
-    level, cost = len(board.overall.best) - 1, board.passes.get(best)
-    use = f"Use {names[best]}."
+    others, cost = [names[key] for key in board.overall.best if key != best], board.passes.get(best)
     if len(board.methods) == 1:
-        parts = ["It is the only method here"]
-    elif level:
-        others = [names[key] for key in board.overall.best if key != best]
-        named = listed(others) if level < 3 else counted(level, "other")
-        parts = [f"It is level with {named} on the mean" + (", and the cheapest of them" if cost else "")]
+        reason = "is the only method here"
+    elif others:
+        named = listed(others) if len(others) < 3 else counted(len(others), "other")
+        reason = f"is level with {named} on the mean"
     else:
-        parts = [f"It {listed(_by_question(best, rankings, names))}"]
-    costs = f"{'costs ' if not level else ''}about {_about(cost)}" if cost else ""
-    reason = parts[0] + (f": {costs}" if costs and level else f", and {costs}" if costs else "")
-    return f"{use} {reason}. {_as_well(rankings)}".strip()
+        reason = listed(_by_question(best, rankings, names))
+    if cost:
+        reason += f", and {'the cheapest of them:' if others else 'costs'} about {_about(cost)}"
+    return f"Use {names[best]}. It {reason}. {_as_well(rankings)}".strip()
 
 
 def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str, str]) -> list[str]:
@@ -78,26 +73,24 @@ def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str,
         if question not in alone:
             others = [key for key in ranking.best if key != best]
             rank = "level with" if best in ranking.best else "behind"
-            named = who(others, names.__getitem__) if len(others) <= NAMED else counted(len(others), "other")
             where = "the third" if third else AT[question]
-            predicates.append(f"{'' if predicates else 'is '}{rank} {named} at {where}")
+            predicates.append(f"{'' if predicates else 'is '}{rank} {who(others, names.__getitem__, 'other')} at {where}")
     return predicates
 
 
 def _as_well(rankings: Mapping[str, Ranking]) -> str:
     """The controls that no method beats at the most questions."""
-    at: dict[str, list[str]] = {}
-    for question, ranking in rankings.items():
-        for key in ranking.controls:
-            at.setdefault(key, []).append(question)
-    most = max(map(len, at.values()), default=0)
-    controls = {key: questions for key, questions in at.items() if len(questions) == most}
+    counts = Counter(key for ranking in rankings.values() for key in ranking.controls)
+    most = max(counts.values(), default=0)
+    controls = [key for key, count in counts.items() if count == most]
     if not controls:
         return ""
-    questions = next(iter(controls.values()))
-    where = f"on two of the {_COUNTS[len(rankings)]}" if most > 1 else f"at {AT[questions[0]]}"
     if most == len(rankings) > 1:
         where = f"on {'all three' if most == 3 else 'both'} questions"
+    elif most > 1:
+        where = f"on two of the {_COUNTS[len(rankings)]}"
+    else:
+        where = f"at {next(AT[question] for question, ranking in rankings.items() if controls[0] in ranking.controls)}"
     named = listed([_INSTEAD.get(key, f"the control {key}") for key in controls])
     return f"But {named} {'do' if len(controls) > 1 else 'does'} as well {where}."
 
@@ -110,41 +103,40 @@ def _about(passes: float) -> str:
 def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
     """Whether decoys and length leave the recommended method among the best, at the questions where it is one of them."""
     strong = {column.question for column in board.questions if best in board.ranking(column).best}
-    groups = column_groups([column for column in board.columns if column.scaled and not column.plain])
+    harder = [column for column in board.columns if column.question in strong and column.scaled and not column.plain]
     decoys, lengths, lost = list[bool](), list[str](), list[str]()
-    for prompts, columns in groups.items():
-        rankings = [(AT[column.question], board.ranking(column)) for column in columns if column.question in strong]
+    for prompts, columns in column_groups(harder).items():
         ahead: dict[tuple[str, ...], list[str]] = {}
-        for task, ranking in rankings:
+        for column in columns:
+            ranking = board.ranking(column)
             if ranking.methods and best not in ranking.best:
-                ahead.setdefault(ranking.best, []).append(task)
+                ahead.setdefault(ranking.best, []).append(AT[column.question])
         decoy = columns[0].decoy
         where = f"where {DECOYS[decoy].meaning}" if decoy else f"at {prompts}"
         lost += [
             f"{where}, {who(keys, names.__getitem__)} {'is' if len(keys) == 1 else 'are'} ahead at {listed(tasks)}"
             for keys, tasks in ahead.items()
         ]
-        decoys += [not ahead] if decoy and rankings else []
-        lengths += [prompts] if rankings and not ahead and not decoy else []
+        decoys += [not ahead] if decoy else []
+        lengths += [] if decoy or ahead else [prompts]
     every = "every decoy" if all(decoys) else f"{sum(decoys)} of {len(decoys)} decoys"
     kept = [*([f"under {every}"] if any(decoys) else []), *([f"at {listed(lengths)}"] if lengths else [])]
-    return sentences(([f"{names[best]} stays among the best {listed(kept)}"] if kept else []) + lost) if best else ""
+    return sentences(([f"{names[best]} stays among the best {listed(kept)}"] if kept else []) + lost)
 
 
-def _open(board: Board, written: Written) -> tuple[str, ...]:
+def _open(board: Board, names: Mapping[str, str], written: Written) -> tuple[str, ...]:
     texts = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
     for column in board.questions:
         if len(models := board.models_at(column)) < len(board.models):
             texts.append(f"{column.title} Numbers are from {listed([written(model) for model in models])} alone.")
-    titles = {row.key: written(row.title) for row in board.rows}
     scaled = board.values[board.values["column"].isin([column.key for column in board.columns if column.scaled])]
     lacking = scaled[scaled["cells"] < scaled["of"]]
     for key, rows in lacking.groupby("explainer", sort=False):
         texts.append(
-            f"{titles[str(key)]} lacks {int((rows['of'] - rows['cells']).sum())} of {int(rows['of'].sum())} cells and is not "
+            f"{names[str(key)]} lacks {int((rows['of'] - rows['cells']).sum())} of {int(rows['of'].sum())} cells and is not "
             f"compared there ({', '.join(dict.fromkeys(rows['column']))})."
         )
-    for what, names in (("model", board.models), ("dataset", board.datasets)):
-        if len(names) == 1 and board.rows:
-            texts.append(f"All numbers are from one {what}, {written(names[0])}; another may say otherwise.")
+    for what, all_of_it in (("model", board.models), ("dataset", board.datasets)):
+        if len(all_of_it) == 1 and board.rows:
+            texts.append(f"All numbers are from one {what}, {written(all_of_it[0])}; another may say otherwise.")
     return tuple(texts)

@@ -35,10 +35,9 @@ def costs_of(reader: Reader, chosen: Filter, regimes: Sequence[str]) -> pd.DataF
     plain = tuple(regime for regime in regimes if read_key(regime).plain)
     chosen = replace(chosen, regime=plain or shortest)
     whole = reader.seconds(chosen)
-    sizes = {EVERY_SIZE: chosen, **_sizes(chosen, regimes, whole)}
-    others = {size: reader.seconds(narrowed) for size, narrowed in sizes.items() if size != EVERY_SIZE}
-    timings = {size: reader.timings(narrowed) for size, narrowed in sizes.items()}
-    return costs_table({EVERY_SIZE: whole, **others}, timings)
+    narrowed = _sizes(chosen, regimes, whole)
+    seconds = {EVERY_SIZE: whole} | {size: reader.seconds(within) for size, within in narrowed.items()}
+    return costs_table(seconds, {size: reader.timings(narrowed.get(size, chosen)) for size in seconds})
 
 
 def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[str, Filter]:
@@ -57,12 +56,11 @@ def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[
 
 
 def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """seconds: size ▶ rows of `Reader.seconds`. timings: size ▶ rows of `Reader.timings`, none where nothing was timed."""
+    """By size, rows of `Reader.seconds` and of `Reader.timings`."""
     rows = []
     for size, size_rows in seconds.items():
-        timed_here = _timed_alike(timings[size]) if size in timings else pd.DataFrame()
-        alone = {} if timed_here.empty else seconds_alone(timed_here)
-        counted = {} if timed_here.empty else timed_here.groupby("explainer")["passes"].mean().dropna().to_dict()
+        timed_here = _timed_alike(timings[size])
+        alone, counted = seconds_alone(timed_here), timed_here.groupby("explainer")["passes"].mean().dropna().to_dict()
         # What was counted and timed is of prompts of these lengths, a few of all.
         tokens = float((size_rows["tokens"] if timed_here.empty else timed_here["length"]).median())
         for row in size_rows.itertuples():
@@ -76,12 +74,9 @@ def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.Da
 def _timed_alike(timings: pd.DataFrame) -> pd.DataFrame:
     """The rows of the cells in which more than half of the explainers were timed, of the explainers that were timed in all of
     them: a ratio depends on the prompt's length."""
-    if timings.empty:
-        return timings
-    cells = timings[list(CELL)].apply(tuple, axis=1)
-    explainers = timings["explainer"].groupby(cells).nunique()
-    kept = timings[cells.isin(explainers.index[explainers * 2 > timings["explainer"].nunique()])]
-    counts = cells[kept.index].groupby(kept["explainer"]).nunique()
+    explainers = timings.groupby(list(CELL))["explainer"].transform("nunique")
+    kept = timings[explainers * 2 > timings["explainer"].nunique()]
+    counts = kept.drop_duplicates([*CELL, "explainer"]).groupby("explainer").size()
     return kept[kept["explainer"].isin(counts.index[counts == counts.max()])]
 
 

@@ -173,19 +173,15 @@ def _absent(columns: Mapping[Column, pd.DataFrame], measured: Mapping[Measure, p
     missing = [(column.title, NOT_SHARED) for column, cells in columns.items() if cells.empty]
     for measure, cells in measured.items():
         if Column(measure).key not in keys:
+            reasons = cells["unavailable"].dropna().mode()
+            lacking = f"in no cell, since {reasons[0]}" if len(reasons) else NOT_ASKED
             needed = f"the batch job measures it with {measure.needs}"
-            missing.append((Column(measure).title, _lacking(cells) or NOT_ASKED if measure.question in ASKED else needed))
+            missing.append((Column(measure).title, lacking if measure.question in ASKED else needed))
     regimes = [read_key(regime) for regime in {str(regime) for cells in measured.values() for regime in cells["regime"]}]
     for name, title, none in (("decoy", "Under decoys", NO_DECOYS), ("length", "At length", NO_LENGTHS)):
         if not any(getattr(column, name) for column in columns):
             missing.append((title, NOT_ASKED if any(getattr(regime, name) for regime in regimes) else none))
     return tuple(missing)
-
-
-def _lacking(cells: pd.DataFrame) -> str:
-    """Why most of some cells have no number: "group C has 12 of the 30 instances needed"; empty if they do not say."""
-    reasons = cells["unavailable"].dropna()
-    return f"in no cell, since {reasons.mode()[0]}" if len(reasons) else ""
 
 
 def _together(tables: Sequence[pd.DataFrame], names: list[str]) -> pd.DataFrame:

@@ -51,6 +51,7 @@ from heval_core.citations.agreement import Labels, alphas, entropy, outside_gold
 from heval_core.citations.scoring import ROUNDING, TRANSPARENT, chance_retrieval
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Column, Questions, Value
+from heval_core.words import OF_EXPLAINERS
 
 SAMPLE, FULL = "sample", "full"
 # All people together, and the beginning of one of them.
@@ -93,16 +94,15 @@ def rows_of(
             ends = _ENDS.get(measure, (0.0, 1.0)) if name == measure else None
             once = measure == "f1_of_claims"  # every claim counts once
             columns[name] = questions.column(unit["claim_id"], unit[name].where(used[name]), once, ends)
-    means = questions.means(columns)
-    for measure in (name for name in columns if not name.endswith(CHANCE)):
-        mean, chance = means.get(measure), means.get(f"{measure}{CHANCE}")
-        if mean is None:
-            yield {**key, "measure": measure, "n": 0, "claims": 0, "unavailable": _REASONS.get(measure, "Nothing is stored.")}
-            continue
-        counts = {"n": int(used[measure].sum()), "claims": int((columns[measure].counts > 0).sum())}
-        yield {**key, "measure": measure, **mean.named("value", "low", "high"), "chance": chance and chance.value, **counts}
-    for measure, reason in (missing or {}).items():
-        yield {**key, "measure": measure, "n": 0, "claims": 0, "unavailable": reason}
+    means, reasons = questions.means(columns), {**_REASONS, **(missing or {})}
+    for measure in (*(name for name in columns if not name.endswith(CHANCE)), *(missing or ())):
+        row = {**key, "measure": measure, "n": 0, "claims": 0}
+        if mean := means.get(measure):
+            chance = means.get(f"{measure}{CHANCE}")
+            row |= {"n": int(used[measure].sum()), "claims": columns[measure].units, "chance": chance and chance.value}
+            yield row | mean.named("value", "low", "high")
+        else:
+            yield row | {"unavailable": reasons.get(measure, "Nothing is stored.")}
 
 
 def resamples_of(claims: Iterable[tuple[str, str]]) -> dict[str, Resamples]:
@@ -117,8 +117,7 @@ def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
     explanations: with claim_id, selected, cited (JSON), precision, recall, f1, numbers and chains (JSON) of their claims.
     """
     omitted, uncited, expected = [], [], []
-    names = ("claim_id", "selected", "cited", "numbers", "chains")
-    for claim, selected, cited, numbers, chains in zip(*(explanations[name] for name in names), strict=True):
+    for claim, selected, cited, numbers, chains in _each(explanations, "claim_id", "selected", "cited", "numbers", "chains"):
         marker_sets = [set(passages) for passages in json.loads(cited)]
         omitted += [(claim, float(number not in set().union(*marker_sets))) for number in selected]
         uncited += [(claim, float(not passages)) for passages in marker_sets]
@@ -133,8 +132,8 @@ def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
     ]
 
 
-def of_answers(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
-    """By question and by explanation; and why measures were not computed.
+def of_answers(rows: pd.DataFrame, masking: str, explainer: bool = False) -> tuple[list[pd.DataFrame], dict[str, str]]:
+    """By question and by explanation, and of an explainer by sentence; and why measures were not computed.
 
     rows: of `recovery` of one annotator, with claim_id, and sizes: chosen, golds, sentences.
     """
@@ -154,19 +153,23 @@ def of_answers(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], di
     questions = numbers.groupby([rows[name] for name in QUESTION], sort=False, observed=True).mean()
     questions["claim_id"] = rows.groupby(QUESTION, sort=False, observed=True)["claim_id"].first()
     none, golds_of = questions.pop("none"), questions.pop("golds")
+    of_sentence = OF_EXPLAINERS if explainer else ()
     if masking != FULL:
-        return [questions], dict.fromkeys(("correct_rejection", "transparent"), NEEDS_FULL)
+        return [questions], dict.fromkeys(("correct_rejection", "transparent", *of_sentence), NEEDS_FULL)
     rejected = {"correct_rejection": none.where(golds_of == 0), f"correct_rejection{CHANCE}": none.mean()}
-    return [questions.assign(**rejected), _transparent(rows)], {}
+    units = [questions.assign(**rejected), _transparent(rows)]
+    # An explanation that could not be read says nothing of what its sentences rest on.
+    read = rows[~rows["explanation_id"].isin(rows["explanation_id"][rows["problem"].notna()])]
+    if explainer and len(read):
+        return [*units, of_sentences(read)], {}
+    return units, dict.fromkeys(of_sentence, "No explanation could be read.")
 
 
 def _transparent(rows: pd.DataFrame) -> pd.DataFrame:
     """By explanation that cites a passage."""
     cited = rows[rows["golds"] > 0]
     pairs: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}
-    for explanation, passage, *of_answer in zip(
-        *(cited[name] for name in (*QUESTION, "chosen", "golds", "sentences")), strict=True
-    ):
+    for explanation, passage, *of_answer in _each(cited, *QUESTION, "chosen", "golds", "sentences"):
         pairs.setdefault((explanation, passage), []).append(tuple(of_answer))
     mean = cited.groupby(QUESTION, sort=False, observed=True).agg(claim_id=("claim_id", "first"), f1=("f1", "mean"))
     more = {"above": mean["f1"] >= TRANSPARENT - ROUNDING, "level": [_above(tuple(sorted(sizes))) for sizes in pairs.values()]}
@@ -244,7 +247,7 @@ def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         [
             (explanation, place, claim, place in chosen, place in gold, place in (source or ()), source is not None, missed)
-            for explanation, claim, chosen, gold, source, count in zip(*(rows[name] for name in names), strict=True)
+            for explanation, claim, chosen, gold, source, count in _each(rows, *names)
             for missed in [1 - len(chosen) / max(count, 1)]
             for place in range(count)
         ],
@@ -298,7 +301,7 @@ def alpha_of(first: pd.DataFrame, second: pd.DataFrame, people: pd.DataFrame | N
     """
     pair = [_sets(first), _sets(second)]
     if people is not None:
-        gold = dict(zip(_questions(people), people["gold"], strict=True))
+        gold = dict(zip(_each(people, "claim_id", *QUESTION), people["gold"], strict=True))
         pair = [
             {question: outside_gold_as_one(chosen, gold[question]) for question, chosen in sets.items() if question in gold}
             for sets in pair
@@ -306,14 +309,15 @@ def alpha_of(first: pd.DataFrame, second: pd.DataFrame, people: pd.DataFrame | N
     return _alpha(pair, resamples)
 
 
-def _questions(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    return zip(*(rows[name] for name in ("claim_id", *QUESTION)), strict=True)
+def _each(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Of each row its values in some columns."""
+    return zip(*(rows[name] for name in names), strict=True)
 
 
 def _sets(rows: pd.DataFrame) -> Sets:
     """Of several people all that they chose together."""
     sets: Sets = {}
-    for question, chosen in zip(_questions(rows), rows["predicted"], strict=True):
+    for question, chosen in zip(_each(rows, "claim_id", *QUESTION), rows["predicted"], strict=True):
         sets[question] = sets.get(question, frozenset()).union(chosen)
     return sets
 

@@ -36,15 +36,13 @@ def standing(store: ShardStore) -> Newest:
 
     Until something of a newer run is there, what is there stands.
     """
-    lines = [(StudyKey(*(line[name] for name in StudyKey._fields)), line) for line in store.journal(ASKED)]
-    if not lines:
-        return Newest([], {})
     entries = [entry for entry in store.entries().values() if entry.kind in _KINDS]
     explained = {(entry.dataset, entry.fingerprint) for entry in entries if entry.kind == EXPLANATION.name}
     datasets = {dataset for dataset, _ in explained}
     stored = {(asked_of(entry), entry.settings) for entry in entries if entry.kind != CLAIM.name}
     newest: dict[StudyKey, dict[str, Any]] = {}
-    for asked, line in lines:
+    for line in store.journal(ASKED):
+        asked = StudyKey(*(line[name] for name in StudyKey._fields))
         if asked.writer:
             stands = bool(line["unavailable"]) or (asked, line["settings"]) in stored
         else:

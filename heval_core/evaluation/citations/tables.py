@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,16 +23,11 @@ Answers = dict[str, dict[str, pd.DataFrame]]
 _OF_CLAIM = ["dataset", "claim_id", "numbers", "chains"]
 
 
-class Studied(NamedTuple):
-    """answers: by source of claims, writer and selector. resamples: by source of claims."""
-
-    answers: Mapping[Cell, Answers]
-    resamples: Mapping[str, Resamples]
-
-
-def insert(writer: Writer, store: ShardStore, found: Newest, people: list[dict[str, Any]] | None = None) -> Studied | None:
+def insert(
+    writer: Writer, store: ShardStore, found: Newest, people: Sequence[Mapping[str, Any]]
+) -> tuple[Mapping[Cell, Answers], Mapping[str, Resamples]] | None:
     """Write all rows; nothing where no citations were studied. people: answers of people as rows of `recovery` without
-    gold. Returns what findings are made from."""
+    gold. Returns what findings are made from: answers by source of claims, writer and selector, and resamples by source."""
     claims = ShardRows(store, found.entries, CLAIM, CLAIM.schema.names).rows
     if not len(claims):
         return None
@@ -46,7 +41,7 @@ def insert(writer: Writer, store: ShardStore, found: Newest, people: list[dict[s
     answers = {names: answers_of(rows) for names, rows in recovery.groupby(measures.CELL, sort=False, observed=True)}
     writer.insert("cell_recovery", [*cells(available, answers, resamples), *_unavailable(explanations, found.unavailable)])
     writer.insert("agreement", list(agreement(answers, resamples)))
-    return Studied(answers, resamples)
+    return answers, resamples
 
 
 def cells(
@@ -61,24 +56,10 @@ def cells(
                 {**key, "annotator": ""}, [*measures.of_explanations(in_cell), *_truth(in_cell, masking)], dataset_resamples
             )
             for annotator, rows in by_annotator.items():
-                units, missing = measures.of_answers(rows, masking)
                 # One that this program lacks is no explainer.
-                known = catalogue.plugins("annotator").get(annotator.split("(")[0])
-                if known is not None and known.family == "explainer":
-                    further, reasons = _explained(rows, masking)
-                    units, missing = units + further, missing | reasons
+                plugin = catalogue.plugins("annotator").get(annotator.split("(")[0])
+                units, missing = measures.of_answers(rows, masking, getattr(plugin, "family", "") == "explainer")
                 yield from measures.rows_of({**key, "annotator": annotator}, units, dataset_resamples, missing)
-
-
-def _explained(rows: pd.DataFrame, masking: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
-    """What sentences rest on, by an explainer's answers; or why that is not known."""
-    if masking != measures.FULL:
-        return [], dict.fromkeys(OF_EXPLAINERS, measures.NEEDS_FULL)
-    # An explanation that could not be read says nothing of what its sentences rest on.
-    read = rows[~rows["explanation_id"].isin(rows["explanation_id"][rows["problem"].notna()])]
-    if read.empty:
-        return [], dict.fromkeys(OF_EXPLAINERS, "No explanation could be read.")
-    return [measures.of_sentences(read)], {}
 
 
 def _truth(explanations: pd.DataFrame, masking: str) -> Iterator[pd.DataFrame]:
@@ -127,7 +108,7 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
 
 
 def recoveries_of(
-    store: ShardStore, entries: Iterable[Entry], explanations: pd.DataFrame, people: Sequence[Mapping[str, Any]] | None
+    store: ShardStore, entries: Iterable[Entry], explanations: pd.DataFrame, people: Sequence[Mapping[str, Any]]
 ) -> pd.DataFrame:
     """Columns of `recovery`, and of each answer passages (how many the writer was given), dataset, writer, selector,
     claim_id, source (see `sentences_of`), and the sizes chosen, golds, sentences. Answers about an explanation or a passage

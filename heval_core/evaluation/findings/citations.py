@@ -31,7 +31,7 @@ from heval_core.evaluation.citations.measures import FULL, PEOPLE, QUESTION, SAM
 from heval_core.evaluation.citations.tables import Answers
 from heval_core.evaluation.findings.claims import LARGEST, LEAST, Claim, Evidence, Hypothesis, Number, mean_of
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.statistics.values import Questions, Value, total
+from heval_core.statistics.values import Questions, Value, average
 
 # What a difference of F1, or of a share, has to exceed.
 MARGIN = 0.05
@@ -99,7 +99,7 @@ class Cell:
     def gain_over(self, other: Cell, annotators: list[str]) -> Value | None:
         """How much better its citations are recovered than another selector's: the mean over annotators asked about both."""
         gains = [value for annotator in annotators if (value := self._apart(other, annotator)) is not None]
-        return total((1 / len(gains), value) for value in gains) if gains else None
+        return average(gains) if gains else None
 
     def _apart(self, other: Cell, annotator: str) -> Value | None:
         """The mean F1 less the other's, over the claims that both have. n: of the fewer ones."""
@@ -110,7 +110,7 @@ class Cell:
                 claims = set(frames[0]["claim_id"]) & set(frames[1]["claim_id"])
                 kept = [rows[rows["claim_id"].isin(claims)] for rows in frames]
                 f1, base_f1 = (self.mean(rows, rows["f1"]) for rows in kept)
-                return None if f1 is None or base_f1 is None else total(((1.0, f1), (-1.0, base_f1)), n=min(f1.n, base_f1.n))
+                return None if f1 is None or base_f1 is None else f1.less(base_f1)
         return None
 
 
@@ -137,11 +137,11 @@ def selector_gains(evidence: Evidence) -> dict[str, Number | None]:
     """By selector, how much better citations of explanations from people's passages are recovered than those from its own: of
     the same writer and claims."""
     readers = annotators(evidence, PEOPLE, READER)
-    gains: dict[str, list[tuple[list[str], list[str], Value | None]]] = {}
+    gains: dict[str, list[tuple[str, list[str], Value | None]]] = {}
     for human, machine in permutations(evidence.cells, 2):
         same = (human.dataset, human.model) == (machine.dataset, machine.model)
         if same and human.selector == HUMAN and machine.selector.split("(")[0] in MACHINES:
-            gains.setdefault(machine.selector, []).append(([human.model], [human.dataset], human.gain_over(machine, readers)))
+            gains.setdefault(machine.selector, []).append((human.model, [human.dataset], human.gain_over(machine, readers)))
     return {
         selector: mean_of(f"F1, people's passages less those of the selector {selector}", gains[selector])
         for selector in sorted(gains)
@@ -150,7 +150,7 @@ def selector_gains(evidence: Evidence) -> dict[str, Number | None]:
 
 def _alpha(evidence: Evidence, first: str, second: str) -> Number | None:
     label = f"alpha of {_title(evidence, first)} and {_title(evidence, second)}"
-    return evidence.mean(label, lambda cell: cell.alpha(first, second))
+    return evidence.mean(label, Cell.alpha, first, second)
 
 
 def _llm_as_people(evidence: Evidence) -> list[Hypothesis]:
@@ -162,7 +162,7 @@ def _llm_as_people(evidence: Evidence) -> list[Hypothesis]:
 def _best_still_wrong(evidence: Evidence) -> list[Hypothesis]:
     def transparent(writer: str, annotator: str) -> Number | None:
         label = f"transparent explanations by {writer}, to {_title(evidence, annotator)}"
-        return evidence.mean(label, lambda cell: cell.transparent(annotator), lambda cell: cell.model == writer)
+        return evidence.mean(label, lambda cell: cell.transparent(annotator) if cell.model == writer else None)
 
     writers = sorted({cell.model for cell in evidence.cells})
     shares = [transparent(writer, key) for writer in writers for key in annotators(evidence, PEOPLE, READER)]
@@ -173,20 +173,16 @@ def _best_still_wrong(evidence: Evidence) -> list[Hypothesis]:
 
 
 def _controls(evidence: Evidence) -> list[Hypothesis]:
-    def above(key: str) -> Number | None:
-        return evidence.mean(f"{_title(evidence, key)}, F1 above chance", lambda cell: cell.above_chance(key))
-
-    blind = [key for key in annotators(evidence, CONTROL) if key != LEXICAL]
-    return [hypothesis for key in blind for hypothesis in Hypothesis.of([above(key)], most=MARGIN)]
+    titles = {key: _title(evidence, key) for key in annotators(evidence, CONTROL) if key != LEXICAL}
+    numbers = (evidence.mean(f"{title}, F1 above chance", Cell.above_chance, key) for key, title in titles.items())
+    return Hypothesis.each(numbers, most=MARGIN)
 
 
 def _words(evidence: Evidence) -> list[Hypothesis]:
-    def lead(key: str) -> Number | None:
-        label = f"F1, {_title(evidence, key)} less {_title(evidence, LEXICAL)}"
-        return evidence.mean(label, lambda cell: cell.lead(key, LEXICAL))
-
     readers = annotators(evidence, PEOPLE, READER) if LEXICAL in annotators(evidence, CONTROL) else []
-    return Hypothesis.of(map(lead, readers), least=0, which=LARGEST)
+    labels = {key: f"F1, {_title(evidence, key)} less {_title(evidence, LEXICAL)}" for key in readers}
+    numbers = (evidence.mean(label, Cell.lead, key, LEXICAL) for key, label in labels.items())
+    return Hypothesis.of(numbers, least=0, which=LARGEST)
 
 
 def _parted(evidence: Evidence) -> list[Hypothesis]:

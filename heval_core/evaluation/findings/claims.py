@@ -20,6 +20,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.values import Value
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not enough data"
-ONE, LARGEST, LEAST = "one", "largest", "least"
+LARGEST, LEAST = "largest", "least"
 
 
 class Study(NamedTuple):
@@ -93,37 +94,6 @@ class Effect:
         return self.strict_high < self.least or self.strict_low > self.most
 
 
-# (…, cells) values, and (cells,) their variance from resampling alone ▶ (…) numbers.
-Statistic = Callable[[np.ndarray, np.ndarray], Any]
-
-
-def mean(values: np.ndarray, noise: np.ndarray) -> Any:
-    return np.mean(values, axis=-1)
-
-
-def median(values: np.ndarray, noise: np.ndarray) -> Any:
-    return np.median(values, axis=-1)
-
-
-def deviation(values: np.ndarray, noise: np.ndarray) -> Any:
-    """Standard deviation over cells, minus what the values' own uncertainty adds to it."""
-    return np.sqrt(np.maximum(0.0, np.var(values, axis=-1, ddof=1) - np.mean(noise)))
-
-
-def size(values: np.ndarray, noise: np.ndarray) -> Any:
-    """Root mean square over cells, minus what the values' own uncertainty adds to it."""
-    return np.sqrt(np.maximum(0.0, np.mean(np.square(values), axis=-1) - np.mean(noise)))
-
-
-def over_cells(values: np.ndarray, statistic: Statistic) -> np.ndarray:
-    """(1 + R,) of (1 + R, cells) values: the statistic itself, and in each resample.
-
-    Replicates carry sampling variance twice: once from the cell, once from the draw. Hence twice the noise is taken off.
-    """
-    noise = np.nanvar(values[1:], axis=0)
-    return np.concatenate([[statistic(values[0], noise)], statistic(values[1:], 2 * noise)])
-
-
 class Number(NamedTuple):
     """A number over cells. drawn: (1 + R,) the number itself, and in each resample.
 
@@ -141,15 +111,15 @@ class Number(NamedTuple):
     comparable: bool = True
 
 
-def mean_of(label: str, found: Iterable[tuple[Iterable[str], Iterable[str], Value | None]]) -> Number | None:
-    """The mean over cells. found: models, datasets and the value of each; None where it is defined in no cell."""
-    known = [(models, datasets, value) for models, datasets, value in found if value is not None and np.isfinite(value.value)]
+def mean_of(label: str, found: Iterable[tuple[str, Iterable[str], Value | None]]) -> Number | None:
+    """The mean over cells. found: model, datasets and the value of each; None where it is defined in no cell."""
+    known = [(model, datasets, value) for model, datasets, value in found if value is not None and np.isfinite(value.value)]
     if not known:
         return None
-    of_models, of_datasets, estimates = zip(*known, strict=True)
+    models, of_datasets, estimates = zip(*known, strict=True)
     values = np.stack([np.append(value.value, value.drawn) for value in estimates], axis=1)
-    models, datasets = (frozenset(name for names in by_cell for name in names) for by_cell in (of_models, of_datasets))
-    return Number(label, values.mean(axis=1), values, models, datasets, len(estimates), sum(value.n for value in estimates))
+    names, n = (frozenset(models), frozenset(chain(*of_datasets))), sum(value.n for value in estimates)
+    return Number(label, values.mean(axis=1), values, *names, len(estimates), n)
 
 
 class Hypothesis(NamedTuple):
@@ -158,13 +128,18 @@ class Hypothesis(NamedTuple):
     numbers: tuple[Number, ...]
     least: float = -np.inf
     most: float = np.inf
-    which: str = ONE
+    which: str = LARGEST
 
     @classmethod
-    def of(cls, numbers: Iterable[Number | None], *range_and_which: Any, **named: Any) -> list[Hypothesis]:
-        """Of the numbers that are known; none without any."""
+    def of(cls, numbers: Iterable[Number | None], **range_and_which: Any) -> list[Hypothesis]:
+        """One about the numbers that are known together; none without any."""
         known = tuple(number for number in numbers if number is not None)
-        return [cls(known, *range_and_which, **named)] if known else []
+        return [cls(known, **range_and_which)] if known else []
+
+    @classmethod
+    def each(cls, numbers: Iterable[Number | None], **limits: Any) -> list[Hypothesis]:
+        """One about each number that is known."""
+        return [cls((number,), **limits) for number in numbers if number is not None]
 
     def effect(self, family: int) -> Effect:
         """family: how many effects the sentence has."""
@@ -190,14 +165,12 @@ class Hypothesis(NamedTuple):
 
     def _limits(self, alpha: float) -> tuple[float, float, Number]:
         """Both ends at 1 - alpha, and the number whose limit decides on the side that the choice is corrected on."""
-        corrected = alpha / len(self.numbers)
-        sides = {ONE: (alpha, alpha), LARGEST: (corrected, alpha), LEAST: (alpha, corrected)}[self.which]
-        lows, highs = (
-            [percentile_interval(number.drawn[1:], 1 - side)[end] for number in self.numbers] for end, side in enumerate(sides)
-        )
-        best, ends = (min, highs) if self.which == LEAST else (max, lows)
+        corrected, least = alpha / len(self.numbers), self.which == LEAST
+        below, above = (alpha, corrected) if least else (corrected, alpha)
+        lows = [percentile_interval(number.drawn[1:], 1 - below).low for number in self.numbers]
+        highs = [percentile_interval(number.drawn[1:], 1 - above).high for number in self.numbers]
+        best, choose, ends = (min, np.min, highs) if least else (max, np.max, lows)
         deciding = best(zip(ends, self.numbers, strict=True), key=lambda pair: (pair[0], pair[1].drawn[0]))[1]
-        choose = np.min if self.which == LEAST else np.max
         return float(choose(lows)), float(choose(highs)), deciding
 
 
@@ -224,28 +197,24 @@ def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Study
 
 def reason(decided: str, effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
     """Of a verdict, in words; and where cells differ by more than their own errors, that it holds for these only."""
-    differing = [effect for effect in effects if effect.apart]
-    if not differing:
-        return _why(decided, effects, missing, study)
-    ranges = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in differing)
-    broadest = max(differing, key=lambda effect: effect.places)
-    where = study.over(broadest.models, broadest.datasets)
-    scattered = f"Cells differ by more than their own errors, so this holds only for the {where} here: {ranges}."
-    return f"{_why(decided, effects, missing, study)} {scattered}"
-
-
-def _why(decided: str, effects: Sequence[Effect], missing: Sequence[str], study: Study) -> str:
     if decided == CONTRADICTED:
-        return f"Against it: {'; '.join(effect.label for effect in effects if effect.outside)}."
-    if decided == SUPPORTED:
-        return f"Every interval lies where the sentence says ({len(effects)} of {len(effects)})."
-    reasons = [*missing]
-    if few := next((effect for effect in effects if not study.enough(effect)), None):
-        reasons.append(f"a verdict needs {study.over(*study.fewest)}; there are {study.over(few.models, few.datasets)}")
-    if undecided := [effect.label for effect in effects if not effect.inside]:
-        reasons.append(f"the interval leaves open: {', '.join(undecided)}")
-    sentence = "; ".join(reasons)
-    return f"{sentence[:1].upper()}{sentence[1:]}."
+        why = f"Against it: {'; '.join(effect.label for effect in effects if effect.outside)}"
+    elif decided == SUPPORTED:
+        why = f"Every interval lies where the sentence says ({len(effects)} of {len(effects)})"
+    else:
+        reasons = [*missing]
+        if few := next((effect for effect in effects if not study.enough(effect)), None):
+            reasons.append(f"a verdict needs {study.over(*study.fewest)}; there are {study.over(few.models, few.datasets)}")
+        if undecided := [effect.label for effect in effects if not effect.inside]:
+            reasons.append(f"the interval leaves open: {', '.join(undecided)}")
+        why = "; ".join(reasons)
+    sentences = [f"{why[:1].upper()}{why[1:]}."]
+    if differing := [effect for effect in effects if effect.apart]:
+        ranges = "; ".join(f"{effect.label} from {effect.smallest:.2g} to {effect.largest:.2g}" for effect in differing)
+        broadest = max(differing, key=lambda effect: effect.places)
+        where = study.over(broadest.models, broadest.datasets)
+        sentences.append(f"Cells differ by more than their own errors, so this holds only for the {where} here: {ranges}.")
+    return " ".join(sentences)
 
 
 class RuleShares(NamedTuple):
@@ -280,11 +249,9 @@ class Evidence:
         """As on pages."""
         return str(getattr(self.plugins.get(key), "title", key)).removesuffix(" (control)")
 
-    def mean(
-        self, label: str, of: Callable[[Any], Value | None], within: Callable[[Any], bool] = lambda cell: True
-    ) -> Number | None:
-        """Over the cells, those within a part of them, in which the value is defined; None without any."""
-        return mean_of(label, (([cell.model], [cell.dataset], of(cell)) for cell in self.cells if within(cell)))
+    def mean(self, label: str, of: Callable[..., Value | None], *asked: Any) -> Number | None:
+        """Over the cells in which the value is defined; None without any. of: a cell, and what is asked of it ▶ its value."""
+        return mean_of(label, ((cell.model, [cell.dataset], of(cell, *asked)) for cell in self.cells))
 
 
 @dataclass(frozen=True)

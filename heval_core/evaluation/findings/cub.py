@@ -19,9 +19,9 @@ never be told from a loss. Off-topic documents, which the paper does not have, a
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from heval_core.evaluation.findings.claims import LARGEST, LEAST, Claim, Evidence, Hypothesis, Number, mean_of
+from heval_core.evaluation.findings.claims import LARGEST, LEAST, Claim, Evidence, Hypothesis, mean_of
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
-from heval_core.statistics.values import Value, total
+from heval_core.statistics.values import Value, average, total
 
 # What a difference of BCU has to exceed: five answers of a hundred.
 MARGIN = 0.05
@@ -50,22 +50,23 @@ class Cell(NamedTuple):
     def gain(self, technique: str, measured: Measured) -> Value | None:
         return self.gains.get(technique, {}).get(measured)
 
-    def both_gains(self, technique: str) -> tuple[Value, Value] | tuple[None, None]:
-        """In context faithfulness, the mean over gold and conflicting documents, or what there is; and in robustness."""
+    def gain_of_both(self, technique: str, what: str) -> Value | None:
+        """In faithfulness, the mean over gold and conflicting documents, or what there is, or in robustness; of a technique
+        that has both."""
         followed = [gain for kind in FOLLOWED if (gain := self.gain(technique, (kind, "bcu"))) is not None]
         ignored = self.gain(technique, IGNORED)
         if not followed or ignored is None:
-            return None, None
-        return _mean(followed), ignored
+            return None
+        return ignored if what == "robustness" else average(followed)
+
+    def regular(self, kind: str) -> Value | None:
+        """Regular's BCU with one kind of context."""
+        return self.values.get(TECHNIQUE, {}).get((kind, "bcu"))
 
     def behind(self, technique: str, other: str, kind: str) -> Value | None:
         """How far a technique is behind another with one kind of context: the difference of both gains."""
         gain, ahead = self.gain(technique, (kind, "bcu")), self.gain(other, (kind, "bcu"))
-        return None if gain is None or ahead is None else total(((1.0, ahead), (-1.0, gain)), n=min(gain.n, ahead.n))
-
-
-def _mean(values: Sequence[Value]) -> Value:
-    return total((1 / len(values), value) for value in values)
+        return None if gain is None or ahead is None else ahead.less(gain)
 
 
 def evidence_of(cells: Sequence[Cell]) -> Evidence:
@@ -84,35 +85,32 @@ def techniques(evidence: Evidence) -> list[str]:
 
 
 def _unaided(evidence: Evidence) -> list[Hypothesis]:
-    def regular(kind: str) -> Number | None:
-        measured = (kind, "bcu")
-        return evidence.mean(f"Regular's BCU, {kind}", lambda cell: cell.values.get(TECHNIQUE, {}).get(measured))
-
-    hypotheses = [Hypothesis.of([regular(kind)], most=1 - MARGIN) for kind in ("conflicting", "irrelevant")]
-    return [*hypotheses[0], *hypotheses[1]] if all(hypotheses) else []
+    numbers = [evidence.mean(f"Regular's BCU, {kind}", Cell.regular, kind) for kind in ("conflicting", "irrelevant")]
+    return Hypothesis.each(numbers, most=1 - MARGIN) if all(numbers) else []
 
 
 def _best_nowhere(evidence: Evidence) -> list[Hypothesis]:
-    def behind(name: str, other: str, kind: str) -> Number | None:
-        label = f"{evidence.title(name)} behind {evidence.title(other)}, {kind.replace('_', '-')}"
-        return evidence.mean(label, lambda cell: cell.behind(name, other, kind))
-
-    names = techniques(evidence)
-    hypotheses = []
+    names, hypotheses = techniques(evidence), list[Hypothesis]()
     for name in names:
-        others = [other for other in (TECHNIQUE, *names) if other != name]
-        numbers = (behind(name, other, kind) for other in others for kind in CONTEXT_KINDS)
+        titles = {
+            other: f"{evidence.title(name)} behind {evidence.title(other)}" for other in (TECHNIQUE, *names) if other != name
+        }
+        numbers = (
+            evidence.mean(f"{title}, {kind.replace('_', '-')}", Cell.behind, name, other, kind)
+            for other, title in titles.items()
+            for kind in CONTEXT_KINDS
+        )
         hypotheses += Hypothesis.of(numbers, least=MARGIN, which=LARGEST)
     return hypotheses
 
 
 def _gain_on_one(evidence: Evidence) -> list[Hypothesis]:
-    def gain(name: str, place: int) -> Number | None:
-        label = f"{evidence.title(name)}, gain in {('faithfulness', 'robustness')[place]}"
-        return evidence.mean(label, lambda cell: cell.both_gains(name)[place])
-
-    names = techniques(evidence)
-    return [implied for name in names for implied in Hypothesis.of([gain(name, 0), gain(name, 1)], most=MARGIN, which=LEAST)]
+    hypotheses: list[Hypothesis] = []
+    for name in techniques(evidence):
+        both = ((what, f"{evidence.title(name)}, gain in {what}") for what in ("faithfulness", "robustness"))
+        numbers = (evidence.mean(label, Cell.gain_of_both, name, what) for what, label in both)
+        hypotheses += Hypothesis.of(numbers, most=MARGIN, which=LEAST)
+    return hypotheses
 
 
 def _memory(evidence: Evidence) -> list[Hypothesis]:
@@ -122,12 +120,9 @@ def _memory(evidence: Evidence) -> list[Hypothesis]:
 
 def _blind(evidence: Evidence) -> list[Hypothesis]:
     """Of techniques that see no more than the model's probabilities with the document and without."""
-
-    def gain(name: str) -> Number | None:
-        return evidence.mean(f"{evidence.title(name)}, gain in J", lambda cell: cell.gain(name, J))
-
     blind = [name for name in techniques(evidence) if getattr(evidence.plugins[name], "family", "") == "decoding"]
-    return [hypothesis for name in blind for hypothesis in Hypothesis.of([gain(name)], most=MARGIN)]
+    numbers = (evidence.mean(f"{evidence.title(name)}, gain in J", Cell.gain, name, J) for name in blind)
+    return Hypothesis.each(numbers, most=MARGIN)
 
 
 def _inflated(evidence: Evidence) -> list[Hypothesis]:
@@ -139,8 +134,8 @@ def _inflated(evidence: Evidence) -> list[Hypothesis]:
         easy, hard = ([cell.values[name].get(TOTAL) for cell in cells for name in sorted(shared)] for cells in (made, real))
         known = [value for value in (*easy, *hard) if value is not None]
         if shared and len(known) == len(easy) + len(hard):
-            difference = total(((1.0, _mean(known[: len(easy)])), (-1.0, _mean(known[len(easy) :]))))
-            differences.append(([model], [cell.dataset for cell in (*made, *real)], difference))
+            difference = total(((1.0, average(known[: len(easy)])), (-1.0, average(known[len(easy) :]))))
+            differences.append((model, [cell.dataset for cell in (*made, *real)], difference))
     return Hypothesis.of([mean_of("mean of techniques, CounterFact less NQ and DRUID", differences)], least=0.0)
 
 

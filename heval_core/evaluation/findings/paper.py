@@ -1,7 +1,7 @@
 """The sentences of Sun et al. 2025 about explainers, the effects that each implies, and the values that these are made of."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -9,18 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.findings.claims import (
-    Claim,
-    Hypothesis,
-    Number,
-    Statistic,
-    deviation,
-    mean,
-    median,
-    over_cells,
-    plainly,
-    size,
-)
+from heval_core.evaluation.findings.claims import Claim, Hypothesis, Number, plainly
 from heval_core.evaluation.means import PLACE, available
 from heval_core.metrics.length_sensitivity import PER
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
@@ -30,6 +19,37 @@ K = 5
 NEAR_ZERO = 0.1
 DUAL = DUAL_REGIMES[:2]
 MAIN = SINGLE_REGIMES + DUAL
+
+# (…, cells) values, and (cells,) their variance from resampling alone ▶ (…) numbers.
+Statistic = Callable[[np.ndarray, np.ndarray], Any]
+
+
+def mean(values: np.ndarray, noise: np.ndarray) -> Any:
+    return np.mean(values, axis=-1)
+
+
+def median(values: np.ndarray, noise: np.ndarray) -> Any:
+    return np.median(values, axis=-1)
+
+
+def deviation(values: np.ndarray, noise: np.ndarray) -> Any:
+    """Standard deviation over cells, minus what the values' own uncertainty adds to it."""
+    return np.sqrt(np.maximum(0.0, np.var(values, axis=-1, ddof=1) - np.mean(noise)))
+
+
+def size(values: np.ndarray, noise: np.ndarray) -> Any:
+    """Root mean square over cells, minus what the values' own uncertainty adds to it."""
+    return np.sqrt(np.maximum(0.0, np.mean(np.square(values), axis=-1) - np.mean(noise)))
+
+
+def over_cells(values: np.ndarray, statistic: Statistic) -> np.ndarray:
+    """(1 + R,) of (1 + R, cells) values: the statistic itself, and in each resample.
+
+    Replicates carry sampling variance twice: once from the cell, once from the draw. Hence twice the noise is taken off.
+    """
+    noise = np.nanvar(values[1:], axis=0)
+    return np.concatenate([[statistic(values[0], noise)], statistic(values[1:], 2 * noise)])
+
 
 # Explainer ▶ its row of `cell_metric` at one part of a metric, in the cells of one regime.
 Place = dict[str, Any]
@@ -86,13 +106,11 @@ METRICS = frozenset(metric for metric, _, _ in WANTED)
 
 
 def evidence_of(values: pd.DataFrame) -> pd.DataFrame:
-    """The rows that sentences need, of the technique TECHNIQUE, in order.
+    """The rows of the technique TECHNIQUE, in order.
 
-    values: see `means.means`, with the same instances for all explainers of a regime.
+    values: those of WANTED, see `means.means`, with the same instances for all explainers of a regime.
     """
-    rows = available(values[values["technique"] == TECHNIQUE])
-    wanted = [key in WANTED for key in zip(rows["metric"], rows["part"], rows["k"], strict=True)]
-    return rows.loc[wanted].sort_values(PLACE, kind="stable")
+    return available(values[values["technique"] == TECHNIQUE]).sort_values(PLACE, kind="stable")
 
 
 @dataclass(frozen=True)
@@ -120,7 +138,7 @@ class Part:
     def names(self) -> tuple[str, ...]:
         return tuple(name for name in (self.first, self.second) if name)
 
-    def number(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> Number | str:
+    def hypothesis(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> Hypothesis | str:
         """Over the places at which all these explainers have a value; or why there is none."""
         drawn: Any = 0.0
         differences, sizes = list[np.ndarray](), dict[tuple[str, str, str], int]()
@@ -135,7 +153,7 @@ class Part:
             for row in (place[self.first] for place in places):
                 cell = row.model, row.dataset, row.regime
                 sizes[cell] = max(sizes.get(cell, 0), int(row.n))
-        return Number(
+        number = Number(
             self.label,
             drawn,
             np.concatenate(differences, axis=1),
@@ -145,10 +163,7 @@ class Part:
             sum(sizes.values()),
             self.statistic in (mean, median),
         )
-
-    def hypothesis(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> Hypothesis | str:
-        number = self.number(evidence, explainers)
-        return number if isinstance(number, str) else Hypothesis((number,), self.least, self.most)
+        return Hypothesis((number,), self.least, self.most)
 
 
 def _missing(series: Series, count: int, fewest: int, explainers: Iterable[str]) -> str:

@@ -31,6 +31,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.records import CONTEXT_KINDS
+from heval_core.statistics.bootstrap import NAN
 from heval_core.statistics.correlation import holm, spearman
 from heval_core.statistics.scores import average_ranks
 from heval_core.statistics.values import defined
@@ -56,7 +57,7 @@ def flesch(text: str) -> float:
     """Flesch reading ease: higher is easier. NaN for a text without words."""
     words = _WORD.findall(text)
     if not words:
-        return float("nan")
+        return NAN
     sentences = max(1, len(_ENDS.findall(text.strip())) + (_ENDS.search(text.strip()[-1:]) is None))
     return 206.835 - 1.015 * len(words) / sentences - 84.6 * sum(map(syllables, words)) / len(words)
 
@@ -64,7 +65,7 @@ def flesch(text: str) -> float:
 def overlap(question: str, text: str) -> float:
     """Share of the question's content words that stand in a text; NaN for a question without any."""
     content = {word.lower() for word in _WORD.findall(question)} - FUNCTION_WORDS
-    return len(content & {word.lower() for word in _WORD.findall(text)}) / len(content) if content else float("nan")
+    return len(content & {word.lower() for word in _WORD.findall(text)}) / len(content) if content else NAN
 
 
 def distractors(text: str, answers: AbstractSet[str], own: str) -> float:
@@ -74,7 +75,7 @@ def distractors(text: str, answers: AbstractSet[str], own: str) -> float:
     """
     others = answers - {spelled(own), ""}
     if not others:
-        return float("nan")
+        return NAN
     words, longest = _WORD.findall(text), max(len(other.split(" ")) for other in others)
     spans = {" ".join(words[start : start + size]) for size in range(1, longest + 1) for start in range(len(words) - size + 1)}
     return len(others & spans) / len(others)
@@ -114,8 +115,8 @@ def judged_relevance(trace: str | None) -> float:
     try:
         verdicts = [call.get("verdict") for call in json.loads(trace or "[]") if call.get("agent") == "relevance"]
     except (ValueError, TypeError, AttributeError):
-        return float("nan")
-    return {"relevant": 1.0, "irrelevant": 0.0}.get(verdicts[0] if verdicts else "", float("nan"))
+        return NAN
+    return {"relevant": 1.0, "irrelevant": 0.0}.get(verdicts[0] if verdicts else "", NAN)
 
 
 # What stands in the column `dataset` where several are pooled.
@@ -179,7 +180,7 @@ def stratified(first: np.ndarray, second: np.ndarray, strata: np.ndarray, questi
             x.append(ranks[0])
             y.append(ranks[1])
     if not kept:
-        return float("nan"), float("nan")
+        return NAN, NAN
     of_question, ranks_x, ranks_y = questions[np.concatenate(kept)], np.concatenate(x), np.concatenate(y)
     xx, yy = ranks_x @ ranks_x, ranks_y @ ranks_y
     rho = float(np.clip(ranks_x @ ranks_y / np.sqrt(xx * yy), -1, 1))
@@ -188,14 +189,14 @@ def stratified(first: np.ndarray, second: np.ndarray, strata: np.ndarray, questi
     _, question_index = np.unique(of_question, return_inverse=True)
     sums = np.bincount(question_index, adds)
     if len(sums) < 3:
-        return rho, float("nan")
+        return rho, NAN
     return rho, _two_sided(rho, float(np.sqrt(np.square(sums).sum() * len(sums) / (len(sums) - 1))), len(sums) - 2)
 
 
 def student_p(rho: float, df: int) -> float:
     """Two-sided p of Spearman's rho, by Student's distribution; NaN without degrees of freedom."""
     if not np.isfinite(rho) or df < 1:
-        return float("nan")
+        return NAN
     return _two_sided(rho, float(np.sqrt(max(0.0, 1 - rho**2) / df)), df)
 
 

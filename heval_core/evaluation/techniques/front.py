@@ -22,7 +22,7 @@ import pandas as pd
 
 from heval_core.records import FOLLOWED
 from heval_core.statistics.bootstrap import Resamples, percentile_interval
-from heval_core.statistics.values import Questions, Value, total
+from heval_core.statistics.values import Questions, Value, average, total
 from heval_core.store.reader import Reader
 from heval_core.techniques.shared.context_use import pareto_front
 
@@ -68,7 +68,7 @@ def points_of(found: Mapping[str, Means]) -> list[Point]:
     return [
         Point(
             technique,
-            total((1 / len(followed), means[kind, "bcu"]) for kind in followed),
+            average([means[kind, "bcu"] for kind in followed]),
             means[IGNORED, "bcu"],
             means.get(("total", "discrimination")),
         )

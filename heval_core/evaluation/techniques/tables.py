@@ -1,14 +1,19 @@
-"""Fills the tables about techniques, over all test answers: cell_behaviour, pareto, technique_trial, feature_correlation.
+"""Fills the tables about techniques: behaviour, of single answers; and over all test answers cell_behaviour, pareto,
+technique_trial, feature_correlation.
 
-Formula, of `cell_behaviour`: a measure is a mean over test answers (`behaviours`); total pools the answers of all kinds, so
-that each answer counts the same, except for memory_kept, where each question does. discrimination J = BCU conflicting + BCU
-irrelevant - 1, and discrimination_off_topic with off-topic documents in place of irrelevant ones. delta: the technique's mean
-less Regular's, over the instances that both answered.
+Formula, of an answer: BCU and CCU as in `heval_core.techniques.shared.context_use`. Gold and conflicting documents ask for
+t_C, the others for t_M. correct: the predicted token is one of the first tokens of the true answer. memory_kept: the
+technique's next token without documents is Regular's. neither: the predicted token is neither accepted nor Regular's next
+token without documents.
+Of `cell_behaviour`: a measure is a mean over test answers; total pools the answers of all kinds, so that each answer counts
+the same, except for memory_kept, where each question does. discrimination J = BCU conflicting + BCU irrelevant - 1, and
+discrimination_off_topic with off-topic documents in place of irrelevant ones. delta: the technique's mean less Regular's,
+over the instances that both answered.
 Reference: CUB, arXiv 2505.16518; J, memory_kept and neither are ours.
 Chance: 0 for both discriminations, what a technique gets that cannot tell whether a document is relevant.
-Departure: intervals, which CUB lacks, over questions (`heval_core.statistics.bounded`): the answers of a question in all
-kinds and under both techniques belong together.
-Cost: one matrix product of resamples x questions for each technique.
+Departure: correct is undefined for questions whose true answer is not known. Intervals, which CUB lacks, over questions
+(`heval_core.statistics.bounded`): the answers of a question in all kinds and under both techniques belong together.
+Cost: one pass over the stored rows, and one matrix product of resamples x questions for each technique; no model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,15 +22,20 @@ from typing import Any
 import pandas as pd
 
 from heval_core import catalogue
-from heval_core.evaluation.findings.cub import WANTED, Cell, Measured
+from heval_core.evaluation.findings.cub import WANTED, Cell
 from heval_core.evaluation.techniques import features, front
-from heval_core.records import CONTEXT_KINDS, TECHNIQUE
+from heval_core.records import CELL, CONTEXT_KINDS, EVERY_REGIME, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Questions, Value, total
-from heval_core.store.kinds import INSTANCE, TRIAL
+from heval_core.store.kinds import BEHAVIOUR, INSTANCE, TRIAL
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
+from heval_core.techniques.shared.context_use import bcu, ccu
 
+# What softmax may exceed 1 by.
+_ROUNDING = 1e-6
+_METRICS = ["bcu", "ccu", "correct", "memory_kept", "neither"]
+_ASKED = ("place", "fact_id", *CELL, "predicted_id")
 _CELL = ["model", "dataset"]
 TOTAL = "total"
 # What a measure is the mean of.
@@ -50,26 +60,75 @@ ENDS = {"ccu": (-1.0, 1.0)}
 APART = {"ccu": (0.0, 2.0)}
 
 
+def insert_answers(writer: Writer, store: ShardStore, entries: Sequence[Entry]) -> None:
+    """Write the rows of `behaviour` of one model, dataset and technique; nothing where techniques were not compared.
+
+    Raises HEvalError, naming the instance, for a probability that is none.
+    """
+    stored = ShardRows(store, entries, BEHAVIOUR, BEHAVIOUR.schema.names).rows
+    if len(stored):
+        instances = ShardRows(store, entries, INSTANCE, _ASKED).rows
+        answers = stored.merge(instances.drop(columns=["row", "shard"]), on="instance_id")
+        answers = answers.assign(order=answers["regime"].map(EVERY_REGIME.index))
+        answers = measured(answers.sort_values(["order", "place", "instance_id"], ignore_index=True))
+        writer.insert_frame("behaviour", answers[writer.columns("behaviour")])
+
+
+def measured(found: pd.DataFrame) -> pd.DataFrame:
+    """The answers of one model, dataset and technique, with their metrics as columns.
+
+    found: the columns of a behaviour shard, and fact_id, regime and predicted_id of the instance. An answer without a token
+    has no metrics.
+    """
+    metrics = [_metrics(row) for row in found.to_dict("records")]
+    return pd.concat([found, pd.DataFrame(metrics, index=found.index, columns=_METRICS, dtype=float)], axis=1)
+
+
+def _metrics(row: Mapping[str, Any]) -> list[float | None]:
+    if pd.isna(row["predicted_id"]):
+        return [None] * len(_METRICS)
+    predicted, memory = int(row["predicted_id"]), int(row["memory_id"])
+    wanted = row["accepted"] if row["regime"] in FOLLOWED else (memory,)
+    return [
+        bcu(predicted, wanted),
+        _ccu(row),
+        bcu(predicted, row["true_ids"]) if len(row["true_ids"]) else None,
+        None if pd.isna(row["alone_id"]) else bcu(int(row["alone_id"]), (memory,)),
+        1 - bcu(predicted, (*row["accepted"], memory)),
+    ]
+
+
+def _ccu(row: Mapping[str, Any]) -> float | None:
+    probabilities = [row["probability"], row["alone_probability"]]
+    if pd.isna(probabilities).any():
+        return None
+    try:
+        return ccu(*(1.0 if 1 < probability <= 1 + _ROUNDING else probability for probability in probabilities))
+    except ValueError as error:
+        raise HEvalError(f"Instance {row['instance_id']}: {error}") from error
+
+
 def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry], resamples: Mapping[str, Resamples]) -> list[Cell]:
     """Write all rows, once `behaviour` and `instance` have theirs; nothing where techniques were not compared.
 
     Returns what findings are made of.
     """
     trials = ShardRows(store, entries, TRIAL, [name for name in TRIAL.schema.names if name != "weights"]).rows
-    trials = trials.iloc[_places(trials)]
+    trials = _in_order(trials).sort_values(_CELL, kind="stable")
     writer.insert_frame("technique_trial", trials[writer.columns("technique_trial")])
-    answers = writer.test_answers().sort_values("technique", key=lambda names: names.map(order), kind="stable")
+    answers = _in_order(writer.test_answers())
     inputs = writer.inputs()
     keys = [*_CELL, "regime", "fact_id"]
     known = answers.merge(inputs[[*keys, "memory_strength"]], on=keys, how="left")
     rows, points, cells = [], [], []
     for (model, dataset), cell_answers in known.groupby(_CELL, sort=True):
-        results = _of_cell(str(model), str(dataset), cell_answers, resamples[str(dataset)])
-        rows += results[0]
-        points += results[1]
-        cells.append(results[2])
+        cell_rows, cell_points, cell = _of_cell(str(model), str(dataset), cell_answers, resamples[str(dataset)])
+        rows += cell_rows
+        points += cell_points
+        cells.append(cell)
     rows += _unavailable(trials, answers)
-    writer.insert("cell_behaviour", [rows[index] for index in _places(pd.DataFrame(rows, columns=[*_CELL, "technique"]))])
+    rows.sort(key=lambda row: (row["model"], row["dataset"], order(row["technique"])))
+    writer.insert("cell_behaviour", rows)
     writer.insert("pareto", points)
     if len(answers):
         writer.insert("feature_correlation", features.rows_of(answers, inputs, _sizes(store, entries)))
@@ -90,26 +149,21 @@ def _of_cell(
     """Rows of `cell_behaviour` and of `pareto` of one model and dataset, and the same for findings."""
     key = {"model": model, "dataset": dataset}
     questions = Questions(resamples, answers["fact_id"])
-    regular = answers[answers["technique"] == TECHNIQUE]
-    rows: list[dict[str, Any]] = []
-    by_technique: dict[str, Means] = {}
-    all_gains: dict[str, dict[Measured, Value]] = {}
-    for technique in answers["technique"].unique():
-        of_technique = answers[answers["technique"] == technique]
-        by_technique[technique] = means(of_technique, questions)
-        ahead = gains(of_technique, regular, questions) if len(regular) else {}
-        rows += rows_of({**key, "technique": technique}, by_technique[technique], ahead)
-        if ahead:
-            all_gains[technique] = _wanted(ahead)
+    own = {str(technique): rows for technique, rows in answers.groupby("technique", sort=False)}
+    regular = own.get(TECHNIQUE, answers[:0])
+    by_technique = {technique: means(rows, questions) for technique, rows in own.items()}
+    ahead = {technique: gains(rows, regular, questions) for technique, rows in own.items()}
+    rows = [row for name, found in by_technique.items() for row in rows_of({**key, "technique": name}, found, ahead[name])]
     conflicting = regular[regular["regime"] == "conflicting"]
     memory = questions.spearman(conflicting["fact_id"], conflicting["memory_strength"], conflicting["bcu"])
-    cell = Cell(model, dataset, {name: _wanted(values) for name, values in by_technique.items()}, all_gains, memory)
+    cell = Cell(model, dataset, _wanted(by_technique), _wanted(ahead), memory)
     return rows, front.rows_of(key, by_technique, answers, resamples), cell
 
 
-def _wanted(values: Means) -> dict[Measured, Value]:
-    """A store has many cells, and every number has its replicates."""
-    return {measured: value for measured, value in values.items() if measured in WANTED}
+def _wanted(found: Mapping[str, Means]) -> dict[str, Means]:
+    """By technique what findings need: a store has many cells, and every number has its replicates."""
+    kept = {name: {key: value for key, value in values.items() if key in WANTED} for name, values in found.items()}
+    return {name: values for name, values in kept.items() if values}
 
 
 def _unavailable(trials: pd.DataFrame, answers: pd.DataFrame) -> list[dict[str, Any]]:
@@ -131,11 +185,9 @@ def order(technique: str) -> tuple[int, str]:
     return known.index(key) if key in known else len(known), technique
 
 
-def _places(rows: pd.DataFrame) -> list[int]:
-    """The order of rows by model, dataset and technique; as they are within."""
-    keys = zip(rows["model"], rows["dataset"], rows["technique"], strict=True)
-    ordered = [(model, dataset, order(technique)) for model, dataset, technique in keys]
-    return sorted(range(len(ordered)), key=ordered.__getitem__)
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """By technique; as they are within."""
+    return rows.sort_values("technique", key=lambda techniques: techniques.map(order), kind="stable")
 
 
 def means(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[float, float]] = ENDS) -> Means:
@@ -165,7 +217,7 @@ def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Mea
     ahead, behind = (
         means(matched.assign(**dict(zip(names, (sign * apart).clip(0).T, strict=True))), questions, APART) for sign in (1, -1)
     )
-    return {key: total(((1.0, value), (-1.0, behind[key])), n=value.n) for key, value in ahead.items()}
+    return {key: value.less(behind[key]) for key, value in ahead.items()}
 
 
 def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str, Any]]:
