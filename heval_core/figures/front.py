@@ -58,7 +58,7 @@ def ends(value: float, low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Front:
-    """about: the figure in words, for those who do not see it. line: the front's points, from left to right.
+    """about: the figure in words, for those who do not see it.
 
     levels: (y, text) of what points are to be above, named in the column. level: both ends of a dashed line within the axes,
     with its text along. legend: (look, text). column: whether names stand in a column right of the figure, because points lie
@@ -69,12 +69,16 @@ class Front:
     points: Sequence[Point]
     x: Ticks
     y: Ticks
-    line: Sequence[tuple[float, float]] = ()
     levels: Sequence[tuple[float, str]] = ()
     level: Sequence[tuple[float, float]] = ()
     along: str = ""
     legend: Sequence[tuple[str, str]] = ()
     column: bool = False
+
+    @property
+    def line(self) -> list[tuple[float, float]]:
+        """The points that none beats in both, from left to right; those that coincide once."""
+        return sorted({(point.x, point.y) for point in self.points if point.on_front})
 
 
 def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Drawing:

@@ -17,7 +17,7 @@ from heval_core.html import render
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
-from heval_core.present.numbers import COUNT, EXACT, interval, number, so_many, span
+from heval_core.present.numbers import COUNT, EXACT, VALUE, interval_of, number, so_many, span
 from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, counted, crossed, number_cell
 from heval_core.records import CELL, REGIMES
 from heval_core.regime_keys import ordered_regimes
@@ -75,7 +75,7 @@ class Measured:
     def in_unit(self, rows: pd.DataFrame, scaled: bool | None = None) -> pd.DataFrame:
         """Adds `at`, `at_low`, `at_high` and `at_chance` to means or cells: what is drawn. scaled: if not as `scaled` says."""
         scaled = self.scaled if scaled is None else scaled
-        names, drawn = ("value", "low", "high"), rows
+        names, drawn = VALUE, rows
         if scaled and "normalised_low" in rows:
             names = ("normalised", "normalised_low", "normalised_high")
         elif scaled:
@@ -139,7 +139,7 @@ class Measured:
 
     def told(self, row: Mapping[Any, Any]) -> str:
         """`0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance. row: see `in_unit`."""
-        words = f"{interval(row['at'], row['at_low'], row['at_high'])} {self.unit}"
+        words = f"{interval_of(row, of=_AT)} {self.unit}"
         return words if self.scaled or self.measure.paired else f"{words} (chance {number(row['at_chance'])})"
 
 

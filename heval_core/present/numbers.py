@@ -5,12 +5,15 @@ that is not all is no `100 %`, one that is not none no `0 %`, and beside 0.99 st
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 MISSING, MINUS = "–", "−"
+# What a number and the ends of its interval are called in tables.
+VALUE = ("value", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,12 @@ def interval(value: float | None, low: float | None, high: float | None, unit: U
     `change` writes it."""
     text = change(value, unit) + unit.sign if signed and not pd.isna(value) else with_unit(value, unit)
     return text if text == MISSING else f"{text} {brackets(low, high, unit)}".rstrip()
+
+
+def interval_of(row: Mapping[Any, Any], unit: Unit = SCORE, of: Sequence[str] = VALUE, *, signed: bool = False) -> str:
+    """The same of a row of a table. of: the names of the three."""
+    value, low, high = (row[name] for name in of)
+    return interval(value, low, high, unit, signed=signed)
 
 
 def span(values: Iterable[float], unit: Unit = SCORE) -> str:

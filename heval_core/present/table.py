@@ -6,7 +6,7 @@ Nothing from data is markup or a command: HTML is a template, and LaTeX is escap
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from heval_core.present.numbers import (
     PERCENT_EXACT,
     SCORE,
     SHARE,
+    VALUE,
     Unit,
     brackets,
     decimals,
@@ -125,16 +126,17 @@ class Table:
         return any(cell.tint is not None for row in self.rows for cell in row.cells)
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, title: str = "", label: str = "") -> Table:
+    def of(cls, lines: pd.DataFrame | Iterable[Record], title: str = "") -> Table:
         """Every column as it is; lists as text. The columns of text before the first one of numbers are the rows' titles."""
+        frame = pd.DataFrame(lines)
         cells = {str(name): [_cell(value) for value in frame[name]] for name in frame.columns}
         numeric = {name: all(_NUMERIC.fullmatch(cell.main) for cell in column) for name, column in cells.items()}
         first = next((index for index, name in enumerate(cells) if numeric[name]), len(cells))
         names, keys = list(cells), max(1, first)
         heads = tuple(Head(name, left=not numeric[name]) for name in names[keys:])
-        lines = zip(*cells.values(), strict=True)
-        rows = tuple(Row(tuple(cell.whole for cell in line[:keys]), tuple(line[keys:])) for line in lines)
-        return cls(title, tuple(names[:keys]), heads, rows, label=label)
+        of_rows = zip(*cells.values(), strict=True)
+        rows = tuple(Row(tuple(cell.whole for cell in line[:keys]), tuple(line[keys:])) for line in of_rows)
+        return cls(title, tuple(names[:keys]), heads, rows)
 
     def exact(self, unit: Unit | None = None) -> Table:
         """Scores in another unit, by default with three digits of the largest; shares in percent with a decimal."""
@@ -169,28 +171,26 @@ class Table:
         """For a terminal: a line a row, controls below a rule."""
         lines = [[*self.keys, *(head.title for head in self.heads)]]
         lines += [[*row.titles, *(cell.whole for cell in row.cells)] for row in self.rows]
-        left = [True for _ in self.keys] + [head.left for head in self.heads]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        texts = [
-            "  ".join(
-                text.ljust(width) if is_left else text.rjust(width)
-                for text, width, is_left in zip(line, widths, left, strict=True)
-            )
-            for line in lines
+        lefts = [True for _ in self.keys] + [head.left for head in self.heads]
+        columns = [
+            [text.ljust(width) if left else text.rjust(width) for text in column]
+            for column, left in zip(zip(*lines, strict=True), lefts, strict=True)
+            for width in [max(map(len, column))]
         ]
-        rule = "-" * len(texts[0].rstrip())
-        blocks = [
-            [text for text, row in zip(texts[1:], self.rows, strict=True) if row.control is last] for last in (False, True)
-        ]
-        return "\n".join([texts[0].rstrip(), *(line.rstrip() for block in blocks if block for line in (rule, *block))])
+        head, *texts = ("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+        rule = "-" * len(head)
+        return "\n".join([head, *(line for block in self._blocks(texts) for line in (rule, *block))])
+
+    def _blocks(self, lines: Sequence[str]) -> list[list[str]]:
+        """The lines of its rows: of methods, then of controls; none of these blocks is empty."""
+        blocks = ([line for line, row in zip(lines, self.rows, strict=True) if row.control is last] for last in (False, True))
+        return [block for block in blocks if block]
 
     def latex(self, snapshot_id: str, *about: str) -> str:
         """With booktabs; controls stand below a rule. about: sentences behind the note; comments where there is no label."""
-        lines = [_line(row) for row in self.rows]
-        blocks = [[line for line, row in zip(lines, self.rows, strict=True) if row.control is last] for last in (False, True)]
         heads = [*map(escaped, self.keys), *(_stacked(head.title) for head in self.heads)]
         columns = "l" * len(self.keys) + "".join("l" if head.left else "c" for head in self.heads)
-        body = "\\midrule\n".join("".join(block) for block in blocks if block)
+        body = "\\midrule\n".join("".join(block) for block in self._blocks([_line(row) for row in self.rows]))
         head = f"\\toprule\n{' & '.join(heads)} \\\\\n\\midrule\n"
         table = f"\\begin{{tabular}}{{{columns}}}\n{head}{body}\\bottomrule\n\\end{{tabular}}\n"
         start = f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n"
@@ -209,7 +209,7 @@ def escaped(text: object) -> str:
     return "".join(_LATEX.get(character, character) for character in " ".join(str(text).split()))
 
 
-def number_cell(row: Record | None, unit: Unit = SCORE, of: Sequence[str] = ("value", "low", "high"), **more: Any) -> Cell:
+def number_cell(row: Record | None, unit: Unit = SCORE, of: Sequence[str] = VALUE, **more: Any) -> Cell:
     """A row's number with its interval; of a missing one the reason. of: the names of these three. more: fields of a cell."""
     if row is None or pd.isna(row[of[0]]):
         return Cell(why=reason(row))

@@ -18,7 +18,7 @@ import pandas as pd
 from heval_core.evaluation.findings.claims import CONTRADICTED, SUPPORTED
 from heval_core.present.drawing import Drawing, Mark, Scale
 from heval_core.present.names import names_of
-from heval_core.present.numbers import EXACT, interval, number, short
+from heval_core.present.numbers import EXACT, interval_of, number, short
 from heval_core.present.table import Cell, Head, Row, Table, number_cell
 from heval_core.store.reader import Reader
 
@@ -211,7 +211,7 @@ def _row(finding: Record, effect: Record | None, paper: float | None, scale: Sca
     drawing.spot((scale.at(toward(effect, effect["value"])), 13), [Mark("circle", style, size=4)])
     if paper is not None:
         drawing.spot((scale.at(toward(effect, paper)), 13), [Mark("diamond", "ring", size=6)])
-    value = interval(effect["value"], effect["low"], effect["high"], EXACT)
+    value = interval_of(effect, EXACT)
     name = spelled(effect["label"], titles) + claimed(effect)
     return ForestRow(readable, style, sign, name, value, number(paper, EXACT), drawing, tables)
 
@@ -236,7 +236,7 @@ def effects_of(row: Record) -> Table:
         }
         for effect in row["effects"]
     ]
-    return Table.of(pd.DataFrame(rows))
+    return Table.of(rows)
 
 
 def levels_of(row: Record) -> Table:
@@ -250,4 +250,4 @@ def levels_of(row: Record) -> Table:
         }
         for level in row["levels"]
     ]
-    return Table.of(pd.DataFrame(rows))
+    return Table.of(rows)

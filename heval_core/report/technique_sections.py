@@ -15,7 +15,6 @@ from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.technique_front import blind_line, front_figure, share_known
 from heval_core.figures.techniques import (
     CHANGES,
-    VALUES,
     columns_of,
     correlation_table,
     differences_figure,
@@ -24,10 +23,10 @@ from heval_core.figures.techniques import (
     unavailable,
 )
 from heval_core.present.names import Names, measure_name, names_of
-from heval_core.present.numbers import EXACT, number
+from heval_core.present.numbers import EXACT, VALUE, number
 from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.report.section import Plan, Section, section_of
+from heval_core.report.section import Plan, Section
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.words import BEHAVIOURS, REGIMES
@@ -67,14 +66,14 @@ def _front(results: Reader, plan: Plan) -> Section:
         "one. Dashed: techniques that treat all documents alike, which is chance. Lines through a point are 95 % intervals "
         f"over questions. J: {BEHAVIOURS['discrimination'].meaning}."
     )
-    return section_of(plan, text, pd.DataFrame(rows), points, figures)
+    return plan.section(text, [Table.of(rows)], points, figures)
 
 
 def _measured(measure: str, results: Reader, plan: Plan) -> Section:
     cells, names = results.technique_cells(Filter()), names_of(results)
-    tables = tuple(_tables(results, cells, measure, VALUES, names))
+    tables = tuple(_tables(results, cells, measure, VALUE, names))
     text = f"{tables[0].note if tables else ''} {_KINDS}"
-    return section_of(plan, text, tables, _behind(cells, measure), gaps=_not_available(results, names))
+    return plan.section(text, tables, _behind(cells, measure), gaps=_not_available(results, names))
 
 
 def _gains(measure: str, results: Reader, plan: Plan) -> Section:
@@ -89,7 +88,7 @@ def _gains(measure: str, results: Reader, plan: Plan) -> Section:
         for (model, dataset), rows in cells.groupby(["model", "dataset"])
         if (figure := differences_figure(rows, measure, names)) is not None
     )
-    return section_of(plan, text, _tables(results, changes, measure, CHANGES, names), _behind(changes, measure), figures)
+    return plan.section(text, _tables(results, changes, measure, CHANGES, names), _behind(changes, measure), figures)
 
 
 def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -104,19 +103,17 @@ def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, s
         front = set(points[(points["model"] == model) & (points["dataset"] == dataset)]["technique"])
         title = f"{measure_name(measure)}, {model} on {names.dataset(str(dataset))}"
         table = technique_table(rows, measure, names, front, of)
-        gain = "" if of == VALUES else "-gain"
+        gain = "" if of == VALUE else "-gain"
         yield replace(table, title=title, label=f"{table.label}{gain}-{index}")
 
 
 def _not_available(results: Reader, names: Names) -> Iterator[str]:
     """Each reason once, with the models it holds for."""
-    cells, trials = results.technique_cells(Filter()), results.rows("technique_trial", Filter())
+    every = pd.concat([results.technique_cells(Filter()), results.rows("technique_trial", Filter())])
     by_reason: dict[tuple[str, str], set[str]] = {}
-    for model in sorted({*cells["model"], *trials["model"]}):
-        for dataset in sorted({*cells["dataset"], *trials["dataset"]}):
-            rows, tried = (frame[(frame["model"] == model) & (frame["dataset"] == dataset)] for frame in (cells, trials))
-            for title, why in unavailable(rows, tried, names):
-                by_reason.setdefault((title, why.rstrip(".")), set()).add(f"{model} on {dataset}")
+    for (model, dataset), rows in every.groupby(["model", "dataset"]):
+        for title, why in unavailable(rows, names):
+            by_reason.setdefault((title, why.rstrip(".")), set()).add(f"{model} on {dataset}")
     for (title, why), places in by_reason.items():
         yield f"{title} is not available with {', '.join(sorted(places))}: {why}."
 
@@ -140,7 +137,7 @@ def _costs(results: Reader, plan: Plan) -> Section:
         "model and dataset. Decoding techniques share their two passes: all of them together cost little more than one. "
         "Seconds depend on the machine and are not stored with answers; `python -m benchmarks techniques` measures them."
     )
-    return section_of(plan, text, rows, rows)
+    return plan.section(text, [Table.of(rows)], rows)
 
 
 def _features(results: Reader, plan: Plan) -> Section:
@@ -153,7 +150,7 @@ def _features(results: Reader, plan: Plan) -> Section:
         "models together, as in CUB, with p as if these were independent. Within: ranks within each model and dataset, with p "
         "over questions. Both p are corrected by Holm over the features of a dataset, kind of context and technique."
     )
-    return section_of(plan, text, correlation_table(known, names), every, gaps=gaps)
+    return plan.section(text, [Table.of(correlation_table(known, names))], every, gaps=gaps)
 
 
 def _search(results: Reader, plan: Plan) -> Section:
@@ -177,7 +174,7 @@ def _search(results: Reader, plan: Plan) -> Section:
         "them is arbitrary."
     )
     gaps = () if rows else ("No technique of these results has settings to choose.",)
-    return section_of(plan, text, pd.DataFrame(rows), trials, gaps=gaps)
+    return plan.section(text, [Table.of(rows)], trials, gaps=gaps)
 
 
 PLANS = (

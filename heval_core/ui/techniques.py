@@ -219,7 +219,7 @@ def _measures(compared: Compared) -> list[str]:
 
 def evidence(results: Reader, compared: Compared) -> None:
     """What stands below: who is not available, and folded the differences by kind of context and the numbers."""
-    if missing := unavailable(compared.cells, compared.trials, compared.names):
+    if missing := unavailable(pd.concat([compared.cells, compared.trials]), compared.names):
         reasons = "; ".join(f"**{plain(title)}** ({plain(why.rstrip('.'))})" for title, why in missing)
         st.caption(f"Not available: {reasons}.")
     label = "Differences to Regular by kind of context, and the numbers"
