@@ -175,12 +175,14 @@ def front_figure(board: Board) -> Front | None:
         for row in rows.itertuples()
     ]
     about = "Quality of the questions, from guessing (0) to best (1), against forward passes over the prompt. "
+    x = _passes_axis(*(math.log10(end) for end in (rows["whole_passes"].min(), rows["whole_passes"].max())))
     return Front(
         f"{about}{'; '.join(descriptions)}.",
         [_point(row, board) for row in rows.to_dict("records")],
-        _passes_axis(*(math.log10(end) for end in (rows["whole_passes"].min(), rows["whole_passes"].max()))),
+        x,
         Ticks("", scale.least, scale.most, [(value, short(value)) for value in scale.ticks()]),
-        levels=[] if level is None else [(float(level["value"]), f"{board.titles[level['explainer']]}, control")],
+        level=[] if level is None else [(end, float(level["value"])) for end in (x.low, x.high)],
+        along="" if level is None else f"{board.titles[level['explainer']]}, control",
         column=True,
     )
 

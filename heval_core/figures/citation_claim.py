@@ -10,11 +10,11 @@ from heval_core.citations import markers
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, PERSON, Names
 from heval_core.present.numbers import number
+from heval_core.present.table import Record
 from heval_core.words import listed
 
 _REFUTES = ("false", "refut", "pants", "contradict", "no ", "not true", "incorrect", "fake")
 _SUPPORTS = ("true", "support", "correct", "entail", "yes")
-Record = Mapping[str, Any]
 Pieces = list[tuple[str, str]]
 FOUND, WRONG, MISSED, NONE, UNKNOWN = "found", "wrong", "missed", "none", "unknown"
 _WORDS = {

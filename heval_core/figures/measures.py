@@ -1,10 +1,10 @@
 """A measure: its means by regime with intervals, each model and dataset, in either unit, as a figure and as tables."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -18,12 +18,11 @@ from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
 from heval_core.present.numbers import COUNT, EXACT, VALUE, interval_of, number, so_many, span
-from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, counted, crossed, number_cell
+from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, counted, crossed, number_cell
 from heval_core.records import CELL, REGIMES
 from heval_core.regime_keys import ordered_regimes
 from heval_core.statistics.values import normalised
 
-Record = dict[Any, Any]
 _AT = ("at", "at_low", "at_high")
 SCALED = "of 1 (0 = guessing)"
 _OVERALL = "mean of the"
@@ -137,7 +136,7 @@ class Measured:
         wrong = known["above_low"] > 0 if self.measure.best == "low" else known["above_high"] < 0
         return wrong.groupby(known["explainer"]).agg(wrong="sum", numbers="size")
 
-    def told(self, row: Mapping[Any, Any]) -> str:
+    def told(self, row: Record) -> str:
         """`0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance. row: see `in_unit`."""
         words = f"{interval_of(row, of=_AT)} {self.unit}"
         return words if self.scaled or self.measure.paired else f"{words} (chance {number(row['at_chance'])})"
@@ -315,7 +314,7 @@ def cells_table(cells: pd.DataFrame) -> Table:
     return Table("Every cell", tuple(keys), tuple(Head(head, left=head == "groups") for head in heads), tuple(rows))
 
 
-def _with_n(row: Mapping[Any, Any] | None, n: int) -> Cell:
+def _with_n(row: Record | None, n: int) -> Cell:
     """n: of the cell; an explainer with fewer instances shows its own."""
     fewer = row is not None and not pd.isna(row["value"]) and int(row["n"]) != n
     return number_cell(row, beside=f"n = {int(row['n'])}" if row is not None and fewer else "")

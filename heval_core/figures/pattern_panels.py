@@ -11,11 +11,11 @@ import pandas as pd
 
 from heval_core.figures import dots
 from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Slot
-from heval_core.figures.measures import Record, by_place, row_of
+from heval_core.figures.measures import by_place, row_of
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, interval_of
-from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell
+from heval_core.present.table import Cell, Head, Record, Row, Table, counted, crossed, number_cell
 from heval_core.words import PATTERNS
 
 # An instance in ten may be missing, such as where a run failed in part.

@@ -11,14 +11,12 @@ from heval_core.figures.dots_drawn import shaped
 from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.palette import SHAPES
 from heval_core.present.drawing import Drawing, Mark
-from heval_core.present.names import Names
+from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, brackets, interval, interval_of, number, with_unit
 from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE
 from heval_core.words import listed
 
-# Stands for all kinds of context in the id of a point.
-EVERY_KIND = "*"
 _STEP = 10
 # Of a point's row: J with its ends.
 DISCRIMINATION = ("discrimination", "discrimination_low", "discrimination_high")
@@ -70,7 +68,7 @@ def _card(drawing: Drawing, card: Expected, names: Names, filled: bool, state: s
     rank = "over the budget" if state == "over" else f"rank {card.ranks}"
     good, meaning = f"{interval(value, low, high, SHARE)} good answers", names.meaning("technique", key)
     about = (f"{names.technique(key)}: {good}", how, rank, names.cost_in_words(key), meaning)
-    drawing.spot((_SIGN, drawing.height + tall / 2), marks, tuple(filter(None, about)), id=(key, EVERY_KIND), reach=13)
+    drawing.spot((_SIGN, drawing.height + tall / 2), marks, tuple(filter(None, about)), id=(key, ALL), reach=13)
     drawing.height += tall
 
 
@@ -173,7 +171,7 @@ def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:
     ]
     look = SHAPES[names.technique_family(key)]
     lines = tuple(filter(None, about))
-    return Point((key, EVERY_KIND), title, lines, x, y, ends(x, *x_ends), ends(y, *y_ends), look, bool(row["on_front"]))
+    return Point((key, ALL), title, lines, x, y, ends(x, *x_ends), ends(y, *y_ends), look, bool(row["on_front"]))
 
 
 def _axis(title: str, shares: pd.DataFrame) -> Ticks:

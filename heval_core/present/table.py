@@ -240,13 +240,13 @@ def _cell(value: Any) -> Cell:
         return value
     if isinstance(value, list | tuple | np.ndarray):
         return Cell(", ".join(map(str, value)))
-    if isinstance(value, dict) or not pd.api.types.is_number(value) or isinstance(value, bool | np.bool_):
-        return Cell(str(value)) if isinstance(value, dict) or not pd.isna(value) else Cell()
-    if isinstance(value, int | np.integer):
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return counted(value)
-    if value != 0 and abs(value) < 1e-3:
-        return Cell(f"{value:.3g}".replace("-", MINUS))
-    return Cell() if pd.isna(value) else Cell(value=float(value), unit=EXACT)
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return Cell()
+    if not isinstance(value, float | np.floating):
+        return Cell(str(value))
+    return Cell(f"{value:.3g}".replace("-", MINUS)) if 0 < abs(value) < 1e-3 else Cell(value=float(value), unit=EXACT)
 
 
 def _line(row: Row) -> str:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import pandas as pd
 
@@ -19,10 +18,9 @@ from heval_core.evaluation.findings.claims import CONTRADICTED, SUPPORTED
 from heval_core.present.drawing import Drawing, Mark, Scale
 from heval_core.present.names import names_of
 from heval_core.present.numbers import EXACT, interval_of, number, short
-from heval_core.present.table import Cell, Head, Row, Table, number_cell
+from heval_core.present.table import Cell, Head, Record, Row, Table, number_cell
 from heval_core.store.reader import Reader
 
-Record = Mapping[str, Any]
 AXIS = (
     "The axis shows how far the deciding effect is from the limit that its sentence names, in the effect's own unit; all "
     "units are parts of a scale of length 1. Right of the dashed line the sentence holds, left of it the opposite does. "

@@ -27,7 +27,6 @@ from heval_core.present.numbers import EXACT, VALUE, number
 from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.report.section import Plan, Section
-from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.words import BEHAVIOURS, REGIMES
 
@@ -40,8 +39,8 @@ def has_techniques(results: Reader) -> bool:
 
 
 def _front(results: Reader, plan: Plan) -> Section:
-    points, names = results.rows("pareto", Filter()), names_of(results)
-    cells, figures = results.technique_cells(Filter()), []
+    points, names = results.rows("pareto"), names_of(results)
+    cells, figures = results.rows("cell_behaviour"), []
     for (dataset, model), own in points.groupby(["dataset", "model"]):
         knew = share_known(cells[(cells["dataset"] == dataset) & (cells["model"] == model)])
         drawn = front.as_drawing(front_figure(own, names, blind_line(knew), "blind to relevance"))
@@ -70,14 +69,14 @@ def _front(results: Reader, plan: Plan) -> Section:
 
 
 def _measured(measure: str, results: Reader, plan: Plan) -> Section:
-    cells, names = results.technique_cells(Filter()), names_of(results)
+    cells, names = results.rows("cell_behaviour"), names_of(results)
     tables = tuple(_tables(results, cells, measure, VALUE, names))
     text = f"{tables[0].note if tables else ''} {_KINDS}"
     return plan.section(text, tables, _behind(cells, measure), gaps=_not_available(results, names))
 
 
 def _gains(measure: str, results: Reader, plan: Plan) -> Section:
-    cells, names = results.technique_cells(Filter()), names_of(results)
+    cells, names = results.rows("cell_behaviour"), names_of(results)
     changes = cells[cells["technique"] != TECHNIQUE].dropna(subset=["delta"])
     text = (
         f"{measure_name(measure)} of each technique less Regular's, over the instances that both answered; chance is 0. "
@@ -97,7 +96,7 @@ def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 
 def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, str, str], names: Names) -> Iterator[Table]:
-    points = results.rows("pareto", Filter())
+    points = results.rows("pareto")
     points = points[points["on_front"].astype(bool)]
     for index, ((model, dataset), rows) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
         front = set(points[(points["model"] == model) & (points["dataset"] == dataset)]["technique"])
@@ -109,7 +108,7 @@ def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, s
 
 def _not_available(results: Reader, names: Names) -> Iterator[str]:
     """Each reason once, with the models it holds for."""
-    every = pd.concat([results.technique_cells(Filter()), results.rows("technique_trial", Filter())])
+    every = pd.concat([results.rows("cell_behaviour"), results.rows("technique_trial")])
     by_reason: dict[tuple[str, str], set[str]] = {}
     for (model, dataset), rows in every.groupby(["model", "dataset"]):
         for title, why in unavailable(rows, names):
@@ -120,7 +119,7 @@ def _not_available(results: Reader, names: Names) -> Iterator[str]:
 
 def _costs(results: Reader, plan: Plan) -> Section:
     names = names_of(results)
-    cells, trials = results.technique_cells(Filter()), results.rows("technique_trial", Filter())
+    cells, trials = results.rows("cell_behaviour"), results.rows("technique_trial")
     counts = trials.groupby(["technique", "model", "dataset"])["setting"].nunique().groupby("technique").max()
     keys = names.techniques_in_order([*cells["technique"], *trials["technique"]])
     rows = pd.DataFrame(
@@ -141,7 +140,7 @@ def _costs(results: Reader, plan: Plan) -> Section:
 
 
 def _features(results: Reader, plan: Plan) -> Section:
-    every, names = results.rows("feature_correlation", Filter()), names_of(results)
+    every, names = results.rows("feature_correlation"), names_of(results)
     known = every.dropna(subset=["rho"])
     without = len(every) - len(known)
     gaps = [f"{without} of {len(every)} correlations are not defined; `results.json` has the reasons."] if without else []
@@ -154,7 +153,7 @@ def _features(results: Reader, plan: Plan) -> Section:
 
 
 def _search(results: Reader, plan: Plan) -> Section:
-    trials, names = results.rows("technique_trial", Filter()), names_of(results)
+    trials, names = results.rows("technique_trial"), names_of(results)
     rows = [
         {
             "model": model,

@@ -164,25 +164,21 @@ def _put(path: Path, text: str, say: Callable[[str], None]) -> None:
     say(str(path))
 
 
+# Columns of JSON.
+_OPENED = {"effects", "levels", "group_sizes", "details", "versions", "configuration", "unusable"}
+
+
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows for JSON: no NaN, JSON columns opened, times as text."""
-    opened = {"effects", "levels", "group_sizes", "details", "versions", "configuration", "unusable"}
-
-    def value_of(name: str, value: Any) -> Any:
-        return _plain(json.loads(value) if name in opened and isinstance(value, str) else value)
-
-    rows = frame.to_dict("records")
-    return [{str(name): value_of(str(name), value) for name, value in row.items()} for row in rows]
+    return [{str(name): _plain(str(name), value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, pd.Timestamp):
-        return None if pd.isna(value) else value.isoformat()
-    if hasattr(value, "item"):
-        value = value.item()
-    if value is pd.NaT or value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
+def _plain(name: str, value: Any) -> Any:
+    if name in _OPENED and isinstance(value, str):
+        return json.loads(value)
+    if pd.api.types.is_scalar(value) and (pd.isna(value) or value in (math.inf, -math.inf)):
         return None
-    return value
+    return value.isoformat() if isinstance(value, pd.Timestamp) else value
 
 
 def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:

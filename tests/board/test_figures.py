@@ -98,7 +98,8 @@ def test_the_front_runs_from_dear_and_good_to_cheap_and_worse(made):
     assert ticks["100"] < at["attn"].x < at["lrp"].x
     step = (at["attn"].x - at["fa"].x) / math.log10(500 / 50)
     assert at["lrp"].x - at["attn"].x == pytest.approx(step * math.log10(50 / 20), abs=0.05)
-    assert drawn.levels == [(pytest.approx(1.1 / 3, abs=1e-4), "LEXICAL, control")]
+    assert [value for _, value in drawn.level] == pytest.approx([1.1 / 3] * 2, abs=1e-4)
+    assert drawn.along == "LEXICAL, control"
     assert "FA 0.80 with 500 passes, on the front" in drawn.about
 
 
