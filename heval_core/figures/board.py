@@ -283,8 +283,8 @@ def _of_column(board: Board, column: Column) -> _Part:
     cells = {}
     for row in values[values["column"] == column.key].to_dict("records"):
         about = "; ".join(filter(None, (said(row, column.measure, scaled=column.scaled), counted(row), row["reason"])))
-        marked = number_cell(row, mark="*" if row["reason"] else "", why=about, best=row["explainer"] in best)
-        cells[row["explainer"]] = Cell(why=str(row["reason"])) if marked.value is None else marked
+        lacking, why = "*" if row["reason"] else "", {"unavailable": row["reason"]}
+        cells[row["explainer"]] = number_cell(row | why, mark=lacking, why=about, best=row["explainer"] in best)
     return Head(column.title if column.scaled else f"{column.title}, {column.measure.shown_unit}", hint), cells
 
 

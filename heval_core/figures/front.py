@@ -223,12 +223,12 @@ class Box(NamedTuple):
 
     def cost(self, taken: Iterable[Box]) -> float:
         """Of lying where it does: the areas that it shares with others, by their weights."""
-        return sum(other.weight * self._shared(other) for other in taken)
-
-    def _shared(self, other: Box) -> float:
-        wide = min(self.right, other.right) - max(self.left, other.left)
-        tall = min(self.bottom, other.bottom) - max(self.top, other.top)
-        return max(20.0, wide * tall / 4) if wide > 0 and tall > 0 else 0.0
+        cost = 0.0
+        for other in taken:
+            wide = min(self.right, other.right) - max(self.left, other.left)
+            tall = min(self.bottom, other.bottom) - max(self.top, other.top)
+            cost += other.weight * max(20.0, wide * tall / 4) if wide > 0 and tall > 0 else 0.0
+        return cost
 
     def within(self, other: Box) -> bool:
         return self.left >= other.left and self.right <= other.right and self.top >= other.top and self.bottom <= other.bottom

@@ -135,7 +135,8 @@ def _related(colour: str) -> str:
     else:
         white = (bright - light) / (1 - light)
         parts = [part + (1 - part) * white for part in parts]
-    return "#" + "".join(f"{round(255 * _encoded(part)):02X}" for part in parts)
+    encoded = (12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055 for part in parts)
+    return "#" + "".join(f"{round(255 * part):02X}" for part in encoded)
 
 
 def luminance(colour: str) -> float:
@@ -148,10 +149,6 @@ def _parts(colour: str) -> list[float]:
     """Red, green and blue as light adds up."""
     parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     return [part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4) for part in parts]
-
-
-def _encoded(part: float) -> float:
-    return 12.92 * part if part <= 0.0031308 else float(1.055 * part ** (1 / 2.4) - 0.055)
 
 
 def in_order(explainers: list[str]) -> list[str]:

@@ -141,16 +141,13 @@ class Table:
     def exact(self, unit: Unit | None = None) -> Table:
         """Scores in another unit, by default with three digits of the largest; shares in percent with a decimal."""
         if unit is None:
-            sizes = [abs(cell.value) for row in self.rows if not row.control for cell in row.cells
-                     if cell.value is not None and cell.unit is SCORE]  # fmt: skip
-            largest = max(sizes, default=0.0)
+            cells = (cell for row in self.rows if not row.control for cell in row.cells if cell.unit is SCORE)
+            largest = max((abs(cell.value) for cell in cells if cell.value is not None), default=0.0)
             unit = decimals(3 if largest < 2 else 2 if largest < 10 else 1)
-
-        def written(cell: Cell) -> Cell:
-            return replace(cell, unit=unit) if cell.unit is SCORE else replace(cell, unit=PERCENT_EXACT)
+        units = {SCORE: unit, SHARE: PERCENT_EXACT}
 
         def turned(row: Row) -> Row:
-            return replace(row, cells=tuple(written(cell) if cell.unit in (SCORE, SHARE) else cell for cell in row.cells))
+            return replace(row, cells=tuple(replace(cell, unit=units.get(cell.unit, cell.unit)) for cell in row.cells))
 
         return replace(self, rows=tuple(map(turned, self.rows)))
 
