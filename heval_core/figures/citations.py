@@ -30,9 +30,8 @@ def recovery_figure(
     cells: pd.DataFrame, measure: str, writers: Sequence[str], names: Names, masking: str, beside: str = ""
 ) -> DotFigure:
     """One measure of all annotators. cells: rows of `cell_recovery`. beside: another masking, drawn hollow."""
-    measured = cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
     maskings = [kind for kind in (masking, beside) if kind]
-    measured = measured[measured["masking"].isin(maskings)]
+    measured = _answered(cells[cells["writer"].isin(writers)], measure, maskings)
     by_pair, keys, panels = crossed(measured, ["writer", "annotator"], "masking"), names.in_order(measured["annotator"]), []
     for writer in writers:
         counts = measured["claims"][measured["writer"] == writer].dropna()
@@ -59,6 +58,11 @@ def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names)
         slots = [_slot([by_pair.get(pair, {}).get(word.key)], (*pair, word.key), names) for pair in pairs]
         panels.append(Panel(word.title, slots, "low is good" if word.key in _LOW else "high is good", word.meaning))
     return DotFigure("What explainers say of sentences", rows, panels, legend=_LEGEND)
+
+
+def _answered(cells: pd.DataFrame, measure: str, maskings: Sequence[str]) -> pd.DataFrame:
+    """One measure of annotators. cells: rows of `cell_recovery`, of which some are of explanations alone."""
+    return cells[(cells["measure"] == measure) & cells["masking"].isin(maskings) & (cells["annotator"] != "")]
 
 
 def _row(key: str, names: Names, title: str) -> dots.Row:
@@ -92,7 +96,7 @@ def _slot(rows: Sequence[Record | None], id: tuple[str, ...], names: Names) -> S
 
 def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names) -> list[tuple[str, str]]:
     """(title, reason) of the annotators that have no number by any writer."""
-    rows = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
+    rows = _answered(cells, measure, [masking])
     with_number = set(rows.dropna(subset=["value"])["annotator"])
     missing = {str(row["annotator"]): reason(row) for row in rows.to_dict("records") if row["annotator"] not in with_number}
     return [(names.annotator(key), missing[key]) for key in names.in_order(missing)]
@@ -100,7 +104,7 @@ def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names)
 
 def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> Table:
     """One measure: annotators by writer, each number with its interval and its chance."""
-    measured = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
+    measured = _answered(cells, measure, [masking])
     by_annotator = crossed(measured, ["annotator"], "writer")
     best, rows = rankings(measured, names), []
     for key in names.in_order(measured["annotator"]):

@@ -12,6 +12,7 @@ from heval_core.evaluation.means import ABOVE, Wanted
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
 from heval_core.figures.dots import Row as DotRow
+from heval_core.figures.outcomes import in_regime_order
 from heval_core.figures.palette import colour, in_order
 from heval_core.html import render
 from heval_core.metrics import part_title
@@ -296,11 +297,7 @@ def cells_table(cells: pd.DataFrame) -> Table:
     names = ("measure", "k", *CELL, "part")
     keys = [key for key in names if key not in ("measure", "k", "part", "technique") or cells[key].nunique() > 1]
     grouped = any("," in sizes for sizes in cells["group_sizes"])
-    ranks = {regime: rank for rank, regime in enumerate(ordered_regimes(set(cells["regime"])))}
-    order = cells[list(CELL)].assign(
-        regime=cells["regime"].map(ranks), asked=cells.groupby(["measure", "k"], sort=False).ngroup()
-    )
-    cells = cells.loc[order.sort_values(["asked", *CELL], kind="stable").index]
+    cells = in_regime_order(cells.assign(asked=cells.groupby(["measure", "k"], sort=False).ngroup()), ("asked", *CELL))
     rows = []
     for values, per_explainer in crossed(cells, names, "explainer").items():
         n = max(int(row["n"]) for row in per_explainer.values())

@@ -50,7 +50,7 @@ def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: C
         slots = [_difference(by_cell.get((row.key, kind)), row.key, kind, measure, names) for row in rows]
         panels.append(Panel(regime_title(kind), slots, note, regime_meaning(kind), 0.0))
     every = [dot for panel in panels for slot in panel.slots for dot in slot.dots]
-    ends = [end for dot in every for end in (dot.value, dot.low, dot.high) if not pd.isna(end)]
+    ends = [end for dot in every for end in (dot.value, dot.low, dot.high)]
     unit = _scaled(0.05, measure)
     axis = Axis(Scale.around([*ends, -unit, unit]), text=tick, most=4)
     title = "Differences to Regular by kind of context, best total first"

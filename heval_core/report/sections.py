@@ -43,8 +43,7 @@ def sections(results: Reader) -> Iterator[Section]:
 
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `plans_of`."""
-    others = {other.key: other for other in (*technique_sections.PLANS, *citation_sections.PLANS)}
-    plan = (plans() | others)[key]
+    plan = plans_of(results)[key]
     return plan.made(results, plan)
 
 
@@ -52,7 +51,7 @@ def plans_of(results: Reader) -> dict[str, Plan]:
     """What there is to say something about, by key, in order. Results of citations alone say nothing else."""
     citations = has_citations(results)
     chosen = [*plans().values()] if not citations or len(results.findings()) else []
-    chosen = [plan for plan in chosen if plan is not _QUOTED] + ([_QUOTED] if len(results.quoted()) else [])
+    chosen += [_QUOTED] if len(results.quoted()) else []
     chosen += technique_sections.PLANS if has_techniques(results) else ()
     chosen += citation_sections.PLANS if citations else ()
     return {plan.key: plan for plan in chosen}
@@ -65,7 +64,7 @@ def plans() -> dict[str, Plan]:
         for measure in measures().values()
         if measure.sections is None and measure.question
     ]
-    return {plan.key: plan for plan in (*_OF_PAPER, *further, _QUOTED)}
+    return {plan.key: plan for plan in (*_OF_PAPER, *further)}
 
 
 def _board(results: Reader, plan: Plan) -> Section:

@@ -154,7 +154,7 @@ def test_what_a_small_store_does_not_have_is_said(plain_report, written_plain, t
 
 
 def test_without_a_study_nothing_of_it_is_there(plain, plain_report):
-    assert [own.plan.key for own in plain_report.sections] == [key for key in plans() if key != "quoted"]
+    assert [own.plan.key for own in plain_report.sections] == [*plans()]
     assert not {"technique_findings", "citation_findings"} & json.loads(plain_report.as_json()).keys()
     page = plain_report.as_html()
     words = ("technique-findings", "techniques_", "Hagström", "citation-findings", "citations_", "Xing", "Annotators")
