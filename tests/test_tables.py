@@ -1,6 +1,7 @@
 """One table in every form: what is bold and small, controls below a rule, and nothing from the data markup or a command."""
 
 import math
+import pickle
 import re
 from dataclasses import replace
 
@@ -36,6 +37,14 @@ def test_a_frame_holds_what_is_written_and_counts_as_numbers():
     exact = TABLE.exact(EXACT).frame()
     assert exact["Mixed, swapped"][0] == "0.652 [0.600, 0.705]"
     assert exact["share"][0] == "65.2 [60.0, 70.5]"
+
+
+def test_a_table_that_was_kept_and_read_again_is_written_the_same():
+    """As pages keep it from one run to the next: scores are no percents then, and counts are numbers."""
+    kept = pickle.loads(pickle.dumps(TABLE))
+    for unit in (EXACT, None):
+        assert kept.exact(unit).frame().equals(TABLE.exact(unit).frame())
+    assert kept.frame().equals(TABLE.frame())
 
 
 def test_as_text_every_line_has_one_length_and_controls_stand_below_a_rule():

@@ -18,10 +18,14 @@ VALUE = ("value", "low", "high")
 
 @dataclass(frozen=True)
 class Unit:
-    """How values are written. digits: a finite value as a number with a hyphen for minus. sign: what stands behind it."""
+    """How values are written. digits: a pattern for a finite value, or a function of it: a number with a hyphen for minus.
+    sign: what stands behind it. A unit of a table that pages keep and read again equals its own, and is another object."""
 
-    digits: Callable[[float], str]
+    digits: Callable[[float], str] | str
     sign: str = ""
+
+    def written(self, value: float) -> str:
+        return self.digits.format(value) if isinstance(self.digits, str) else self.digits(value)
 
 
 def _score(value: float) -> str:
@@ -57,7 +61,7 @@ def _two_digits(value: float) -> str:
 
 def decimals(count: int) -> Unit:
     """So many decimals, whatever the value."""
-    return Unit(f"{{:,.{count}f}}".format)
+    return Unit(f"{{:,.{count}f}}")
 
 
 # Scores and all that is neither a share nor a cost; ranks and nats too.
@@ -77,7 +81,7 @@ def number(value: float | None, unit: Unit = SCORE) -> str:
     """Without its unit's sign: `0.42`, `−3.1`, `72`; a dash for a missing value."""
     if value is None or pd.isna(value):
         return MISSING
-    text = unit.digits(float(value))
+    text = unit.written(float(value))
     return text.lstrip("-") if not text.strip("-0.") else text.replace("-", MINUS)
 
 

@@ -79,7 +79,7 @@ class Cell:
     @property
     def plain(self) -> Any:
         """A count as a number, anything else as it is written."""
-        return int(self.value) if self.value is not None and self.unit is COUNT else self.whole
+        return int(self.value) if self.value is not None and self.unit == COUNT else self.whole
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Table:
     def exact(self, unit: Unit | None = None) -> Table:
         """Scores in another unit, by default with three digits of the largest; shares in percent with a decimal."""
         if unit is None:
-            cells = (cell for row in self.rows if not row.control for cell in row.cells if cell.unit is SCORE)
+            cells = (cell for row in self.rows if not row.control for cell in row.cells if cell.unit == SCORE)
             largest = max((abs(cell.value) for cell in cells if cell.value is not None), default=0.0)
             unit = decimals(3 if largest < 2 else 2 if largest < 10 else 1)
         units = {SCORE: unit, SHARE: PERCENT_EXACT}
