@@ -243,7 +243,8 @@ def _cell(value: Any) -> Cell:
         return Cell()
     if not isinstance(value, float | np.floating):
         return Cell(str(value))
-    return Cell(f"{value:.3g}".replace("-", MINUS)) if 0 < abs(value) < 1e-3 else Cell(value=float(value), unit=EXACT)
+    small = 0 < abs(float(value)) < 1e-3
+    return Cell(f"{value:.3g}".replace("-", MINUS)) if small else Cell(value=float(value), unit=EXACT)
 
 
 def _line(row: Row) -> str:
