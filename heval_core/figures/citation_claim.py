@@ -129,8 +129,8 @@ def lead(explanation: Record, columns: Sequence[Record], passage: int | None, go
         parts += [("b", reader["name"]), ("", f" {puts} [{passage}] {_where(reader, gold, 'back ')}. ")]
     if explainer:
         whose = "that reads it" if "model=" in explainer["key"] else "that wrote it"
-        lead = f"The model {whose} used [{passage}] {_where(explainer, gold)}, says "
-        parts += [("", lead), ("b", explainer["name"]), ("", ".")]
+        used = f"The model {whose} used [{passage}] {_where(explainer, gold)}, says "
+        parts += [("", used), ("b", explainer["name"]), ("", ".")]
     return parts
 
 

@@ -99,7 +99,7 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
     _front_line(drawing, front, x, y, taken)
     for start, top, end, bottom in whiskers:
         drawing.line("thin", (start, top), (end, bottom))
-    beside_line = [Label(x.at(right), y.at(top), front.along, False) for right, top in front.level[1:] if front.column]
+    beside_line = [Label(x.right, y.at(front.level[1][1]), front.along, False)] if front.column and front.level else []
     if front.column:
         places = _in_column(drawing, [*labels, *beside_line], x.right, y)
     else:

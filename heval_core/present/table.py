@@ -168,15 +168,14 @@ class Table:
         """For a terminal: a line a row, controls below a rule."""
         lines = [[*self.keys, *(head.title for head in self.heads)]]
         lines += [[*row.titles, *(cell.whole for cell in row.cells)] for row in self.rows]
-        lefts = [True for _ in self.keys] + [head.left for head in self.heads]
-        columns = [
-            [text.ljust(width) if left else text.rjust(width) for text in column]
-            for column, left in zip(zip(*lines, strict=True), lefts, strict=True)
-            for width in [max(map(len, column))]
-        ]
-        head, *texts = ("  ".join(line).rstrip() for line in zip(*columns, strict=True))
-        rule = "-" * len(head)
-        return "\n".join([head, *(line for block in self._blocks(texts) for line in (rule, *block))])
+        sides = [str.ljust for _ in self.keys] + [str.ljust if head.left else str.rjust for head in self.heads]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        first, *texts = (
+            "  ".join(side(text, width) for side, text, width in zip(sides, line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+        rule = "-" * len(first)
+        return "\n".join([first, *(line for block in self._blocks(texts) for line in (rule, *block))])
 
     def _blocks(self, lines: Sequence[str]) -> list[list[str]]:
         """The lines of its rows: of methods, then of controls; none of these blocks is empty."""

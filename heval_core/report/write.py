@@ -53,11 +53,6 @@ class Report:
     provenance: tuple[tuple[str, pd.DataFrame], ...]
     gaps: tuple[str, ...]
 
-    @property
-    def citations(self) -> bool:
-        """Whether citations were studied."""
-        return any(section.plan.chapter == CHAPTER for section in self.sections)
-
     def as_html(self) -> str:
         """One HTML file that needs nothing else: no request, and a content-security policy for its own script only, which
         opens the folded sections on paper. Its template escapes all text; without a sentence a study may be empty."""
@@ -84,7 +79,8 @@ class Report:
         """The paragraphs under the title; one that begins with "!" is a warning."""
         warned = [f"!{self.note}"] if self.note else []
         models = ", ".join(self.provenance[0][1]["model"])
-        if self.citations and not len(self.studies[0].findings):
+        citations = any(section.plan.chapter == CHAPTER for section in self.sections)
+        if citations and not len(self.studies[0].findings):
             made = f"Computed from the published results {self.snapshot_id} by HEval {__version__}, which hold citations only."
             return [*warned, made, CITATION_NOTE]
         return [
@@ -94,7 +90,7 @@ class Report:
             "questions; chance is what random scores get. The numbers behind figures are folded, and on paper left out where "
             "they are not open.",
             *([TECHNIQUE_NOTE] if len(self.studies[1].findings) else []),
-            *([CITATION_NOTE] if self.citations else []),
+            *([CITATION_NOTE] if citations else []),
             *self.gaps,
         ]
 
