@@ -10,7 +10,7 @@ from heval_core import catalogue, quoted
 from heval_core.datasets.quotesum import Quoted, QuoteSum
 from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.quoted import cells
-from heval_core.figures.quoted import quoted_table
+from heval_core.figures.citations import quoted_table
 from heval_core.lm import embedding
 from heval_core.lm.loading import load
 from heval_core.present.names import names_of

@@ -57,7 +57,11 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
     sentences = [
         {
             **_text(sentence, len(probabilities)),
-            "citations": sentence["citations"] and [_citation(citation) for citation in sentence["citations"]],
+            "citations": sentence["citations"]
+            and [
+                {"document": int(cited["document"]), "nats": float(cited["nats"]), "level": float(cited["level"])}
+                for cited in sentence["citations"]
+            ],
             "documents": [float(nats) for nats in sentence["by_document"]] if response["matrix"] else None,
             "before": _number(sentence["said_before"]),
         }
@@ -94,10 +98,6 @@ def _text(part: Mapping[str, Any], tokens: int) -> dict[str, Any]:
 
 def _number(value: float | None) -> float | None:
     return None if value is None else float(value)
-
-
-def _citation(cited: Mapping[str, Any]) -> dict[str, float]:
-    return {"document": int(cited["document"]), "nats": float(cited["nats"]), "level": float(cited["level"])}
 
 
 def _source(source: str | None) -> str | None:

@@ -19,8 +19,8 @@ from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names, short_model
-from heval_core.present.numbers import COST, change, interval, number, p_value, passes, short, so_many
-from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, number_cell
+from heval_core.present.numbers import COST, change, interval_of, number, p_value, passes, short, so_many
+from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, crossed, number_cell
 from heval_core.words import DECOYS
 from heval_core.words import counted as in_words
 
@@ -47,6 +47,7 @@ _HARDER = (
 # A head, and the cells of those rows that have one.
 _Part = tuple[Head, dict[str, Cell]]
 _NOTHING = Cell(why="not available")
+_NATIVE, _DIFFERENCE = ("native", "native_low", "native_high"), ("difference", "low", "high")
 
 
 def by_question(board: Board, names: Names, *, compact: bool = False) -> DotFigure:
@@ -122,10 +123,8 @@ def _slot(key: str, title: str, column: Column, mean: Record | None, single: pd.
 
 def said(row: Record, measure: Measure, *, scaled: bool = True) -> str:
     """`0.38 [0.37, 0.39] of 1 (0 = guessing), that is 18 [18, 19] ranks (chance 0.0)`."""
-    native = f"{interval(row['native'], row['native_low'], row['native_high'])} {measure.unit}"
-    native += f" (chance {number(row['native_chance'])})"
-    value = interval(row["value"], row["low"], row["high"])
-    return f"{value} {SCALED if scaled else measure.shown_unit}, that is {native}"
+    native = f"{interval_of(row, of=_NATIVE)} {measure.unit} (chance {number(row['native_chance'])})"
+    return f"{interval_of(row)} {SCALED if scaled else measure.shown_unit}, that is {native}"
 
 
 def counted(row: Record) -> str:
@@ -135,15 +134,13 @@ def counted(row: Record) -> str:
 def pair_figure(board: Board, pairs: pd.DataFrame, names: Names) -> DotFigure:
     """A row for each model and dataset, a panel for each question: differences in the colour of the one that is ahead; hollow
     where the difference does not hold. pairs: rows of `Board.pairs` of one pair, turned alike."""
-    cells = list(pairs[["model", "dataset"]].drop_duplicates().itertuples(index=False, name=None))
-    same_dataset = len({dataset for _, dataset in cells}) == 1
-    rows = [dots.Row(f"{m} {d}", m if same_dataset else f"{m} · {names.dataset(d)}") for m, d in cells]
+    by_cell, same_dataset = crossed(pairs, ["model", "dataset"], "column"), pairs["dataset"].nunique() == 1
+    rows = [dots.Row(f"{m} {d}", m if same_dataset else f"{m} · {names.dataset(d)}") for m, d in by_cell]
     panels = []
-    for question in QUESTIONS:
-        differences = {(row["model"], row["dataset"]): row for row in pairs[pairs["column"] == question].to_dict("records")}
-        if differences:
-            slots = [_difference(differences[cell], names) if cell in differences else Slot() for cell in cells]
-            panels.append(Panel(QUESTIONS[question].title, slots, chance=0.0))
+    for question in [key for key in QUESTIONS if key in set(pairs["column"])]:
+        differences = [by_question.get(question) for by_question in by_cell.values()]
+        slots = [_difference(row, names) if row else Slot() for row in differences]
+        panels.append(Panel(QUESTIONS[question].title, slots, chance=0.0))
     legend = [("dot", "difference, 95 % interval"), ("hollow", "it does not hold (Holm, p ≥ .05)")]
     axis = axis_over(rows, panels, words=((0.0, "no difference"),))
     return DotFigure("One against another", rows, panels, axis, legend, "click a dot for its instances")
@@ -153,7 +150,7 @@ def _difference(row: Record, names: Names) -> Slot:
     ahead = row["first"] if row["difference"] > 0 else row["second"]
     about = (
         f"{names.explainer(row['first'])} against {names.explainer(row['second'])} · {row['model']}",
-        f"{interval(row['difference'], row['low'], row['high'], signed=True)}, p (Holm) {p_value(row['p_holm'])}",
+        f"{interval_of(row, of=_DIFFERENCE, signed=True)}, p (Holm) {p_value(row['p_holm'])}",
     )
     id = (row["first"], row["second"], row["model"], row["dataset"], row["column"])
     dot = Dot(row["difference"], about, id, row["low"], row["high"], hollow=not row["better"], hue=colour(ahead))
@@ -172,20 +169,20 @@ def front_figure(board: Board) -> Front | None:
     values = [*rows["value"], *rows["low"].dropna(), *rows["high"].dropna(), *([] if level is None else [level["value"]])]
     least = min(values)
     scale = Scale(least - 0.08 * (1 - least), 1 + 0.04 * (1 - least))
-    front = rows[rows["on_front"].astype(bool)].sort_values("whole_passes", ascending=False)
     descriptions = [
         f"{board.titles[row.explainer]} {row.value:.2f} with {passes(row.whole_passes)}"
         + (", on the front" if row.on_front else "")
         for row in rows.itertuples()
     ]
     about = "Quality of the questions, from guessing (0) to best (1), against forward passes over the prompt. "
+    x = _passes_axis(*(math.log10(end) for end in (rows["whole_passes"].min(), rows["whole_passes"].max())))
     return Front(
         f"{about}{'; '.join(descriptions)}.",
         [_point(row, board) for row in rows.to_dict("records")],
-        _passes_axis(*(math.log10(end) for end in (rows["whole_passes"].min(), rows["whole_passes"].max()))),
+        x,
         Ticks("", scale.least, scale.most, [(value, short(value)) for value in scale.ticks()]),
-        [(-math.log10(row.whole_passes), row.value) for row in front.itertuples()],
-        levels=[] if level is None else [(float(level["value"]), f"{board.titles[level['explainer']]}, control")],
+        level=[] if level is None else [(end, float(level["value"])) for end in (x.low, x.high)],
+        along="" if level is None else f"{board.titles[level['explainer']]}, control",
         column=True,
     )
 
@@ -206,10 +203,9 @@ def _passes_axis(cheap: float, dear: float) -> Ticks:
 
 def _point(row: Record, board: Board) -> Point:
     key, value, x = str(row["explainer"]), float(row["value"]), -math.log10(row["whole_passes"])
-    about = [board.titles[key], f"quality {interval(value, row['low'], row['high'])}"]
-    about.append(f"{passes(row['whole_passes'])} over the prompt")
+    about = [board.titles[key], f"quality {interval_of(row)}", f"{passes(row['whole_passes'])} over the prompt"]
     about += ["on the front: no other method is as good and as cheap"] if row["on_front"] else []
-    id, around = (key, ALL_QUESTIONS, "*"), ends(value, row["low"], row["high"])
+    id, around = (key, ALL_QUESTIONS, ALL), ends(value, row["low"], row["high"])
     return Point(id, board.titles[key], tuple(about), x, value, (x, x), around, colour(key), bool(row["on_front"]))
 
 
@@ -287,8 +283,8 @@ def _of_column(board: Board, column: Column) -> _Part:
     cells = {}
     for row in values[values["column"] == column.key].to_dict("records"):
         about = "; ".join(filter(None, (said(row, column.measure, scaled=column.scaled), counted(row), row["reason"])))
-        marked = number_cell(row, mark="*" if row["reason"] else "", why=about, best=row["explainer"] in best)
-        cells[row["explainer"]] = Cell(why=str(row["reason"])) if marked.value is None else marked
+        lacking, why = "*" if row["reason"] else "", {"unavailable": row["reason"]}
+        cells[row["explainer"]] = number_cell(row | why, mark=lacking, why=about, best=row["explainer"] in best)
     return Head(column.title if column.scaled else f"{column.title}, {column.measure.shown_unit}", hint), cells
 
 

@@ -1,6 +1,7 @@
 """One claim as the browser draws it: its evidence, the explanation with a citation masked, and all annotators' marks."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ from heval_core.citations import markers
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, PERSON, Names
 from heval_core.present.numbers import number
+from heval_core.present.table import Record
 from heval_core.words import listed
 
 _REFUTES = ("false", "refut", "pants", "contradict", "no ", "not true", "incorrect", "fake")
 _SUPPORTS = ("true", "support", "correct", "entail", "yes")
-Record = Mapping[str, Any]
 Pieces = list[tuple[str, str]]
 FOUND, WRONG, MISSED, NONE, UNKNOWN = "found", "wrong", "missed", "none", "unknown"
 _WORDS = {
@@ -118,19 +119,18 @@ def lead(explanation: Record, columns: Sequence[Record], passage: int | None, go
         verb = "marks" if len(silent) == 1 and silent != ["People"] else "mark"
         return [*parts, ("b", listed(silent) if len(silent) < len(answered) or len(silent) == 1 else "All annotators"),
                 ("", f" {verb} none, which is right.")]  # fmt: skip
-    readers = [column for column in answered if column["family"] != "explainer"]
-    explainers = [column for column in answered if column["family"] == "explainer"]
-    parts = [] if readers else [("", "Nobody who reads was asked. ")]
-    if readers:
-        best = max(readers, key=lambda column: column["f1"])
-        parts += [
-            ("b", best["name"]),
-            ("", f" {'put' if best['key'] == PEOPLE else 'puts'} [{passage}] {_where(best, gold, 'back ')}. "),
-        ]
-    if explainers:
-        best = max(explainers, key=lambda column: column["f1"])
-        whose = "that reads it" if "model=" in best["key"] else "that wrote it"
-        parts += [("", f"The model {whose} used [{passage}] {_where(best, gold)}, says "), ("b", best["name"]), ("", ".")]
+    reader, explainer = (
+        max((column for column in answered if (column["family"] == "explainer") is inside), key=itemgetter("f1"), default=None)
+        for inside in (False, True)
+    )
+    parts = [] if reader else [("", "Nobody who reads was asked. ")]
+    if reader:
+        puts = "put" if reader["key"] == PEOPLE else "puts"
+        parts += [("b", reader["name"]), ("", f" {puts} [{passage}] {_where(reader, gold, 'back ')}. ")]
+    if explainer:
+        whose = "that reads it" if "model=" in explainer["key"] else "that wrote it"
+        used = f"The model {whose} used [{passage}] {_where(explainer, gold)}, says "
+        parts += [("", used), ("b", explainer["name"]), ("", ".")]
     return parts
 
 

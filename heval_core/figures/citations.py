@@ -1,24 +1,27 @@
-"""Citations as figures and tables: annotators by writer, each beside its own chance; what explanations cite; who agrees."""
+"""Citations as figures and tables: annotators by writer, each beside its own chance; what explanations cite; who agrees;
+and which explainer finds what people copied into the answers that they wrote."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
+from heval_core.evaluation.quoted import MEASURES
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.figures import dots
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, TRUTH, Names
-from heval_core.present.numbers import interval, number
+from heval_core.present.numbers import VALUE, interval_of, number
 from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, counted, crossed, number_cell, reason
+from heval_core.records import TEXT_CONTROLS
 from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS
 from heval_core.words import counted as so_many
 
 WHERE = ("dataset", "writer", "selector")
 _LEGEND = (("dot", "mean with its 95 % interval over claims"), ("chance", "chance"))
 _CHANCE = "In brackets: 95 % intervals over claims. Chance: expected of as many sentences, or passages, chosen at random."
-_NUMBERS = ("value", "low", "high", "chance")
+_NUMBERS = (*VALUE, "chance")
 # Measures of what is wrong with an explanation.
 _LOW = ("wrong_marker", "unsupported_sentence", "omitted_citation")
 
@@ -27,9 +30,8 @@ def recovery_figure(
     cells: pd.DataFrame, measure: str, writers: Sequence[str], names: Names, masking: str, beside: str = ""
 ) -> DotFigure:
     """One measure of all annotators. cells: rows of `cell_recovery`. beside: another masking, drawn hollow."""
-    measured = cells[(cells["measure"] == measure) & (cells["annotator"] != "") & cells["writer"].isin(writers)]
     maskings = [kind for kind in (masking, beside) if kind]
-    measured = measured[measured["masking"].isin(maskings)]
+    measured = _answered(cells[cells["writer"].isin(writers)], measure, maskings)
     by_pair, keys, panels = crossed(measured, ["writer", "annotator"], "masking"), names.in_order(measured["annotator"]), []
     for writer in writers:
         counts = measured["claims"][measured["writer"] == writer].dropna()
@@ -58,6 +60,11 @@ def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names)
     return DotFigure("What explainers say of sentences", rows, panels, legend=_LEGEND)
 
 
+def _answered(cells: pd.DataFrame, measure: str, maskings: Sequence[str]) -> pd.DataFrame:
+    """One measure of annotators. cells: rows of `cell_recovery`, of which some are of explanations alone."""
+    return cells[(cells["measure"] == measure) & cells["masking"].isin(maskings) & (cells["annotator"] != "")]
+
+
 def _row(key: str, names: Names, title: str) -> dots.Row:
     return dots.Row(key, title, names.control(key), names.meaning("annotator", key), annotator_colour(key, names))
 
@@ -68,7 +75,7 @@ def told(row: Record | None, id: Sequence[str], names: Names) -> list[str]:
     where = f"{names.annotator(id[1])}, explanations by {id[0]}"
     if row is None or pd.isna(row["value"]):
         return [where, "not available", reason(row)]
-    value = f"{CITATION_MEASURES[row['measure']].title} {interval(row['value'], row['low'], row['high'])}"
+    value = f"{CITATION_MEASURES[row['measure']].title} {interval_of(row)}"
     chance = "" if pd.isna(row["chance"]) else f", chance {number(row['chance'])}"
     counts = [] if pd.isna(row["n"]) else [f"n = {int(row['n']):,} of {so_many(int(row['claims']), 'claim')}"]
     return [where, value + chance, *counts]
@@ -89,7 +96,7 @@ def _slot(rows: Sequence[Record | None], id: tuple[str, ...], names: Names) -> S
 
 def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names) -> list[tuple[str, str]]:
     """(title, reason) of the annotators that have no number by any writer."""
-    rows = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
+    rows = _answered(cells, measure, [masking])
     with_number = set(rows.dropna(subset=["value"])["annotator"])
     missing = {str(row["annotator"]): reason(row) for row in rows.to_dict("records") if row["annotator"] not in with_number}
     return [(names.annotator(key), missing[key]) for key in names.in_order(missing)]
@@ -97,7 +104,7 @@ def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names)
 
 def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> Table:
     """One measure: annotators by writer, each number with its interval and its chance."""
-    measured = cells[(cells["measure"] == measure) & (cells["masking"] == masking) & (cells["annotator"] != "")]
+    measured = _answered(cells, measure, [masking])
     by_annotator = crossed(measured, ["annotator"], "writer")
     best, rows = rankings(measured, names), []
     for key in names.in_order(measured["annotator"]):
@@ -183,3 +190,36 @@ def with_chance(row: Record | None, best: bool = False) -> Cell:
     """A number with its interval, and its chance where it has one. best: whether it is bold."""
     chance = None if row is None or pd.isna(row["chance"]) else float(row["chance"])
     return number_cell(row, chance=chance, best=best)
+
+
+QUOTED = "Answers that people wrote: who finds what they copied?"
+_QUOTED_NOTE = (
+    "Source: whether a sentence's first choice is a document that people copied from; ties are broken at random. Span's rank: "
+    "1 / rank of the first sentence that a copied span is from. n differs where an explainer has read fewer answers: compare "
+    "the column beside it, the difference to words in common on the same sentences. Intervals are 95 %, over questions."
+)
+_SOURCE, _RANK = MEASURES["sentence"], MEASURES["span"]
+_LEFT_OUT = {"document": "Leaving out documents", "document(unit=sentence)": "Leaving out sentences"}
+_QUOTED_HEADS = ("source", "source, less words in common", "of words that differ", "span's rank", "sentences, spans")
+
+
+def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
+    """cells: `Reader.quoted()`. *Of words that differ*: sentences of which fewer than .85 of the words stand there."""
+    rows = []
+    for (model, dataset), own in cells.groupby(["model", "dataset"]):
+        records = {(row["explainer"], row["measure"], row["copied"]): row for row in own.to_dict("records")}
+        keys = own[(own["measure"] == _SOURCE) & (own["copied"] == "all")].sort_values("value", ascending=False)["explainer"]
+        for key in sorted(keys, key=lambda key: key in TEXT_CONTROLS):
+            whole, apart, span = (records.get((key, *of)) for of in ((_SOURCE, "all"), (_SOURCE, "below .85"), (_RANK, "all")))
+            title = _LEFT_OUT.get(key) or (names.annotator(key) if key in TEXT_CONTROLS else names.explainer(key))
+            numbers = (
+                with_chance(whole),
+                number_cell(whole, of=("delta", "delta_low", "delta_high")),
+                with_chance(apart),
+                with_chance(span),
+                Cell(" · ".join(counted(row and row["n"]).main for row in (whole, span))),
+            )
+            rows.append(Row((str(model), names.dataset(str(dataset)), title), numbers, key in TEXT_CONTROLS))
+    return Table(
+        QUOTED, ("model", "dataset", "explainer"), tuple(map(Head, _QUOTED_HEADS)), tuple(rows), _QUOTED_NOTE, "quoted"
+    )

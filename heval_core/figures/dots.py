@@ -110,18 +110,21 @@ class DotFigure:
         controls = [("control", "control")] if any(row.control for row in self.rows) else []
         return [*self.legend, *controls, *([("missing", "not available")] if missing else [])] if self.legend else []
 
-    def height(self, row: Row) -> float:
-        return CONTROL if row.control else 36.0 if row.note else 20.4 if self.compact else 25.0
-
     @cached_property
-    def tops(self) -> list[float]:
-        """Of the rows, and where the last one ends; the first is at 0."""
-        tops, top = [], 2.0
+    def lines(self) -> list[tuple[Row, float, float]]:
+        """Each row with its top, below the panels' heads, and its height."""
+        lines, top = [], self.head + 2.0
         for index, row in enumerate(self.rows):
             top += GAP if index and row.control and not self.rows[index - 1].control else 0.0
-            tops.append(top)
-            top += self.height(row)
-        return [*tops, top + 2]
+            height = CONTROL if row.control else 36.0 if row.note else 20.4 if self.compact else 25.0
+            lines.append((row, top, height))
+            top += height
+        return lines
+
+    @property
+    def bottom(self) -> float:
+        """Where the last row ends."""
+        return sum(self.lines[-1][1:]) + 2 if self.lines else self.head
 
     @property
     def least(self) -> float:

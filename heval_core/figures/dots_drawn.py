@@ -20,6 +20,7 @@ _SAME = 0.005
 # Pixels of a digit.
 _DIGIT = 6.8
 _GREY = "#808080"
+_CONTROL, _MISSING = Mark("diamond", "control", size=5.5), Mark("circle", "missing", size=6.5)
 
 
 def as_drawing(figure: DotFigure) -> Drawing:
@@ -38,7 +39,7 @@ def as_drawing(figure: DotFigure) -> Drawing:
             left = side + index * (wide + BETWEEN)
             _panel(inner, line, index, Scale(0, 100, left, left + wide))
         drawing.place(inner, 0, top)
-        top += line.head + line.tops[-1] + FOOT
+        top += line.bottom + FOOT
     drawing.height = top
     return drawing
 
@@ -60,7 +61,7 @@ def _as_page(figure: DotFigure | Drawing) -> dict[str, Any]:
     """What the template draws: of dots as SVG the legend, the rows' names, and each panel."""
     if isinstance(figure, Drawing):
         return {"plot": as_svg(figure, None, active=True)}
-    names = Drawing(figure.side, figure.head + figure.tops[-1] + FOOT, "rows")
+    names = Drawing(figure.side, figure.bottom + FOOT, "rows")
     _ground(names, figure, figure.names_at, figure.side + 14)
     _names(names, figure)
     return {
@@ -78,7 +79,7 @@ def fluid_panels(figure: DotFigure) -> list[Drawing]:
     """Each panel by itself, of any width."""
     drawings = []
     for index, panel in enumerate(figure.panels):
-        drawing = Drawing(100, figure.head + figure.tops[-1] + FOOT, panel.title, fluid=True)
+        drawing = Drawing(100, figure.bottom + FOOT, panel.title, fluid=True)
         _ground(drawing, figure, 0, 130)
         _panel(drawing, figure, index, Scale(0, 100))
         drawings.append(drawing)
@@ -87,19 +88,17 @@ def fluid_panels(figure: DotFigure) -> list[Drawing]:
 
 def _ground(drawing: Drawing, figure: DotFigure, left: float, right: float) -> None:
     """Lines between rows, and the band of the controls."""
-    head, controls = figure.head, [number for number, row in enumerate(figure.rows) if row.control]
-    if controls:
-        start = figure.tops[controls[0]] - 2
-        drawing.box("band", (left, head + start), (right - left, figure.tops[-1] - start))
-    for row, top in zip(figure.rows, figure.tops, strict=False):
-        if not row.control and top > figure.tops[0]:
-            drawing.line("grid", (left, head + top + 0.5), (right, head + top + 0.5))
+    if controls := [top - 2 for row, top, _ in figure.lines if row.control]:
+        drawing.box("band", (left, controls[0]), (right - left, figure.bottom - controls[0]))
+    for row, top, _ in figure.lines[1:]:
+        if not row.control:
+            drawing.line("grid", (left, top + 0.5), (right, top + 0.5))
 
 
 def _names(drawing: Drawing, figure: DotFigure) -> None:
     left = figure.names_at + figure.icon
     cut = int((figure.side - left - figure.mean) / 6.3)
-    for row, top in zip(figure.rows, figure.tops, strict=False):
+    for row, top, height in figure.lines:
         kind = "faint" if row.control else "plain" if row.shape and not row.strong else "name"
         title = row.title if len(row.title) <= cut else row.title[: cut - 1] + "…"
         marks = [Mark("text", kind, left or (10 if row.control else 0), -2 if row.note else 5, text=title)]
@@ -109,8 +108,7 @@ def _names(drawing: Drawing, figure: DotFigure) -> None:
             written = "quiet" if row.control else "strong" if row.best else "number"
             marks.append(Mark("text", written, figure.side, 5, text=row.mean, anchor="end"))
         about = (f"{row.title}: {row.hint}" if row.hint else row.title,)
-        at = 0, figure.head + top + figure.height(row) / 2
-        drawing.spot(at, marks, about, id=row.id, wide=figure.side if row.id else 0.0)
+        drawing.spot((0, top + height / 2), marks, about, id=row.id, wide=figure.side if row.id else 0.0)
     if figure.names_at:
         _ranks(drawing, figure)
 
@@ -119,11 +117,9 @@ def _ranks(drawing: Drawing, figure: DotFigure) -> None:
     """The heads of the columns beside the names, and each rank, with a bracket round the rows that share it."""
     drawing.words("faint", (0, figure.head - 8), "rank")
     drawing.words("faint", (figure.side, figure.head - 8), "mean", "end")
-    tops = [figure.head + top for top in figure.tops]
-    lines = [(row.rank, top, top + figure.height(row)) for row, top in zip(figure.rows, tops, strict=False)]
-    for rank, group in groupby((line for line in lines if line[0]), key=lambda line: line[0]):
+    for rank, group in groupby((line for line in figure.lines if line[0].rank), key=lambda line: line[0].rank):
         band = list(group)
-        top, bottom = band[0][1] + 4, band[-1][2] - 4
+        top, bottom = band[0][1] + 4, sum(band[-1][1:]) - 4
         drawing.words("faint", (RANK - 13, (top + bottom) / 2 + 4.5), rank, "end")
         if len(band) > 1:
             drawing.lines("tick", [(RANK - 5, top), (RANK - 9, top), (RANK - 9, bottom), (RANK - 5, bottom)])
@@ -138,7 +134,7 @@ def shaped(shape: str, strong: bool, size: float, x: float = 0.0) -> Mark:
 
 def _panel(drawing: Drawing, figure: DotFigure, index: int, across: Scale) -> None:
     """index: of the panel. across: percent of the axis ▶ place in the drawing."""
-    panel, axis, head, bottom = figure.panels[index], figure.axis, figure.head, figure.head + figure.tops[-1]
+    panel, axis, head, bottom = figure.panels[index], figure.axis, figure.head, figure.bottom
     lines = wrapped(panel.title, figure.letters)
     heading = [Mark("text", "title", 0, 16 + 18 * line, text=text) for line, text in enumerate(lines)]
     heading += [Mark("text", "faint", 0, 15 + 18 * len(lines), text=panel.note)] if panel.note else []
@@ -147,8 +143,8 @@ def _panel(drawing: Drawing, figure: DotFigure, index: int, across: Scale) -> No
     wide = at.right - at.left
     if axis.better in ("high", "low") and math.isfinite(chance):
         ends = (at.left, at.cut(chance)) if axis.better == "high" else (at.cut(chance), at.right)
-        last = next((top for row, top in zip(figure.rows, figure.tops, strict=False) if row.control), figure.tops[-1] + GAP)
-        drawing.box("band", (ends[0], head), (ends[1] - ends[0], last - GAP))
+        end = next((top - GAP for row, top, _ in figure.lines if row.control), bottom)
+        drawing.box("band", (ends[0], head), (ends[1] - ends[0], end - head))
     many = len(figure.panels)
     for value in at.ticks(min(axis.most, 5 if many <= 4 else 4 if many <= 6 else 2)):
         drawing.line("grid", (at.at(value), head), (at.at(value), bottom))
@@ -162,8 +158,8 @@ def _panel(drawing: Drawing, figure: DotFigure, index: int, across: Scale) -> No
         )
     if math.isfinite(chance):
         drawing.line("chance", (at.at(chance), head - 6), (at.at(chance), bottom))
-    for row, slot, top in zip(figure.rows, panel.slots, figure.tops, strict=False):
-        _slot(drawing, figure, row, slot, at, head + top, chance)
+    for line, slot in zip(figure.lines, panel.slots, strict=True):
+        _slot(drawing, figure, line, slot, at, chance)
 
 
 def _chance(panel: Panel, scale: Scale) -> float:
@@ -175,16 +171,16 @@ def _chance(panel: Panel, scale: Scale) -> float:
     return known[0] if alike and not scale.beyond(known[0]) else math.nan
 
 
-def _slot(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, top: float, chance: float) -> None:
-    """chance: of the panel, where it has one."""
-    height, hue = figure.height(row), row.hue or _GREY
+def _slot(drawing: Drawing, figure: DotFigure, line: tuple[Row, float, float], slot: Slot, at: Scale, chance: float) -> None:
+    """line: of `figure.lines`. chance: of the panel, where it has one."""
+    row, top, height = line
     y = top + (10 if slot.cells and not row.control else height / 2)
     centres = [at.cut(dot.value) for dot in slot.dots]
     if slot.missing:
-        ring, where = [Mark("circle", "missing", size=6.5)], (at.cut(slot.missing.value), top + height / 2)
-        drawing.spot(where, ring, slot.missing.title, id=slot.missing.id)
+        where = at.cut(slot.missing.value), top + height / 2
+        drawing.spot(where, [_MISSING], slot.missing.title, id=slot.missing.id)
     if len(centres) > 1:
-        drawing.line("thin" if row.control else "stem", (min(centres), y), (max(centres), y), hue)
+        drawing.line("thin" if row.control else "stem", (min(centres), y), (max(centres), y), row.hue or _GREY)
     for dot in slot.dots:
         if math.isnan(chance) and not (math.isnan(dot.chance) or at.beyond(dot.chance)):
             drawing.line("chance", (at.at(dot.chance), y - height / 2 + 1), (at.at(dot.chance), y + height / 2 - 1))
@@ -259,7 +255,7 @@ def _beyond(side: int, size: float = 5.0) -> list[Mark]:
 
 def _dot(row: Row, dot: Dot) -> list[Mark]:
     if row.control:
-        return [Mark("diamond", "control", size=5.5)]
+        return [_CONTROL]
     hue = dot.hue or row.hue
     if not hue:
         return [Mark("circle", "hollow" if dot.hollow else "full", size=5.0)]
@@ -272,24 +268,27 @@ def _dot(row: Row, dot: Dot) -> list[Mark]:
     return [*marks, Mark("text", "sign", y=3.8, text=dot.sign, anchor="middle", hue=ink)] if dot.sign else marks
 
 
+_SOME = Row("", "", hue=_GREY)
+# A sign of the legend ▶ how wide it is with the room behind it, and where its marks stand.
+_SIGNS = {
+    "pair": (48, {9: _dot(_SOME, Dot(0, sign="1")), 33: _dot(_SOME, Dot(0, sign="2", hollow=True))}),
+    "dot": (32, {14: _dot(_SOME, Dot(0))}),
+    "cell": (14, {8: [Mark("line", "cell", 0, -4, 0, 4)]}),
+    "hollow": (20, {8: [Mark("circle", "hollow", size=5)]}),
+    "rank": (20, {8: [Mark("line", "tick", 0, -6, 0, 6)]}),
+    "below": (22, {8: [Mark("box", "band", -7, -7, 16, 14)]}),
+    "control": (18, {8: [_CONTROL]}),
+    "missing": (20, {8: [_MISSING]}),
+    "chance": (14, {8: [Mark("line", "chance", 0, -8, 0, 8)]}),
+}
+
+
 def _legend_item(kind: str, text: str) -> Drawing:
-    width = {"pair": 48, "dot": 32, "below": 22, "missing": 20, "control": 18, "cell": 14, "chance": 14}.get(kind, 20)
+    width, places = _SIGNS[kind]
     drawing = Drawing(width + 5.8 * len(text) + 4, 18, text)
-    grey = Row("", "", hue=_GREY)
     if kind in ("pair", "dot"):
         drawing.line("stem" if kind == "pair" else "whisker", (1, 9), (width - 6, 9), _GREY)
-    signs = {
-        "pair": [(9, _dot(grey, Dot(0, sign="1"))), (33, _dot(grey, Dot(0, sign="2", hollow=True)))],
-        "dot": [(14, _dot(grey, Dot(0)))],
-        "cell": [(8, [Mark("line", "cell", 0, -4, 0, 4)])],
-        "hollow": [(8, [Mark("circle", "hollow", size=5)])],
-        "rank": [(8, [Mark("line", "tick", 0, -6, 0, 6)])],
-        "below": [(8, [Mark("box", "band", -7, -7, 16, 14)])],
-        "control": [(8, [Mark("diamond", "control", size=5.5)])],
-        "missing": [(8, [Mark("circle", "missing", size=6.5)])],
-        "chance": [(8, [Mark("line", "chance", 0, -8, 0, 8)])],
-    }
-    for x, marks in signs[kind]:
+    for x, marks in places.items():
         drawing.spot((x, 9), marks)
     drawing.words("faint", (width, 13), text)
     return drawing

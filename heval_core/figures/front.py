@@ -58,62 +58,60 @@ def ends(value: float, low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Front:
-    """about: the figure in words, for those who do not see it. line: the front's points, from left to right.
+    """about: the figure in words, for those who do not see it.
 
-    levels: (y, text) of what points are to be above, named in the column. level: both ends of a dashed line within the axes,
-    with its text along. legend: (look, text). column: whether names stand in a column right of the figure, because points lie
-    close together.
+    level: both ends of a dashed line within the axes. along: its text. legend: (look, text). column: whether names, that of
+    the line too, stand in a column right of the figure, because points lie close together.
     """
 
     about: str
     points: Sequence[Point]
     x: Ticks
     y: Ticks
-    line: Sequence[tuple[float, float]] = ()
-    levels: Sequence[tuple[float, str]] = ()
     level: Sequence[tuple[float, float]] = ()
     along: str = ""
     legend: Sequence[tuple[str, str]] = ()
     column: bool = False
 
+    @property
+    def line(self) -> list[tuple[float, float]]:
+        """The points that none beats in both, from left to right; those that coincide once."""
+        return sorted({(point.x, point.y) for point in self.points if point.on_front})
+
 
 def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Drawing:
     """Every point with its name; Regular on top of those that coincide with it."""
     drawing = Drawing(width, height, front.about)
-    named = [*(point.title for point in front.points), *(text for _, text in front.levels)] if front.column else []
+    named = [*(point.title for point in front.points), front.along] if front.column else []
     beside = max((_NARROWER * _wide(title, strong=True) for title in named), default=-_COLUMN) + _COLUMN
     x = Scale(front.x.low, front.x.high, _LEFT if front.y.title else _NARROW, width - max(beside, _RIGHT))
     y = Scale(front.y.low, front.y.high, height - _BOTTOM, _TOP)
-    taken = list[Box]()
-    for point in front.points:  # and its intervals, which labels keep away from
-        left, top = x.at(point.x), y.at(point.y)
-        across = Box(x.at(point.x_ends[0]), top - 1, x.at(point.x_ends[1]), top + 1, 0.4)
-        upright = Box(left - 1, y.at(point.y_ends[1]), left + 1, y.at(point.y_ends[0]), 0.4)
-        taken += [Box(left - 9, top - 9, left + 9, top + 9, 3.0), across, upright]
+    labels = [Label(x.at(one.x), y.at(one.y), one.title, one.on_front or one.look == "regular") for one in front.points]
+    taken, whiskers = list[Box](), list[tuple[float, float, float, float]]()
+    for point, (left, top, *_) in zip(front.points, labels, strict=True):  # labels keep away from it and its intervals
+        (start, end), (low, high) = map(x.at, point.x_ends), map(y.at, point.y_ends)
+        whiskers += [(start, top, end, top), (left, low, left, high)]
+        taken.append(Box(left - 9, top - 9, left + 9, top + 9, 3.0))
+        taken += [Box(start, top - 1, end, top + 1, 0.4), Box(left - 1, high, left + 1, low, 0.4)]
     _axes(drawing, front, x, y)
-    for value, _ in front.levels:
-        drawing.line("level", (x.left, y.at(value)), (x.right, y.at(value)))
     if front.level:
         _level_line(drawing, front, x, y, taken)
     _front_line(drawing, front, x, y, taken)
-    for point in front.points:
-        at = x.at(point.x), y.at(point.y)
-        drawing.line("thin", (x.at(point.x_ends[0]), at[1]), (x.at(point.x_ends[1]), at[1]))
-        drawing.line("thin", (at[0], y.at(point.y_ends[0])), (at[0], y.at(point.y_ends[1])))
-    labels = [Label(x.at(one.x), y.at(one.y), one.title, one.on_front or one.look == "regular") for one in front.points]
-    levels = [Label(x.right, y.at(value), text, False) for value, text in front.levels] if front.column else []
+    for start, top, end, bottom in whiskers:
+        drawing.line("thin", (start, top), (end, bottom))
+    beside_line = [Label(x.right, y.at(front.level[1][1]), front.along, False)] if front.column and front.level else []
     if front.column:
-        places = _in_column(drawing, [*labels, *levels], x.right, y)
+        places = _in_column(drawing, [*labels, *beside_line], x.right, y)
     else:
         room = Box(x.left + 2, _TOP - 4, x.right + 8, y.left - 1)
-        places = dict(zip(labels, place_labels(drawing, labels, room, taken), strict=True))
+        places = place_labels(drawing, labels, room, taken)
     plain, strong = ("number", "strong") if front.column else ("label", "label strong")
     for point, label in reversed(list(zip(front.points, labels, strict=True))):
         left, top = places[label]
         name = Mark("text", strong if label.strong else plain, left - label.x, top - label.y, text=label.text)
         marks = _sign(point.look, point.on_front, 8.5), name
         drawing.spot((label.x, label.y), marks, point.about, id=point.id, reach=12.0)
-    for label in levels:
+    for label in beside_line:
         drawing.words("faint", places[label], label.text)
     if front.legend:
         drawing.height = 14 + drawing.legend([(_sign(look, False, 6.5), text) for look, text in front.legend], height + 10)
@@ -170,6 +168,8 @@ def _level_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[
 
     start, end = at(0), at(1)
     drawing.line("level", start, end)
+    if front.column:
+        return
     # Names keep away from all of it.
     for px, py in (at(step / 60) for step in range(61)):
         taken.append(Box(px - 4, py - 4, px + 4, py + 4, 0.6))
@@ -223,12 +223,12 @@ class Box(NamedTuple):
 
     def cost(self, taken: Iterable[Box]) -> float:
         """Of lying where it does: the areas that it shares with others, by their weights."""
-        return sum(other.weight * self._shared(other) for other in taken)
-
-    def _shared(self, other: Box) -> float:
-        wide = min(self.right, other.right) - max(self.left, other.left)
-        tall = min(self.bottom, other.bottom) - max(self.top, other.top)
-        return max(20.0, wide * tall / 4) if wide > 0 and tall > 0 else 0.0
+        cost = 0.0
+        for other in taken:
+            wide = min(self.right, other.right) - max(self.left, other.left)
+            tall = min(self.bottom, other.bottom) - max(self.top, other.top)
+            cost += other.weight * max(20.0, wide * tall / 4) if wide > 0 and tall > 0 else 0.0
+        return cost
 
     def within(self, other: Box) -> bool:
         return self.left >= other.left and self.right <= other.right and self.top >= other.top and self.bottom <= other.bottom
@@ -254,13 +254,10 @@ def box_of(text: str, x: float, y: float, anchor: str, weight: float = 0.0) -> B
     return Box(left, y - 12, left + wide, y + 4, weight)
 
 
-def place_labels(drawing: Drawing, labels: Sequence[Label], room: Box, taken: list[Box]) -> list[tuple[float, float]]:
+def place_labels(drawing: Drawing, labels: Sequence[Label], room: Box, taken: list[Box]) -> dict[Label, tuple[float, float]]:
     """Where each text begins. Draws a thin line to its point from far, or past a nearer point. taken: grows by the labels."""
-    spots = []
-    for label in labels:
-        if not label.text:
-            spots.append((label.x, label.y))
-            continue
+    places = {label: (label.x, label.y) for label in labels}
+    for label in (one for one in labels if one.text):
         wide = _wide(label.text, label.strong) + 4
         costs: list[tuple[float, int, Box, float, int]] = []
         for far in _FAR:
@@ -276,5 +273,5 @@ def place_labels(drawing: Drawing, labels: Sequence[Label], room: Box, taken: li
         if far > _FAR[1] or nearer:
             end = {1: box.left, -1: box.right, 0: (box.left + box.right) / 2}[_WAYS[way][0]]
             drawing.line("leader", (label.x, label.y), (end, (box.top + box.bottom) / 2))
-        spots.append((box.left + 2, box.top + 14))
-    return spots
+        places[label] = box.left + 2, box.top + 14
+    return places

@@ -1,10 +1,10 @@
 """A measure: its means by regime with intervals, each model and dataset, in either unit, as a figure and as tables."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -12,18 +12,18 @@ from heval_core.evaluation.means import ABOVE, Wanted
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
 from heval_core.figures.dots import Row as DotRow
+from heval_core.figures.outcomes import in_regime_order
 from heval_core.figures.palette import colour, in_order
 from heval_core.html import render
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
-from heval_core.present.numbers import COUNT, EXACT, interval, number, so_many, span
-from heval_core.present.table import IN_BOLD, Cell, Head, Row, Table, counted, crossed, number_cell
+from heval_core.present.numbers import COUNT, EXACT, VALUE, interval_of, number, so_many, span
+from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, counted, crossed, number_cell
 from heval_core.records import CELL, REGIMES
 from heval_core.regime_keys import ordered_regimes
 from heval_core.statistics.values import normalised
 
-Record = dict[Any, Any]
 _AT = ("at", "at_low", "at_high")
 SCALED = "of 1 (0 = guessing)"
 _OVERALL = "mean of the"
@@ -75,7 +75,7 @@ class Measured:
     def in_unit(self, rows: pd.DataFrame, scaled: bool | None = None) -> pd.DataFrame:
         """Adds `at`, `at_low`, `at_high` and `at_chance` to means or cells: what is drawn. scaled: if not as `scaled` says."""
         scaled = self.scaled if scaled is None else scaled
-        names, drawn = ("value", "low", "high"), rows
+        names, drawn = VALUE, rows
         if scaled and "normalised_low" in rows:
             names = ("normalised", "normalised_low", "normalised_high")
         elif scaled:
@@ -137,9 +137,9 @@ class Measured:
         wrong = known["above_low"] > 0 if self.measure.best == "low" else known["above_high"] < 0
         return wrong.groupby(known["explainer"]).agg(wrong="sum", numbers="size")
 
-    def told(self, row: Mapping[Any, Any]) -> str:
+    def told(self, row: Record) -> str:
         """`0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance. row: see `in_unit`."""
-        words = f"{interval(row['at'], row['at_low'], row['at_high'])} {self.unit}"
+        words = f"{interval_of(row, of=_AT)} {self.unit}"
         return words if self.scaled or self.measure.paired else f"{words} (chance {number(row['at_chance'])})"
 
 
@@ -297,11 +297,7 @@ def cells_table(cells: pd.DataFrame) -> Table:
     names = ("measure", "k", *CELL, "part")
     keys = [key for key in names if key not in ("measure", "k", "part", "technique") or cells[key].nunique() > 1]
     grouped = any("," in sizes for sizes in cells["group_sizes"])
-    ranks = {regime: rank for rank, regime in enumerate(ordered_regimes(set(cells["regime"])))}
-    order = cells[list(CELL)].assign(
-        regime=cells["regime"].map(ranks), asked=cells.groupby(["measure", "k"], sort=False).ngroup()
-    )
-    cells = cells.loc[order.sort_values(["asked", *CELL], kind="stable").index]
+    cells = in_regime_order(cells.assign(asked=cells.groupby(["measure", "k"], sort=False).ngroup()), ("asked", *CELL))
     rows = []
     for values, per_explainer in crossed(cells, names, "explainer").items():
         n = max(int(row["n"]) for row in per_explainer.values())
@@ -315,7 +311,7 @@ def cells_table(cells: pd.DataFrame) -> Table:
     return Table("Every cell", tuple(keys), tuple(Head(head, left=head == "groups") for head in heads), tuple(rows))
 
 
-def _with_n(row: Mapping[Any, Any] | None, n: int) -> Cell:
+def _with_n(row: Record | None, n: int) -> Cell:
     """n: of the cell; an explainer with fewer instances shows its own."""
     fewer = row is not None and not pd.isna(row["value"]) and int(row["n"]) != n
     return number_cell(row, beside=f"n = {int(row['n'])}" if row is not None and fewer else "")

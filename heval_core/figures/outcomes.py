@@ -126,9 +126,9 @@ def _looks(outcomes: pd.DataFrame) -> dict[str, _Look]:
     return looks
 
 
-def in_regime_order(frame: pd.DataFrame) -> pd.DataFrame:
+def in_regime_order(frame: pd.DataFrame, by: Sequence[str] = ("dataset", "regime", "model")) -> pd.DataFrame:
     order = {regime: index for index, regime in enumerate(ordered_regimes(set(frame["regime"])))}
-    return frame.sort_values(["dataset", "regime", "model"], key=lambda c: c.map(order) if c.name == "regime" else c)
+    return frame.sort_values(list(by), kind="stable", key=lambda c: c.map(order) if c.name == "regime" else c)
 
 
 def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:

@@ -128,29 +128,27 @@ def _both(colours: tuple[str, str]) -> str:
 
 def _related(colour: str) -> str:
     """The same hue, dark where it is light and light where it is dark; as far as contrast allows."""
-    parts = [_linear(int(colour[start : start + 2], 16) / 255) for start in (1, 3, 5)]
-    light = luminance(colour)
+    parts, light = _parts(colour), luminance(colour)
     dark, bright = 0.135, 0.285
     if light > (dark + bright) / 2:
         parts = [part * dark / light for part in parts]
     else:
         white = (bright - light) / (1 - light)
         parts = [part + (1 - part) * white for part in parts]
-    return "#" + "".join(f"{round(255 * _encoded(part)):02X}" for part in parts)
+    encoded = (12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055 for part in parts)
+    return "#" + "".join(f"{round(255 * part):02X}" for part in encoded)
 
 
 def luminance(colour: str) -> float:
     """0 to 1, as WCAG's contrast reads it: (lighter + 0.05) / (darker + 0.05)."""
-    red, green, blue = (_linear(int(colour[start : start + 2], 16) / 255) for start in (1, 3, 5))
+    red, green, blue = _parts(colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _linear(part: float) -> float:
-    return part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4)
-
-
-def _encoded(part: float) -> float:
-    return 12.92 * part if part <= 0.0031308 else float(1.055 * part ** (1 / 2.4) - 0.055)
+def _parts(colour: str) -> list[float]:
+    """Red, green and blue as light adds up."""
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    return [part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4) for part in parts]
 
 
 def in_order(explainers: list[str]) -> list[str]:

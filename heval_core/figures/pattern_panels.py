@@ -11,15 +11,16 @@ import pandas as pd
 
 from heval_core.figures import dots
 from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Slot
-from heval_core.figures.measures import Record, by_place, row_of
+from heval_core.figures.measures import by_place, row_of
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names
-from heval_core.present.numbers import SHARE, interval
-from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell
+from heval_core.present.numbers import SHARE, interval_of
+from heval_core.present.table import Cell, Head, Record, Row, Table, counted, crossed, number_cell
 from heval_core.words import PATTERNS
 
 # An instance in ten may be missing, such as where a run failed in part.
 NEARLY_ALL = 0.9
+_SHARE = ("share", "low", "high")
 
 
 def shares_of(counts: pd.DataFrame) -> pd.DataFrame:
@@ -66,7 +67,7 @@ def _dot(record: Record, dataset: str, row: dots.Row, names: Names) -> Dot:
     where = f"mean over {record['datasets']} datasets" if dataset == ALL else names.dataset(dataset)
     about = (
         f"{row.title} · {PATTERNS[record['pattern']].title} · {where}",
-        f"{interval(record['share'], record['low'], record['high'], SHARE)}, chance {100 * record['chance']:.0f} %",
+        f"{interval_of(record, SHARE, _SHARE)}, chance {100 * record['chance']:.0f} %",
         f"{record['instances']:,} of {record['n']:,} instances",
     )
     return Dot(record["share"], about, (row.key, record["pattern"], dataset), record["low"], record["high"])
@@ -79,7 +80,7 @@ def pattern_table(counts: pd.DataFrame) -> Table:
     rows = []
     for names, of_dataset in counts.groupby(keys, sort=True):
         for (explainer,), per_pattern in crossed(of_dataset, ["explainer"], "pattern").items():
-            shares = (number_cell(per_pattern.get(pattern), SHARE, ("share", "low", "high")) for pattern in present)
+            shares = (number_cell(per_pattern.get(pattern), SHARE, _SHARE) for pattern in present)
             rows.append(Row((*names, explainer), (counted(next(iter(per_pattern.values()))["n"]), *shares)))
         # Explainers that ran on fewer instances have another chance level.
         chance = of_dataset[of_dataset["n"] == of_dataset["n"].max()].groupby("pattern")["chance"].mean()

@@ -11,15 +11,15 @@ from heval_core.figures.dots_drawn import shaped
 from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.palette import SHAPES
 from heval_core.present.drawing import Drawing, Mark
-from heval_core.present.names import Names
-from heval_core.present.numbers import SHARE, brackets, interval, number, with_unit
+from heval_core.present.names import ALL, Names
+from heval_core.present.numbers import SHARE, brackets, interval, interval_of, number, with_unit
 from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE
 from heval_core.words import listed
 
-# Stands for all kinds of context in the id of a point.
-EVERY_KIND = "*"
 _STEP = 10
+# Of a point's row: J with its ends.
+DISCRIMINATION = ("discrimination", "discrimination_low", "discrimination_high")
 # Points this close, in percent of following and of ignoring, have one name.
 _SAME = (1.2, 3.0)
 WIDTH, _FIRST, _ROW = 592.0, 66.0, 39.0
@@ -68,7 +68,7 @@ def _card(drawing: Drawing, card: Expected, names: Names, filled: bool, state: s
     rank = "over the budget" if state == "over" else f"rank {card.ranks}"
     good, meaning = f"{interval(value, low, high, SHARE)} good answers", names.meaning("technique", key)
     about = (f"{names.technique(key)}: {good}", how, rank, names.cost_in_words(key), meaning)
-    drawing.spot((_SIGN, drawing.height + tall / 2), marks, tuple(filter(None, about)), id=(key, EVERY_KIND), reach=13)
+    drawing.spot((_SIGN, drawing.height + tall / 2), marks, tuple(filter(None, about)), id=(key, ALL), reach=13)
     drawing.height += tall
 
 
@@ -113,13 +113,8 @@ def front_figure(points: pd.DataFrame, names: Names, level: Sequence[tuple[float
     """points: rows of the table `pareto` of one model and dataset. level, along: a dashed line, and what is said along it."""
     known = points.dropna(subset=["context_faithfulness", "robustness"]).set_index("technique", drop=False)
     rows = known.loc[names.techniques_in_order(known["technique"])].to_dict("records")
-    x, y = (
-        _axis(title, [row[name] for row in rows for name in columns])
-        for title, *columns in (
-            ("relevant documents followed, of 100 →", "context_faithfulness", "faithfulness_low"),
-            ("irrelevant ones ignored, of 100 →", "robustness", "robustness_low"),
-        )
-    )
+    x = _axis("relevant documents followed, of 100 →", known[["context_faithfulness", "faithfulness_low"]])
+    y = _axis("irrelevant ones ignored, of 100 →", known[["robustness", "robustness_low"]])
     families, titles = {names.technique_family(row["technique"]) for row in rows}, titles_at_points(rows, names)
     descriptions = [
         f"{names.technique(row.technique)} {with_unit(row.context_faithfulness, SHARE)} and {with_unit(row.robustness, SHARE)}"
@@ -131,7 +126,6 @@ def front_figure(points: pd.DataFrame, names: Names, level: Sequence[tuple[float
         [_point(row, title, names) for row, title in zip(rows, titles, strict=True)],
         x,
         y,
-        front_of(known),
         level=within(level, x, y),
         along=along,
         legend=[(SHAPES[family], title) for family, title in TECHNIQUE_FAMILIES.items() if family in families],
@@ -163,12 +157,6 @@ def titles_at_points(rows: Sequence[Mapping[str, Any]], names: Names) -> list[st
     return [listed(groups.get(index, [])) for index in range(len(rows))]
 
 
-def front_of(points: pd.DataFrame) -> list[tuple[float, float]]:
-    """The points of the front, from left to right; those that coincide once."""
-    on = points[points["on_front"].astype(bool)]
-    return sorted({(float(row.context_faithfulness), float(row.robustness)) for row in on.itertuples()})
-
-
 def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:
     key, share = str(row["technique"]), row["share_on_front"]
     x, y = row["context_faithfulness"], row["robustness"]
@@ -176,19 +164,19 @@ def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:
     about = [
         names.technique(key),
         f"follows {interval(x, *x_ends, SHARE)}, ignores {interval(y, *y_ends, SHARE)}",
-        f"J {interval(*(row[f'discrimination{end}'] for end in ('', '_low', '_high')))}; 0 is blind to relevance",
+        f"J {interval_of(row, of=DISCRIMINATION)}; 0 is blind to relevance",
         "" if pd.isna(share) else f"on the front in {with_unit(share, SHARE)} of the resamples",
         names.cost_in_words(key),
         names.meaning("technique", key),
     ]
     look = SHAPES[names.technique_family(key)]
     lines = tuple(filter(None, about))
-    return Point((key, EVERY_KIND), title, lines, x, y, ends(x, *x_ends), ends(y, *y_ends), look, bool(row["on_front"]))
+    return Point((key, ALL), title, lines, x, y, ends(x, *x_ends), ends(y, *y_ends), look, bool(row["on_front"]))
 
 
-def _axis(title: str, values: Sequence[float]) -> Ticks:
+def _axis(title: str, shares: pd.DataFrame) -> Ticks:
     """From the ten below the least value, with some room, to 100; wide enough to be read."""
-    least = min((float(value) for value in values if not pd.isna(value)), default=0.0)
+    least = 0.0 if shares.empty else float(shares.min().min())
     low = min(max(0, math.floor((100 * least - 3) / _STEP) * _STEP), 60)
     step = 10 if low >= 40 else 20
     at = [(value / 100, str(value)) for value in range(low + -low % step, 101, step)]

@@ -13,13 +13,13 @@ from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Slot
 from heval_core.figures.palette import SHAPES
 from heval_core.present.drawing import Scale
 from heval_core.present.names import SIGNED, Names, change_unit, measure_name, regime_meaning, regime_title, value_unit
-from heval_core.present.numbers import change, interval, p_value, tick, with_unit
+from heval_core.present.numbers import VALUE, change, interval_of, p_value, tick, with_unit
 from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, crossed, number_cell, reason
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE, head_name
 from heval_core.words import BEHAVIOURS, FEATURES, REGIMES, counted
 
 TOTAL = "total"
-VALUES, CHANGES = ("value", "low", "high"), ("delta", "delta_low", "delta_high")
+CHANGES = ("delta", "delta_low", "delta_high")
 # Letters of a setting that a table has room for.
 _LONGEST = 160
 _SETTINGS = {"lam": "λ", "lambda": "λ", "alpha": "α", "n": "N", "top": "N"}
@@ -50,7 +50,7 @@ def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: C
         slots = [_difference(by_cell.get((row.key, kind)), row.key, kind, measure, names) for row in rows]
         panels.append(Panel(regime_title(kind), slots, note, regime_meaning(kind), 0.0))
     every = [dot for panel in panels for slot in panel.slots for dot in slot.dots]
-    ends = [end for dot in every for end in (dot.value, dot.low, dot.high) if not pd.isna(end)]
+    ends = [end for dot in every for end in (dot.value, dot.low, dot.high)]
     unit = _scaled(0.05, measure)
     axis = Axis(Scale.around([*ends, -unit, unit]), text=tick, most=4)
     title = "Differences to Regular by kind of context, best total first"
@@ -85,11 +85,11 @@ def told(row: Record, measure: str) -> str:
 
 
 def _value(row: Record, measure: str) -> str:
-    return interval(row["value"], row["low"], row["high"], value_unit(measure))
+    return interval_of(row, value_unit(measure))
 
 
 def _change(row: Record, measure: str) -> str:
-    return interval(row["delta"], row["delta_low"], row["delta_high"], change_unit(measure), signed=True)
+    return interval_of(row, change_unit(measure), CHANGES, signed=True)
 
 
 def _scaled(value: float, measure: str) -> float:
@@ -128,14 +128,14 @@ def _best(rows: Mapping[str, Mapping[Any, Any]], of: tuple[str, str, str]) -> tu
 
 
 def technique_table(
-    cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = (), of: tuple[str, str, str] = VALUES
+    cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = (), of: tuple[str, str, str] = VALUE
 ) -> Table:
     """A measure by kind of context, what each technique does to the model, J, and the cost of an answer; Regular first. cells:
-    of one model and dataset. front: techniques on the Pareto front. of: VALUES, or CHANGES since Regular."""
+    of one model and dataset. front: techniques on the Pareto front. of: VALUE, or CHANGES since Regular."""
     columns = columns_of(cells.dropna(subset=[of[0]]), measure)
     by_place = crossed(cells, ["regime", "measure"], "technique")
     column_rows = [by_place[column.regime, column.measure] for column in columns]
-    unit = value_unit if of == VALUES else change_unit
+    unit = value_unit if of == VALUE else change_unit
     best = [_best(rows, of) if column.best else () for column, rows in zip(columns, column_rows, strict=True)]
     rows = []
     for key in sorted(ranked(cells[cells["measure"] == measure], names), key=lambda key: key != TECHNIQUE):
@@ -159,14 +159,10 @@ def _note(columns: Sequence[Column], measure: str) -> str:
     return ". ".join([about, *meanings, "In brackets: 95 % intervals over questions", IN_BOLD])
 
 
-def unavailable(cells: pd.DataFrame, trials: pd.DataFrame, names: Names) -> list[tuple[str, str]]:
-    """(title, reason) of the techniques that have no number at all. trials: rows of `technique_trial`."""
-    measured = set(cells.dropna(subset=["value"])["technique"])
-    reasons: dict[str, str] = {}
-    for frame in (cells, trials):
-        for row in frame.dropna(subset=["unavailable"]).to_dict("records") if len(frame) else ():
-            if row["technique"] not in measured:
-                reasons.setdefault(str(row["technique"]), str(row["unavailable"]))
+def unavailable(rows: pd.DataFrame, names: Names) -> list[tuple[str, str]]:
+    """(title, reason) of the techniques that have no number at all. rows: of `cell_behaviour`, then of `technique_trial`."""
+    missing = rows[~rows["technique"].isin(rows.dropna(subset=["value"])["technique"])].dropna(subset=["unavailable"])
+    reasons = missing.groupby("technique")["unavailable"].first().to_dict()
     return [(names.technique(key), reasons[key]) for key in names.techniques_in_order(reasons)]
 
 

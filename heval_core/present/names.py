@@ -23,7 +23,7 @@ from heval_core.words import BEHAVIOURS, DECOYS, PLACES, REGIMES, dataset_title,
 
 # Measures of behaviour from -1 to 1, which are written as they are; all others are shares.
 SIGNED = ("ccu", "discrimination", "discrimination_off_topic")
-# Stands for all models and all datasets in the id of a mean's mark.
+# Stands for all models, all datasets or all kinds of context in the id of a mean's mark.
 ALL = "*"
 # The annotator of what is known to be so, people together, and the beginning of one of them.
 TRUTH, PEOPLE, PERSON = "", "people", "person:"
@@ -77,7 +77,7 @@ class Names:
 
     def meaning(self, kind: str, key: str) -> str:
         """What it is, in a sentence; empty where nothing is known."""
-        docstring = self._own(kind, key, "docstring") or self._own(kind, key.partition("(")[0], "docstring")
+        docstring = self._inherited(kind, key, "docstring")
         return first_sentence(str(docstring)) if docstring else ""
 
     @cached_property
@@ -198,7 +198,8 @@ class Names:
         return None if value is None or pd.isna(value) else value
 
     def _inherited(self, kind: str, key: str, name: str) -> Any:
-        return self._own(kind, key if (kind, key) in self.rows else key.partition("(")[0], name)
+        own = self._own(kind, key, name)
+        return self._own(kind, key.partition("(")[0], name) if own is None else own
 
     def _of_annotator(self, key: str, name: str) -> Any:
         """What the results say of it; else this program's plug-in; else the results, of what it is a variant of."""

@@ -5,20 +5,27 @@ that is not all is no `100 %`, one that is not none no `0 %`, and beside 0.99 st
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 MISSING, MINUS = "–", "−"
+# What a number and the ends of its interval are called in tables.
+VALUE = ("value", "low", "high")
 
 
 @dataclass(frozen=True)
 class Unit:
-    """How values are written. digits: a finite value as a number with a hyphen for minus. sign: what stands behind it."""
+    """How values are written. digits: a pattern for a finite value, or a function of it: a number with a hyphen for minus.
+    sign: what stands behind it. A unit of a table that pages keep and read again equals its own, and is another object."""
 
-    digits: Callable[[float], str]
+    digits: Callable[[float], str] | str
     sign: str = ""
+
+    def written(self, value: float) -> str:
+        return self.digits.format(value) if isinstance(self.digits, str) else self.digits(value)
 
 
 def _score(value: float) -> str:
@@ -54,7 +61,7 @@ def _two_digits(value: float) -> str:
 
 def decimals(count: int) -> Unit:
     """So many decimals, whatever the value."""
-    return Unit(f"{{:,.{count}f}}".format)
+    return Unit(f"{{:,.{count}f}}")
 
 
 # Scores and all that is neither a share nor a cost; ranks and nats too.
@@ -74,7 +81,7 @@ def number(value: float | None, unit: Unit = SCORE) -> str:
     """Without its unit's sign: `0.42`, `−3.1`, `72`; a dash for a missing value."""
     if value is None or pd.isna(value):
         return MISSING
-    text = unit.digits(float(value))
+    text = unit.written(float(value))
     return text.lstrip("-") if not text.strip("-0.") else text.replace("-", MINUS)
 
 
@@ -105,6 +112,12 @@ def interval(value: float | None, low: float | None, high: float | None, unit: U
     `change` writes it."""
     text = change(value, unit) + unit.sign if signed and not pd.isna(value) else with_unit(value, unit)
     return text if text == MISSING else f"{text} {brackets(low, high, unit)}".rstrip()
+
+
+def interval_of(row: Mapping[Any, Any], unit: Unit = SCORE, of: Sequence[str] = VALUE, *, signed: bool = False) -> str:
+    """The same of a row of a table. of: the names of the three."""
+    value, low, high = (row[name] for name in of)
+    return interval(value, low, high, unit, signed=signed)
 
 
 def span(values: Iterable[float], unit: Unit = SCORE) -> str:

@@ -6,7 +6,7 @@ Nothing from data is markup or a command: HTML is a template, and LaTeX is escap
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from heval_core.present.numbers import (
     PERCENT_EXACT,
     SCORE,
     SHARE,
+    VALUE,
     Unit,
     brackets,
     decimals,
@@ -78,7 +79,7 @@ class Cell:
     @property
     def plain(self) -> Any:
         """A count as a number, anything else as it is written."""
-        return int(self.value) if self.value is not None and self.unit is COUNT else self.whole
+        return int(self.value) if self.value is not None and self.unit == COUNT else self.whole
 
 
 @dataclass(frozen=True)
@@ -125,30 +126,28 @@ class Table:
         return any(cell.tint is not None for row in self.rows for cell in row.cells)
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, title: str = "", label: str = "") -> Table:
+    def of(cls, lines: pd.DataFrame | Iterable[Record], title: str = "") -> Table:
         """Every column as it is; lists as text. The columns of text before the first one of numbers are the rows' titles."""
+        frame = pd.DataFrame(lines)
         cells = {str(name): [_cell(value) for value in frame[name]] for name in frame.columns}
         numeric = {name: all(_NUMERIC.fullmatch(cell.main) for cell in column) for name, column in cells.items()}
         first = next((index for index, name in enumerate(cells) if numeric[name]), len(cells))
         names, keys = list(cells), max(1, first)
         heads = tuple(Head(name, left=not numeric[name]) for name in names[keys:])
-        lines = zip(*cells.values(), strict=True)
-        rows = tuple(Row(tuple(cell.whole for cell in line[:keys]), tuple(line[keys:])) for line in lines)
-        return cls(title, tuple(names[:keys]), heads, rows, label=label)
+        of_rows = zip(*cells.values(), strict=True)
+        rows = tuple(Row(tuple(cell.whole for cell in line[:keys]), tuple(line[keys:])) for line in of_rows)
+        return cls(title, tuple(names[:keys]), heads, rows)
 
     def exact(self, unit: Unit | None = None) -> Table:
         """Scores in another unit, by default with three digits of the largest; shares in percent with a decimal."""
         if unit is None:
-            sizes = [abs(cell.value) for row in self.rows if not row.control for cell in row.cells
-                     if cell.value is not None and cell.unit is SCORE]  # fmt: skip
-            largest = max(sizes, default=0.0)
+            cells = (cell for row in self.rows if not row.control for cell in row.cells if cell.unit == SCORE)
+            largest = max((abs(cell.value) for cell in cells if cell.value is not None), default=0.0)
             unit = decimals(3 if largest < 2 else 2 if largest < 10 else 1)
-
-        def written(cell: Cell) -> Cell:
-            return replace(cell, unit=unit) if cell.unit is SCORE else replace(cell, unit=PERCENT_EXACT)
+        units = {SCORE: unit, SHARE: PERCENT_EXACT}
 
         def turned(row: Row) -> Row:
-            return replace(row, cells=tuple(written(cell) if cell.unit in (SCORE, SHARE) else cell for cell in row.cells))
+            return replace(row, cells=tuple(replace(cell, unit=units.get(cell.unit, cell.unit)) for cell in row.cells))
 
         return replace(self, rows=tuple(map(turned, self.rows)))
 
@@ -169,28 +168,25 @@ class Table:
         """For a terminal: a line a row, controls below a rule."""
         lines = [[*self.keys, *(head.title for head in self.heads)]]
         lines += [[*row.titles, *(cell.whole for cell in row.cells)] for row in self.rows]
-        left = [True for _ in self.keys] + [head.left for head in self.heads]
+        sides = [str.ljust for _ in self.keys] + [str.ljust if head.left else str.rjust for head in self.heads]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        texts = [
-            "  ".join(
-                text.ljust(width) if is_left else text.rjust(width)
-                for text, width, is_left in zip(line, widths, left, strict=True)
-            )
+        first, *texts = (
+            "  ".join(side(text, width) for side, text, width in zip(sides, line, widths, strict=True)).rstrip()
             for line in lines
-        ]
-        rule = "-" * len(texts[0].rstrip())
-        blocks = [
-            [text for text, row in zip(texts[1:], self.rows, strict=True) if row.control is last] for last in (False, True)
-        ]
-        return "\n".join([texts[0].rstrip(), *(line.rstrip() for block in blocks if block for line in (rule, *block))])
+        )
+        rule = "-" * len(first)
+        return "\n".join([first, *(line for block in self._blocks(texts) for line in (rule, *block))])
+
+    def _blocks(self, lines: Sequence[str]) -> list[list[str]]:
+        """The lines of its rows: of methods, then of controls; none of these blocks is empty."""
+        blocks = ([line for line, row in zip(lines, self.rows, strict=True) if row.control is last] for last in (False, True))
+        return [block for block in blocks if block]
 
     def latex(self, snapshot_id: str, *about: str) -> str:
         """With booktabs; controls stand below a rule. about: sentences behind the note; comments where there is no label."""
-        lines = [_line(row) for row in self.rows]
-        blocks = [[line for line, row in zip(lines, self.rows, strict=True) if row.control is last] for last in (False, True)]
         heads = [*map(escaped, self.keys), *(_stacked(head.title) for head in self.heads)]
         columns = "l" * len(self.keys) + "".join("l" if head.left else "c" for head in self.heads)
-        body = "\\midrule\n".join("".join(block) for block in blocks if block)
+        body = "\\midrule\n".join("".join(block) for block in self._blocks([_line(row) for row in self.rows]))
         head = f"\\toprule\n{' & '.join(heads)} \\\\\n\\midrule\n"
         table = f"\\begin{{tabular}}{{{columns}}}\n{head}{body}\\bottomrule\n\\end{{tabular}}\n"
         start = f"% HEval, snapshot {escaped(snapshot_id)}; needs \\usepackage{{booktabs}}\n"
@@ -209,7 +205,7 @@ def escaped(text: object) -> str:
     return "".join(_LATEX.get(character, character) for character in " ".join(str(text).split()))
 
 
-def number_cell(row: Record | None, unit: Unit = SCORE, of: Sequence[str] = ("value", "low", "high"), **more: Any) -> Cell:
+def number_cell(row: Record | None, unit: Unit = SCORE, of: Sequence[str] = VALUE, **more: Any) -> Cell:
     """A row's number with its interval; of a missing one the reason. of: the names of these three. more: fields of a cell."""
     if row is None or pd.isna(row[of[0]]):
         return Cell(why=reason(row))
@@ -240,13 +236,14 @@ def _cell(value: Any) -> Cell:
         return value
     if isinstance(value, list | tuple | np.ndarray):
         return Cell(", ".join(map(str, value)))
-    if isinstance(value, dict) or not pd.api.types.is_number(value) or isinstance(value, bool | np.bool_):
-        return Cell(str(value)) if isinstance(value, dict) or not pd.isna(value) else Cell()
-    if isinstance(value, int | np.integer):
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return counted(value)
-    if value != 0 and abs(value) < 1e-3:
-        return Cell(f"{value:.3g}".replace("-", MINUS))
-    return Cell() if pd.isna(value) else Cell(value=float(value), unit=EXACT)
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return Cell()
+    if not isinstance(value, float | np.floating):
+        return Cell(str(value))
+    small = 0 < abs(float(value)) < 1e-3
+    return Cell(f"{value:.3g}".replace("-", MINUS)) if small else Cell(value=float(value), unit=EXACT)
 
 
 def _line(row: Row) -> str:

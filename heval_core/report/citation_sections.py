@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.citations.measures import of_people
@@ -22,8 +23,8 @@ from heval_core.figures.citations import (
 from heval_core.figures.dots import DotFigure
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.present.names import PEOPLE, Names, names_of
-from heval_core.present.table import counted, crossed, number_cell, reason
-from heval_core.report.section import Figure, Plan, Section, section_of
+from heval_core.present.table import Table, counted, crossed, number_cell, reason
+from heval_core.report.section import Figure, Plan, Section
 from heval_core.store.reader import Reader
 from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES
 
@@ -42,12 +43,9 @@ def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Name
     and names."""
     every, names = results.rows("cell_recovery"), names_of(results)
     cells = every[every["measure"].isin(measures)]
-    order = {key: rank for rank, key in enumerate([*names.in_order(key for key in cells["annotator"] if key), ""])}
-    places = {"place": ["dataset", "selector"], "group": list(WHERE)}
-    ranks = {name: cells.groupby(by, sort=False).ngroup() for name, by in places.items()}
-    ranks["rank"] = cells["annotator"].map(order)
-    ranked = cells.assign(**ranks).sort_values(list(ranks), kind="stable", ignore_index=True)
-    return ranked.drop(columns=list(ranks)), names
+    place, group = (cells.groupby(by, sort=False).ngroup() for by in (["dataset", "selector"], list(WHERE)))
+    rank = cells["annotator"].map({key: rank for rank, key in enumerate(names.in_order(cells["annotator"]))})
+    return cells.iloc[np.lexsort((rank, group, place))].reset_index(drop=True), names
 
 
 def _meanings(measures: Iterable[str]) -> str:
@@ -92,7 +90,7 @@ def _claims(results: Reader, plan: Plan) -> Section:
         f"explanations. {_meanings(OF_EXPLANATIONS)}. Chance: as many of the claim's passages at random. {_INTERVALS}"
     )
     table = written.merge(cells.drop(columns=["annotator", "masking"]), on=list(WHERE), how="left")
-    return section_of(plan, text, pd.DataFrame(rows), table, gaps=_reasons(cells, names))
+    return plan.section(text, [Table.of(rows)], table, gaps=_reasons(cells, names))
 
 
 def _of_answers(
@@ -105,7 +103,7 @@ def _of_answers(
     figures = _of_measure(cells[cells["masking"] == _whole(cells)], drawn, names) if drawn else ()
     table = wide_table(cells, measures, names, (*WHERE, "annotator", "masking"))
     gaps = _reasons(cells[cells["measure"] == (drawn or measures[0])], names)
-    return section_of(plan, f"{_meanings(measures)}. {about}", table, cells, figures, gaps)
+    return plan.section(f"{_meanings(measures)}. {about}", [table], cells, figures, gaps)
 
 
 def _whole(cells: pd.DataFrame) -> str:
@@ -127,7 +125,7 @@ def _masking(results: Reader, plan: Plan) -> Section:
         rows.append({**dict(zip((*_KEYS, "annotator"), titles, strict=True)), **numbers, **counts})
     figures = _of_measure(cells, "f1", names) if both_maskings else ()
     gaps = () if both_maskings else (f"Only {_whole(cells)} masking is in these results.",)
-    return section_of(plan, text, pd.DataFrame(rows), cells, figures, gaps=gaps)
+    return plan.section(text, [Table.of(rows)], cells, figures, gaps=gaps)
 
 
 def _agreement(results: Reader, plan: Plan) -> Section:
@@ -152,7 +150,7 @@ def _agreement(results: Reader, plan: Plan) -> Section:
     people = {*table["first"], *table["second"]} & {PEOPLE}
     gaps = [] if people or table.empty else ["Nobody answered on the page Annotate: no row is of people."]
     gaps += sorted({f"Not available for some pairs: {row}" for row in table["unavailable"].dropna()})
-    return section_of(plan, text, pd.DataFrame(rows), table, gaps=gaps)
+    return plan.section(text, [Table.of(rows)], table, gaps=gaps)
 
 
 def _people(results: Reader, plan: Plan) -> Section:
@@ -169,9 +167,8 @@ def _people(results: Reader, plan: Plan) -> Section:
         asked, right = int(people["controls"].sum()), int(people["correct"].sum())
         text += f" Of {len(people)} people, {len(left)} are left out; of {asked} answers to control items, {right} are right."
     if table.empty:
-        return section_of(
-            plan, text, people, people, gaps=["No answer of people counts here; the page Annotate collects them."]
-        )
+        gaps = ["No answer of people counts here; the page Annotate collects them."]
+        return plan.section(text, [Table.of(people)], people, gaps=gaps)
     measures = {"helpfulness": "helpfulness", "z-scored": "helpfulness_z", "entropy": "entropy"}
     rows = [
         {
@@ -184,7 +181,7 @@ def _people(results: Reader, plan: Plan) -> Section:
         for by_measure in crossed(table, WHERE, "measure").values()
     ]
     everybody = people.assign(measure="control items").rename(columns={"answers": "n"})
-    return section_of(plan, text, pd.DataFrame(rows), pd.concat([table, everybody], ignore_index=True))
+    return plan.section(text, [Table.of(rows)], pd.concat([table, everybody], ignore_index=True))
 
 
 def _explainers(results: Reader, plan: Plan) -> Section:
@@ -199,11 +196,11 @@ def _explainers(results: Reader, plan: Plan) -> Section:
     )
     if cells.empty:
         gaps = ["No explainer was asked about every passage: --annotators explainer(loo) --masking full."]
-        return section_of(plan, text, cells, cells, gaps=gaps)
+        return plan.section(text, [Table.of(cells)], cells, gaps=gaps)
     measured = cells[cells["measure"].isin(OF_EXPLAINERS)]
     figures = _figures(measured, lambda rows, writers: explainers_figure(rows, writers, names))
     table = wide_table(cells, measures, names, (*WHERE, "annotator"))
-    return section_of(plan, text, table, cells, figures, gaps=_reasons(cells, names))
+    return plan.section(text, [table], cells, figures, gaps=_reasons(cells, names))
 
 
 def _of_measure(cells: pd.DataFrame, measure: str, names: Names) -> tuple[Figure, ...]:

@@ -11,18 +11,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import pandas as pd
 
 from heval_core.evaluation.findings.claims import CONTRADICTED, SUPPORTED
 from heval_core.present.drawing import Drawing, Mark, Scale
 from heval_core.present.names import names_of
-from heval_core.present.numbers import EXACT, interval, number, short
-from heval_core.present.table import Cell, Head, Row, Table, number_cell
+from heval_core.present.numbers import EXACT, interval_of, number, short
+from heval_core.present.table import Cell, Head, Record, Row, Table, number_cell
 from heval_core.store.reader import Reader
 
-Record = Mapping[str, Any]
 AXIS = (
     "The axis shows how far the deciding effect is from the limit that its sentence names, in the effect's own unit; all "
     "units are parts of a scale of length 1. Right of the dashed line the sentence holds, left of it the opposite does. "
@@ -211,7 +209,7 @@ def _row(finding: Record, effect: Record | None, paper: float | None, scale: Sca
     drawing.spot((scale.at(toward(effect, effect["value"])), 13), [Mark("circle", style, size=4)])
     if paper is not None:
         drawing.spot((scale.at(toward(effect, paper)), 13), [Mark("diamond", "ring", size=6)])
-    value = interval(effect["value"], effect["low"], effect["high"], EXACT)
+    value = interval_of(effect, EXACT)
     name = spelled(effect["label"], titles) + claimed(effect)
     return ForestRow(readable, style, sign, name, value, number(paper, EXACT), drawing, tables)
 
@@ -236,7 +234,7 @@ def effects_of(row: Record) -> Table:
         }
         for effect in row["effects"]
     ]
-    return Table.of(pd.DataFrame(rows))
+    return Table.of(rows)
 
 
 def levels_of(row: Record) -> Table:
@@ -250,4 +248,4 @@ def levels_of(row: Record) -> Table:
         }
         for level in row["levels"]
     ]
-    return Table.of(pd.DataFrame(rows))
+    return Table.of(rows)

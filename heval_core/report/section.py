@@ -41,6 +41,19 @@ class Plan:
         of_section = (m for m in measures().values() if self.key in (m.sections or (m.key,)) and m.question)
         return tuple(replace(measure, regimes=self.regimes) if self.regimes else measure for measure in of_section)
 
+    def section(
+        self,
+        text: str,
+        tables: Iterable[Table],
+        rows: pd.DataFrame,
+        figures: Iterable[Figure] = (),
+        gaps: Iterable[str] = (),
+        behind: Iterable[Table] = (),
+    ) -> Section:
+        """What `made` makes. gaps: by default it is said where there are no rows."""
+        lacking = tuple(gaps) or (() if len(rows) else ("Not in these results.",))
+        return Section(self, text, tuple(tables), rows, tuple(figures), lacking, tuple(behind))
+
 
 @dataclass(frozen=True, eq=False)
 class Section:
@@ -70,17 +83,3 @@ class Section:
         tables, notes = self.for_a_paper, (self.plan.heading, *self.gaps)
         comments = "".join(f"% {' '.join(note.split())}\n" for note in notes)
         return comments + "\n".join(table.latex(snapshot_id) for table in tables) if tables else ""
-
-
-def section_of(
-    plan: Plan,
-    text: str,
-    shown: pd.DataFrame | Table | Iterable[Table],
-    rows: pd.DataFrame,
-    figures: Iterable[Figure] = (),
-    gaps: Iterable[str] = (),
-) -> Section:
-    """shown: tables, or a frame that is one. gaps: by default it is said where there are no rows."""
-    lacking = tuple(gaps) or (() if len(rows) else ("Not in these results.",))
-    tables = (Table.of(shown),) if isinstance(shown, pd.DataFrame) else (shown,) if isinstance(shown, Table) else tuple(shown)
-    return Section(plan, text, tables, rows, tuple(figures), lacking)

@@ -12,12 +12,12 @@ from heval_core.evaluation.means import cells_and_means
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures import front
 from heval_core.figures.board import front_figure, whole_table
+from heval_core.figures.citations import QUOTED, quoted_table
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, cells_table, figure_of, measure_table, of_measure, wanted_of
 from heval_core.figures.outcomes import outcome_shares, statistics
 from heval_core.figures.palette import in_order
 from heval_core.figures.pattern_panels import pattern_figure, pattern_table
-from heval_core.figures.quoted import TITLE, quoted_table
 from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
 from heval_core.present.names import apart, names_of, regime_title
@@ -43,8 +43,7 @@ def sections(results: Reader) -> Iterator[Section]:
 
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `plans_of`."""
-    others = {other.key: other for other in (*technique_sections.PLANS, *citation_sections.PLANS)}
-    plan = (plans() | others)[key]
+    plan = plans_of(results)[key]
     return plan.made(results, plan)
 
 
@@ -52,7 +51,7 @@ def plans_of(results: Reader) -> dict[str, Plan]:
     """What there is to say something about, by key, in order. Results of citations alone say nothing else."""
     citations = has_citations(results)
     chosen = [*plans().values()] if not citations or len(results.findings()) else []
-    chosen = [plan for plan in chosen if plan is not _QUOTED] + ([_QUOTED] if len(results.quoted()) else [])
+    chosen += [_QUOTED] if len(results.quoted()) else []
     chosen += technique_sections.PLANS if has_techniques(results) else ()
     chosen += citation_sections.PLANS if citations else ()
     return {plan.key: plan for plan in chosen}
@@ -65,7 +64,7 @@ def plans() -> dict[str, Plan]:
         for measure in measures().values()
         if measure.sections is None and measure.question
     ]
-    return {plan.key: plan for plan in (*_OF_PAPER, *further, _QUOTED)}
+    return {plan.key: plan for plan in (*_OF_PAPER, *further)}
 
 
 def _board(results: Reader, plan: Plan) -> Section:
@@ -75,7 +74,7 @@ def _board(results: Reader, plan: Plan) -> Section:
     rows = made.values.merge(costs_shown(made), on="explainer", how="left")
     figures = () if drawn is None else (("Quality against cost", front.as_drawing(drawn)),)
     gaps = summary.open if made.rows else ("No explainer ran.",)
-    return Section(plan, f"{summary.said} {summary.harder} {table.note}{several}", (table,), rows, figures, gaps)
+    return plan.section(f"{summary.said} {summary.harder} {table.note}{several}", [table], rows, figures, gaps)
 
 
 def _measures(results: Reader, plan: Plan) -> Section:
@@ -95,11 +94,10 @@ def _measures(results: Reader, plan: Plan) -> Section:
                 figures.append((tables[-1].title, as_drawing(figure_of(measured, measured.explainers(names.controls), names))))
     rows = pd.concat(frames, ignore_index=True)
     texts += [_READ] if figures else []
-    gaps = tuple(_gaps(rows, plan))
     every = cells_table(rows)
     if any(measure.paired for measure in plan.measures):
         every = replace(every, title=f"{every.title}, as measured; chance: the random control")
-    return Section(plan, " ".join(texts), tuple(tables), rows, tuple(figures), gaps, (every,))
+    return plan.section(" ".join(texts), tables, rows, figures, _gaps(rows, plan), [every])
 
 
 def _ks(plan: Plan, measure: Measure) -> tuple[int, ...]:
@@ -142,7 +140,7 @@ def _datasets(results: Reader, plan: Plan) -> Section:
         "Fakepedia and 1,343 of ConflictQA."
     )
     gaps = () if rows["kept"].sum() else ("No instance was kept.",)
-    return Section(plan, text, (Table.of(table),), rows, outcome_shares(outcomes), gaps)
+    return plan.section(text, [Table.of(table)], rows, outcome_shares(outcomes), gaps)
 
 
 def _patterns(results: Reader, plan: Plan) -> Section:
@@ -158,13 +156,13 @@ def _patterns(results: Reader, plan: Plan) -> Section:
         )
         for (dataset, technique), rows in counts.groupby(["dataset", "technique"])
     ]
-    return Section(plan, text, (pattern_table(counts),), counts, tuple(drawn), gaps)
+    return plan.section(text, [pattern_table(counts)], counts, drawn, gaps)
 
 
 def _quoted(results: Reader, plan: Plan) -> Section:
     rows = results.quoted()
     table = quoted_table(rows, names_of(results))
-    return Section(plan, table.note, (table,), rows)
+    return plan.section(table.note, [table], rows)
 
 
 _MAIN, _MORE = "The paper's figures", "The paper's appendix"
@@ -190,4 +188,4 @@ _OF_PAPER = (
     Plan("simulatability_swap", _MORE, "Documents swapped: can the origin be told?", "B.13", _measures, _SWAPPED),
     Plan("mrr_swap", _MORE, "Documents swapped: mean reciprocal rank", "B.14", _measures, _SWAPPED),
 )
-_QUOTED = Plan("quoted", "Beyond the paper", TITLE, "QuoteSum", _quoted)
+_QUOTED = Plan("quoted", "Beyond the paper", QUOTED, "QuoteSum", _quoted)

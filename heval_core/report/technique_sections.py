@@ -15,7 +15,6 @@ from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.technique_front import blind_line, front_figure, share_known
 from heval_core.figures.techniques import (
     CHANGES,
-    VALUES,
     columns_of,
     correlation_table,
     differences_figure,
@@ -24,11 +23,10 @@ from heval_core.figures.techniques import (
     unavailable,
 )
 from heval_core.present.names import Names, measure_name, names_of
-from heval_core.present.numbers import EXACT, number
+from heval_core.present.numbers import EXACT, VALUE, number
 from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
-from heval_core.report.section import Plan, Section, section_of
-from heval_core.store.filters import Filter
+from heval_core.report.section import Plan, Section
 from heval_core.store.reader import Reader
 from heval_core.words import BEHAVIOURS, REGIMES
 
@@ -41,8 +39,8 @@ def has_techniques(results: Reader) -> bool:
 
 
 def _front(results: Reader, plan: Plan) -> Section:
-    points, names = results.rows("pareto", Filter()), names_of(results)
-    cells, figures = results.technique_cells(Filter()), []
+    points, names = results.rows("pareto"), names_of(results)
+    cells, figures = results.rows("cell_behaviour"), []
     for (dataset, model), own in points.groupby(["dataset", "model"]):
         knew = share_known(cells[(cells["dataset"] == dataset) & (cells["model"] == model)])
         drawn = front.as_drawing(front_figure(own, names, blind_line(knew), "blind to relevance"))
@@ -67,18 +65,18 @@ def _front(results: Reader, plan: Plan) -> Section:
         "one. Dashed: techniques that treat all documents alike, which is chance. Lines through a point are 95 % intervals "
         f"over questions. J: {BEHAVIOURS['discrimination'].meaning}."
     )
-    return section_of(plan, text, pd.DataFrame(rows), points, figures)
+    return plan.section(text, [Table.of(rows)], points, figures)
 
 
 def _measured(measure: str, results: Reader, plan: Plan) -> Section:
-    cells, names = results.technique_cells(Filter()), names_of(results)
-    tables = tuple(_tables(results, cells, measure, VALUES, names))
+    cells, names = results.rows("cell_behaviour"), names_of(results)
+    tables = tuple(_tables(results, cells, measure, VALUE, names))
     text = f"{tables[0].note if tables else ''} {_KINDS}"
-    return section_of(plan, text, tables, _behind(cells, measure), gaps=_not_available(results, names))
+    return plan.section(text, tables, _behind(cells, measure), gaps=_not_available(results, names))
 
 
 def _gains(measure: str, results: Reader, plan: Plan) -> Section:
-    cells, names = results.technique_cells(Filter()), names_of(results)
+    cells, names = results.rows("cell_behaviour"), names_of(results)
     changes = cells[cells["technique"] != TECHNIQUE].dropna(subset=["delta"])
     text = (
         f"{measure_name(measure)} of each technique less Regular's, over the instances that both answered; chance is 0. "
@@ -89,7 +87,7 @@ def _gains(measure: str, results: Reader, plan: Plan) -> Section:
         for (model, dataset), rows in cells.groupby(["model", "dataset"])
         if (figure := differences_figure(rows, measure, names)) is not None
     )
-    return section_of(plan, text, _tables(results, changes, measure, CHANGES, names), _behind(changes, measure), figures)
+    return plan.section(text, _tables(results, changes, measure, CHANGES, names), _behind(changes, measure), figures)
 
 
 def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -98,32 +96,30 @@ def _behind(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 
 def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, str, str], names: Names) -> Iterator[Table]:
-    points = results.rows("pareto", Filter())
+    points = results.rows("pareto")
     points = points[points["on_front"].astype(bool)]
     for index, ((model, dataset), rows) in enumerate(cells.groupby(["model", "dataset"], sort=True), start=1):
         front = set(points[(points["model"] == model) & (points["dataset"] == dataset)]["technique"])
         title = f"{measure_name(measure)}, {model} on {names.dataset(str(dataset))}"
         table = technique_table(rows, measure, names, front, of)
-        gain = "" if of == VALUES else "-gain"
+        gain = "" if of == VALUE else "-gain"
         yield replace(table, title=title, label=f"{table.label}{gain}-{index}")
 
 
 def _not_available(results: Reader, names: Names) -> Iterator[str]:
     """Each reason once, with the models it holds for."""
-    cells, trials = results.technique_cells(Filter()), results.rows("technique_trial", Filter())
+    every = pd.concat([results.rows("cell_behaviour"), results.rows("technique_trial")])
     by_reason: dict[tuple[str, str], set[str]] = {}
-    for model in sorted({*cells["model"], *trials["model"]}):
-        for dataset in sorted({*cells["dataset"], *trials["dataset"]}):
-            rows, tried = (frame[(frame["model"] == model) & (frame["dataset"] == dataset)] for frame in (cells, trials))
-            for title, why in unavailable(rows, tried, names):
-                by_reason.setdefault((title, why.rstrip(".")), set()).add(f"{model} on {dataset}")
+    for (model, dataset), rows in every.groupby(["model", "dataset"]):
+        for title, why in unavailable(rows, names):
+            by_reason.setdefault((title, why.rstrip(".")), set()).add(f"{model} on {dataset}")
     for (title, why), places in by_reason.items():
         yield f"{title} is not available with {', '.join(sorted(places))}: {why}."
 
 
 def _costs(results: Reader, plan: Plan) -> Section:
     names = names_of(results)
-    cells, trials = results.technique_cells(Filter()), results.rows("technique_trial", Filter())
+    cells, trials = results.rows("cell_behaviour"), results.rows("technique_trial")
     counts = trials.groupby(["technique", "model", "dataset"])["setting"].nunique().groupby("technique").max()
     keys = names.techniques_in_order([*cells["technique"], *trials["technique"]])
     rows = pd.DataFrame(
@@ -140,11 +136,11 @@ def _costs(results: Reader, plan: Plan) -> Section:
         "model and dataset. Decoding techniques share their two passes: all of them together cost little more than one. "
         "Seconds depend on the machine and are not stored with answers; `python -m benchmarks techniques` measures them."
     )
-    return section_of(plan, text, rows, rows)
+    return plan.section(text, [Table.of(rows)], rows)
 
 
 def _features(results: Reader, plan: Plan) -> Section:
-    every, names = results.rows("feature_correlation", Filter()), names_of(results)
+    every, names = results.rows("feature_correlation"), names_of(results)
     known = every.dropna(subset=["rho"])
     without = len(every) - len(known)
     gaps = [f"{without} of {len(every)} correlations are not defined; `results.json` has the reasons."] if without else []
@@ -153,11 +149,11 @@ def _features(results: Reader, plan: Plan) -> Section:
         "models together, as in CUB, with p as if these were independent. Within: ranks within each model and dataset, with p "
         "over questions. Both p are corrected by Holm over the features of a dataset, kind of context and technique."
     )
-    return section_of(plan, text, correlation_table(known, names), every, gaps=gaps)
+    return plan.section(text, [Table.of(correlation_table(known, names))], every, gaps=gaps)
 
 
 def _search(results: Reader, plan: Plan) -> Section:
-    trials, names = results.rows("technique_trial", Filter()), names_of(results)
+    trials, names = results.rows("technique_trial"), names_of(results)
     rows = [
         {
             "model": model,
@@ -177,7 +173,7 @@ def _search(results: Reader, plan: Plan) -> Section:
         "them is arbitrary."
     )
     gaps = () if rows else ("No technique of these results has settings to choose.",)
-    return section_of(plan, text, pd.DataFrame(rows), trials, gaps=gaps)
+    return plan.section(text, [Table.of(rows)], trials, gaps=gaps)
 
 
 PLANS = (

@@ -53,11 +53,6 @@ class Report:
     provenance: tuple[tuple[str, pd.DataFrame], ...]
     gaps: tuple[str, ...]
 
-    @property
-    def citations(self) -> bool:
-        """Whether citations were studied."""
-        return any(section.plan.chapter == CHAPTER for section in self.sections)
-
     def as_html(self) -> str:
         """One HTML file that needs nothing else: no request, and a content-security policy for its own script only, which
         opens the folded sections on paper. Its template escapes all text; without a sentence a study may be empty."""
@@ -84,7 +79,8 @@ class Report:
         """The paragraphs under the title; one that begins with "!" is a warning."""
         warned = [f"!{self.note}"] if self.note else []
         models = ", ".join(self.provenance[0][1]["model"])
-        if self.citations and not len(self.studies[0].findings):
+        citations = any(section.plan.chapter == CHAPTER for section in self.sections)
+        if citations and not len(self.studies[0].findings):
             made = f"Computed from the published results {self.snapshot_id} by HEval {__version__}, which hold citations only."
             return [*warned, made, CITATION_NOTE]
         return [
@@ -94,7 +90,7 @@ class Report:
             "questions; chance is what random scores get. The numbers behind figures are folded, and on paper left out where "
             "they are not open.",
             *([TECHNIQUE_NOTE] if len(self.studies[1].findings) else []),
-            *([CITATION_NOTE] if self.citations else []),
+            *([CITATION_NOTE] if citations else []),
             *self.gaps,
         ]
 
@@ -164,25 +160,21 @@ def _put(path: Path, text: str, say: Callable[[str], None]) -> None:
     say(str(path))
 
 
+# Columns of JSON.
+_OPENED = {"effects", "levels", "group_sizes", "details", "versions", "configuration", "unusable"}
+
+
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows for JSON: no NaN, JSON columns opened, times as text."""
-    opened = {"effects", "levels", "group_sizes", "details", "versions", "configuration", "unusable"}
-
-    def value_of(name: str, value: Any) -> Any:
-        return _plain(json.loads(value) if name in opened and isinstance(value, str) else value)
-
-    rows = frame.to_dict("records")
-    return [{str(name): value_of(str(name), value) for name, value in row.items()} for row in rows]
+    return [{str(name): _plain(str(name), value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, pd.Timestamp):
-        return None if pd.isna(value) else value.isoformat()
-    if hasattr(value, "item"):
-        value = value.item()
-    if value is pd.NaT or value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
+def _plain(name: str, value: Any) -> Any:
+    if name in _OPENED and isinstance(value, str):
+        return json.loads(value)
+    if pd.api.types.is_scalar(value) and (pd.isna(value) or value in (math.inf, -math.inf)):
         return None
-    return value
+    return value.isoformat() if isinstance(value, pd.Timestamp) else value
 
 
 def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:

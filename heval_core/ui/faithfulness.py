@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from heval_core.figures.citations import QUOTED, quoted_table
 from heval_core.figures.measures import as_normalised
 from heval_core.figures.palette import in_order
 from heval_core.figures.plots import scatter
-from heval_core.figures.quoted import TITLE, quoted_table
 from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.measure import PROTECTED, QUESTION_PROTECTED, Measure
 from heval_core.present.names import regime_title
@@ -103,7 +103,7 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
 def people(results: Reader, chosen: Filter) -> None:
     """Answers that people wrote, where a chosen model has read them."""
     if len(cells := query(results, Reader.quoted, Filter(model=chosen.model))):
-        st.subheader(TITLE)
+        st.subheader(QUOTED)
         draw_table(results, quoted_table(cells, names_of(results)), cells, "quoted")
 
 

@@ -11,10 +11,10 @@ import streamlit as st
 from heval_core.evaluation.techniques.front import Expected, Point, expected, leaders, points
 from heval_core.figures.dots_drawn import Part
 from heval_core.figures.front import as_drawing
-from heval_core.figures.technique_front import EVERY_KIND, cards, equal_line, front_figure
+from heval_core.figures.technique_front import cards, equal_line, front_figure
 from heval_core.figures.techniques import differences_figure, technique_table, told, unavailable
 from heval_core.html import plain
-from heval_core.present.names import Names, change_unit, measure_name
+from heval_core.present.names import ALL, Names, change_unit, measure_name
 from heval_core.present.numbers import SHARE, interval, with_unit
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.store.filters import COUNTED, Filter
@@ -70,7 +70,7 @@ class Compared:
 
     def answers(self, technique: str, kind: str, change: str = COUNTED) -> Filter:
         """The answers behind a mark: of a card and a point those to documents to follow and to irrelevant ones."""
-        kinds = tuple(name for name in (*FOLLOWED, "irrelevant") if name in self.kinds) if kind == EVERY_KIND else (kind,)
+        kinds = tuple(name for name in (*FOLLOWED, "irrelevant") if name in self.kinds) if kind == ALL else (kind,)
         return Filter((self.model,), (self.dataset,), kinds, technique=(technique,), changed=change)
 
 
@@ -180,12 +180,12 @@ def _told_apart(compared: Compared) -> str:
 def _bar(results: Reader, compared: Compared, expectations: Sequence[Expected]) -> None:
     """What the clicked mark is, and the way to its answers."""
     card = {expectation.point.technique: expectation for expectation in expectations}
-    if not MARK.is_one(lambda key, kind: key in {*compared.cells["technique"]} and kind in (EVERY_KIND, *CONTEXT_KINDS)):
+    if not MARK.is_one(lambda key, kind: key in {*compared.cells["technique"]} and kind in (ALL, *CONTEXT_KINDS)):
         return
     key, kind = MARK.id
     with MARK.bar():
-        where = "" if kind == EVERY_KIND else f" · {REGIMES[kind].title}"
-        text = _of_kind(compared, key, kind) if kind != EVERY_KIND else _of_card(card[key]) if key in card else "not available"
+        where = "" if kind == ALL else f" · {REGIMES[kind].title}"
+        text = _of_kind(compared, key, kind) if kind != ALL else _of_card(card[key]) if key in card else "not available"
         answers = compared.answers(key, kind)
         count = len(query(results, Reader.instance_ids, answers))
         more = compared.counted(key, answers.regime) - count
@@ -219,7 +219,7 @@ def _measures(compared: Compared) -> list[str]:
 
 def evidence(results: Reader, compared: Compared) -> None:
     """What stands below: who is not available, and folded the differences by kind of context and the numbers."""
-    if missing := unavailable(compared.cells, compared.trials, compared.names):
+    if missing := unavailable(pd.concat([compared.cells, compared.trials]), compared.names):
         reasons = "; ".join(f"**{plain(title)}** ({plain(why.rstrip('.'))})" for title, why in missing)
         st.caption(f"Not available: {reasons}.")
     label = "Differences to Regular by kind of context, and the numbers"

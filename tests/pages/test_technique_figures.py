@@ -7,7 +7,7 @@ import pytest
 
 from heval_core.evaluation.techniques.front import Point, expected, leaders
 from heval_core.figures.front import as_drawing, box_of
-from heval_core.figures.technique_front import blind_line, cards, equal_line, front_figure, front_of, share_known
+from heval_core.figures.technique_front import blind_line, cards, equal_line, front_figure, share_known
 from heval_core.figures.techniques import (
     correlation_table,
     differences_figure,
@@ -77,8 +77,8 @@ def test_points_stand_where_they_are_with_regular_first_and_a_shape_for_each_fam
     assert [shape for shape, _ in drawn.legend] == ["regular", "circle", "diamond"]
     assert "on the front in 75 % of the resamples" in drawn.points[0].about
     # A step line from left to right.
-    assert drawn.line == front_of(POINTS) == [(0.6, 0.7), (0.75, 0.5), (0.9, 0.1)]
-    assert front_of(POINTS.assign(on_front=[False, True, False])) == [(0.6, 0.7)]
+    assert drawn.line == [(0.6, 0.7), (0.75, 0.5), (0.9, 0.1)]
+    assert front_figure(POINTS.assign(on_front=[False, True, False]), NAMES).line == [(0.6, 0.7)]
 
 
 def test_points_in_one_place_share_a_name():
@@ -231,7 +231,7 @@ def test_a_technique_without_any_number_is_listed_with_its_reason_once():
         [{"technique": "multi_agent", "unavailable": "follows no instructions"}, {"technique": "acd", "unavailable": "x"}]
     )
     more = pd.concat([CELLS, cells_of(cell("multi_agent", "total", None, unavailable="follows no instructions"))])
-    assert unavailable(more, trials, NAMES) == [("Multi-agent", "follows no instructions")]
+    assert unavailable(pd.concat([more, trials]), NAMES) == [("Multi-agent", "follows no instructions")]
 
 
 def test_numbers_never_read_as_minus_zero_and_shares_keep_what_tells_them_from_none_and_all():

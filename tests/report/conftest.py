@@ -48,6 +48,10 @@ def written_plain(plain, plain_report, monkeypatch):
     return put
 
 
+def section_in(report, key):
+    return next(own for own in report.sections if own.plan.key == key)
+
+
 def rows_of(told, key):
     """The rows of a section of `results.json`."""
     return pd.DataFrame(next(own["rows"] for own in told["sections"] if own["key"] == key))

@@ -8,21 +8,12 @@ from heval_core.figures.board import front_figure
 from heval_core.figures.front import as_drawing
 from heval_core.present.drawing import Mark
 from tests.board.planted import level, planted
-
-
-@pytest.fixture(scope="module")
-def made(few):
-    return board(few)
-
-
-@pytest.fixture(scope="module")
-def drawn(report):
-    """The section."""
-    return next(one for one in report.sections if one.plan.key == "board")
+from tests.report.conftest import section_in
 
 
 @pytest.mark.slow
-def test_the_section_is_the_board_with_its_sentence_and_what_is_open(drawn, made):
+def test_the_section_is_the_board_with_its_sentence_and_what_is_open(few, report):
+    made, drawn = board(few), section_in(report, "board")
     told = conclusion(made)
     assert drawn.text.startswith(f"{told.said} {told.harder}")
     assert drawn.gaps == told.open

@@ -16,7 +16,7 @@ from heval_core.ui.measured_cells import measured
 from tests.conftest import ROOT
 from tests.pages.opening import open_page
 from tests.planted import marking, noise, plant, published
-from tests.report.conftest import rows_of
+from tests.report.conftest import rows_of, section_in
 
 PLACE = ["model", "dataset", "regime", "part", "explainer"]
 
@@ -130,18 +130,14 @@ def visible(page):
 draw = marking(lambda instance, explainer: 2 if explainer == "fa" else 0)
 
 
-def gaps_of(report, key):
-    return next(own.gaps for own in report.sections if own.plan.key == key)
-
-
 def test_what_a_small_store_does_not_have_is_said(plain_report, written_plain, tmp_path):
     text = plain_report.as_html()
     assert "These results hold one model, made-up-0" in text
     assert "These results hold one dataset, data-0" in text
     assert "Not compared at any of the three questions: mechlight, attn." in text
-    assert gaps_of(plain_report, "instance_margins") == ("Not in these results: Double conflicting, Mixed.",)
-    assert gaps_of(plain_report, "group_margins") == ("Not in these results: Irrelevant.",)
-    assert "--faithfulness" in gaps_of(plain_report, "faithfulness")[0]
+    assert section_in(plain_report, "instance_margins").gaps == ("Not in these results: Double conflicting, Mixed.",)
+    assert section_in(plain_report, "group_margins").gaps == ("Not in these results: Irrelevant.",)
+    assert "--faithfulness" in section_in(plain_report, "faithfulness").gaps[0]
     findings = plain_report.studies[0].findings
     assert len(findings) == 11
     assert set(findings["verdict"]) == {"not enough data"}
@@ -154,7 +150,7 @@ def test_what_a_small_store_does_not_have_is_said(plain_report, written_plain, t
 
 
 def test_without_a_study_nothing_of_it_is_there(plain, plain_report):
-    assert [own.plan.key for own in plain_report.sections] == [key for key in plans() if key != "quoted"]
+    assert [own.plan.key for own in plain_report.sections] == [*plans()]
     assert not {"technique_findings", "citation_findings"} & json.loads(plain_report.as_json()).keys()
     page = plain_report.as_html()
     words = ("technique-findings", "techniques_", "Hagström", "citation-findings", "citations_", "Xing", "Annotators")
@@ -178,7 +174,7 @@ def test_a_store_of_one_instance_is_reported(tmp_path):
 def test_a_cell_with_one_group_only_says_why_it_has_no_margin(tmp_path):
     plant(tmp_path, noise, regimes=("conflicting",), count=60, change=lambda instance: instance | {"group": "C"})
     report = report_of(published(tmp_path))
-    (gap, *_) = [gap for gap in gaps_of(report, "group_margins") if gap.startswith("Not available")]
+    (gap, *_) = [gap for gap in section_in(report, "group_margins").gaps if gap.startswith("Not available")]
     assert "1 cell" in gap
     assert "M" in gap
 
