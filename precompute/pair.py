@@ -6,9 +6,9 @@ the explainer's repr. So nothing stale is reused, and nothing valid is computed 
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from statistics import mean
 from typing import Any, Protocol
@@ -54,11 +54,11 @@ class Pair:
     model: Model
     questions: Questions
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         return dtype_of(self.grid)
 
-    @property
+    @cached_property
     def settings(self) -> str:
         """A hash of how the model is asked, apart from its revision and the data."""
         grid, model = self.grid, self.model.identity
@@ -71,9 +71,23 @@ class Pair:
             return regimes.CAPS["long" if self.questions.long else "short"]
         return self.grid.cap if isinstance(self.grid.cap, int) else None
 
-    def shard(self, kind: str, key: str, **more: Any) -> Shard:
-        identity, questions = self.model.identity, self.questions
-        return Shard(kind, key, identity.key, identity.revision, questions.dataset, questions.fingerprint, **more)
+    @property
+    def whose(self) -> list[str]:
+        """What the keys of all shards hold of the model, of how it is asked, and of the dataset."""
+        return [self.model.key, self.model.identity.revision, self.settings, self.questions.dataset]
+
+    def shard(self, kind: str, depends: Any, **more: Any) -> Shard:
+        """depends: all that it depends on, of which its key is a hash."""
+        model, revision, settings, dataset = self.whose
+        more = {"settings": settings} | more
+        return Shard(kind, hashed(depends), model, revision, dataset, self.questions.fingerprint, **more)
+
+    def chunks(self, places: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Of some questions those of each shard, in order. The grid's shard size must be a number."""
+        size = self.grid.shard_size
+        assert size is not None
+        for first in range(0, len(places), size):
+            yield tuple(places[first : first + size])
 
     def fit_of(self, explainer: Explainer) -> str:
         """What an explainer's settings say of its fit to the model; "" without one."""

@@ -103,7 +103,7 @@ def plan(asked: GridOrStudy, folder: Path, calibrated: bool = True, say: Callabl
 
 
 def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line]:
-    known = [*part.jobs(), *part.quoted, *part.timings]
+    known = part.tasks()
     left = unfinished(known, part.store)
     planned.datasets[part.questions.dataset] = part.questions
     planned.searches += len(unfinished(part.searches, part.store))

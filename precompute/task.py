@@ -79,7 +79,8 @@ class Task:
 
     @property
     def what(self) -> str:
-        raise NotImplementedError
+        """The numbers of what it is about, in its fixed order."""
+        return f"{self.shards[0].start}-{self.shards[0].stop}"
 
     @property
     def whose(self) -> RegimeKey:
@@ -98,17 +99,24 @@ class Task:
         raise NotImplementedError
 
     def made(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
+        """Each shard with its rows, which get the columns that the shard itself says, and how many instances failed."""
         for shard in self.shards:
-            yield shard, result.rows[shard.key], self.failed(shard, result)
+            said = {**shard.cell._asdict(), "revision": shard.revision}
+            yield shard, [said | row for row in result.rows[shard.key]], self.failed(shard, result)
 
     def failed(self, shard: Shard, result: Result) -> int:
         """An instance that failed before any explainer saw it is missing from every shard."""
         return sum(failure.explainer in ("", shard.explainer or shard.kind) for failure in result.failures)
 
 
-def entries_like(shard: Shard, entries: Iterable[Entry], same: Sequence[str]) -> Iterator[Entry]:
-    """Those that agree with a shard in some columns. Their rows may be of the same things as the shard's will be."""
-    return (entry for entry in entries if all(getattr(entry, name) == getattr(shard, name) for name in same))
+def rows_like(store: ShardStore, shard: Shard, entries: Iterable[Entry], same: Sequence[str]) -> Iterator[Row]:
+    """The rows of those entries that agree with a shard in some columns, which may be of the same things as its own will be.
+
+    A damaged entry is left out: what it holds is made again.
+    """
+    for entry in entries:
+        if all(getattr(entry, name) == getattr(shard, name) for name in same) and store.intact(entry):
+            yield from store.read(entry).to_pylist()
 
 
 Some = TypeVar("Some", bound=Task)

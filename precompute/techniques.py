@@ -5,7 +5,7 @@ A search sees development questions only. Each technique chooses by its own rule
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,10 +23,10 @@ from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEval
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT, Shard
 from heval_core.techniques.shared.base import Development, Question, Setting, Trial
-from precompute.memory import Memories, Prompting
+from precompute.memory import AskingTask, Prompting
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.task import Failure, Result, Row, Task, hashed, named
+from precompute.task import Failure, Result, Row, named
 
 # One question of so many is a development question.
 DEVELOPMENT_SHARE = 4
@@ -201,17 +201,14 @@ def _true_tokens(lm: LanguageModel, prepared: Prepared) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class SearchTask(Task):
+class SearchTask(AskingTask):
     """Find the settings of a technique's variants for a model and a dataset, on development questions; a shard for each.
 
     Variants (ph3 and ph3(mode=memory)) try the same settings, and differ in how they choose: what one has tried, the others do
-    not try again. places: the development questions' numbers.
+    not try again. places: of development questions. kinds: of context.
     """
 
     kinds: tuple[str, ...]
-    places: tuple[int, ...]
-    seed: int
-    memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
 
     counts = False
 
@@ -223,13 +220,12 @@ class SearchTask(Task):
         rows: dict[str, list[Row]] = {}
         failures, development = list[Failure](), None
         for shard in self.shards:
-            where = {name: getattr(shard, name) for name in ("model", "revision", "dataset", "technique")}
             try:
                 development = development or self._development(ready, questions)
-                rows[shard.key] = _rows(where, *search(catalogue.find("technique", shard.technique), development))
+                rows[shard.key] = _rows(*search(catalogue.find("technique", shard.technique), development))
             except HEvalError as error:
                 unavailable = {"setting": "", "regime": "", "n": 0, "chosen": False, "tied": False, "unavailable": str(error)}
-                rows[shard.key] = [where | unavailable]
+                rows[shard.key] = [unavailable]
                 if isinstance(error, NotHere):
                     # It may be there for a later run, which tries a shard with failures again.
                     failures.append(Failure("", self.name, named(error)))
@@ -239,8 +235,8 @@ class SearchTask(Task):
         """The development questions, by context kind. Raises HEvalError where there are too few of every kind."""
         by_kind: dict[str, tuple[Question, ...]] = {}
         for kind in self.kinds:
-            ready = Prompting(kind, self.seed, self.memories).kept(lm, questions, self.places)
-            instances = [prepared.instance for prepared in ready]
+            kept = Prompting(kind, self.grid.seed, self.memories).kept(lm, questions, self.places)
+            instances = [prepared.instance for prepared in kept]
             if len(instances) >= FEWEST:
                 known = memory_tokens(lm, (instance.question for instance in instances))
                 by_kind[kind] = tuple(Question(one, accepted_tokens(lm, one), known[one.question]) for one in instances)
@@ -249,7 +245,7 @@ class SearchTask(Task):
                 f"{questions.dataset} has fewer than {FEWEST} development questions of every kind of context; a search needs "
                 "more: raise --limit."
             )
-        return Development(lm, questions.dataset, by_kind, self.seed)
+        return Development(lm, questions.dataset, by_kind, self.grid.seed)
 
     def made(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
         """Settings are those that were found, too."""
@@ -268,21 +264,20 @@ def setting_in(rows: Sequence[Row]) -> Setting | None:
 
 def search_tasks(pair: Pair) -> list[SearchTask]:
     """The searches that a grid needs of a model and a dataset, one for all variants of a technique."""
-    model, questions = pair.model.identity, pair.questions
+    questions = pair.questions
     kinds = tuple(kind for kind in CONTEXT_KINDS if kind in pair.grid.regimes)
     places = tuple(place for place, fact in enumerate(questions.facts) if split_of(fact.question) == DEVELOPMENT)
     facts = [questions.facts[place].id for place in places]
-    whose = [FORMAT, "search", model.key, model.revision, pair.settings, questions.dataset, questions.fingerprint]
     variants: dict[str, list[Shard]] = {}
     for key in pair.grid.techniques:
         technique = catalogue.find("technique", key)
         if is_searched(technique):
             reads = [technique.reads()] if technique.reads() else []
-            depends = hashed([*whose, repr(technique), kinds, facts, pair.grid.seed, *reads])
-            shard = pair.shard(TRIAL.name, depends, settings=pair.settings, technique=key, stop=len(places))
+            depends = [FORMAT, "search", *pair.whose, questions.fingerprint, repr(technique), kinds, facts, pair.grid.seed]
+            shard = pair.shard(TRIAL.name, [*depends, *reads], technique=key, stop=len(places))
             # Each adapter is trained by itself.
             variants.setdefault(key if technique.preparation == "trained" else plain(key), []).append(shard)
-    return [SearchTask(pair.model, tuple(shards), kinds, places, pair.grid.seed) for shards in variants.values()]
+    return [SearchTask(pair.model, tuple(shards), pair.grid, places, kinds) for shards in variants.values()]
 
 
 def search(technique: Technique, development: Development) -> tuple[list[Trial], tuple[int, ...]]:
@@ -350,11 +345,10 @@ def _trial(development: Development, setting: Setting, predicted: dict[str, list
     return Trial(setting, {kind: sum(right) / n[kind] for kind, right in hits.items()}, n)
 
 
-def _rows(where: dict[str, Any], trials: Sequence[Trial], best: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of a trial shard: one for each setting and kind. where: the columns that say whose they are."""
+def _rows(trials: Sequence[Trial], best: Sequence[int]) -> list[Row]:
+    """Rows of a trial shard: one for each setting and kind."""
     return [
-        where
-        | {
+        {
             "setting": trial.setting.text,
             "regime": kind,
             "bcu": trial.bcu.get(kind),

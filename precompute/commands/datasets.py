@@ -29,7 +29,7 @@ from heval_core.regime_keys import ordered_regimes
 from heval_core.regimes.padding import fitted
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import Commands, add_fields, add_regimes, all_words, existing, regimes_of
+from precompute.commands.options import Commands, add_fields, add_regimes, existing, regimes_of
 from precompute.grid import Grid
 from precompute.questions import Questions, load_questions, open_dataset
 
@@ -47,7 +47,6 @@ def add(commands: Commands) -> None:
         models="count tokens too, with these models' tokenizers",
     )
     add_regimes(parser, "the first six by default")
-    parser.set_defaults(datasets=(), models=(), seed=Grid.seed)
     parser.add_argument("--store", type=Path, help="add results from this store: the groups, and what each model drops")
     parser.add_argument(
         "--left-out",
@@ -61,14 +60,13 @@ def _datasets(options: argparse.Namespace) -> int:
     options.regimes = regimes_of(options, REGIMES)
     Grid((), (), options.regimes, limit=options.limit).check()
     store = existing(options.store) if options.store else None
-    names = all_words(options.datasets)
-    models = [identify(word) for word in all_words(options.models)]
+    models = [identify(name) for name in options.models]
     sections = []
-    for name in names or catalogue.plugins("dataset"):
+    for name in options.datasets or catalogue.plugins("dataset"):
         try:
             section = _summary(name, models, options, store)
         except HEvalError as error:
-            if names:
+            if options.datasets:
                 raise
             # Nobody asked for this dataset by name, so a missing file is no error.
             print(f"{name}: {error}\n", file=sys.stderr)

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from dataclasses import fields
 from typing import Any
 
 from heval_core.explained_answer import answer_json, explained_answer
@@ -23,9 +22,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--question", required=True)
     parser.add_argument("--memory-answer")
     parser.add_argument("--context-answer", action="append", default=[], help="one per --context, in order")
-    names = ("explainers", "match", "target", "template", "device", "dtype")
-    add_fields(parser, Grid, names)
-    parser.set_defaults(**{field.name: field.default for field in fields(Grid) if field.name in names})
+    add_fields(parser, Grid, ("explainers", "match", "target", "template", "device", "dtype"))
     parser.add_argument("--generate", type=int, metavar="N", help="explain a whole answer, of at most N tokens, word by word")
     parser.add_argument("--answer-text", metavar="TEXT", help="explain this answer, word by word")
     parser.add_argument(

@@ -23,7 +23,7 @@ from heval_core.pipeline import Prepared
 from heval_core.prompt_styles import style_of
 from heval_core.protocols import Fitted
 from heval_core.records import REGIMES, Fact, HEvalError
-from precompute.commands.options import STORE, Commands, add_fields, all_words
+from precompute.commands.options import STORE, Commands, add_fields
 from precompute.grid import Grid
 from precompute.memory import Memories, Prompting
 from precompute.pair import needing
@@ -51,7 +51,7 @@ def add(commands: Commands) -> None:
         "--questions", type=int, default=QUESTIONS, help=f"how many prompts to fit on; {QUESTIONS:,} by default"
     )
     parser.add_argument("--store", type=Path, default=STORE, help="the fits are kept in its folder fits/")
-    parser.set_defaults(explainers=tuple(keys), limit=LIMIT, seed=Grid.seed, device=Grid.device, dtype=Grid.dtype)
+    parser.set_defaults(explainers=tuple(keys), limit=LIMIT)
 
 
 def _fit(options: argparse.Namespace) -> int:
@@ -64,7 +64,7 @@ def _fit(options: argparse.Namespace) -> int:
         if getattr(options, name) < 1:
             raise HEvalError(f"--{name} is {getattr(options, name)}; it must be at least 1.")
     failed = 0
-    for name in all_words(options.models):
+    for name in options.models:
         try:
             print(_fit_model(load(name, options.device, options.dtype), explainers, options))
         except HEvalError as error:
@@ -84,7 +84,7 @@ def _fit_model(lm: LanguageModel, explainers: Sequence[Fitted], options: argpars
             f"{lm.key} answered none of the questions beside the first {options.limit:,}; there is nothing to fit on."
         )
     about = {
-        "datasets": all_words(options.datasets),
+        "datasets": options.datasets,
         "left_out": options.limit,
         "prompts": len(used),
         "seed": options.seed,
@@ -129,7 +129,7 @@ def _observed(
 
 def _prepared(lm: LanguageModel, options: argparse.Namespace) -> Iterator[Prepared]:
     """The prompts: as many of each dataset, whose regimes take turns."""
-    datasets = [load_questions(dataset, None, options.seed, style_of(lm)) for dataset in all_words(options.datasets)]
+    datasets = [load_questions(dataset, None, options.seed, style_of(lm)) for dataset in options.datasets]
     share = -(-options.questions // len(datasets))
     for questions, facts in zip(datasets, held_out(datasets, options.limit), strict=True):
         memories, kept = Memories.asked(lm, facts[:share]), dataclasses.replace(questions, facts=tuple(facts[:share]))

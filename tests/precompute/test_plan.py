@@ -104,7 +104,7 @@ def test_jobs_are_frozen_and_picklable(small_grid):
     task = next(job_tasks(pair_of(small_grid), "mixed", range(2), ("instance", "fa")))
     assert pickle.loads(pickle.dumps(task)) == task
     with pytest.raises(dataclasses.FrozenInstanceError):
-        task.match = "text"
+        task.grid = small_grid
 
 
 @pytest.mark.parametrize("named", [["conflicting", "mixed"], ["conflicting,mixed"], ["conflicting,", "mixed"]])
