@@ -1,7 +1,7 @@
 """`plan`: the shards that a run needs, how many are done; and of a grid what the others cost in forward passes and in time."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pandas as pd
 from heval_core.lm.batches import last_logits
 from heval_core.present.table import Table
 from heval_core.records import Cost, HEvalError
-from heval_core.store.shards import ShardStore
+from heval_core.store.shards import Shard, ShardStore
 from precompute.citations.chunks import Citations
 from precompute.citations.study import Source
 from precompute.highlights import Highlights
@@ -107,19 +107,23 @@ def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line
     left = unfinished(known, part.store)
     planned.datasets[part.questions.dataset] = part.questions
     planned.searches += len(unfinished(part.searches, part.store))
-    pace = planned.pace(part.pair) if calibrated and left else None
+    pace, is_missing = planned.pace(part.pair) if calibrated and left else None, missing_from(part.store)
     for regime in part.pair.grid.regimes:
         tasks, to_do = ([task for task in group if task.whose.regime == regime] for group in (known, left))
-        shards = sum(len(task.shards) for task in to_do)
+        shards = [shard for task in tasks for shard in task.shards]
         tokens, count = part.pair.tokens(regime), len(part.questions.facts)
-        later = bool(part.pair.grid.explainers and count) and not any(shard.explainer for job in tasks for shard in job.shards)
+        later = bool(part.pair.grid.explainers and count) and not any(shard.explainer for shard in shards)
         costs = [(1.0, task.cost(tokens)) for task in to_do]
         costs += [(float(min(part.pair.cap or 0, count)), price) for price in _explaining(part.pair, tokens)] if later else []
         whole = total(costs)
-        done = sum(len(task.shards) for task in tasks) - shards
         seconds = None if pace is None else pace * whole.tokens
         where = part.pair.model.key, part.questions.dataset, regime
-        yield Line(where, shards, done, count, later, tokens, whole, seconds)
+        yield _line_of(where, shards, is_missing, count=count, later=later, tokens=tokens, cost=whole, seconds=seconds)
+
+
+def _line_of(where: tuple[str, ...], shards: Sequence[Shard], is_missing: Callable[[Shard], bool], **more: Any) -> Line:
+    missing = sum(map(is_missing, shards))
+    return Line(where, missing, len(shards) - missing, **more)
 
 
 def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
@@ -133,16 +137,12 @@ def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
 def _of_study(part: Citations, planned: Plan) -> list[Line]:
     planned.sources |= {part.source.dataset: part.source}
     whose = part.source.dataset, part.writing.writer.key, part.writing.selector
-    lines: dict[str, Line] = {}
-    is_missing = missing_from(part.store)
+    shards: dict[str, list[Shard]] = {}
     for shard in part.shards():
-        what = shard.explainer or EXPLANATIONS
-        line = lines.setdefault(what, Line((*whose, what)))
-        missing = is_missing(shard)
-        line.shards += missing
-        line.done += not missing
+        shards.setdefault(shard.explainer or EXPLANATIONS, []).append(shard)
     planned.unavailable += [f"{' · '.join((*whose, key))} cannot be asked: {why}" for key, why in part.writing.unavailable]
-    return list(lines.values())
+    is_missing = missing_from(part.store)
+    return [_line_of((*whose, what), own, is_missing) for what, own in shards.items()]
 
 
 def as_lines(planned: Plan) -> Iterator[str]:

@@ -64,9 +64,10 @@ def quoted_tasks(pair: Pair) -> Iterator[QuotedTask]:
     controls = [key for key in TEXT_CONTROLS if key != "minilm" or embedding.is_here()]
     identities = {key: pair.identity_of(catalogue.method(key)) for key in able}
     identities |= {key: catalogue.identity("annotator", catalogue.find("annotator", key)) for key in controls}
+    *whose, fingerprint = pair.state.values()
     for places in pair.chunks(range(len(facts))):
         ids = [facts[place].id for place in places]
-        shared = [FORMAT, QUOTED.name, *pair.whose, ids, pair.questions.fingerprint]
+        shared = [FORMAT, QUOTED.name, *whose, ids, fingerprint]
         where = {"regime": PEOPLE, "technique": TECHNIQUE, "start": places[0], "stop": places[-1] + 1}
         shards = tuple(
             pair.shard(QUOTED.name, [*shared, key, identity], explainer=key, **where) for key, identity in identities.items()

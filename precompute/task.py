@@ -154,18 +154,18 @@ def together(kinds: Iterable[str], tokens: float) -> Cost:
 
 def cost(what: str, tokens: float) -> Cost:
     """what: a kind of shard, or the key of an explainer, which declares it."""
-    if what == WRITTEN:
-        count = 1 + TEXT_TOKENS / max(tokens, 1.0)
-        return Cost(count, count * tokens)
-    if what == ANSWER.name:  # each token by itself; then without two documents, all, ten sentences, and with 20 other texts
-        return Cost(MOST + 2 + 33, MOST + (2 + 33 / 2) * tokens)
+    length = max(tokens, 1.0)
     # The passes that keep only the best tokens, without replacing the others, are too short to count.
-    if what == BEHAVIOUR.name:
-        return Cost(1.0, QUESTION_SHARE * tokens)
-    whole = {"instance": 2, "head_attention": 1, **dict.fromkeys(MEASURED, (2 * len(REPLACEMENTS) - 1) * LEVELS)}
-    shared = {"instance": (CLEAN,), "head_attention": (HEADS,)}
-    if what == "head_need":  # one token for each head; the paper's models have about 900
-        return Cost(1 + 900 / max(tokens, 1.0), 901, (HEADS,))
-    if what in whole:
-        return Cost(whole[what], whole[what] * tokens, shared.get(what, ()))
-    return catalogue.method(what).cost(tokens)
+    measured = (2 * len(REPLACEMENTS) - 1) * LEVELS
+    costs = {
+        WRITTEN: Cost(1 + TEXT_TOKENS / length, (1 + TEXT_TOKENS / length) * tokens),
+        # Each token by itself; then without two documents, all, ten sentences, and with 20 other texts.
+        ANSWER.name: Cost(MOST + 2 + 33, MOST + (2 + 33 / 2) * tokens),
+        BEHAVIOUR.name: Cost(1.0, QUESTION_SHARE * tokens),
+        "instance": Cost(2, 2 * tokens, (CLEAN,)),
+        "head_attention": Cost(1, tokens, (HEADS,)),
+        # One token for each head; the paper's models have about 900.
+        "head_need": Cost(1 + 900 / length, 901, (HEADS,)),
+        **dict.fromkeys(MEASURED, Cost(measured, measured * tokens)),
+    }
+    return costs[what] if what in costs else catalogue.method(what).cost(tokens)

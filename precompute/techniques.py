@@ -124,14 +124,20 @@ class UnderTechniques:
 
     def __init__(self, arrangement: Arrangement, lm: LanguageModel, prepared: Sequence[Prepared]):
         self._main = arrangement.main
-        self._memory: dict[str, int] = {}
+        known = {}
         if self._main.key != TECHNIQUE:
             known = memory_tokens(lm, (one.instance.question for one in prepared))
-            self._memory = {one.instance.id: known[one.instance.question] for one in prepared}
-        self._accepted = {one.instance.id: accepted_tokens(lm, one.instance) for one in prepared}
-        self._true = {one.instance.id: _true_tokens(lm, one) for one in prepared}
+        # By instance: columns of its row under every technique, and its logits without documents.
+        self._columns = {
+            one.instance.id: {
+                "split": split_of(one.instance.question),
+                "accepted": list(accepted_tokens(lm, one.instance)),
+                "true_ids": _true_tokens(lm, one),
+                "memory_id": known.get(one.instance.question),
+            }
+            for one in prepared
+        }
         self._alone: dict[str, torch.Tensor] = {}
-        self._traces: dict[str, str | None] = {}
 
     def ask(self, lm: LanguageModel, prepared: Sequence[Prepared]) -> list[Prepared]:
         """The prompts of the main technique, and the passes without documents. lm: the model that answers."""
@@ -139,15 +145,17 @@ class UnderTechniques:
         alone = [lm.tokenise(prompt) for prompt in technique.alone(lm, instances, self._main.setting)]
         for one, logits in zip(prepared, last_logits(lm, alone), strict=True):
             self._alone[one.instance.id] = logits
+            if self._main.key == TECHNIQUE:
+                self._columns[one.instance.id]["memory_id"] = int(logits.argmax())
         if self._main.key == TECHNIQUE:
-            self._memory = {identity: int(logits.argmax()) for identity, logits in self._alone.items()}
             return list(prepared)
-        asked = technique.asked(lm, instances, self._main.setting)
-        self._traces = {one.instance.id: asked_prompt.trace for one, asked_prompt in zip(prepared, asked, strict=True)}
-        prompts = [lm.tokenise(asked_prompt.prompt, check_length=False) for asked_prompt in asked]
-        too_long = ("prompt too long" if len(prompt.ids) > lm.positions else None for prompt in prompts)
-        triples = zip(prepared, prompts, too_long, strict=True)
-        return [replace(one, prompt=prompt, dropped_because=reason) for one, prompt, reason in triples]
+        ready = []
+        for one, asked in zip(prepared, technique.asked(lm, instances, self._main.setting), strict=True):
+            self._columns[one.instance.id]["trace"] = asked.trace
+            prompt = lm.tokenise(asked.prompt, check_length=False)
+            too_long = "prompt too long" if len(prompt.ids) > lm.positions else None
+            ready.append(replace(one, prompt=prompt, dropped_because=too_long))
+        return ready
 
     def _logits_alone(self, answered: Answered) -> torch.Tensor:
         """(B, V) without documents."""
@@ -166,38 +174,32 @@ class UnderTechniques:
         scores: torch.Tensor = chosen.technique.combined(answered.clean.logits, self._logits_alone(answered), chosen.setting)
         return scores
 
-    def rows(self, chosen: Chosen, answered: Answered) -> list[dict[str, Any]]:
+    def rows(self, chosen: Chosen, answered: Answered) -> list[Row]:
         """A row for each instance, without its id."""
         alone = self._logits_alone(answered)
         with_context = self._scores(chosen, answered).double().log_softmax(-1)
         without: torch.Tensor = chosen.technique.combined(alone, alone, chosen.setting).double().log_softmax(-1)
         return [self._row(chosen, one, with_context[index], without[index]) for index, one in enumerate(answered.prepared)]
 
-    def _row(self, chosen: Chosen, prepared: Prepared, with_context: torch.Tensor, alone: torch.Tensor) -> dict[str, Any]:
-        instance = prepared.instance
-        accepted, true = self._accepted[instance.id], self._true[instance.id]
-        target = memory_id = self._memory[instance.id]
-        if instance.regime in FOLLOWED:
+    def _row(self, chosen: Chosen, prepared: Prepared, with_context: torch.Tensor, alone: torch.Tensor) -> Row:
+        columns: Row = self._columns[prepared.instance.id]
+        target, true = columns["memory_id"], columns["true_ids"]
+        if prepared.instance.regime in FOLLOWED:
             # Of several accepted first tokens the one that is likelier in context.
-            target = max(accepted, key=lambda token: float(with_context[token]))
-        return {
-            "split": split_of(instance.question),
-            "accepted": list(accepted),
-            "true_ids": list(true),
-            "memory_id": memory_id,
+            target = max(columns["accepted"], key=lambda token: float(with_context[token]))
+        return columns | {
             "alone_id": int(alone.argmax()),
             "target_id": target,
             "probability": float(with_context[target].exp()),
             "alone_probability": float(alone[target].exp()),
-            "knew": memory_id in true if true else None,
+            "knew": columns["memory_id"] in true if true else None,
             "setting": chosen.setting.text,
-            "trace": self._traces.get(instance.id),
         }
 
 
-def _true_tokens(lm: LanguageModel, prepared: Prepared) -> tuple[int, ...]:
+def _true_tokens(lm: LanguageModel, prepared: Prepared) -> list[int]:
     answers = (prepared.instance.true_answer, *prepared.instance.accepted)
-    return tuple(dict.fromkeys(token for answer in answers if answer for token in lm.first_tokens(answer)))
+    return list(dict.fromkeys(token for answer in answers if answer for token in lm.first_tokens(answer)))
 
 
 @dataclass(frozen=True)
@@ -273,7 +275,7 @@ def search_tasks(pair: Pair) -> list[SearchTask]:
         technique = catalogue.find("technique", key)
         if is_searched(technique):
             reads = [technique.reads()] if technique.reads() else []
-            depends = [FORMAT, "search", *pair.whose, questions.fingerprint, repr(technique), kinds, facts, pair.grid.seed]
+            depends = [FORMAT, "search", *pair.state.values(), repr(technique), kinds, facts, pair.grid.seed]
             shard = pair.shard(TRIAL.name, [*depends, *reads], technique=key, stop=len(places))
             # Each adapter is trained by itself.
             variants.setdefault(key if technique.preparation == "trained" else plain(key), []).append(shard)

@@ -162,7 +162,7 @@ def timing_tasks(pair: Pair) -> list[TimingTask]:
         return []
     explainers = tuple(dict.fromkeys((YARDSTICK, *grid.explainers)))
     places = tuple(range(min(LOOKED_AT, len(questions.facts))))
-    depends: list[Any] = [FORMAT, "timing", PROMPTS, ROUNDS, *pair.whose, questions.fingerprint]
+    depends: list[Any] = [FORMAT, "timing", PROMPTS, ROUNDS, *pair.state.values()]
     depends += [[questions.facts[place].id for place in places], grid.seed]
     depends += [[pair.identity_of(catalogue.method(key)) for key in explainers]]
     tasks = []

@@ -209,11 +209,12 @@ class Citations:
         self._explained: set[str] = set()
 
     def _tasks(self) -> Iterator[tuple[ExplainTask, list[RecoverTask]]]:
-        """In an order that depends on the seed alone; see `Source.chunks`."""
         source, writing, study = self.source, self.writing, self.study
+        drawn, size = source.drawn(study.seed)[: study.limit], study.shard_size or SIZE
         data = source.dataset, source.fingerprint, writing.settings
         whose = writing.writer.key, writing.reader.revision, *data, REGIME, writing.selector
-        for start, claims in source.chunks(study.limit, study.seed, study.shard_size or SIZE):
+        for start in range(0, len(drawn), size):
+            claims = tuple(drawn[start : start + size])
             key = hashed([FORMAT, EXPLANATION.name, *data, [claim.id for claim in claims]])
             shard = Shard(EXPLANATION.name, key, *whose, start=start, stop=start + len(claims))
             asked = (
@@ -275,6 +276,8 @@ class Citations:
         if source.dataset not in noted:
             noted.add(source.dataset)
             journal.note_bad(self.store, source.dataset, source.bad)
+            for text in journal.malformed(source.bad):
+                journal.say(text)
             entry, malformed = self.store.entries().get(source.shard.key), len(source.bad)
             if entry is None or not self.store.intact(entry):
                 self.store.write(source.shard, source.rows())

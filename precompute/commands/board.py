@@ -30,7 +30,7 @@ from heval_core.store.progress import only_writer
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import Shard, ShardStore
-from precompute.commands.options import DEMO, MATCH_HELP, STORE, Commands, Words, add_fields, given
+from precompute.commands.options import DEMO, MATCH_HELP, STORE, Commands, Words, add_command, add_fields, given
 from precompute.compute import JobTask
 from precompute.grid import GRIDS, Grid
 from precompute.highlights import Highlights
@@ -54,8 +54,7 @@ KINDS = (INSTANCE.name, ATTRIBUTION.name, *MEASURED)
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("board", help="explainers by question; --explainer sets one of your own beside them")
-    parser.set_defaults(command=_board)
+    parser = add_command(commands, "board", _board, "explainers by question; --explainer sets one of your own beside them")
     parser.add_argument(
         "--explainer",
         action="append",
@@ -208,22 +207,16 @@ class Lender:
             assert isinstance(task, JobTask)
             style, facts = part.pair.model.identity.style, part.questions.facts
             ids = {task.instance_id(style, facts[place].id): place for place in task.places}
-            explained = self._explained(part.pair, task, ids)
-            if explained is None:
+            first = task.every[0]
+            answered = self._rows(part.pair, first, ids) if first.kind == INSTANCE.name else []
+            if {row["instance_id"] for row in answered} != ids.keys():
                 continue
+            explained = {row["instance_id"] for row in answered if row["dropped_because"] is None}
             for shard in (candidate for candidate in task.shards if candidate.kind in KINDS and not _of_own_code(candidate)):
                 rows = self._rows(part.pair, shard, ids)
                 if {row["instance_id"] for row in rows} >= (ids.keys() if shard.kind == INSTANCE.name else explained):
                     part.store.write(shard, rows)
                     self.taken += 1
-
-    def _explained(self, pair: Pair, task: JobTask, ids: Mapping[str, int]) -> set[str] | None:
-        """The task's instances that were not dropped; None where the source does not have all of the task's instances."""
-        first = task.every[0]
-        answered = self._rows(pair, first, ids) if first.kind == INSTANCE.name else []
-        if {row["instance_id"] for row in answered} != ids.keys():
-            return None
-        return {row["instance_id"] for row in answered if row["dropped_because"] is None}
 
     def _rows(self, pair: Pair, shard: Shard, ids: Mapping[str, int]) -> list[Row]:
         """The source's rows for a shard, in the order of the questions; those of other settings of the explainer left out."""

@@ -29,7 +29,7 @@ from heval_core.regime_keys import ordered_regimes
 from heval_core.regimes.padding import fitted
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import Commands, add_fields, add_regimes, existing, regimes_of
+from precompute.commands.options import Commands, add_command, add_fields, add_regimes, existing, regimes_of
 from precompute.grid import Grid
 from precompute.questions import Questions, load_questions, open_dataset
 
@@ -37,8 +37,7 @@ RELATIONS_SHOWN = 8
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("datasets", help="the contents of each dataset, and what the filters leave")
-    parser.set_defaults(command=_datasets)
+    parser = add_command(commands, "datasets", _datasets, "the contents of each dataset, and what the filters leave")
     add_fields(
         parser,
         Grid,

@@ -10,13 +10,12 @@ from heval_core.generated import WRITTEN, Wanted
 from heval_core.lm.loading import load
 from heval_core.pipeline import Request, explain_request
 from heval_core.records import HEvalError
-from precompute.commands.options import Commands, add_fields
+from precompute.commands.options import Commands, add_command, add_fields
 from precompute.grid import Grid
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("explain", help="explain one prompt")
-    parser.set_defaults(command=_explain)
+    parser = add_command(commands, "explain", _explain, "explain one prompt")
     parser.add_argument("--model", required=True)
     parser.add_argument("--context", action="append", default=[], help="a document; give it once for each")
     parser.add_argument("--question", required=True)

@@ -23,7 +23,7 @@ from heval_core.pipeline import Prepared
 from heval_core.prompt_styles import style_of
 from heval_core.protocols import Fitted
 from heval_core.records import REGIMES, Fact, HEvalError
-from precompute.commands.options import STORE, Commands, add_fields
+from precompute.commands.options import STORE, Commands, add_command, add_fields
 from precompute.grid import Grid
 from precompute.memory import Memories, Prompting
 from precompute.pair import needing
@@ -35,8 +35,7 @@ LIMIT, QUESTIONS = 212, 1000
 
 def add(commands: Commands) -> None:
     keys = [key for key, method in catalogue.explainers().items() if catalogue.needs_fit(method)]
-    parser = commands.add_parser("fit", help=f"fit explainers that have parameters ({', '.join(keys)}) to models")
-    parser.set_defaults(command=_fit)
+    parser = add_command(commands, "fit", _fit, f"fit explainers that have parameters ({', '.join(keys)}) to models")
     add_fields(
         parser,
         Grid,

@@ -5,13 +5,12 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from heval_core.evaluation.usable import notes
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import STORE, Commands, add_fields, add_regimes, given, regimes_of
+from precompute.commands.options import Commands, add_command, add_fields, add_regimes, given, regimes_of
 from precompute.commands.store import failure_lines
 from precompute.grid import GRIDS, Grid
 from precompute.plan import as_lines, plan
@@ -40,10 +39,10 @@ def add_plan_and_run(
     commands: Commands, asked_of: Callable[[argparse.Namespace], Any], plan_help: str, run_help: str
 ) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """Both commands. asked_of: their options ▶ a `Grid` or a `Study`."""
-    plan, run = commands.add_parser("plan", help=plan_help), commands.add_parser("run", help=run_help)
-    for parser, function in ((plan, _plan), (run, _run)):
-        parser.add_argument("--store", type=Path, default=STORE)
-        parser.set_defaults(command=function, asked_of=asked_of, calibrate=True)
+    plan = add_command(commands, "plan", _plan, plan_help, store=True)
+    run = add_command(commands, "run", _run, run_help, store=True)
+    for parser in (plan, run):
+        parser.set_defaults(asked_of=asked_of, calibrate=True)
     run.add_argument("--executor", choices=["local", "ray"], default="local")
     ray = run.add_argument_group("with --executor ray")
     ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")

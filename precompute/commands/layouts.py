@@ -15,7 +15,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import AUTO, LAYOUTS, is_chat
 from heval_core.records import Dropped
-from precompute.commands.options import Commands, add_fields
+from precompute.commands.options import Commands, add_command, add_fields
 from precompute.grid import Grid
 from precompute.memory import Memories, Prompting
 from precompute.questions import Questions, load_questions
@@ -25,8 +25,7 @@ REGIMES = ("conflicting", "mixed")
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("layouts", help="which layout of prompts gives answers that can be compared")
-    parser.set_defaults(command=_layouts)
+    parser = add_command(commands, "layouts", _layouts, "which layout of prompts gives answers that can be compared")
     parser.add_argument("--template", nargs="+", help="layouts to try; by default all that the model can be asked in")
     names = ("models", "datasets", "limit", "memory", "match", "seed")
     add_fields(parser, Grid, names, ("models", "datasets"), limit="questions per dataset; 40 by default")

@@ -18,8 +18,9 @@ from heval_core.regime_keys import DECOYS, LENGTHS, PLACES, expanded
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Options
 
-# What a command is added to.
+# What a command is added to, and what carries it out.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Function: TypeAlias = Callable[[argparse.Namespace], int]
 STORE = Path("cache/results")
 # The bundled shards, which nothing but `demo` writes; the explorer publishes each beside itself.
 DEMO = Path(__file__).resolve().parents[2] / "cache" / "demo"
@@ -33,6 +34,15 @@ KEYS: Mapping[str, Callable[[], Collection[str]]] = {
 }
 # What else a field may be.
 NAMED: Mapping[str, Callable[[], Collection[str]]] = {**KEYS, "template": lambda: LAYOUTS}
+
+
+def add_command(commands: Commands, name: str, function: Function, text: str, store: bool = False) -> argparse.ArgumentParser:
+    """store: whether it has the option --store."""
+    parser = commands.add_parser(name, help=text)
+    parser.set_defaults(command=function)
+    if store:
+        parser.add_argument("--store", type=Path, default=STORE)
+    return parser
 
 
 def helps_of(kind: type[Options]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from tests.asked import greedily
 from tests.conftest import ROOT
 from tests.datasets import samples, test_conflictqa, test_counterfact
 from tests.planted import accounting
+from tests.precompute.kills import rows
 
 pytestmark = pytest.mark.slow
 
@@ -268,11 +269,9 @@ def test_faithfulness_of_the_first_questions_only_and_later_of_all(tmp_path):
     demo = {"gpt2": ROOT / "cache/demo/models/demo-gpt2"}  # its answers are all compared
 
     def measured():
-        store = ShardStore(tmp_path)
-        found = [(entry, row) for entry in store.entries().values() for row in store.read(entry).to_pylist()]
-        places = {row["instance_id"]: row["place"] for entry, row in found if entry.kind == "instance"}
-        rows = [(entry.explainer, places[row["instance_id"]]) for entry, row in found if entry.kind == "faithfulness"]
-        return len(rows), {place for _, place in rows}, {explainer for explainer, _ in rows}
+        places = {row["instance_id"]: row["place"] for row in rows(tmp_path, "instance")}
+        found = [(row["explainer"], places[row["instance_id"]]) for row in rows(tmp_path, "faithfulness")]
+        return len(found), {place for _, place in found}, {explainer for explainer, _ in found}
 
     asked = ("--datasets", "world_capital", "--regimes", "conflicting", "--limit", "8", "--explainers", "attn")
     assert main(command(demo, tmp_path, *asked, "--faithfulness", "3")) == 0

@@ -14,6 +14,7 @@ from precompute.commands.fit import held_out
 from precompute.grid import Grid
 from precompute.questions import load_questions
 from precompute.run import run
+from tests.precompute.kills import rows
 
 pytestmark = pytest.mark.slow
 
@@ -40,12 +41,6 @@ def grid(model_folders, **other):
     return Grid(
         **(asked | {"explainers": ("at2", "attn"), "limit": 4, "shard_size": 4, "device": "cpu", "memory": "any"} | other)
     )
-
-
-def settings_in(store, explainer):
-    shards = ShardStore(store)
-    found = [entry for entry in shards.entries().values() if entry.explainer == explainer]
-    return {entry.key: shards.read(entry).to_pylist() for entry in found}
 
 
 def test_no_question_that_a_board_shows_is_fitted_on():
@@ -91,18 +86,18 @@ def test_a_changed_file_is_refused_by_name(fitted, tmp_path):
 def test_scores_and_keys_name_the_fit(fitted, model_folders):
     assert run(grid(model_folders), fitted).failed == 0
     (made,) = fits.stored([fitted / "fits"])
-    (rows,) = settings_in(fitted, "at2").values()
-    assert {row["settings"] for row in rows} == {f"AT2(unit='word', masks=32, baseline='and') fit {made.digest}"}
+    found = {row["settings"] for row in rows(fitted, "attribution", explainer="at2")}
+    assert found == {f"AT2(unit='word', masks=32, baseline='and') fit {made.digest}"}
     assert fit(model_folders, fitted, questions="6") == 0
     assert run(grid(model_folders), fitted).computed == 1  # at2's shard alone
-    assert len(settings_in(fitted, "at2")) == 2
-    assert len(settings_in(fitted, "attn")) == 1
+    explained = [entry.explainer for entry in ShardStore(fitted).entries().values() if entry.explainer in ("at2", "attn")]
+    assert sorted(explained) == ["at2", "at2", "attn"]
 
 
 def test_a_model_without_a_fit_costs_only_the_explainer_that_needs_it(model_folders, tmp_path, capsys):
     outcome = run(grid(model_folders), tmp_path)
     assert (outcome.failed, outcome.computed) == (1, 2)
-    assert settings_in(tmp_path, "attn")
+    assert rows(tmp_path, "attribution", explainer="attn")
     told = "random-gpt2 · world_capital: at2 is not fitted to random-gpt2; run: python -m precompute fit --models random-gpt2 "
     assert told in capsys.readouterr().err
     assert [failure["explainer"] for failure in ShardStore(tmp_path).failures()] == ["at2"]

@@ -21,18 +21,11 @@ from precompute.plan import Plan, as_lines, plan
 from precompute.questions import load_questions
 from precompute.run import parts_of, run
 from precompute.techniques import DEVELOPMENT, TEST, arrangements, asked_for, split_of
+from tests.precompute.kills import rows
 
 pytestmark = pytest.mark.slow
 
 GRID = replace(GRIDS["cub-smoke"], limit=24, regimes=("conflicting", "irrelevant"), device="cpu")
-
-
-def rows(store, kind, **where):
-    """All rows of one kind."""
-    shards = ShardStore(store)
-    entries = [entry for entry in shards.entries().values() if entry.kind == kind]
-    chosen = [entry for entry in entries if all(getattr(entry, name) == value for name, value in where.items())]
-    return [row for entry in chosen for row in shards.read(entry).to_pylist()]
 
 
 @pytest.fixture(scope="module")
