@@ -85,12 +85,10 @@ def alike(prepared: Sequence[Prepared], holds: Callable[[int], int]) -> list[Pre
     """The first instances of one length: at most PROMPTS, and as TOKENS allow. holds: how many of a length run together."""
     if not prepared:
         return []
-    middle = median(len(one.prompt.ids) for one in prepared)
-    groups: list[tuple[int, float, int, list[Prepared]]] = []
+    middle, groups = median(map(_length, prepared)), dict[int, list[Prepared]]()
     for tokens, same in groupby(sorted(prepared, key=_length), _length):
-        chosen = list(same)[: min(prompts_of(tokens), holds(tokens))]
-        groups.append((-len(chosen), abs(tokens - middle), tokens, chosen))
-    return min(groups, key=lambda group: group[:3])[3]
+        groups[tokens] = list(same)[: min(prompts_of(tokens), holds(tokens))]
+    return groups[min(groups, key=lambda tokens: (-len(groups[tokens]), abs(tokens - middle), tokens))]
 
 
 def prompts_of(tokens: float) -> int:

@@ -33,6 +33,12 @@ def command(model_folders, store, *more):
     return ["run", "--models", str(model_folders["gpt2"]), "--device", "cpu", "--memory", "any", "--store", str(store), *more]
 
 
+def published(model_folders, store, *more):
+    """What the command makes."""
+    assert main(command(model_folders, store, *more)) == 0
+    return Reader(publish(store))
+
+
 def test_questions_of_different_length_asked_together_get_the_answers_they_get_alone(lm):
     together = ask(lm, QUESTIONS)
     assert together == [greedily(lm, lm.tokenise(memory_prompt(question)).ids, MEMORY_TOKENS) for question in QUESTIONS]
@@ -87,8 +93,7 @@ def test_no_question_is_asked_twice(model_folders, tmp_path, monkeypatch, capsys
 
 def test_the_memory_that_must_be_true_drops_what_the_model_remembers_otherwise(model_folders, tmp_path):
     common = ["--datasets", "world_capital", "--explainers", "attn", "--regimes", "conflicting", "--limit", "5"]
-    assert main(command(model_folders, tmp_path, *common, "--memory", "true")) == 0
-    reader = Reader(publish(tmp_path))
+    reader = published(model_folders, tmp_path, *common, "--memory", "true")
     assert set(accounting(reader)["outcome"]) == {"memory answer is not true"}
 
 
@@ -97,8 +102,7 @@ def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_p
     common += ["--limit", "12", "--shard-size", "5"]
     assert main(["plan", *command(model_folders, tmp_path, *common, "--cap", "4")[1:]]) == 0
     assert "2 regimes have more questions than their cap" in capsys.readouterr().out
-    assert main(command(model_folders, tmp_path, *common, "--cap", "4")) == 0
-    reader = Reader(publish(tmp_path))
+    reader = published(model_folders, tmp_path, *common, "--cap", "4")
     outcome = accounting(reader).groupby("regime").apply(lambda f: dict(zip(f["outcome"], f["instances"], strict=True)))
     for regime in ("conflicting", "mixed"):
         assert outcome[regime]["kept"] == 4
@@ -108,8 +112,7 @@ def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_p
     assert "0 shards to do" in prints("plan", *command(model_folders, tmp_path, *common, "--cap", "4")[1:]).out
     assert "0 shards computed" in prints(*command(model_folders, tmp_path, *common, "--cap", "4")).out
     # Without the cap the rest is explained too, from the same answers.
-    assert main(command(model_folders, tmp_path, *common, "--cap", "none")) == 0
-    assert "not sampled" not in set(accounting(Reader(publish(tmp_path)))["outcome"])
+    assert "not sampled" not in set(accounting(published(model_folders, tmp_path, *common, "--cap", "none"))["outcome"])
 
 
 def test_a_changed_file_is_published_without_what_was_there_before(model_folders, tmp_path):
@@ -117,8 +120,8 @@ def test_a_changed_file_is_published_without_what_was_there_before(model_folders
     common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting"]
     for countries in (samples.CITIES, ("Kenya", "Peru"), samples.CITIES):  # and back: the first state is published again
         samples.write_lines(path, [samples.own(country) for country in countries])
-        assert main(command(model_folders, store, *common)) == 0
-        assert set(Reader(publish(store)).query("SELECT subject FROM instance")["subject"]) == set(countries)
+        reader = published(model_folders, store, *common)
+        assert set(reader.query("SELECT subject FROM instance")["subject"]) == set(countries)
 
 
 @pytest.mark.parametrize(
@@ -128,31 +131,27 @@ def test_a_changed_file_is_published_without_what_was_there_before(model_folders
 def test_what_was_asked_otherwise_is_never_published_together(other, model_folders, tmp_path):
     common = ["--datasets", "world_capital", "--regimes", "conflicting", "--limit", "6"]
 
-    def published():
-        reader = Reader(publish(tmp_path))
+    def in_the_first_way():
+        reader = published(model_folders, tmp_path, *common, "--explainers", "attn,fa")
         rows = reader.query("SELECT instance_id, prompt, tokens, dropped_because FROM instance ORDER BY instance_id")
         scores = reader.query("SELECT instance_id, explainer, scores FROM attribution ORDER BY 1, 2")
         return rows.to_json(), scores.to_json()
 
-    assert main(command(model_folders, tmp_path, *common, "--explainers", "attn,fa")) == 0
-    first = published()
-    assert main(command(model_folders, tmp_path, *common, "--explainers", "attn", *other)) == 0
-    reader = Reader(publish(tmp_path))
+    first = in_the_first_way()
+    reader = published(model_folders, tmp_path, *common, "--explainers", "attn", *other)
     assert len(reader.query("SELECT * FROM instance")) == 6
     assert "fa" not in set(reader.query("SELECT DISTINCT explainer FROM attribution")["explainer"])
     if "--template" in other:
         prompts = reader.query("SELECT prompt FROM instance WHERE prompt IS NOT NULL")["prompt"]
         assert all(p.startswith("What is the capital of") and p.endswith("\nAnswer:") for p in prompts)
     # Asked in the first way again, nothing is computed, and the first results are there again.
-    assert main(command(model_folders, tmp_path, *common, "--explainers", "attn,fa")) == 0
-    assert published() == first
+    assert in_the_first_way() == first
 
 
 def test_an_explainer_and_a_variant_of_it_stand_side_by_side(model_folders, tmp_path):
     asked = "attn,fa(baseline=5,target=prob),fa( target=prob, baseline=5 ),attn(row=mean)"
     options = ["--datasets", "world_capital", "--regimes", "conflicting", "--limit", "3", "--explainers", asked]
-    assert main(command(model_folders, tmp_path, *options)) == 0
-    reader = Reader(publish(tmp_path))
+    reader = published(model_folders, tmp_path, *options)
     found = reader.query("SELECT explainer, settings, count(*) AS n FROM attribution GROUP BY ALL").set_index("explainer")
     mine = ["attn", "attn(row=mean)", "fa(target=prob,baseline=5)"]
     assert sorted(set(found.index) - {"random", "position", "lexical"}) == mine
@@ -175,8 +174,7 @@ def test_a_context_longer_than_the_models_positions_is_dropped_for_that_and_the_
     long = samples.own("Kenya", conflicting={"text": "It is Lisbon. " + "And so on. " * 400, "answer": "Lisbon"})
     path = samples.write_lines(tmp_path / "mine.jsonl", [long, samples.own("Peru"), samples.own("Chad")])
     common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting,irrelevant"]
-    assert main(command(model_folders, tmp_path / "s", *common)) == 0
-    reader = Reader(publish(tmp_path / "s"))
+    reader = published(model_folders, tmp_path / "s", *common)
     reasons = reader.query("SELECT subject, regime, dropped_because FROM instance").set_index(["subject", "regime"])
     assert reasons.loc[("Kenya", "conflicting"), "dropped_because"] == "prompt too long"
     assert (reasons["dropped_because"] == "prompt too long").sum() < len(reasons) / 2

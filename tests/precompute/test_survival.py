@@ -156,22 +156,31 @@ def test_a_full_disk_stops_cleanly_and_nothing_is_half_written(small_grid, tmp_p
     assert main(["verify", "--store", str(tmp_path)]) == 0
 
 
-class Dying(Local):
-    """An executor whose worker dies once, with the first task that explains."""
+def executor(outcome):
+    """A class of executors. outcome: of a task; None to let the worker do it."""
 
-    dead = False
-
-    def next_done(self):
-        task, _ = self._begun
-        if task.counts and not Dying.dead:
-            Dying.dead = True
+    class Instead(Local):
+        def next_done(self):
+            task, _ = self._begun
+            done = outcome(task)
+            if done is None:
+                return super().next_done()
             self._begun = None
-            return task, Done(None, error="ActorDiedError: the worker died")
-        return super().next_done()
+            return task, done
+
+    return Instead
 
 
 def test_a_task_that_comes_to_nothing_costs_its_shards_and_is_done_by_the_next_run(small_grid, small_store, tmp_path, prints):
-    monitored = run(small_grid, tmp_path, Dying)
+    died = []
+
+    def dies_with_the_first_that_explains(task):
+        if task.counts and not died:
+            died.append(task)
+            return Done(None, error="ActorDiedError: the worker died")
+        return None
+
+    monitored = run(small_grid, tmp_path, executor(dies_with_the_first_that_explains))
     assert (monitored.computed, monitored.failed, monitored.left) == (38, 6, 6)
     printed = prints("status", "--store", tmp_path, ends=1).out
     assert "ActorDiedError: the worker died" in printed
@@ -195,28 +204,17 @@ def test_a_model_that_cannot_be_loaded_costs_only_itself_and_later_is_no_failure
     assert main(["status", "--store", str(tmp_path / "s")]) == 0
 
 
-class Watched(Local):
-    """An executor that looks at the store's progress while a task is under way."""
-
-    seen: list = []
-
-    def next_done(self):
-        task, _ = self._begun
-        Watched.seen.append((task, progress(Watched.folder)))
-        return super().next_done()
-
-
 def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, prints):
-    Watched.folder, Watched.seen = tmp_path, []
-    run(small_grid, tmp_path, Watched)
-    for task, seen in Watched.seen:
+    watched = []
+    run(small_grid, tmp_path, executor(lambda task: watched.append((task, progress(tmp_path)))))
+    for task, seen in watched:
         assert seen.process == str(os.getpid())
         running = {(cell.model, cell.regime): cell.running for cell in seen.cells if cell.running}
         assert running == ({(task.model.key, task.whose.regime): len(task.keys)} if task.counts else {})
-    missing = [seen.missing for _, seen in Watched.seen]
+    missing = [seen.missing for _, seen in watched]
     assert missing[0] == 44
     assert missing == sorted(missing, reverse=True)
-    assert Watched.seen[-1][1].seconds_left > 0
+    assert watched[-1][1].seconds_left > 0
     assert progress(tmp_path).process is None
     assert "no run is active; 44 shards done, 0 missing" in prints("status", "--store", tmp_path, "--watch", "0.1").out
 
@@ -232,19 +230,9 @@ def test_a_damaged_published_file_is_set_aside_and_published_again(small_store, 
     assert main(["verify", "--store", str(store)]) == 0
 
 
-class Unloadable(Local):
-    """An executor whose models answer without context, and then cannot be loaded any more."""
-
-    def next_done(self):
-        task, _ = self._begun
-        if task.counts:
-            self._begun = None
-            return task, Done(None, error="it is gone", model_failed=True)
-        return super().next_done()
-
-
 def test_a_model_that_cannot_be_loaded_is_not_tried_for_every_one_of_its_jobs(small_grid, tmp_path):
-    outcome = run(small_grid, tmp_path, Unloadable)
+    gone = Done(None, error="it is gone", model_failed=True)  # after it has answered without context
+    outcome = run(small_grid, tmp_path, executor(lambda task: gone if task.counts else None))
     assert (outcome.computed, outcome.failed, outcome.left) == (0, len(small_grid.models), 44)
 
 
