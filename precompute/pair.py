@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from statistics import mean
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from transformers import AutoConfig
 
@@ -34,6 +34,7 @@ from precompute.questions import Questions, load_questions
 from precompute.task import hashed
 from precompute.worker import Model
 
+Asked = TypeVar("Asked", bound=Options)
 # Questions of a shard: what an interruption costs, and how often the bar moves.
 SIZE = 50
 # Answers that people wrote: of a small model and on one core a few minutes of work.
@@ -238,16 +239,15 @@ def needing(keys: Iterable[str]) -> list[Fitted]:
     return [explainer for explainer in explainers if catalogue.needs_fit(explainer)]
 
 
-def with_fits(grid: Grid, store: Path) -> Grid:
-    """The grid with the fits that there are for its explainers, beside its own. Raises HEvalError for a damaged one."""
-    settings = {repr(explainer) for explainer in needing(grid.explainers)}
-    if not settings:
-        return grid
-    by_whose = {fit.whose: fit for fit in grid.fits}
+def with_fits(asked: Asked, store: Path) -> Asked:
+    """With the fits that there are for a grid's explainers, beside its own. Raises HEvalError for a damaged one."""
+    if not isinstance(asked, Grid) or not (explainers := needing(asked.explainers)):
+        return asked
+    by_whose = {fit.whose: fit for fit in asked.fits}
     for fit in fits.stored(fits.folders(store)):
-        if fit.settings in settings:
+        if fit.settings in map(repr, explainers):
             by_whose.setdefault(fit.whose, fit)
-    return dataclasses.replace(grid, fits=tuple(by_whose.values()))
+    return dataclasses.replace(asked, fits=tuple(by_whose.values()))
 
 
 def _fitted(pair: Pair, problems: Problems) -> Pair:

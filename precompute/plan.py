@@ -16,9 +16,9 @@ from precompute.citations.chunks import Citations
 from precompute.citations.study import Source
 from precompute.highlights import Highlights
 from precompute.journal import left_out
-from precompute.pair import Pair
+from precompute.pair import Pair, with_fits
 from precompute.questions import Questions
-from precompute.run import GridOrStudy, parts_of, with_stored
+from precompute.run import GridOrStudy, parts_of
 from precompute.task import WRITTEN, cost, missing_from, together, total, unfinished
 from precompute.worker import Loading
 
@@ -97,7 +97,7 @@ def plan(asked: GridOrStudy, folder: Path, calibrated: bool = True, say: Callabl
     """
     asked.check()
     planned, store = Plan(say), ShardStore(folder)
-    for part in parts_of(with_stored(asked, folder), store, planned):
+    for part in parts_of(with_fits(asked, folder), store, planned):
         planned.lines += _of_study(part, planned) if isinstance(part, Citations) else _of_pair(part, planned, calibrated)
     return planned
 

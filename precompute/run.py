@@ -66,12 +66,7 @@ def run(asked: GridOrStudy, folder: Path, make_executor: MakeExecutor = Local) -
     store.create()
     with only_writer(folder):
         store.remove_unfinished()
-        return _Driver(with_stored(asked, folder), store, make_executor).go()
-
-
-def with_stored(asked: GridOrStudy, folder: Path) -> GridOrStudy:
-    """With the fits that a store has for explainers with parameters. Raises HEvalError for a damaged one."""
-    return with_fits(asked, folder) if isinstance(asked, Grid) else asked
+        return _Driver(with_fits(asked, folder), store, make_executor).go()
 
 
 def parts_of(asked: GridOrStudy, store: ShardStore, problems: Problems) -> Iterator[Part]:

@@ -137,8 +137,9 @@ class Reading:
     def shard(self, explained: Shard, part: str) -> Shard:
         """Of its answers to a part of the questions about some explanations."""
         key = hashed([FORMAT, RECOVERY.name, explained.key, part, self.settings])
-        shard = dataclasses.replace(explained, kind=RECOVERY.name, key=key, explainer=self.key)
-        return dataclasses.replace(shard, revision=self.reader.revision, settings=self.settings)
+        return dataclasses.replace(
+            explained, kind=RECOVERY.name, key=key, explainer=self.key, revision=self.reader.revision, settings=self.settings
+        )
 
 
 @dataclass(frozen=True)
@@ -217,10 +218,10 @@ class Citations:
             claims = tuple(drawn[start : start + size])
             key = hashed([FORMAT, EXPLANATION.name, *data, [claim.id for claim in claims]])
             shard = Shard(EXPLANATION.name, key, *whose, start=start, stop=start + len(claims))
-            asked = (
-                (reading.reader, tuple(reading.shard(shard, part) for part in study.parts)) for reading in writing.readings
-            )
-            about = [RecoverTask(reader, shards, (), study.parts) for reader, shards in asked]
+            about = []
+            for reading in writing.readings:
+                parts = {reading.shard(shard, part): part for part in study.parts}
+                about.append(RecoverTask(reading.reader, tuple(parts), (), parts))
             yield ExplainTask(writing.reader, (shard,), writing.writer, claims, study.seed), about
 
     def shards(self) -> Iterator[Shard]:
@@ -252,23 +253,23 @@ class Citations:
         """What is left to ask about explanations, which are there. entries: of the store."""
         # Claims go without what others have written about them.
         claims = {claim.id: dataclasses.replace(claim, written=()) for claim in explain.claims}
-        available = (row for row in self.store.read(entries[explain.keys[0]]).to_pylist() if row["unavailable"] is None)
-        triples = ((row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"]) for row in available)
-        explanations = tuple(Stored(*triple) for triple in triples)
+        explanations = tuple(
+            Stored(row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"])
+            for row in self.store.read(entries[explain.keys[0]]).to_pylist()
+            if row["unavailable"] is None
+        )
         for unknowing in about:
-            task = dataclasses.replace(unknowing, explanations=explanations)
-            wanted = task.wanted
+            task, left = dataclasses.replace(unknowing, explanations=explanations), list[Shard]()
             like = rows_like(self.store, task.shards[0], entries.values(), WHOSE)
             rows = {(row["explanation_id"], row["passage"]): row for row in like}
-            left = []
-            for part, shard in zip(task.parts, task.shards, strict=True):
+            wanted = task.wanted
+            for shard in task.shards:
                 questions, entry = {question for question, key in wanted.items() if key == shard.key}, entries.get(shard.key)
                 if entry is None or entry.failed or entry.rows != len(questions) or not questions <= rows.keys():
-                    left.append((part, shard))
+                    left.append(shard)
             if left:
-                parts, shards = zip(*left, strict=True)
-                task = dataclasses.replace(task, shards=shards, parts=parts)
-                yield dataclasses.replace(task, stored=tuple(rows[question] for question in task.wanted if question in rows))
+                stored = tuple(rows[question] for question in wanted if question in rows)
+                yield dataclasses.replace(task, shards=tuple(left), stored=stored)
 
     def note(self, noted: set[str]) -> int:
         """The claims, and what is asked for, which stands from now on: publishing takes the newest."""
