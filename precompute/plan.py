@@ -1,7 +1,7 @@
 """`plan`: the shards that a run needs, how many are done; and of a grid what the others cost in forward passes and in time."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pandas as pd
 from heval_core.lm.batches import last_logits
 from heval_core.present.table import Table
 from heval_core.records import Cost, HEvalError
-from heval_core.store.shards import Shard, ShardStore
+from heval_core.store.shards import ShardStore
 from precompute.citations.chunks import Citations
 from precompute.citations.study import Source
 from precompute.highlights import Highlights
@@ -22,20 +22,18 @@ from precompute.run import GridOrStudy, parts_of
 from precompute.task import WRITTEN, cost, missing_from, together, total, unfinished
 from precompute.worker import Loading
 
-# What stands in a line, before its numbers: of a grid, and of citations.
-WHERE = {3: ("model", "dataset", "regime"), 4: ("claims", "writer", "selector", "what")}
 EXPLANATIONS = "explanations"
 
 
 @dataclass
 class Line:
-    """where: see WHERE; `what` is EXPLANATIONS or an annotator. shards, done: to make, and there.
+    """where: what stands in it before its numbers; `what` is EXPLANATIONS or an annotator. shards, done: to make, and there.
 
     Of a grid, count: questions. later: whether more follows once all are answered. cost: of what is to do. seconds: None where
     nothing was timed.
     """
 
-    where: tuple[str, ...]
+    where: dict[str, str]
     shards: int = 0
     done: int = 0
     count: int = 0
@@ -107,23 +105,19 @@ def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line
     left = unfinished(known, part.store)
     planned.datasets[part.questions.dataset] = part.questions
     planned.searches += len(unfinished(part.searches, part.store))
-    pace, is_missing = planned.pace(part.pair) if calibrated and left else None, missing_from(part.store)
+    pace = planned.pace(part.pair) if calibrated and left else None
     for regime in part.pair.grid.regimes:
         tasks, to_do = ([task for task in group if task.whose.regime == regime] for group in (known, left))
-        shards = [shard for task in tasks for shard in task.shards]
+        shards = sum(len(task.shards) for task in to_do)
         tokens, count = part.pair.tokens(regime), len(part.questions.facts)
-        later = bool(part.pair.grid.explainers and count) and not any(shard.explainer for shard in shards)
+        later = bool(part.pair.grid.explainers and count) and not any(shard.explainer for job in tasks for shard in job.shards)
         costs = [(1.0, task.cost(tokens)) for task in to_do]
         costs += [(float(min(part.pair.cap or 0, count)), price) for price in _explaining(part.pair, tokens)] if later else []
         whole = total(costs)
         seconds = None if pace is None else pace * whole.tokens
-        where = part.pair.model.key, part.questions.dataset, regime
-        yield _line_of(where, shards, is_missing, count=count, later=later, tokens=tokens, cost=whole, seconds=seconds)
-
-
-def _line_of(where: tuple[str, ...], shards: Sequence[Shard], is_missing: Callable[[Shard], bool], **more: Any) -> Line:
-    missing = sum(map(is_missing, shards))
-    return Line(where, missing, len(shards) - missing, **more)
+        done = sum(len(task.shards) for task in tasks) - shards
+        where = {"model": part.pair.model.key, "dataset": part.questions.dataset, "regime": regime}
+        yield Line(where, shards, done, count, later, tokens, whole, seconds)
 
 
 def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
@@ -136,13 +130,18 @@ def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
 
 def _of_study(part: Citations, planned: Plan) -> list[Line]:
     planned.sources |= {part.source.dataset: part.source}
-    whose = part.source.dataset, part.writing.writer.key, part.writing.selector
-    shards: dict[str, list[Shard]] = {}
-    for shard in part.shards():
-        shards.setdefault(shard.explainer or EXPLANATIONS, []).append(shard)
-    planned.unavailable += [f"{' · '.join((*whose, key))} cannot be asked: {why}" for key, why in part.writing.unavailable]
+    whose = {"claims": part.source.dataset, "writer": part.writing.writer.key, "selector": part.writing.selector}
+    lines: dict[str, Line] = {}
     is_missing = missing_from(part.store)
-    return [_line_of((*whose, what), own, is_missing) for what, own in shards.items()]
+    for shard in part.shards():
+        what = shard.explainer or EXPLANATIONS
+        line = lines.setdefault(what, Line(whose | {"what": what}))
+        missing = is_missing(shard)
+        line.shards += missing
+        line.done += not missing
+    pair = " · ".join(whose.values())
+    planned.unavailable += [f"{pair} · {key} cannot be asked: {why}" for key, why in part.writing.unavailable]
+    return list(lines.values())
 
 
 def as_lines(planned: Plan) -> Iterator[str]:
@@ -169,12 +168,11 @@ def as_lines(planned: Plan) -> Iterator[str]:
 
 
 def _line(line: Line) -> dict[str, Any]:
-    names = WHERE[len(line.where)]
-    columns: dict[str, Any] = dict(zip(names, line.where, strict=True))
-    if "regime" not in names:
-        return columns | {"to do": line.shards, "done": line.done}
-    counts = {"questions": line.count, "to do": line.shards, "done": line.done, "tokens": round(line.tokens)}
-    return columns | counts | {"passes": line.passes, "time": duration(line.seconds)}
+    done: dict[str, Any] = {"to do": line.shards, "done": line.done}
+    if "regime" not in line.where:
+        return line.where | done
+    costs = {"tokens": round(line.tokens), "passes": line.passes, "time": duration(line.seconds)}
+    return line.where | {"questions": line.count} | done | costs
 
 
 def _cost(planned: Plan) -> str:

@@ -182,7 +182,7 @@ def test_a_plan_counts_before_during_and_after(first, claims, tmp_path):
     asked = study(claims, masking="full")
     write(claims, *claims.read_text().splitlines(), "bad")
     before = plan(asked, tmp_path / "store")
-    assert [(*one.where[3:], one.shards, one.done) for one in before.lines] == [("explanations", 3, 0), ("first", 6, 0)]
+    assert [(one.where["what"], one.shards, one.done) for one in before.lines] == [("explanations", 3, 0), ("first", 6, 0)]
     assert "lines: 12 claims, 0 of them with problems; 1 records cannot be used" in list(as_lines(before))
     assert "  cannot be used, line 13: it is not JSON" in list(as_lines(before))
     run(study(claims), tmp_path / "store")
