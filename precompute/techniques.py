@@ -4,7 +4,7 @@ A search sees development questions only. Each technique chooses by its own rule
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -89,11 +89,6 @@ class Arrangement:
 PLAIN = Arrangement()
 
 
-def asked_for(techniques: Iterable[str]) -> tuple[str, ...]:
-    """The techniques that are run: those named, and Regular before them, for all are compared with it."""
-    return tuple(dict.fromkeys((TECHNIQUE, *techniques)))
-
-
 def plain(key: str) -> str:
     """The technique of which a key names a variant: ph3 for ph3(mode=memory)."""
     return key.partition("(")[0]
@@ -109,7 +104,8 @@ def arrangements(techniques: tuple[str, ...], found: Mapping[str, Setting]) -> t
     out, and so are those that are unavailable."""
     if not techniques:
         return (PLAIN,)
-    known = [Chosen(key, found.get(key, Setting())) for key in asked_for(techniques)]
+    # Regular comes before those that are named, for all are compared with it.
+    known = [Chosen(key, found.get(key, Setting())) for key in dict.fromkeys((TECHNIQUE, *techniques))]
     ready = [chosen for chosen in known if chosen.key in found or not is_searched(chosen.technique)]
     sharing = tuple(chosen for chosen in ready if chosen.technique.family == "decoding")
     others = [chosen for chosen in ready if chosen.technique.family not in ("none", "decoding")]

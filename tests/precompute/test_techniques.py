@@ -20,7 +20,7 @@ from precompute.grid import GRIDS, Grid
 from precompute.plan import Plan, as_lines, plan
 from precompute.questions import load_questions
 from precompute.run import parts_of, run
-from precompute.techniques import DEVELOPMENT, TEST, arrangements, asked_for, split_of
+from precompute.techniques import DEVELOPMENT, TEST, arrangements, split_of
 from tests.precompute.kills import rows
 
 pytestmark = pytest.mark.slow
@@ -209,9 +209,8 @@ def test_other_techniques_are_asked_test_questions_only():
     shared, *others = arrangements(("coiecd", "acd"), found)
     assert [one.key for one in shared.all] == [TECHNIQUE, "coiecd", "acd"]
     assert others == []
-    assert asked_for(("acd", TECHNIQUE)) == (TECHNIQUE, "acd")
     # Without a setting coiecd waits.
-    assert [one.key for one in arrangements(("coiecd", "acd"), {})[0].all] == [TECHNIQUE, "acd"]
+    assert [one.key for one in arrangements(("coiecd", "acd", TECHNIQUE), {})[0].all] == [TECHNIQUE, "acd"]
     assert {split_of(str(number)) for number in range(50)} == {DEVELOPMENT, TEST}
 
 
