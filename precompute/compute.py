@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import torch
 
 from heval_core import catalogue, pipeline
 from heval_core.behaviour import check_labels
@@ -247,8 +246,13 @@ class _Computation:
             yield [answer_row(self.lm, prepared, methods, others(prepared.instance, self.instances))]
 
     def _heads(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
+        """Every head's attention from the last position."""
         for prepared, attention in zip(answered.prepared, answered.clean.heads.attention, strict=True):
-            yield head_rows(attention) if self._keeps_heads(prepared) else []
+            yield [
+                {"layer": layer, "head": head, "attention": round_keeping_ranks(row)}
+                for layer, rows in enumerate(attention.cpu().numpy() if self._keeps_heads(prepared) else ())
+                for head, row in enumerate(rows)
+            ]
 
     def _head_needs(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
         lost = answered.clean.lost_leads(answered.targets).numpy()
@@ -337,15 +341,6 @@ def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Metho
     generated = answer_json(answer.by_sentence())
     costs = {key: {name: matrix.pop(name) for name in ("seconds", "passes")} for key, matrix in generated["matrix"].items()}
     return {"generated": json.dumps(generated, ensure_ascii=False), "seconds": json.dumps(costs)}
-
-
-def head_rows(attention: torch.Tensor) -> Rows:
-    """attention: (layers, heads, n) of every head, from the last position of a prompt."""
-    return [
-        {"layer": layer, "head": head, "attention": round_keeping_ranks(row)}
-        for layer, rows in enumerate(attention.cpu().numpy())
-        for head, row in enumerate(rows)
-    ]
 
 
 def losses(faithful: Faithful) -> Row:

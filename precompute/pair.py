@@ -154,7 +154,8 @@ class Problems(Protocol):
 
 
 def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
-    """The models and datasets of a grid. A model or a dataset that cannot be read costs only itself."""
+    """The models and datasets of a grid, as far as each can do it. A model or a dataset that cannot be read costs only
+    itself."""
     known: dict[str, str] = {}
 
     @cache
@@ -172,17 +173,14 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
             if known.setdefault(model.key, name) != name:
                 raise HEvalError(f"{known[model.key]} and {name} are both called {model.key}; give one another name.")
             for dataset in grid.datasets:
-                questions = read(dataset, style_of(identity))
-                if questions and (able := _able(Pair(grid, model, questions), store, problems)):
-                    yield able
+                if questions := read(dataset, style_of(identity)):
+                    pair = Pair(grid, model, questions)
+                    for able in (_readable, _fitted, _reading):
+                        pair = able(pair, problems)
+                    if pair.grid.regimes:
+                        yield pair.asked(shard_size=shard_size(pair, store))
         except HEvalError as error:
             problems.failed(error, model=name, at_loading=True)
-
-
-def _able(pair: Pair, store: ShardStore, problems: Problems) -> Pair | None:
-    """With the lengths that the model can read, the explainers that can be used, and a shard size; None without a regime."""
-    pair = _reading(_fitted(_readable(pair, problems), problems), problems)
-    return pair.asked(shard_size=shard_size(pair, store)) if pair.grid.regimes else None
 
 
 def _reading(pair: Pair, problems: Problems) -> Pair:
