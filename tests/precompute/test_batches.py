@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from heval_core import catalogue, pipeline, regimes
+from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.forward import Forward
 from heval_core.lm.heads import Heads
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
-from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from precompute.grid import Grid
 from precompute.highlights import INSTANCES, job_tasks
 from precompute.memory import Memories
+from tests.asked import KENYA, PERU, asked
 from tests.precompute.kills import pair_of
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
@@ -186,13 +186,6 @@ def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, expected, monk
     assert_same(rows_of(lm, work)[0], expected)
 
 
-def test_a_pass_is_of_prompts_of_one_length(lm, work):
-    task, questions = work
-    prepared = [
-        pipeline.prepare(
-            lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), task.memories.of(lm, fact, questions.pool)
-        ).prompt
-        for fact, regime in ((questions.facts[0], "conflicting"), (questions.facts[0], "mixed"))
-    ]
+def test_a_pass_is_of_prompts_of_one_length(lm):
     with pytest.raises(HEvalError, match="same number of tokens"):
-        CleanPass(lm, prepared)
+        CleanPass(lm, [asked(lm, KENYA), asked(lm, KENYA, PERU)])

@@ -172,7 +172,3 @@ def test_what_is_left_of_a_search_is_what_has_no_shard(tmp_path):
     assert [one.shards for one in unfinished([both], store)] == [both.shards[1:]]
     store.write(both.shards[1], [])
     assert unfinished([both], store) == []
-
-
-def test_the_plan_counts_a_search_of_several_variants_once(tmp_path):
-    assert plan(GRID, tmp_path, calibrated=False).searches == 2
