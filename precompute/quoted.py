@@ -1,7 +1,6 @@
 """Reads answers that people wrote, and keeps what each explainer and control says of their parts: a shard of each, for a few
 answers."""
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +8,7 @@ from heval_core import catalogue, quoted
 from heval_core.datasets.quotesum import PEOPLE, Quoted
 from heval_core.generated import columns_of
 from heval_core.lm import embedding
+from heval_core.lm.fits import question_hash
 from heval_core.lm.model import LanguageModel
 from heval_core.records import TECHNIQUE, TEXT_CONTROLS, Cost
 from heval_core.store.kinds import QUOTED
@@ -43,7 +43,7 @@ class QuotedTask(Task):
         for place in self.places:
             answer = questions.facts[place]
             assert isinstance(answer, Quoted)
-            about = {"answer_id": answer.id, "question_id": hashlib.sha256(answer.question.encode()).hexdigest()[:16]}
+            about = {"answer_id": answer.id, "question_id": question_hash(answer.question)}
             try:
                 reading = quoted.read(ready, answer)
             except Exception as error:  # whatever one answer does, the others are read

@@ -31,6 +31,7 @@ from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
 from precompute.commands.options import Commands, add_command, add_fields, add_regimes, existing, regimes_of
 from precompute.grid import Grid
+from precompute.journal import say
 from precompute.questions import Questions, load_questions, open_dataset
 
 RELATIONS_SHOWN = 8
@@ -68,7 +69,7 @@ def _datasets(options: argparse.Namespace) -> int:
             if options.datasets:
                 raise
             # Nobody asked for this dataset by name, so a missing file is no error.
-            print(f"{name}: {error}\n", file=sys.stderr)
+            say(f"{name}: {error}\n")
             continue
         sections.append(section)
         if options.format == "text":
@@ -86,7 +87,7 @@ def _summary(name: str, models: list[Identity], options: argparse.Namespace, sto
 
     def left_out(record: Any) -> None:
         if options.left_out and model is read_as[0]:
-            print(f"{record.place}: {record.reason}", file=sys.stderr)
+            say(f"{record.place}: {record.reason}")
 
     of_regimes, read_as = list[dict[str, Any]](), list[Identity | None](models) or [None]
     for model in read_as:
@@ -133,7 +134,7 @@ def _of_regime(questions: Questions, regime: str, options: argparse.Namespace, m
             except Dropped as why:
                 dropped[why.reason] += 1
                 if options.left_out:
-                    print(f"{questions.dataset} · {regime} · {fact.id}: {why.reason}", file=sys.stderr)
+                    say(f"{questions.dataset} · {regime} · {fact.id}: {why.reason}")
                 continue
             characters.append(sum(len(document.text) for document in instance.documents))
             substituted.append(any(document.origin != "shipped" for document in instance.documents))

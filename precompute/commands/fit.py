@@ -7,7 +7,6 @@ one of their questions. A fit lists what it was made on, and a run that would sh
 import argparse
 import dataclasses
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from heval_core.protocols import Fitted
 from heval_core.records import REGIMES, Fact, HEvalError
 from precompute.commands.options import STORE, Commands, add_command, add_fields
 from precompute.grid import Grid
+from precompute.journal import say
 from precompute.memory import Memories, Prompting
 from precompute.pair import needing
 from precompute.questions import Questions, load_questions
@@ -67,7 +67,7 @@ def _fit(options: argparse.Namespace) -> int:
         try:
             print(_fit_model(load(name, options.device, options.dtype), explainers, options))
         except HEvalError as error:
-            print(f"error: {error}", file=sys.stderr)
+            say(f"error: {error}")
             failed += 1
     return 1 if failed else 0
 

@@ -2,7 +2,6 @@
 
 import argparse
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ from heval_core.store.shards import ShardStore
 from precompute.commands.options import Commands, add_command, add_fields, add_regimes, given, regimes_of
 from precompute.commands.store import failure_lines
 from precompute.grid import GRIDS, Grid
+from precompute.journal import say
 from precompute.plan import as_lines, plan
 from precompute.run import run
 from precompute.worker import Local, on_ray
@@ -53,7 +53,7 @@ def add_plan_and_run(
 
 def _plan(options: argparse.Namespace) -> int:
     asked = options.asked_of(options)
-    planned = plan(asked, options.store, options.calibrate, lambda text: print(text, file=sys.stderr))
+    planned = plan(asked, options.store, options.calibrate, say)
     for line in as_lines(planned):
         print(line)
     return 1 if planned.left_out else 0
@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
     outcome = run(options.asked_of(options), options.store, executor)
     store = ShardStore(options.store)
     for line in failure_lines(store.failures()) if outcome.failed else ():
-        print(line, file=sys.stderr)
+        say(line)
     for line in notes(store):
         print(f"note: {line}")
     print(f"{outcome.computed} shards computed, {outcome.already_done} were done already, {outcome.failed} failures")
@@ -76,10 +76,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f"see: python -m precompute status --store {options.store}")
     if outcome.interrupted or outcome.stopped:
         why = "interrupted" if outcome.interrupted else f"stopped: {outcome.stopped}"
-        print(
-            f"{why}; finished shards are kept, {outcome.left} are left, and the same command continues from there",
-            file=sys.stderr,
-        )
+        say(f"{why}; finished shards are kept, {outcome.left} are left, and the same command continues from there")
     return 130 if outcome.interrupted else 1 if outcome.failed or outcome.stopped else 0
 
 
