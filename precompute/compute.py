@@ -29,7 +29,7 @@ from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS
 from precompute.memory import AskingTask
 from precompute.questions import Questions
 from precompute.task import MEASURED, WRITTEN, Failure, Result, Row, cost, named, together, total
-from precompute.techniques import PLAIN, Arrangement, Chosen, UnderTechniques
+from precompute.techniques import PLAIN, Arrangement, UnderTechniques
 
 Rows = list[Row]
 # Documents of other questions for the random level of a whole answer.
@@ -149,19 +149,15 @@ class _Computation:
     def _batch(self, batch: list[Prepared]) -> None:
         """Answer instances of equal length, and make every shard's rows of them. Only the answer can fail the batch."""
         answered = pipeline.answer(self.lm, batch, self.task.grid.match)
-        under = {chosen.key: self._under(chosen, answered) for chosen in self.task.arrangement.all}
+        under = {self.task.arrangement.main.key: answered}
+        if self.under is not None:
+            under |= {chosen.key: self.under.decoded(chosen, answered) for chosen in self.task.arrangement.decoding}
         combinations = {(shard.kind, shard.technique) for shard in self.task.shards}
         parts = {(kind, key): self._part_for(kind, under[key]) for kind, key in combinations}
         for shard in self.task.shards:
             part = parts[shard.kind, shard.technique]
             if part is not None:
                 self._make(shard, part)
-
-    def _under(self, chosen: Chosen, answered: Answered) -> Answered:
-        """The answers under one of the techniques that share this pass."""
-        if self.under is None or chosen == self.task.arrangement.main:
-            return answered
-        return self.under.decoded(chosen, answered)
 
     def _part_for(self, kind: str, answered: Answered) -> Answered | None:
         """The instances of a pass that a kind of shard needs, with their targets; None if it needs none."""

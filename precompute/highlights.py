@@ -23,7 +23,6 @@ from precompute import journal
 from precompute.compute import JobTask
 from precompute.memory import AskingTask, Memories, memory_tasks
 from precompute.pair import Pair
-from precompute.questions import Questions
 from precompute.quoted import QuotedTask, quoted_tasks
 from precompute.task import MEASURED, Task, unfinished
 from precompute.techniques import PLAIN, TEST, Arrangement, Chosen, arrangements, search_tasks, setting_in, split_of
@@ -107,12 +106,8 @@ class Highlights:
     """What is left to do for a pair, as far as it is known."""
 
     def __init__(self, pair: Pair, store: ShardStore):
-        self.pair, self.store = pair, store
+        self.pair, self.store, self.questions = pair, store, pair.questions
         self.searches, self.timings = search_tasks(pair), timing_tasks(pair)
-
-    @property
-    def questions(self) -> Questions:
-        return self.pair.questions
 
     def tasks(self) -> list[Task]:
         """All that are known now and complete an instance."""
@@ -144,7 +139,9 @@ class Highlights:
                 yield from self._in(regime, arrangement, choose)
 
     def _in(self, regime: str, arrangement: Arrangement, choose: bool) -> Iterator[JobTask]:
-        explainers, cap, places = self.pair.grid.explainers, self.pair.cap, self._places(arrangement)
+        explainers, cap, places = self.pair.grid.explainers, self.pair.cap, [*range(len(self.questions.facts))]
+        if arrangement.main.key != TECHNIQUE:  # one with passes of its own is asked test questions only
+            places = [place for place in places if split_of(self.questions.facts[place].question) == TEST]
         if cap is None or len(places) <= cap or not explainers:
             yield from job_tasks(self.pair, regime, places, (INSTANCES, *explainers), arrangement)
             return
@@ -153,13 +150,6 @@ class Highlights:
         entries = self.store.entries()
         if all(job.shards[0].key in entries for job in answering):
             yield from job_tasks(self.pair, regime, self._sampled(cap, answering, choose), explainers, arrangement)
-
-    def _places(self, arrangement: Arrangement) -> Sequence[int]:
-        """The questions asked: under techniques other than Regular and those that share its passes, test questions only."""
-        places = range(len(self.questions.facts))
-        if arrangement.main.key == TECHNIQUE:
-            return places
-        return [place for place in places if split_of(self.questions.facts[place].question) == TEST]
 
     def _settings(self) -> dict[str, Setting]:
         """The settings that searches have chosen, by technique; one that is unavailable has none."""

@@ -112,11 +112,6 @@ class Schedule:
         self.missing |= {shard.key for shard in known if is_missing(shard)}
         self.missing |= {key for task in added if task.counts for key in task.keys}
 
-    def begin(self, task: Task) -> Task:
-        """A task that waits, which is under way from now on, with all that it needs."""
-        self.waiting.remove(task)
-        return self.part.equipped(task)
-
     def ended(self, task: Task) -> None:
         """A task is done and written, or has failed; what depends on it can begin."""
         self._begun.difference_update(task.keys)
@@ -194,12 +189,14 @@ class _Driver:
             self._take(task, done, under_way.pop(task.keys))
 
     def _next(self, held: frozenset[str]) -> tuple[Schedule, Task] | None:
-        """The first task that waits, of a model that a free worker holds if there is one, and whose it is."""
+        """The first task that waits, of a model that a free worker holds if there is one, with all that it needs; and whose it
+        is. It is under way from now on."""
         waiting = [(schedule, task) for schedule in self.schedules for task in schedule.waiting]
         if not waiting:
             return None
         schedule, task = next((one for one in waiting if one[1].model.name in held), waiting[0])
-        return schedule, schedule.begin(task)
+        schedule.waiting.remove(task)
+        return schedule, schedule.part.equipped(task)
 
     def _take(self, task: Task, done: Done, schedule: Schedule) -> None:
         if done.model is not None and task.model.name not in self.loaded:
