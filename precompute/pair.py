@@ -227,8 +227,8 @@ def shard_size(pair: Pair, store: ShardStore) -> int:
     """The grid's own number if it has one, else that of the store's shards of these questions, which stay valid so; or 50."""
     if pair.grid.shard_size is not None:
         return pair.grid.shard_size
-    before = (line for line in reversed(store.journal("state")) if pair.state.items() <= line.items())
-    return int(next(before, {}).get("shard_size", SIZE))
+    before = [line for line in store.journal("state") if pair.state.items() <= line.items()]
+    return int(before[-1].get("shard_size", SIZE)) if before else SIZE
 
 
 def needing(keys: Iterable[str]) -> list[Fitted]:
