@@ -9,7 +9,7 @@ import torch
 
 from heval_core import catalogue
 from heval_core.evaluation.publishing import publish
-from heval_core.lm.loading import identify, load
+from heval_core.lm.loading import load
 from heval_core.prompts import memory_prompt
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.store.filters import Filter
@@ -18,10 +18,9 @@ from heval_core.store.shards import ShardStore
 from heval_core.techniques.shared.base import Base, Setting
 from precompute.grid import GRIDS, Grid
 from precompute.plan import Plan, as_lines, plan
-from precompute.questions import load_questions
 from precompute.run import parts_of, run
 from precompute.techniques import DEVELOPMENT, TEST, arrangements, split_of
-from tests.precompute.kills import rows
+from tests.precompute.kills import pair_of, rows
 
 pytestmark = pytest.mark.slow
 
@@ -80,10 +79,11 @@ def test_regular_follows_the_taught_rule_and_what_only_combines_logits_cannot_te
 
 def test_the_search_sees_development_questions_only_and_keeps_every_trial(store):
     searched = rows(store, "trial", technique="coiecd")
-    development = {fact.question for fact in questions().facts if split_of(fact.question) == DEVELOPMENT}
+    facts = pair_of(GRID).questions.facts
+    development = {fact.question for fact in facts if split_of(fact.question) == DEVELOPMENT}
     of_kind = [row for row in searched if row["regime"] == "conflicting"]
     assert len(of_kind) == 25
-    asked = sum(fact.question in development for fact in questions().facts)
+    asked = sum(fact.question in development for fact in facts)
     assert {row["n"] for row in searched} == {asked}
     assert sum(row["chosen"] for row in of_kind) == 1
     assert all(row["tied"] for row in of_kind if row["chosen"])
@@ -98,18 +98,8 @@ def test_the_search_sees_development_questions_only_and_keeps_every_trial(store)
     assert json.loads(next(row["setting"] for row in searched if row["chosen"])) == {"lam": 1.0, "alpha": 1.0}
 
 
-def questions():
-    return load_questions("world_capital", GRID.limit, 0, _style())
-
-
-def _style():
-    from heval_core.prompt_styles import style_of
-
-    return style_of(identify(GRID.models[0]))
-
-
 def test_a_questions_instances_are_all_on_one_side():
-    facts = load_questions("world_capital", 3000, 0, _style()).facts
+    facts = pair_of(replace(GRID, limit=3000)).questions.facts
     sides = {}
     for fact in facts:
         sides.setdefault(fact.question, set()).add(split_of(fact.question))
