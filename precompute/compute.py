@@ -5,7 +5,7 @@ Rows of shards are as `store/schema.sql` describes their columns.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -17,20 +17,19 @@ from heval_core.behaviour import check_labels
 from heval_core.explained_answer import answer_json
 from heval_core.faithfulness import Faithful
 from heval_core.generated import Wanted, explain_answer
-from heval_core.lm.heads import HeadReading
 from heval_core.lm.memory import NotEnoughMemory
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
 from heval_core.protocols import Method
 from heval_core.records import TECHNIQUE, UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, Instance, RegimeKey
 from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
-from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION, FAITHFULNESS
+from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION
 from heval_core.store.shards import Shard
 from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS
-from precompute.memory import Memories, Prompting
+from precompute.memory import AskingTask
 from precompute.questions import Questions
-from precompute.task import MEASURED, WRITTEN, Failure, Result, Row, Task, cost, named, together, total
-from precompute.techniques import PLAIN, Arrangement, Chosen, UnderTechniques
+from precompute.task import MEASURED, WRITTEN, Failure, Result, Row, cost, named, together, total
+from precompute.techniques import PLAIN, Arrangement, UnderTechniques
 
 Rows = list[Row]
 # Documents of other questions for the random level of a whole answer.
@@ -39,29 +38,16 @@ _OF_DOCUMENTS = ("answer", "kind", "origin", "source")
 
 
 @dataclass(frozen=True)
-class JobTask(Task):
+class JobTask(AskingTask):
     """Answer some questions of one model, dataset and regime, and explain the answers.
 
-    every: all shards of these questions, those too that are there. places: their numbers in the fixed order, ascending.
-    seed, match: see `Grid`. keep_heads: every head's attention is kept for the questions before this number. measured: see
-    `Grid.measured`. arrangement: how they are answered. answers: the explainers of whole answers. memories: of these
-    questions. stored: rows of attributions that are there, by shard key, whose scores faithfulness needs.
+    every: all shards of these questions, those too that are there. arrangement: how they are answered. stored: rows of
+    attributions that are there, by shard key, whose scores faithfulness needs.
     """
 
     every: tuple[Shard, ...]
-    places: tuple[int, ...]
-    seed: int
-    match: str = "first"
-    keep_heads: int = 0
-    measured: Mapping[str, int | None] = field(default_factory=dict)
     arrangement: Arrangement = PLAIN
-    answers: tuple[str, ...] = ()
-    memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
     stored: Mapping[str, Rows] = field(default_factory=dict, repr=False)
-
-    @property
-    def what(self) -> str:
-        return f"{self.places[0]}-{self.places[-1] + 1}"
 
     @property
     def whose(self) -> RegimeKey:
@@ -70,7 +56,7 @@ class JobTask(Task):
 
     def instance_id(self, style: str, fact_id: str, technique: str = TECHNIQUE) -> str:
         first = self.shards[0]
-        parts = (first.model, first.revision, first.dataset, first.regime, technique, style, fact_id, str(self.seed))
+        parts = (first.model, first.revision, first.dataset, first.regime, technique, style, fact_id, str(self.grid.seed))
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
@@ -86,9 +72,9 @@ class JobTask(Task):
         usual, towards = ([shard.explainer for shard in self.shards if shard.kind == kind] for kind in scores)
         measured = [shard.kind for shard in self.shards if shard.explainer and shard.kind not in scores]
         # Whatever a job does, it answers its instances first.
-        written = [WRITTEN] if self.match == "text" else []
+        written = [WRITTEN] if self.grid.match == "text" else []
         parts = [together([*written, *answers, *usual, *measured], tokens), together(towards, tokens)]
-        parts += [together(self.answers, tokens)] if ANSWER.name in answers else []
+        parts += [together(self.grid.explainers, tokens)] if ANSWER.name in answers else []
         again = [(main.technique.passes - 1, cost(kind, tokens)) for kind in answers]
         return total([(len(self.places), total([*((1, part) for part in parts), *again]))])
 
@@ -99,8 +85,8 @@ class _Computation:
     def __init__(self, lm: LanguageModel, task: JobTask, questions: Questions):
         self.lm, self.task, self.questions = lm, task, questions
         self.failures: list[Failure] = []
-        # The number of each instance's question.
-        self.places: dict[str, int] = {}
+        # The number of each question, by its id.
+        self.places = {questions.facts[place].id: place for place in task.places}
         kinds = {shard.kind for shard in task.shards}
         # Scores by explainer and instance, which faithfulness measures.
         self.scores = {
@@ -114,10 +100,8 @@ class _Computation:
     def run(self) -> Result:
         check_labels(self.lm, self.questions.labels)
         task = self.task
-        prompting = Prompting(task.whose.regime, task.seed, task.memories, task.match)
-        outcomes = prompting.each(self.lm, self.questions, task.places)
-        ready = [prepared for place, outcome in outcomes if (prepared := self._prepared(place, outcome)) is not None]
-        ready = pipeline.going_on(self.lm, ready) if task.match == "within" else ready
+        ready = self._kept(task.prompting.each(self.lm, self.questions, task.places))
+        ready = pipeline.going_on(self.lm, ready) if task.grid.match == "within" else ready
         self.instances = [prepared.instance for prepared in ready]
         self.under = UnderTechniques(task.arrangement, self.lm, ready) if task.arrangement.compared else None
         main = task.arrangement.main
@@ -127,44 +111,47 @@ class _Computation:
         rows = {key: [row for place in sorted(by_place) for row in by_place[place]] for key, by_place in self.rows.items()}
         return Result(rows, self.failures)
 
-    def _prepared(self, place: int, outcome: Prepared | Exception) -> Prepared | None:
-        """The instance of a question, ready to be asked; None if it was dropped or failed, which is then noted."""
-        if isinstance(outcome, Dropped):
-            self._add_instance(place, {"dropped_because": outcome.reason})
-        elif isinstance(outcome, Exception):
-            self.failures.append(Failure("", self.questions.facts[place].id, named(outcome)))
-        else:
-            self.places[outcome.instance.id] = place
-            if outcome.dropped_because is None:
-                return outcome
-            self._add_instance(place, instance_row(outcome, None))
-        return None
+    def _kept(self, outcomes: Iterable[tuple[int, Prepared | Exception]]) -> list[Prepared]:
+        """The instances, by the numbers of their questions, that are ready to be asked; what happened to others is noted."""
+        kept = []
+        for place, outcome in outcomes:
+            if isinstance(outcome, Dropped):
+                self._add_dropped(place, {"dropped_because": outcome.reason})
+            elif isinstance(outcome, Exception):
+                self.failures.append(Failure("", self.questions.facts[place].id, named(outcome)))
+            elif outcome.dropped_because is not None:
+                self._add_dropped(place, instance_row(outcome, None))
+            else:
+                kept.append(outcome)
+        return kept
 
     def _asked(self, under: UnderTechniques, ready: list[Prepared]) -> list[Prepared]:
         """The instances with the prompts of the technique; none where it fails, which is then noted."""
+        asked: Sequence[Prepared | Exception]
         try:
             asked = under.ask(self.lm, ready)
         except Exception as error:  # a technique asks for many instances together, and fails for all of them
-            for prepared in ready:
-                self._unanswered(prepared, error)
-            return []
-        for prepared in asked:
-            if prepared.dropped_because is not None:
-                self._add_instance(self._place(prepared), instance_row(prepared, None))
-        return [prepared for prepared in asked if prepared.dropped_because is None]
+            asked = [error] * len(ready)
+        return self._kept(zip(map(self._place, ready), asked, strict=True))
 
-    def _add_instance(self, place: int, columns: dict[str, Any]) -> None:
+    def _add_dropped(self, place: int, columns: Row) -> None:
         for shard in self.task.shards:
             if shard.kind == "instance":
-                self.rows[shard.key][place] = [self._placed(place, shard.technique) | columns]
+                self._add(shard, place, [self._placed(place) | columns])
+
+    def _add(self, shard: Shard, place: int, rows: Rows) -> None:
+        whose = {"instance_id": self._row_id(place, shard.technique)}
+        self.rows[shard.key][place] = [whose | row for row in rows]
 
     def _unanswered(self, prepared: Prepared, error: Exception) -> None:
         self.failures.append(Failure("", prepared.instance.fact_id, named(error)))
 
     def _batch(self, batch: list[Prepared]) -> None:
         """Answer instances of equal length, and make every shard's rows of them. Only the answer can fail the batch."""
-        answered = pipeline.answer(self.lm, batch, self.task.match)
-        under = {chosen.key: self._under(chosen, answered) for chosen in self.task.arrangement.all}
+        answered = pipeline.answer(self.lm, batch, self.task.grid.match)
+        under = {self.task.arrangement.main.key: answered}
+        if self.under is not None:
+            under |= {chosen.key: self.under.decoded(chosen, answered) for chosen in self.task.arrangement.decoding}
         combinations = {(shard.kind, shard.technique) for shard in self.task.shards}
         parts = {(kind, key): self._part_for(kind, under[key]) for kind, key in combinations}
         for shard in self.task.shards:
@@ -172,18 +159,12 @@ class _Computation:
             if part is not None:
                 self._make(shard, part)
 
-    def _under(self, chosen: Chosen, answered: Answered) -> Answered:
-        """The answers under one of the techniques that share this pass."""
-        if self.under is None or chosen == self.task.arrangement.main:
-            return answered
-        return self.under.decoded(chosen, answered)
-
     def _part_for(self, kind: str, answered: Answered) -> Answered | None:
         """The instances of a pass that a kind of shard needs, with their targets; None if it needs none."""
         if kind == "context_attribution":
             return pipeline.towards_context(answered)
         if kind in MEASURED:  # it costs most, and of other answers no metric reads it
-            before = self.task.measured[kind]
+            before = self.task.grid.measured[kind]
             numbered = enumerate(zip(map(self._place, answered.prepared), answered.behaviours, strict=True))
             compared = ((i, place) for i, (place, behaviour) in numbered if behaviour.explained_group not in UNCOMPARED)
             chosen = [index for index, place in compared if before is None or place < before]
@@ -194,7 +175,7 @@ class _Computation:
         return answered
 
     def _keeps_heads(self, prepared: Prepared) -> bool:
-        return self._place(prepared) < self.task.keep_heads
+        return self._place(prepared) < self.task.grid.keep_heads
 
     def _make(self, shard: Shard, part: Answered) -> None:
         """Add one shard's rows for the instances of a pass. Failures are noted, and do not stop the other instances."""
@@ -212,37 +193,32 @@ class _Computation:
         def work(chosen: list[int]) -> None:
             subset = pipeline.part_of(part, chosen)
             for prepared, rows in zip(subset.prepared, rows_of(shard, subset), strict=True):
-                place = self._place(prepared)
-                whose = {"instance_id": self._row_id(place, shard.technique)}
-                self.rows[shard.key][place] = [whose | row for row in rows]
+                self._add(shard, self._place(prepared), rows)
 
         def failed(index: int, error: Exception) -> None:
             self.failures.append(Failure(shard.explainer or shard.kind, part.prepared[index].instance.fact_id, named(error)))
 
         self.lm.budget.in_batches(range(part.clean.size), part.clean.length, work, failed)
 
-    def _instances(self, shard: Shard, answered: Answered) -> list[Rows]:
-        return [
-            [self._placed(self._place(prepared), shard.technique) | instance_row(prepared, behaviour)]
-            for prepared, behaviour in zip(answered.prepared, answered.behaviours, strict=True)
-        ]
+    # The rows of each instance of a pass, in their order; `_add` says whose they are.
+    def _instances(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
+        for prepared, behaviour in zip(answered.prepared, answered.behaviours, strict=True):
+            yield [self._placed(self._place(prepared)) | instance_row(prepared, behaviour)]
 
     def _behaviours(self, shard: Shard, answered: Answered) -> list[Rows]:
         assert self.under is not None
         chosen = next(candidate for candidate in self.task.arrangement.all if candidate.key == shard.technique)
         return [[row] for row in self.under.rows(chosen, answered)]
 
-    def _attributions(self, shard: Shard, answered: Answered) -> list[Rows]:
+    def _attributions(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
         explainer = catalogue.method(shard.explainer)
-        rows = []
         for prepared, attribution in zip(answered.prepared, pipeline.explain(answered, explainer), strict=True):
             if shard.kind == "attribution":
                 self.scores[shard.explainer, self._row_id(self._place(prepared))] = attribution.scores
-            rows.append([attribution_row(attribution, explainer.signed, prepared.prompt.ranked)])
-        return rows
+            yield [attribution_row(attribution, explainer.signed, prepared.prompt.ranked)]
 
-    def _faithfulness(self, shard: Shard, answered: Answered) -> list[Rows]:
-        """Faithfulness of the scores of one explainer or control; an instance without scores gets no rows."""
+    def _faithfulness(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
+        """Of the scores of one explainer or control; an instance without scores gets no rows."""
         control = catalogue.explainers(control=True).get(shard.explainer)
         ids = [self._row_id(self._place(prepared)) for prepared in answered.prepared]
         if control:
@@ -257,52 +233,40 @@ class _Computation:
         targets = [behaviour.token_id for behaviour in answered.behaviours]
         how = MEASURED[shard.kind]
         measured = how.measure(answered.clean, targets, [scores.get(row_id, nothing) for row_id in ids])
-        common, levels = {"explainer": shard.explainer, "settings": repr(how)}, shard.kind == FAITHFULNESS.name
-        return [
-            [common | losses(faithful, levels) for faithful in values if row_id in scores]
-            for row_id, values in zip(ids, measured, strict=True)
-        ]
+        for row_id, values in zip(ids, measured, strict=True):
+            yield [losses(faithful) | {"settings": repr(how)} for faithful in values if row_id in scores]
 
-    def _whole_answers(self, shard: Shard, answered: Answered) -> list[Rows]:
-        methods = [catalogue.method(key) for key in self.task.answers]
-        return [
-            [answer_row(self.lm, prepared, methods, others(prepared.instance, self.instances))]
-            for prepared in answered.prepared
-        ]
+    def _whole_answers(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
+        methods = [catalogue.method(key) for key in self.task.grid.explainers]
+        for prepared in answered.prepared:
+            yield [answer_row(self.lm, prepared, methods, others(prepared.instance, self.instances))]
 
-    def _heads(self, shard: Shard, answered: Answered) -> list[Rows]:
-        reading = answered.clean.heads
-        return [
-            head_rows(reading, index) if self._keeps_heads(prepared) else []
-            for index, prepared in enumerate(answered.prepared)
-        ]
+    def _heads(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
+        """Every head's attention from the last position."""
+        for prepared, attention in zip(answered.prepared, answered.clean.heads.attention, strict=True):
+            yield [
+                {"layer": layer, "head": head, "attention": round_keeping_ranks(row)}
+                for layer, rows in enumerate(attention.cpu().numpy() if self._keeps_heads(prepared) else ())
+                for head, row in enumerate(rows)
+            ]
 
-    def _head_needs(self, shard: Shard, answered: Answered) -> list[Rows]:
-        lost, logits = answered.clean.lost_leads(answered.targets).numpy(), answered.clean.logits
-        leads = [
-            float(row[target.ids[0]] - row[target.foils[0]]) for row, target in zip(logits, answered.targets, strict=True)
-        ]
-        return [[{"lead": lead, "lost": round_mantissa(loss.ravel(), 10)}] for lead, loss in zip(leads, lost, strict=True)]
+    def _head_needs(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
+        lost = answered.clean.lost_leads(answered.targets).numpy()
+        for logits, target, loss in zip(answered.clean.logits, answered.targets, lost, strict=True):
+            yield [{"lead": float(logits[target.ids[0]] - logits[target.foils[0]]), "lost": round_mantissa(loss.ravel(), 10)}]
 
     def _place(self, prepared: Prepared) -> int:
-        return self.places[prepared.instance.id]
+        return self.places[prepared.instance.fact_id]
 
     def _row_id(self, place: int, technique: str = "") -> str:
         """technique: by default the job's main one."""
         fact = self.questions.facts[place]
         return self.task.instance_id(self.lm.style, fact.id, technique or self.task.arrangement.main.key)
 
-    def _placed(self, place: int, technique: str) -> dict[str, Any]:
-        fact, first = self.questions.facts[place], self.task.shards[0]
-        return {
-            "instance_id": self._row_id(place, technique),
-            **{name: getattr(first, name) for name in ("model", "revision", "dataset", "regime")},
-            "technique": technique,
-            "place": place,
-            "fact_id": fact.id,
-            **{name: getattr(fact, name) for name in ("subject", "relation", "question")},
-            "true_answer": fact.answer,
-        }
+    def _placed(self, place: int) -> Row:
+        fact = self.questions.facts[place]
+        about = {name: getattr(fact, name) for name in ("subject", "relation", "question")}
+        return about | {"place": place, "fact_id": fact.id, "true_answer": fact.answer}
 
 
 def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, Any]:
@@ -375,17 +339,8 @@ def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Metho
     return {"generated": json.dumps(generated, ensure_ascii=False), "seconds": json.dumps(costs)}
 
 
-def head_rows(heads: HeadReading, index: int) -> list[dict[str, Any]]:
-    """Every head's attention from the last position of one prompt of a pass."""
-    return [
-        {"layer": layer, "head": head, "attention": round_keeping_ranks(row)}
-        for layer, rows in enumerate(heads.attention[index].cpu().numpy())
-        for head, row in enumerate(rows)
-    ]
-
-
-def losses(faithful: Faithful, levels: bool) -> dict[str, Any]:
-    """The two means are exact; each K's own loss (levels) is for a closer look, and compresses better when rounded."""
+def losses(faithful: Faithful) -> Row:
+    """The two means are exact; each K's own loss is for a closer look, and compresses better when rounded."""
     means = {name: getattr(faithful, name) for name in ("replacement", "comprehensiveness", "sufficiency")}
-    curves = {name: np.array(getattr(faithful, name), dtype=np.float32) for name in ("masked", "kept")} if levels else {}
+    curves = {name: np.array(getattr(faithful, name), dtype=np.float32) for name in ("masked", "kept")}
     return means | {name: round_mantissa(curve, 10).tolist() for name, curve in curves.items()}

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from heval_core import catalogue
+from heval_core.datasets.quotesum import PEOPLE
 from heval_core.prompts import spelled
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.regimes import sample
@@ -20,11 +21,10 @@ from heval_core.store.shards import FORMAT, Shard, ShardStore
 from heval_core.techniques.shared.base import Setting
 from precompute import journal
 from precompute.compute import JobTask
-from precompute.memory import Memories, MemoryTask, memory_tasks
+from precompute.memory import AskingTask, Memories, memory_tasks
 from precompute.pair import Pair
-from precompute.questions import Questions
 from precompute.quoted import QuotedTask, quoted_tasks
-from precompute.task import MEASURED, Task, hashed, unfinished
+from precompute.task import MEASURED, Task, unfinished
 from precompute.techniques import PLAIN, TEST, Arrangement, Chosen, arrangements, search_tasks, setting_in, split_of
 from precompute.timing import timing_tasks
 
@@ -38,15 +38,9 @@ def job_tasks(
 
     kinds: `instance`, and keys of explainers; head attention comes with the latter.
     """
-    grid = pair.grid
-    assert grid.shard_size is not None
-    answers = grid.explainers if grid.answers else ()
-    for first in range(0, len(places), grid.shard_size):
-        chunk = tuple(places[first : first + grid.shard_size])
+    for chunk in pair.chunks(places):
         shards = tuple(_shards(pair, regime, chunk, kinds, arrangement))
-        yield JobTask(
-            pair.model, shards, shards, chunk, grid.seed, grid.match, grid.keep_heads, grid.measured, arrangement, answers
-        )
+        yield JobTask(pair.model, shards, pair.grid, chunk, shards, arrangement)
 
 
 def _common(pair: Pair, regime: str, places: tuple[int, ...]) -> dict[str, Any]:
@@ -73,13 +67,13 @@ def _shards(
     pair: Pair, regime: str, places: tuple[int, ...], kinds: Collection[str], arrangement: Arrangement
 ) -> Iterator[Shard]:
     """The main technique's answers come first; its answers are explained."""
-    grid, settings, main = pair.grid, pair.settings, arrangement.main
+    grid, main = pair.grid, arrangement.main
     common = _common(pair, regime, places)
 
     def shard(kind: str, what: str, chosen: Chosen = main, explainer: str = "") -> Shard:
-        key = hashed(common | {"technique": chosen.key, "what": what} | chosen.keyed)
-        where = {"start": places[0], "stop": places[-1] + 1, "settings": chosen.within(settings)}
-        return pair.shard(kind, key, regime=regime, technique=chosen.key, explainer=explainer, **where)
+        depends = common | {"technique": chosen.key, "what": what} | chosen.keyed
+        where = {"start": places[0], "stop": places[-1] + 1, "settings": chosen.within(pair.settings)}
+        return pair.shard(kind, depends, regime=regime, technique=chosen.key, explainer=explainer, **where)
 
     behaves = arrangement.compared and regime in CONTEXT_KINDS
     for chosen in arrangement.all if INSTANCES in kinds else ():
@@ -112,37 +106,42 @@ class Highlights:
     """What is left to do for a pair, as far as it is known."""
 
     def __init__(self, pair: Pair, store: ShardStore):
-        self.pair, self.store = pair, store
-        self.searches, self.quoted, self.timings = search_tasks(pair), quoted_tasks(pair), timing_tasks(pair)
+        self.pair, self.store, self.questions = pair, store, pair.questions
+        self.searches, self.timings = search_tasks(pair), timing_tasks(pair)
 
-    @property
-    def questions(self) -> Questions:
-        return self.pair.questions
+    def tasks(self) -> list[Task]:
+        """All that are known now and complete an instance."""
+        return [*self.jobs(), *self.timings]
 
     def shards(self) -> Iterator[Shard]:
-        """All that are known now and complete an instance."""
-        for task in (*self.jobs(), *self.quoted, *self.timings):
-            yield from task.shards
+        """Of these tasks."""
+        return (shard for task in self.tasks() for shard in task.shards)
 
     def ready(self, tried: Collection[str]) -> Sequence[Task]:
         """The first stage that is not done, without what was tried; nothing where memory could not be made."""
-        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.quoted, lambda: self.timings)
+        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.timings)
         tasks = next((left for stage in stages if (left := unfinished(stage(), self.store, tried))), [])
-        memory = unfinished(memory_tasks(self.pair), self.store) if tasks and not self.quoted else []
+        asking = any(isinstance(task, AskingTask) for task in tasks)
+        memory = unfinished(memory_tasks(self.pair), self.store) if asking else []
         return unfinished(memory, self.store, tried) if memory else tasks
 
-    def jobs(self, choose: bool = False) -> Iterator[JobTask]:
+    def jobs(self, choose: bool = False) -> Iterator[JobTask | QuotedTask]:
         """The jobs that are known now: all of them, unless a regime has more questions than its cap.
 
         In such a regime the groups of the answers decide which instances are explained; until all answers are there, only the
         jobs that answer are known. choose: write down the sample, for publishing.
         """
+        if PEOPLE in self.pair.grid.regimes:  # answers that people wrote are read, and not asked for
+            yield from quoted_tasks(self.pair)
+            return
         for arrangement in arrangements(self.pair.grid.techniques, self._settings()):
             for regime in self.pair.grid.regimes:
                 yield from self._in(regime, arrangement, choose)
 
     def _in(self, regime: str, arrangement: Arrangement, choose: bool) -> Iterator[JobTask]:
-        explainers, cap, places = self.pair.grid.explainers, self.pair.cap, self._places(arrangement)
+        explainers, cap, places = self.pair.grid.explainers, self.pair.cap, [*range(len(self.questions.facts))]
+        if arrangement.main.key != TECHNIQUE:  # one with passes of its own is asked test questions only
+            places = [place for place in places if split_of(self.questions.facts[place].question) == TEST]
         if cap is None or len(places) <= cap or not explainers:
             yield from job_tasks(self.pair, regime, places, (INSTANCES, *explainers), arrangement)
             return
@@ -151,15 +150,6 @@ class Highlights:
         entries = self.store.entries()
         if all(job.shards[0].key in entries for job in answering):
             yield from job_tasks(self.pair, regime, self._sampled(cap, answering, choose), explainers, arrangement)
-
-    def _places(self, arrangement: Arrangement) -> Sequence[int]:
-        """The questions asked: under techniques other than Regular and those that share its passes, test questions only.
-
-        Answers that people wrote are read, and not asked for."""
-        places = range(0 if self.quoted else len(self.questions.facts))
-        if arrangement.main.key == TECHNIQUE:
-            return places
-        return [place for place in places if split_of(self.questions.facts[place].question) == TEST]
 
     def _settings(self) -> dict[str, Setting]:
         """The settings that searches have chosen, by technique; one that is unavailable has none."""
@@ -188,12 +178,12 @@ class Highlights:
             self.store.write(shard, facts)
         return chosen
 
-    def equipped(self, task: Any) -> Any:
+    def equipped(self, task: Task) -> Task:
         """A task with what it needs of the store: the model's memory of its questions, and scores that are to be measured."""
-        if isinstance(task, MemoryTask | QuotedTask):
+        if not isinstance(task, AskingTask):
             return task
         memories = self._memories.only({self.questions.facts[place].question for place in task.places})
-        if not any(shard.kind in MEASURED for shard in task.shards):
+        if not isinstance(task, JobTask) or not any(shard.kind in MEASURED for shard in task.shards):
             return dataclasses.replace(task, memories=memories)
         entries = self.store.entries()
         scored = [shard.key for shard in task.every if shard.kind == ATTRIBUTION.name and shard.key not in task.keys]

@@ -66,21 +66,13 @@ def note_state(store: ShardStore, pair: Pair, chosen: Chosen) -> None:
 
     chosen: the technique, with the setting that it runs with.
     """
-    line = {
-        "model": pair.model.key,
-        "dataset": pair.questions.dataset,
-        "technique": chosen.key,
-        "revision": pair.model.identity.revision,
-        "fingerprint": pair.questions.fingerprint,
-        "settings": chosen.within(pair.settings),
-        "shard_size": pair.grid.shard_size,
-    }
+    line = pair.state | {"technique": chosen.key, "settings": chosen.within(pair.settings), "shard_size": pair.grid.shard_size}
     note_new(store, "state", line, ("model", "dataset", "technique"))
 
 
 def left_out(questions: Questions) -> Iterator[str]:
     """Which records of a dataset are not asked, and why: what a run says before it begins, and a plan too."""
-    yield from _malformed(questions.bad)
+    yield from malformed(questions.bad)
     if questions.malformed > SAID_BAD:
         yield f"{questions.dataset}: {questions.malformed} malformed records were left out; {SAID_BAD} are listed above"
     yield from (f"{questions.dataset}: {count} records were left out: {reason}" for reason, count in questions.unusable)
@@ -92,7 +84,7 @@ def left_out(questions: Questions) -> Iterator[str]:
 
 def note_dataset(store: ShardStore, questions: Questions) -> int:
     """Note which records were read and which were left out. Returns how many were malformed."""
-    _note_bad(store, questions.dataset, questions.bad)
+    note_bad(store, questions.dataset, questions.bad)
     if more := questions.malformed - len(questions.bad):
         error = f"HEvalError: {more:,} more malformed records; only the first {len(questions.bad):,} are listed"
         note_failures(store, [{"dataset": questions.dataset, "place": questions.dataset, "error": error}])
@@ -109,17 +101,11 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
 
 
 def note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord]) -> None:
-    """Note and say which records are malformed."""
-    _note_bad(store, dataset, bad)
-    for text in _malformed(bad):
-        say(text)
-
-
-def _note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord]) -> None:
     note_failures(store, ({"dataset": dataset, "place": one.place, "error": f"HEvalError: {one.reason}"} for one in bad))
 
 
-def _malformed(bad: Sequence[BadRecord]) -> list[str]:
+def malformed(bad: Sequence[BadRecord]) -> list[str]:
+    """What is said of the first of them."""
     return [f"{record.place}: {record.reason}; the record was left out" for record in bad[:SAID_BAD]]
 
 

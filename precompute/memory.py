@@ -3,8 +3,8 @@ are ready to be asked because it is known."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from heval_core import pipeline, regimes
@@ -17,9 +17,10 @@ from heval_core.prompts import spelled
 from heval_core.records import Dropped, Fact
 from heval_core.store.kinds import MEMORY
 from heval_core.store.shards import FORMAT
+from precompute.grid import Grid
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.task import Result, Task, hashed
+from precompute.task import Result, Task
 
 # Questions per memory shard: enough to fill a GPU, few enough that an interruption costs little.
 CHUNK = 512
@@ -89,7 +90,8 @@ def memory_tasks(pair: Pair) -> Iterator[MemoryTask]:
     distinct = list(dict.fromkeys(fact.question for fact in pair.questions.facts))
     for start in range(0, len(distinct), CHUNK):
         questions = distinct[start : start + CHUNK]
-        shard = pair.shard(MEMORY.name, hashed([*whose, pair.questions.dataset, questions]), stop=len(questions))
+        depends = [*whose, pair.questions.dataset, questions]
+        shard = pair.shard(MEMORY.name, depends, settings="", stop=len(questions))
         yield MemoryTask(pair.model, (shard,), tuple(questions))
 
 
@@ -116,11 +118,34 @@ class Prompting:
                 prepared = error
             yield place, prepared
 
-    def kept(self, lm: LanguageModel, questions: Questions, places: Iterable[int]) -> Iterator[Prepared]:
-        """The instances that are not dropped. Raises what prevents one."""
+    def kept(
+        self,
+        lm: LanguageModel,
+        questions: Questions,
+        places: Iterable[int],
+        dropped: Callable[[str], None] = lambda reason: None,
+    ) -> Iterator[Prepared]:
+        """The instances that are not dropped. dropped: is told why each of the others is. Raises what prevents one."""
         for _, prepared in self.each(lm, questions, places):
-            if isinstance(prepared, Prepared):
-                if prepared.dropped_because is None:
-                    yield prepared
-            elif not isinstance(prepared, Dropped):
+            if isinstance(prepared, Dropped):
+                dropped(prepared.reason)
+            elif isinstance(prepared, Exception):
                 raise prepared
+            elif prepared.dropped_because:
+                dropped(prepared.dropped_because)
+            else:
+                yield prepared
+
+
+@dataclass(frozen=True)
+class AskingTask(Task):
+    """Asks some questions with documents. grid: how. places: their numbers in the fixed order, ascending. memories: of these
+    questions, which the driver adds."""
+
+    grid: Grid
+    places: tuple[int, ...]
+    memories: Memories = field(default=Memories({}), repr=False, kw_only=True)
+
+    @property
+    def prompting(self) -> Prompting:
+        return Prompting(self.whose.regime, self.grid.seed, self.memories, self.grid.match)

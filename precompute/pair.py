@@ -4,14 +4,16 @@ Everything a shard depends on is in its key: model revision, dataset fingerprint
 the explainer's repr. So nothing stale is reused, and nothing valid is computed again.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from statistics import mean
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from transformers import AutoConfig
 
@@ -20,10 +22,10 @@ from heval_core.datasets.quotesum import PEOPLE, Quoted
 from heval_core.lm import fits, loading
 from heval_core.lm.fits import Fit
 from heval_core.lm.spans import tokenise
-from heval_core.prompt_styles import style_of
+from heval_core.prompt_styles import PromptStyle, style_of
 from heval_core.prompts import assemble, prompt_of, spelled
 from heval_core.protocols import Explainer, Fitted
-from heval_core.records import Dropped, HEvalError, Instance, Prompt, TokenisedPrompt
+from heval_core.records import Dropped, HEvalError, Instance, TokenisedPrompt
 from heval_core.regime_keys import read_key
 from heval_core.regimes.padding import fitted
 from heval_core.store.shards import Shard, ShardStore
@@ -32,6 +34,7 @@ from precompute.questions import Questions, load_questions
 from precompute.task import hashed
 from precompute.worker import Model
 
+Asked = TypeVar("Asked", bound=Options)
 # Questions of a shard: what an interruption costs, and how often the bar moves.
 SIZE = 50
 # Answers that people wrote: of a small model and on one core a few minutes of work.
@@ -54,15 +57,26 @@ class Pair:
     model: Model
     questions: Questions
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         return dtype_of(self.grid)
 
-    @property
+    @cached_property
     def settings(self) -> str:
         """A hash of how the model is asked, apart from its revision and the data."""
         grid, model = self.grid, self.model.identity
         return hashed([self.dtype, model.style, spelled(model.template), grid.memory, grid.match, grid.seed], 12)
+
+    @property
+    def state(self) -> dict[str, str]:
+        """What its shards say of it, apart from techniques."""
+        return {
+            "model": self.model.key,
+            "revision": self.model.revision,
+            "settings": self.settings,
+            "dataset": self.questions.dataset,
+            "fingerprint": self.questions.fingerprint,
+        }
 
     @property
     def cap(self) -> int | None:
@@ -71,13 +85,24 @@ class Pair:
             return regimes.CAPS["long" if self.questions.long else "short"]
         return self.grid.cap if isinstance(self.grid.cap, int) else None
 
-    def shard(self, kind: str, key: str, **more: Any) -> Shard:
-        identity, questions = self.model.identity, self.questions
-        return Shard(kind, key, identity.key, identity.revision, questions.dataset, questions.fingerprint, **more)
+    def asked(self, **options: Any) -> Pair:
+        """With other options of the grid."""
+        return dataclasses.replace(self, grid=dataclasses.replace(self.grid, **options))
+
+    def shard(self, kind: str, depends: Any, **more: Any) -> Shard:
+        """depends: all that it depends on, of which its key is a hash."""
+        return Shard(kind, hashed(depends), **self.state | more)
+
+    def chunks(self, places: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Of some questions those of each shard, in order. The grid's shard size must be a number."""
+        size = self.grid.shard_size
+        assert size is not None
+        for first in range(0, len(places), size):
+            yield tuple(places[first : first + size])
 
     def fit_of(self, explainer: Explainer) -> str:
         """What an explainer's settings say of its fit to the model; "" without one."""
-        whose = (self.model.key, self.model.identity.revision, repr(explainer))
+        whose = (self.model.key, self.model.revision, repr(explainer))
         return "".join(f" fit {fit.digest}" for fit in self.grid.fits if fit.whose == whose)
 
     def identity_of(self, explainer: Explainer) -> str:
@@ -98,7 +123,7 @@ class Pair:
 
         for place, fact in enumerate(self.questions.facts[:SAMPLE]):
             if isinstance(fact, Quoted):
-                prompts.append(tokenise(_with_answer(fact, identity), tokenizer))
+                prompts.append(_with_answer(fact, identity))
                 continue
             try:
                 instance = regimes.build(fact, regime, self.questions.pool, self.grid.seed, style_of(identity), place)
@@ -115,9 +140,9 @@ class Pair:
 _tokenizer = lru_cache(maxsize=8)(loading.tokenizer_of)
 
 
-def _with_answer(answer: Quoted, model: loading.Identity) -> Prompt:
+def _with_answer(answer: Quoted, model: loading.Identity) -> TokenisedPrompt:
     prompt = assemble(answer.documents, (None,) * len(answer.documents), answer.question, model.template)
-    return dataclasses.replace(prompt, text=f"{prompt.text} {answer.answer}")
+    return tokenise(dataclasses.replace(prompt, text=f"{prompt.text} {answer.answer}"), _tokenizer(model))
 
 
 class Problems(Protocol):
@@ -129,9 +154,18 @@ class Problems(Protocol):
 
 
 def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
-    """The models and datasets of a grid. A model or a dataset that cannot be read costs only itself."""
-    read: dict[tuple[str, str], Questions | None] = {}
+    """The models and datasets of a grid, as far as each can do it. A model or a dataset that cannot be read costs only
+    itself."""
     known: dict[str, str] = {}
+
+    @cache
+    def read(dataset: str, style: PromptStyle) -> Questions | None:
+        try:
+            return load_questions(dataset, grid.limit, grid.seed, style)
+        except HEvalError as error:
+            problems.failed(error, dataset=dataset)
+            return None
+
     for name in grid.models:
         try:
             identity = loading.identify(name)
@@ -139,68 +173,45 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
             if known.setdefault(model.key, name) != name:
                 raise HEvalError(f"{known[model.key]} and {name} are both called {model.key}; give one another name.")
             for dataset in grid.datasets:
-                key = dataset, model.identity.style
-                if key not in read:
-                    read[key] = _read(grid, dataset, model.identity, problems)
-                questions = read[key]
-                able = questions and _able(Pair(grid, model, questions), store, problems)
-                if able:
-                    yield able
+                if questions := read(dataset, style_of(identity)):
+                    pair = Pair(grid, model, questions)
+                    for able in (_readable, _fitted, _reading):
+                        pair = able(pair, problems)
+                    if pair.grid.regimes:
+                        yield pair.asked(shard_size=shard_size(pair, store))
         except HEvalError as error:
             problems.failed(error, model=name, at_loading=True)
-
-
-def _read(grid: Grid, dataset: str, model: loading.Identity, problems: Problems) -> Questions | None:
-    style = style_of(model)
-    try:
-        return load_questions(dataset, grid.limit, grid.seed, style)
-    except HEvalError as error:
-        problems.failed(error, dataset=dataset)
-        return None
-
-
-def _able(pair: Pair, store: ShardStore, problems: Problems) -> Pair | None:
-    """With the lengths that the model can read, the explainers that can be used, and a shard size; None without a regime."""
-    identity, questions = pair.model.identity, pair.questions
-    grid, refused = check_fits(readable(pair.grid, identity, problems), identity, questions)
-    for explainer, error in refused:
-        problems.failed(error, model=identity.key, dataset=questions.dataset, explainer=explainer)
-    pair = dataclasses.replace(pair, grid=grid)
-    if questions.facts and isinstance(questions.facts[0], Quoted):
-        pair = _reading(pair, problems)
-        grid = pair.grid
-    sized = dataclasses.replace(grid, shard_size=shard_size(pair, store)) if grid.regimes else grid
-    return dataclasses.replace(pair, grid=sized) if grid.regimes else None
 
 
 def _reading(pair: Pair, problems: Problems) -> Pair:
     """Of answers that people wrote, those that the model can read; what is left out is said. Without --answers, none."""
     identity, facts = pair.model.identity, pair.questions.facts
+    if not (facts and isinstance(facts[0], Quoted)):
+        return pair
     if not pair.grid.answers:
         raise HEvalError(f"{pair.questions.dataset} has answers that people wrote; give --answers, and a model reads them.")
     most = _positions(identity)
-    kept = tuple(fact for fact in facts if len(tokenise(_with_answer(fact, identity), _tokenizer(identity)).ids) <= most)  # type: ignore[arg-type]
+    kept = tuple(fact for fact in facts if isinstance(fact, Quoted) and len(_with_answer(fact, identity).ids) <= most)
     if len(kept) < len(facts):
         left_out = f"left out: {len(facts) - len(kept)} of {len(facts)} answers of {pair.questions.dataset}, which are longer"
         problems.say(f"{identity.key} reads {most:,} tokens at most; {left_out}")
+    pair = dataclasses.replace(pair, questions=dataclasses.replace(pair.questions, facts=kept))
     size = pair.grid.shard_size or ANSWERS
-    grid = dataclasses.replace(pair.grid, regimes=(PEOPLE,) if kept else (), techniques=(), timing=False, shard_size=size)
-    return dataclasses.replace(pair, grid=grid, questions=dataclasses.replace(pair.questions, facts=kept))
+    return pair.asked(regimes=(PEOPLE,) if kept else (), techniques=(), timing=False, shard_size=size)
 
 
-def readable(grid: Grid, model: loading.Identity, problems: Problems) -> Grid:
-    """The grid without the lengths that are beyond a model's positions; they are said, in one line.
+def _readable(pair: Pair, problems: Problems) -> Pair:
+    """Without the lengths that are beyond the model's positions; they are said, in one line.
 
     Raises HEvalError for a configuration that cannot be read.
     """
-    lengths = {regime: read_key(regime).length or 0 for regime in grid.regimes}
-    if not any(lengths.values()):
-        return grid
-    most = _positions(model)
+    regimes, model = pair.grid.regimes, pair.model.identity
+    lengths = {regime: length for regime in regimes if (length := read_key(regime).length)}
+    most = _positions(model) if lengths else math.inf
     beyond = [regime for regime, length in lengths.items() if length > most]
     if beyond:
         problems.say(f"{model.key} reads {most:,} tokens at most; left out: {', '.join(beyond)}")
-    return dataclasses.replace(grid, regimes=tuple(regime for regime in grid.regimes if regime not in beyond))
+    return pair.asked(regimes=tuple(regime for regime in regimes if regime not in beyond))
 
 
 def _positions(model: loading.Identity) -> float:
@@ -216,12 +227,8 @@ def shard_size(pair: Pair, store: ShardStore) -> int:
     """The grid's own number if it has one, else that of the store's shards of these questions, which stay valid so; or 50."""
     if pair.grid.shard_size is not None:
         return pair.grid.shard_size
-    model, questions = pair.model.identity, pair.questions
-    values = (model.key, questions.dataset, model.revision, questions.fingerprint, pair.settings)
-    for line in reversed(store.journal("state")):
-        if tuple(line[name] for name in ("model", "dataset", "revision", "fingerprint", "settings")) == values:
-            return int(line.get("shard_size", SIZE))
-    return SIZE
+    before = [line for line in store.journal("state") if pair.state.items() <= line.items()]
+    return int(before[-1].get("shard_size", SIZE)) if before else SIZE
 
 
 def needing(keys: Iterable[str]) -> list[Fitted]:
@@ -230,29 +237,27 @@ def needing(keys: Iterable[str]) -> list[Fitted]:
     return [explainer for explainer in explainers if catalogue.needs_fit(explainer)]
 
 
-def with_fits(grid: Grid, store: Path) -> Grid:
-    """The grid with the fits that there are for its explainers, beside its own. Raises HEvalError for a damaged one."""
-    settings = {repr(explainer) for explainer in needing(grid.explainers)}
-    if not settings:
-        return grid
-    by_whose = {fit.whose: fit for fit in grid.fits}
+def with_fits(asked: Asked, store: Path) -> Asked:
+    """With the fits that there are for a grid's explainers, beside its own. Raises HEvalError for a damaged one."""
+    if not isinstance(asked, Grid) or not (explainers := needing(asked.explainers)):
+        return asked
+    by_whose = {fit.whose: fit for fit in asked.fits}
     for fit in fits.stored(fits.folders(store)):
-        if fit.settings in settings:
+        if fit.settings in map(repr, explainers):
             by_whose.setdefault(fit.whose, fit)
-    return dataclasses.replace(grid, fits=tuple(by_whose.values()))
+    return dataclasses.replace(asked, fits=tuple(by_whose.values()))
 
 
-def check_fits(grid: Grid, model: loading.Identity, questions: Questions) -> tuple[Grid, list[tuple[str, HEvalError]]]:
-    """The grid without the explainers that cannot be used with a model on these questions, and these with the reasons."""
-    refused: list[tuple[str, HEvalError]] = []
-    for explainer in needing(grid.explainers):
+def _fitted(pair: Pair, problems: Problems) -> Pair:
+    """Without the explainers that are not fitted to the model, or were on these questions; why is told."""
+    model, keys = pair.model.identity, list(pair.grid.explainers)
+    for explainer in needing(keys):
         try:
-            fit = fits.find(grid.fits, explainer, model.key, model.revision)
-            _check_unseen(fit, questions)
+            _check_unseen(fits.find(pair.grid.fits, explainer, model.key, model.revision), pair.questions)
         except HEvalError as error:
-            refused.append((explainer.key, error))
-    left = {key for key, _ in refused}
-    return dataclasses.replace(grid, explainers=tuple(key for key in grid.explainers if key not in left)), refused
+            problems.failed(error, model=model.key, dataset=pair.questions.dataset, explainer=explainer.key)
+            keys = [key for key in keys if key != explainer.key]
+    return pair.asked(explainers=tuple(keys))
 
 
 def _check_unseen(fit: Fit, questions: Questions) -> None:

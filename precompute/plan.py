@@ -16,26 +16,24 @@ from precompute.citations.chunks import Citations
 from precompute.citations.study import Source
 from precompute.highlights import Highlights
 from precompute.journal import left_out
-from precompute.pair import Pair
+from precompute.pair import Pair, with_fits
 from precompute.questions import Questions
-from precompute.run import GridOrStudy, parts_of, with_stored
+from precompute.run import GridOrStudy, parts_of
 from precompute.task import WRITTEN, cost, missing_from, together, total, unfinished
 from precompute.worker import Loading
 
-# What stands in a line, before its numbers: of a grid, and of citations.
-WHERE = {3: ("model", "dataset", "regime"), 4: ("claims", "writer", "selector", "what")}
 EXPLANATIONS = "explanations"
 
 
 @dataclass
 class Line:
-    """where: see WHERE; `what` is EXPLANATIONS or an annotator. shards, done: to make, and there.
+    """where: what stands in it before its numbers; `what` is EXPLANATIONS or an annotator. shards, done: to make, and there.
 
     Of a grid, count: questions. later: whether more follows once all are answered. cost: of what is to do. seconds: None where
     nothing was timed.
     """
 
-    where: tuple[str, ...]
+    where: dict[str, str]
     shards: int = 0
     done: int = 0
     count: int = 0
@@ -97,13 +95,13 @@ def plan(asked: GridOrStudy, folder: Path, calibrated: bool = True, say: Callabl
     """
     asked.check()
     planned, store = Plan(say), ShardStore(folder)
-    for part in parts_of(with_stored(asked, folder), store, planned):
+    for part in parts_of(with_fits(asked, folder), store, planned):
         planned.lines += _of_study(part, planned) if isinstance(part, Citations) else _of_pair(part, planned, calibrated)
     return planned
 
 
 def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line]:
-    known = [*part.jobs(), *part.quoted, *part.timings]
+    known = part.tasks()
     left = unfinished(known, part.store)
     planned.datasets[part.questions.dataset] = part.questions
     planned.searches += len(unfinished(part.searches, part.store))
@@ -116,9 +114,9 @@ def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line
         costs = [(1.0, task.cost(tokens)) for task in to_do]
         costs += [(float(min(part.pair.cap or 0, count)), price) for price in _explaining(part.pair, tokens)] if later else []
         whole = total(costs)
-        done = sum(len(task.shards) for task in tasks) - shards
         seconds = None if pace is None else pace * whole.tokens
-        where = part.pair.model.key, part.questions.dataset, regime
+        done = sum(len(task.shards) for task in tasks) - shards
+        where = {"model": part.pair.model.key, "dataset": part.questions.dataset, "regime": regime}
         yield Line(where, shards, done, count, later, tokens, whole, seconds)
 
 
@@ -132,16 +130,17 @@ def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
 
 def _of_study(part: Citations, planned: Plan) -> list[Line]:
     planned.sources |= {part.source.dataset: part.source}
-    whose = part.source.dataset, part.writing.writer.key, part.writing.selector
+    whose = {"claims": part.source.dataset, "writer": part.writing.writer.key, "selector": part.writing.selector}
     lines: dict[str, Line] = {}
     is_missing = missing_from(part.store)
     for shard in part.shards():
         what = shard.explainer or EXPLANATIONS
-        line = lines.setdefault(what, Line((*whose, what)))
+        line = lines.setdefault(what, Line(whose | {"what": what}))
         missing = is_missing(shard)
         line.shards += missing
         line.done += not missing
-    planned.unavailable += [f"{' · '.join((*whose, key))} cannot be asked: {why}" for key, why in part.writing.unavailable]
+    pair = " · ".join(whose.values())
+    planned.unavailable += [f"{pair} · {key} cannot be asked: {why}" for key, why in part.writing.unavailable]
     return list(lines.values())
 
 
@@ -169,12 +168,11 @@ def as_lines(planned: Plan) -> Iterator[str]:
 
 
 def _line(line: Line) -> dict[str, Any]:
-    names = WHERE[len(line.where)]
-    columns: dict[str, Any] = dict(zip(names, line.where, strict=True))
-    if "regime" not in names:
-        return columns | {"to do": line.shards, "done": line.done}
-    counts = {"questions": line.count, "to do": line.shards, "done": line.done, "tokens": round(line.tokens)}
-    return columns | counts | {"passes": line.passes, "time": duration(line.seconds)}
+    done: dict[str, Any] = {"to do": line.shards, "done": line.done}
+    if "regime" not in line.where:
+        return line.where | done
+    costs = {"tokens": round(line.tokens), "passes": line.passes, "time": duration(line.seconds)}
+    return line.where | {"questions": line.count} | done | costs
 
 
 def _cost(planned: Plan) -> str:

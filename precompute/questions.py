@@ -44,7 +44,7 @@ class Questions:
     @property
     def labels(self) -> tuple[str, ...]:
         """The answers that need not stand in their passages."""
-        return tuple(sorted({p.answer for fact in self.facts for p in _passages(fact) if not p.stated and p.answer}))
+        return tuple(sorted({p.answer for fact in self.facts for p in _slots(fact) if p and not p.stated and p.answer}))
 
 
 def open_dataset(name: str) -> Dataset:
@@ -72,25 +72,35 @@ def open_dataset(name: str) -> Dataset:
     return dataclasses.replace(dataset, **changes)
 
 
+def fingerprint_of(total: int) -> str:
+    """Of a source, in whatever order its records come. total: the sum of their digests."""
+    return f"{total % (1 << 128):032x}"[:16]
+
+
+def digest(content: str) -> int:
+    """Of all that a record says."""
+    return int.from_bytes(hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest(), "big")
+
+
 def _content(fact: Fact) -> str:
     """Everything a fact says. What its repr leaves out is added only where it says something, so that it changes no others."""
-    passages = enumerate((*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic))
-    labels = [index for index, passage in passages if passage is not None and not passage.stated]
+    labels = [index for index, passage in enumerate(_slots(fact)) if passage is not None and not passage.stated]
     beside = [*([fact.off_topic] if fact.off_topic else ()), *fact.accepted, *labels]
     return f"{fact!r}{beside!r}" if beside else repr(fact)
 
 
-def _passages(fact: Fact) -> list[Passage]:
-    passages = (*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)
-    return [passage for passage in passages if passage is not None]
+def _slots(fact: Fact) -> tuple[Passage | None, ...]:
+    """All its passages, and None for one that it may have and has not."""
+    return (*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)
 
 
 class _Reading:
-    """Counts what a dataset yields while its facts stream by."""
+    """Counts what a dataset yields while its facts stream by. counts: fields of `Questions`."""
 
     def __init__(self, style: regimes.PromptStyle) -> None:
         self.bad: list[BadRecord] = []
-        self.records = self.malformed = self.usable = self.seen = self._digest = 0
+        self.counts = Counter(records=0, malformed=0, usable=0, seen=0)
+        self.content = 0
         self._style = style
         self.unusable: Counter[str] = Counter()
         self.relations: Counter[str] = Counter()
@@ -100,9 +110,9 @@ class _Reading:
     def facts(self, dataset: Dataset, left_out: Callable[[BadRecord | Unusable], None]) -> Iterator[Fact]:
         """Those that may be asked. All records are read, whatever the limit: keys of shards hold the fingerprint of all."""
         for record in dataset.facts():
-            self.records += 1
+            self.counts["records"] += 1
             if isinstance(record, BadRecord):
-                self.malformed += 1
+                self.counts["malformed"] += 1
                 self.bad += [record] if len(self.bad) < KEPT_BAD else []
                 left_out(record)
             elif isinstance(record, Unusable):
@@ -124,18 +134,12 @@ class _Reading:
     def _admitted(self, fact: Fact) -> bool:
         """Whether a usable fact may be asked; pool and fingerprint are of all of them."""
         admitted = regimes.may_be_asked(self._style, fact)
-        self.usable += 1
-        self.seen += bool(fact.conflicting) and not admitted
+        self.counts["usable"] += 1
+        self.counts["seen"] += bool(fact.conflicting) and not admitted
         self.relations[fact.relation] += 1
         self.gathering.add(fact)
-        content = hashlib.blake2b(_content(fact).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        self._digest = (self._digest + int.from_bytes(content, "big")) % (1 << 128)
+        self.content += digest(_content(fact))
         return admitted
-
-    @property
-    def fingerprint(self) -> str:
-        """Of all facts, in whatever order they came: the sum of their hashes."""
-        return f"{self._digest:032x}"[:16]
 
 
 def load_questions(
@@ -160,14 +164,11 @@ def load_questions(
         selected,
         reading.gathering.pool(),
         tuple(reading.bad),
-        reading.fingerprint,
+        fingerprint_of(reading.content),
         dataset.long,
-        reading.records,
-        reading.malformed,
-        tuple(sorted(reading.unusable.items())),
-        reading.usable,
-        reading.seen,
-        tuple(sorted(reading.relations.items())),
+        unusable=tuple(sorted(reading.unusable.items())),
+        relations=tuple(sorted(reading.relations.items())),
+        **reading.counts,
     )
 
 

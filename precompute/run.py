@@ -66,12 +66,7 @@ def run(asked: GridOrStudy, folder: Path, make_executor: MakeExecutor = Local) -
     store.create()
     with only_writer(folder):
         store.remove_unfinished()
-        return _Driver(with_stored(asked, folder), store, make_executor).go()
-
-
-def with_stored(asked: GridOrStudy, folder: Path) -> GridOrStudy:
-    """With the fits that a store has for explainers with parameters. Raises HEvalError for a damaged one."""
-    return with_fits(asked, folder) if isinstance(asked, Grid) else asked
+        return _Driver(with_fits(asked, folder), store, make_executor).go()
 
 
 def parts_of(asked: GridOrStudy, store: ShardStore, problems: Problems) -> Iterator[Part]:
@@ -116,16 +111,6 @@ class Schedule:
         self.planned |= {shard.key: shard for shard in known}
         self.missing |= {shard.key for shard in known if is_missing(shard)}
         self.missing |= {key for task in added if task.counts for key in task.keys}
-
-    def prefers(self, held: frozenset[str]) -> bool:
-        """Whether something that waits needs one of the models that are loaded."""
-        return any(task.model.name in held for task in self.waiting)
-
-    def begin(self, held: frozenset[str]) -> Task:
-        """The next task, which is under way from now on. held: the models that free workers hold."""
-        chosen = next((task for task in self.waiting if task.model.name in held), self.waiting[0])
-        self.waiting.remove(chosen)
-        return self.part.equipped(chosen)
 
     def ended(self, task: Task) -> None:
         """A task is done and written, or has failed; what depends on it can begin."""
@@ -191,8 +176,8 @@ class _Driver:
     def _drive(self, workers: Executor) -> None:
         under_way: dict[tuple[str, ...], Schedule] = {}
         while True:
-            while workers.free() and (schedule := self._next(workers.held())) is not None:
-                task = schedule.begin(workers.held())
+            while workers.free() and (begun := self._next(workers.held())):
+                schedule, task = begun
                 under_way[task.keys] = schedule
                 self.store.event("began", name=task.name, keys=list(task.keys))
                 self.bar.total = sum(len(one.missing) for one in self.schedules)
@@ -203,10 +188,15 @@ class _Driver:
             task, done = workers.next_done()
             self._take(task, done, under_way.pop(task.keys))
 
-    def _next(self, held: frozenset[str]) -> Schedule | None:
-        """The first schedule with something to do, of a model that a free worker holds if there is one."""
-        able = [schedule for schedule in self.schedules if schedule.waiting]
-        return next((schedule for schedule in able if schedule.prefers(held)), able[0] if able else None)
+    def _next(self, held: frozenset[str]) -> tuple[Schedule, Task] | None:
+        """The first task that waits, of a model that a free worker holds if there is one, with all that it needs; and whose it
+        is. It is under way from now on."""
+        waiting = [(schedule, task) for schedule in self.schedules for task in schedule.waiting]
+        if not waiting:
+            return None
+        schedule, task = next((one for one in waiting if one[1].model.name in held), waiting[0])
+        schedule.waiting.remove(task)
+        return schedule, schedule.part.equipped(task)
 
     def _take(self, task: Task, done: Done, schedule: Schedule) -> None:
         if done.model is not None and task.model.name not in self.loaded:

@@ -79,7 +79,8 @@ class Task:
 
     @property
     def what(self) -> str:
-        raise NotImplementedError
+        """The numbers of what it is about, in its fixed order."""
+        return f"{self.shards[0].start}-{self.shards[0].stop}"
 
     @property
     def whose(self) -> RegimeKey:
@@ -98,17 +99,24 @@ class Task:
         raise NotImplementedError
 
     def made(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
+        """Each shard with its rows, which get the columns that the shard itself says, and how many instances failed."""
         for shard in self.shards:
-            yield shard, result.rows[shard.key], self.failed(shard, result)
+            said = {**shard.cell._asdict(), "revision": shard.revision}
+            yield shard, [said | row for row in result.rows[shard.key]], self.failed(shard, result)
 
     def failed(self, shard: Shard, result: Result) -> int:
         """An instance that failed before any explainer saw it is missing from every shard."""
         return sum(failure.explainer in ("", shard.explainer or shard.kind) for failure in result.failures)
 
 
-def entries_like(shard: Shard, entries: Iterable[Entry], same: Sequence[str]) -> Iterator[Entry]:
-    """Those that agree with a shard in some columns. Their rows may be of the same things as the shard's will be."""
-    return (entry for entry in entries if all(getattr(entry, name) == getattr(shard, name) for name in same))
+def rows_like(store: ShardStore, shard: Shard, entries: Iterable[Entry], same: Sequence[str]) -> Iterator[Row]:
+    """The rows of those entries that agree with a shard in some columns, which may be of the same things as its own will be.
+
+    A damaged entry is left out: what it holds is made again.
+    """
+    for entry in entries:
+        if all(getattr(entry, name) == getattr(shard, name) for name in same) and store.intact(entry):
+            yield from store.read(entry).to_pylist()
 
 
 Some = TypeVar("Some", bound=Task)
@@ -146,18 +154,18 @@ def together(kinds: Iterable[str], tokens: float) -> Cost:
 
 def cost(what: str, tokens: float) -> Cost:
     """what: a kind of shard, or the key of an explainer, which declares it."""
-    if what == WRITTEN:
-        count = 1 + TEXT_TOKENS / max(tokens, 1.0)
-        return Cost(count, count * tokens)
-    if what == ANSWER.name:  # each token by itself; then without two documents, all, ten sentences, and with 20 other texts
-        return Cost(MOST + 2 + 33, MOST + (2 + 33 / 2) * tokens)
+    length = max(tokens, 1.0)
     # The passes that keep only the best tokens, without replacing the others, are too short to count.
-    if what == BEHAVIOUR.name:
-        return Cost(1.0, QUESTION_SHARE * tokens)
-    whole = {"instance": 2, "head_attention": 1, **dict.fromkeys(MEASURED, (2 * len(REPLACEMENTS) - 1) * LEVELS)}
-    shared = {"instance": (CLEAN,), "head_attention": (HEADS,)}
-    if what == "head_need":  # one token for each head; the paper's models have about 900
-        return Cost(1 + 900 / max(tokens, 1.0), 901, (HEADS,))
-    if what in whole:
-        return Cost(whole[what], whole[what] * tokens, shared.get(what, ()))
-    return catalogue.method(what).cost(tokens)
+    measured = (2 * len(REPLACEMENTS) - 1) * LEVELS
+    costs = {
+        WRITTEN: Cost(1 + TEXT_TOKENS / length, (1 + TEXT_TOKENS / length) * tokens),
+        # Each token by itself; then without two documents, all, ten sentences, and with 20 other texts.
+        ANSWER.name: Cost(MOST + 2 + 33, MOST + (2 + 33 / 2) * tokens),
+        BEHAVIOUR.name: Cost(1.0, QUESTION_SHARE * tokens),
+        "instance": Cost(2, 2 * tokens, (CLEAN,)),
+        "head_attention": Cost(1, tokens, (HEADS,)),
+        # One token for each head; the paper's models have about 900.
+        "head_need": Cost(1 + 900 / length, 901, (HEADS,)),
+        **dict.fromkeys(MEASURED, Cost(measured, measured * tokens)),
+    }
+    return costs[what] if what in costs else catalogue.method(what).cost(tokens)

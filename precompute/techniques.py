@@ -4,8 +4,8 @@ A search sees development questions only. Each technique chooses by its own rule
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,10 +23,10 @@ from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEval
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT, Shard
 from heval_core.techniques.shared.base import Development, Question, Setting, Trial
-from precompute.memory import Memories, Prompting
+from precompute.memory import AskingTask, Prompting
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.task import Failure, Result, Row, Task, hashed, named
+from precompute.task import Failure, Result, Row, named
 
 # One question of so many is a development question.
 DEVELOPMENT_SHARE = 4
@@ -89,11 +89,6 @@ class Arrangement:
 PLAIN = Arrangement()
 
 
-def asked_for(techniques: Iterable[str]) -> tuple[str, ...]:
-    """The techniques that are run: those named, and Regular before them, for all are compared with it."""
-    return tuple(dict.fromkeys((TECHNIQUE, *techniques)))
-
-
 def plain(key: str) -> str:
     """The technique of which a key names a variant: ph3 for ph3(mode=memory)."""
     return key.partition("(")[0]
@@ -109,7 +104,8 @@ def arrangements(techniques: tuple[str, ...], found: Mapping[str, Setting]) -> t
     out, and so are those that are unavailable."""
     if not techniques:
         return (PLAIN,)
-    known = [Chosen(key, found.get(key, Setting())) for key in asked_for(techniques)]
+    # Regular comes before those that are named, for all are compared with it.
+    known = [Chosen(key, found.get(key, Setting())) for key in dict.fromkeys((TECHNIQUE, *techniques))]
     ready = [chosen for chosen in known if chosen.key in found or not is_searched(chosen.technique)]
     sharing = tuple(chosen for chosen in ready if chosen.technique.family == "decoding")
     others = [chosen for chosen in ready if chosen.technique.family not in ("none", "decoding")]
@@ -124,14 +120,20 @@ class UnderTechniques:
 
     def __init__(self, arrangement: Arrangement, lm: LanguageModel, prepared: Sequence[Prepared]):
         self._main = arrangement.main
-        self._memory: dict[str, int] = {}
+        known = {}
         if self._main.key != TECHNIQUE:
             known = memory_tokens(lm, (one.instance.question for one in prepared))
-            self._memory = {one.instance.id: known[one.instance.question] for one in prepared}
-        self._accepted = {one.instance.id: accepted_tokens(lm, one.instance) for one in prepared}
-        self._true = {one.instance.id: _true_tokens(lm, one) for one in prepared}
+        # By instance: columns of its row under every technique, and its logits without documents.
+        self._columns = {
+            one.instance.id: {
+                "split": split_of(one.instance.question),
+                "accepted": list(accepted_tokens(lm, one.instance)),
+                "true_ids": _true_tokens(lm, one),
+                "memory_id": known.get(one.instance.question),
+            }
+            for one in prepared
+        }
         self._alone: dict[str, torch.Tensor] = {}
-        self._traces: dict[str, str | None] = {}
 
     def ask(self, lm: LanguageModel, prepared: Sequence[Prepared]) -> list[Prepared]:
         """The prompts of the main technique, and the passes without documents. lm: the model that answers."""
@@ -139,15 +141,17 @@ class UnderTechniques:
         alone = [lm.tokenise(prompt) for prompt in technique.alone(lm, instances, self._main.setting)]
         for one, logits in zip(prepared, last_logits(lm, alone), strict=True):
             self._alone[one.instance.id] = logits
+            if self._main.key == TECHNIQUE:
+                self._columns[one.instance.id]["memory_id"] = int(logits.argmax())
         if self._main.key == TECHNIQUE:
-            self._memory = {identity: int(logits.argmax()) for identity, logits in self._alone.items()}
             return list(prepared)
-        asked = technique.asked(lm, instances, self._main.setting)
-        self._traces = {one.instance.id: asked_prompt.trace for one, asked_prompt in zip(prepared, asked, strict=True)}
-        prompts = [lm.tokenise(asked_prompt.prompt, check_length=False) for asked_prompt in asked]
-        too_long = ("prompt too long" if len(prompt.ids) > lm.positions else None for prompt in prompts)
-        triples = zip(prepared, prompts, too_long, strict=True)
-        return [replace(one, prompt=prompt, dropped_because=reason) for one, prompt, reason in triples]
+        ready = []
+        for one, asked in zip(prepared, technique.asked(lm, instances, self._main.setting), strict=True):
+            self._columns[one.instance.id]["trace"] = asked.trace
+            prompt = lm.tokenise(asked.prompt, check_length=False)
+            too_long = "prompt too long" if len(prompt.ids) > lm.positions else None
+            ready.append(replace(one, prompt=prompt, dropped_because=too_long))
+        return ready
 
     def _logits_alone(self, answered: Answered) -> torch.Tensor:
         """(B, V) without documents."""
@@ -166,52 +170,43 @@ class UnderTechniques:
         scores: torch.Tensor = chosen.technique.combined(answered.clean.logits, self._logits_alone(answered), chosen.setting)
         return scores
 
-    def rows(self, chosen: Chosen, answered: Answered) -> list[dict[str, Any]]:
+    def rows(self, chosen: Chosen, answered: Answered) -> list[Row]:
         """A row for each instance, without its id."""
         alone = self._logits_alone(answered)
         with_context = self._scores(chosen, answered).double().log_softmax(-1)
         without: torch.Tensor = chosen.technique.combined(alone, alone, chosen.setting).double().log_softmax(-1)
         return [self._row(chosen, one, with_context[index], without[index]) for index, one in enumerate(answered.prepared)]
 
-    def _row(self, chosen: Chosen, prepared: Prepared, with_context: torch.Tensor, alone: torch.Tensor) -> dict[str, Any]:
-        instance = prepared.instance
-        accepted, true = self._accepted[instance.id], self._true[instance.id]
-        target = memory_id = self._memory[instance.id]
-        if instance.regime in FOLLOWED:
+    def _row(self, chosen: Chosen, prepared: Prepared, with_context: torch.Tensor, alone: torch.Tensor) -> Row:
+        columns: Row = self._columns[prepared.instance.id]
+        target, true = columns["memory_id"], columns["true_ids"]
+        if prepared.instance.regime in FOLLOWED:
             # Of several accepted first tokens the one that is likelier in context.
-            target = max(accepted, key=lambda token: float(with_context[token]))
-        return {
-            "split": split_of(instance.question),
-            "accepted": list(accepted),
-            "true_ids": list(true),
-            "memory_id": memory_id,
+            target = max(columns["accepted"], key=lambda token: float(with_context[token]))
+        return columns | {
             "alone_id": int(alone.argmax()),
             "target_id": target,
             "probability": float(with_context[target].exp()),
             "alone_probability": float(alone[target].exp()),
-            "knew": memory_id in true if true else None,
+            "knew": columns["memory_id"] in true if true else None,
             "setting": chosen.setting.text,
-            "trace": self._traces.get(instance.id),
         }
 
 
-def _true_tokens(lm: LanguageModel, prepared: Prepared) -> tuple[int, ...]:
+def _true_tokens(lm: LanguageModel, prepared: Prepared) -> list[int]:
     answers = (prepared.instance.true_answer, *prepared.instance.accepted)
-    return tuple(dict.fromkeys(token for answer in answers if answer for token in lm.first_tokens(answer)))
+    return list(dict.fromkeys(token for answer in answers if answer for token in lm.first_tokens(answer)))
 
 
 @dataclass(frozen=True)
-class SearchTask(Task):
+class SearchTask(AskingTask):
     """Find the settings of a technique's variants for a model and a dataset, on development questions; a shard for each.
 
     Variants (ph3 and ph3(mode=memory)) try the same settings, and differ in how they choose: what one has tried, the others do
-    not try again. places: the development questions' numbers.
+    not try again. places: of development questions. kinds: of context.
     """
 
     kinds: tuple[str, ...]
-    places: tuple[int, ...]
-    seed: int
-    memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
 
     counts = False
 
@@ -223,13 +218,12 @@ class SearchTask(Task):
         rows: dict[str, list[Row]] = {}
         failures, development = list[Failure](), None
         for shard in self.shards:
-            where = {name: getattr(shard, name) for name in ("model", "revision", "dataset", "technique")}
             try:
                 development = development or self._development(ready, questions)
-                rows[shard.key] = _rows(where, *search(catalogue.find("technique", shard.technique), development))
+                rows[shard.key] = _rows(*search(catalogue.find("technique", shard.technique), development))
             except HEvalError as error:
                 unavailable = {"setting": "", "regime": "", "n": 0, "chosen": False, "tied": False, "unavailable": str(error)}
-                rows[shard.key] = [where | unavailable]
+                rows[shard.key] = [unavailable]
                 if isinstance(error, NotHere):
                     # It may be there for a later run, which tries a shard with failures again.
                     failures.append(Failure("", self.name, named(error)))
@@ -239,8 +233,8 @@ class SearchTask(Task):
         """The development questions, by context kind. Raises HEvalError where there are too few of every kind."""
         by_kind: dict[str, tuple[Question, ...]] = {}
         for kind in self.kinds:
-            ready = Prompting(kind, self.seed, self.memories).kept(lm, questions, self.places)
-            instances = [prepared.instance for prepared in ready]
+            kept = Prompting(kind, self.grid.seed, self.memories).kept(lm, questions, self.places)
+            instances = [prepared.instance for prepared in kept]
             if len(instances) >= FEWEST:
                 known = memory_tokens(lm, (instance.question for instance in instances))
                 by_kind[kind] = tuple(Question(one, accepted_tokens(lm, one), known[one.question]) for one in instances)
@@ -249,7 +243,7 @@ class SearchTask(Task):
                 f"{questions.dataset} has fewer than {FEWEST} development questions of every kind of context; a search needs "
                 "more: raise --limit."
             )
-        return Development(lm, questions.dataset, by_kind, self.seed)
+        return Development(lm, questions.dataset, by_kind, self.grid.seed)
 
     def made(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
         """Settings are those that were found, too."""
@@ -268,21 +262,20 @@ def setting_in(rows: Sequence[Row]) -> Setting | None:
 
 def search_tasks(pair: Pair) -> list[SearchTask]:
     """The searches that a grid needs of a model and a dataset, one for all variants of a technique."""
-    model, questions = pair.model.identity, pair.questions
+    questions = pair.questions
     kinds = tuple(kind for kind in CONTEXT_KINDS if kind in pair.grid.regimes)
     places = tuple(place for place, fact in enumerate(questions.facts) if split_of(fact.question) == DEVELOPMENT)
     facts = [questions.facts[place].id for place in places]
-    whose = [FORMAT, "search", model.key, model.revision, pair.settings, questions.dataset, questions.fingerprint]
     variants: dict[str, list[Shard]] = {}
     for key in pair.grid.techniques:
         technique = catalogue.find("technique", key)
         if is_searched(technique):
             reads = [technique.reads()] if technique.reads() else []
-            depends = hashed([*whose, repr(technique), kinds, facts, pair.grid.seed, *reads])
-            shard = pair.shard(TRIAL.name, depends, settings=pair.settings, technique=key, stop=len(places))
+            depends = [FORMAT, "search", *pair.state.values(), repr(technique), kinds, facts, pair.grid.seed]
+            shard = pair.shard(TRIAL.name, [*depends, *reads], technique=key, stop=len(places))
             # Each adapter is trained by itself.
             variants.setdefault(key if technique.preparation == "trained" else plain(key), []).append(shard)
-    return [SearchTask(pair.model, tuple(shards), kinds, places, pair.grid.seed) for shards in variants.values()]
+    return [SearchTask(pair.model, tuple(shards), pair.grid, places, kinds) for shards in variants.values()]
 
 
 def search(technique: Technique, development: Development) -> tuple[list[Trial], tuple[int, ...]]:
@@ -350,11 +343,10 @@ def _trial(development: Development, setting: Setting, predicted: dict[str, list
     return Trial(setting, {kind: sum(right) / n[kind] for kind, right in hits.items()}, n)
 
 
-def _rows(where: dict[str, Any], trials: Sequence[Trial], best: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of a trial shard: one for each setting and kind. where: the columns that say whose they are."""
+def _rows(trials: Sequence[Trial], best: Sequence[int]) -> list[Row]:
+    """Rows of a trial shard: one for each setting and kind."""
     return [
-        where
-        | {
+        {
             "setting": trial.setting.text,
             "regime": kind,
             "bcu": trial.bcu.get(kind),

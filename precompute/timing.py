@@ -16,10 +16,10 @@ import dataclasses
 import gc
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count, groupby
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from heval_core import catalogue, pipeline
 from heval_core.lm.clean_pass import CleanPass
@@ -30,10 +30,10 @@ from heval_core.protocols import Method
 from heval_core.records import TECHNIQUE, Cost, HEvalError
 from heval_core.store.kinds import TIMING
 from heval_core.store.shards import FORMAT, Shard
-from precompute.memory import Memories, Prompting
+from precompute.memory import AskingTask
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.task import Failure, Result, Task, cost, hashed, named, now, total
+from precompute.task import Failure, Result, Row, cost, named, now, total
 
 PROMPTS, ROUNDS = 8, 3
 # Fewer prompts where these many tokens come to fewer: feature ablation of 1,024 tokens takes a minute on one core.
@@ -44,14 +44,10 @@ YARDSTICK = "fa"
 
 
 @dataclass(frozen=True)
-class TimingTask(Task):
+class TimingTask(AskingTask):
     """Time the explainers of a regime; one shard. places: of the questions that prompts are chosen from."""
 
     explainers: tuple[str, ...]
-    places: tuple[int, ...]
-    seed: int
-    match: str
-    memories: Memories = field(default_factory=lambda: Memories({}), repr=False)
 
     @property
     def what(self) -> str:
@@ -64,24 +60,22 @@ class TimingTask(Task):
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
         """An explainer that the model refuses has no row: its attributions say why. Any other that fails is noted."""
-        lm, (shard,) = ready, self.shards
-        prompting = Prompting(self.whose.regime, self.seed, self.memories, self.match)
-        chosen = alike(list(prompting.kept(lm, questions, self.places)), lm.budget.holds)
+        lm, (key,) = ready, self.keys
+        chosen = alike(list(self.prompting.kept(lm, questions, self.places)), lm.budget.holds)
         if not chosen:
-            return Result({shard.key: []}, [])
+            return Result({key: []}, [])
         length = len(chosen[0].prompt.ids)
-        answered = lm.budget.within(length, lambda: pipeline.answer(lm, chosen[: lm.budget.holds(length)], self.match))
-        times, failed = alone(answered, [catalogue.method(key) for key in self.explainers])
+        answered = lm.budget.within(length, lambda: pipeline.answer(lm, chosen[: lm.budget.holds(length)], self.grid.match))
+        rows, failed = alone(answered, [catalogue.method(explainer) for explainer in self.explainers])
         common = {
-            **{name: getattr(shard, name) for name in ("model", "revision", "dataset", "regime", "technique")},
             "batch": answered.clean.size,
             "length": length,
-            "yardstick": times[YARDSTICK].seconds if YARDSTICK in times else None,
+            "yardstick": next((row["seconds"] for row in rows if row["explainer"] == YARDSTICK), None),
             "device": lm.device.type,
             "measured": now(),
         }
-        rows = [common | {"explainer": key, "seconds": taken.seconds, "passes": taken.passes} for key, taken in times.items()]
-        return Result({shard.key: rows}, [Failure(key, self.name, named(error)) for key, error in failed.items()])
+        failures = [Failure(explainer, self.name, named(error)) for explainer, error in failed.items()]
+        return Result({key: [common | row for row in rows]}, failures)
 
     def failed(self, shard: Shard, result: Result) -> int:
         return len(result.failures)
@@ -91,12 +85,10 @@ def alike(prepared: Sequence[Prepared], holds: Callable[[int], int]) -> list[Pre
     """The first instances of one length: at most PROMPTS, and as TOKENS allow. holds: how many of a length run together."""
     if not prepared:
         return []
-    middle = median(len(one.prompt.ids) for one in prepared)
-    groups: list[tuple[int, float, int, list[Prepared]]] = []
+    middle, groups = median(map(_length, prepared)), dict[int, list[Prepared]]()
     for tokens, same in groupby(sorted(prepared, key=_length), _length):
-        chosen = list(same)[: min(prompts_of(tokens), holds(tokens))]
-        groups.append((-len(chosen), abs(tokens - middle), tokens, chosen))
-    return min(groups, key=lambda group: group[:3])[3]
+        groups[tokens] = list(same)[: min(prompts_of(tokens), holds(tokens))]
+    return groups[min(groups, key=lambda tokens: (-len(groups[tokens]), abs(tokens - middle), tokens))]
 
 
 def prompts_of(tokens: float) -> int:
@@ -108,16 +100,11 @@ def _length(prepared: Prepared) -> int:
     return len(prepared.prompt.ids)
 
 
-class Alone(NamedTuple):
-    """What an explainer takes by itself for one prompt. passes: see `heval_core.lm.passes`; None where the round that counts
-    them had to be run again in smaller batches."""
+def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[list[Row], dict[str, Exception]]:
+    """What each explainer takes by itself for one prompt; and the errors of those that failed, but were not refused.
 
-    seconds: float
-    passes: float | None
-
-
-def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[dict[str, Alone], dict[str, Exception]]:
-    """What each explainer takes; and the errors of those that failed, without those that were refused."""
+    passes: see `heval_core.lm.passes`; None where the round that counts them had to be run again in smaller batches.
+    """
     lm, length, size = answered.clean.lm, answered.clean.length, answered.clean.size
     passes: dict[str, float] = {}
 
@@ -137,8 +124,8 @@ def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[dict[str, A
         return lambda: lm.budget.within(length, attempt)
 
     least, failed = in_turns({explainer.key: step(explainer) for explainer in explainers})
-    times = {key: Alone(seconds / size, passes.get(key)) for key, seconds in least.items()}
-    return times, {key: error for key, error in failed.items() if not isinstance(error, HEvalError)}
+    rows = [{"explainer": key, "seconds": seconds / size, "passes": passes.get(key)} for key, seconds in least.items()]
+    return rows, {key: error for key, error in failed.items() if not isinstance(error, HEvalError)}
 
 
 def in_turns(
@@ -168,19 +155,17 @@ def in_turns(
 
 def timing_tasks(pair: Pair) -> list[TimingTask]:
     """One for each regime; none unless the grid asks for them. Of other explainers, the shard is another one."""
-    grid, questions, model = pair.grid, pair.questions, pair.model.identity
+    grid, questions = pair.grid, pair.questions
     if not grid.timing or not grid.explainers:
         return []
     explainers = tuple(dict.fromkeys((YARDSTICK, *grid.explainers)))
     places = tuple(range(min(LOOKED_AT, len(questions.facts))))
-    depends: list[Any] = [FORMAT, "timing", PROMPTS, ROUNDS, model.key, model.revision, pair.settings]
-    depends += [questions.dataset, questions.fingerprint, [questions.facts[place].id for place in places], grid.seed]
+    depends: list[Any] = [FORMAT, "timing", PROMPTS, ROUNDS, *pair.state.values()]
+    depends += [[questions.facts[place].id for place in places], grid.seed]
     depends += [[pair.identity_of(catalogue.method(key)) for key in explainers]]
     tasks = []
     for regime in grid.regimes:
-        key = hashed([*depends, regime, pair.names_of(regime)])
-        where = {"settings": pair.settings, "regime": regime, "technique": TECHNIQUE, "stop": len(places)}
-        tasks.append(
-            TimingTask(pair.model, (pair.shard(TIMING.name, key, **where),), explainers, places, grid.seed, grid.match)
-        )
+        where = {"regime": regime, "technique": TECHNIQUE, "stop": len(places)}
+        shard = pair.shard(TIMING.name, [*depends, regime, pair.names_of(regime)], **where)
+        tasks.append(TimingTask(pair.model, (shard,), grid, places, explainers))
     return tasks

@@ -57,8 +57,13 @@ class NoModel:
 
     name = ""
     key = ""
+    revision = ""
     # Whether a worker keeps it loaded for the next task, in place of what it held.
     stays = False
+
+    def depends(self, dtype: str) -> list[str]:
+        """What tells it from every other. Raises HEvalError for a model that there is not."""
+        return []
 
     def load(self, loading: Loading) -> Any:
         return None
@@ -83,6 +88,13 @@ class Model:
     @property
     def key(self) -> str:
         return self.identity.key
+
+    @property
+    def revision(self) -> str:
+        return self.identity.revision
+
+    def depends(self, dtype: str) -> list[str]:
+        return [type(self).__name__, self.key, self.revision, self.identity.template, dtype]
 
     def load(self, loading: Loading) -> LanguageModel:
         lm = load(self.name, loading.device, loading.dtype, loading.batch_tokens)

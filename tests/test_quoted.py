@@ -151,7 +151,7 @@ def grid(model_folders, tmp_path_factory):
 def test_a_run_keeps_what_it_finds_goes_on_and_publishes_it(grid, tmp_path):
     store = tmp_path / "store"
     (line,) = plan(grid, store, calibrated=False).lines
-    assert (line.where[1:], line.done, line.count) == (("quotesum", "people"), 0, 3)
+    assert (line.where["dataset"], line.where["regime"], line.done, line.count) == ("quotesum", "people", 0, 3)
     without = plan(dataclasses.replace(grid, explainers=("document", "attn")), store, calibrated=False).lines[0]
     assert line.passes - without.passes >= 3 * 6  # alti is asked of each of an answer's parts
     outcome = run(grid, store)

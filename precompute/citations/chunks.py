@@ -7,14 +7,13 @@ its options, and its model's revision. So nothing stale is used, and nothing val
 """
 
 import dataclasses
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from heval_core import catalogue
 from heval_core.citations.reading import prompt_text
-from heval_core.citations.records import Claim
 from heval_core.citations.server import Server
 from heval_core.citations.speaker import LocalSpeaker, Remembering, Speaker
 from heval_core.citations.writing import SHIPPED, Writer
@@ -31,7 +30,7 @@ from precompute import journal
 from precompute.citations.study import REGIME, SIZE, Source, Study, explained_of, read_source
 from precompute.citations.tasks import ExplainTask, RecoverTask, Stored
 from precompute.pair import Problems, dtype_of
-from precompute.task import Row, Task, entries_like, hashed, missing_from
+from precompute.task import Task, hashed, rows_like, unfinished
 from precompute.worker import Loading, Model, NoModel
 
 WHOSE = ("kind", "dataset", "model", "technique", "explainer", "settings")
@@ -56,6 +55,9 @@ class Served(NoModel):
     def name(self) -> str:  # type: ignore[override]  # of no model it is empty
         return f"{self.key} at {self.url}"
 
+    def depends(self, dtype: str) -> list[str]:
+        return ["server", Server(self.url, self.key).identity]
+
     def load(self, loading: Loading) -> Speaker:
         speaker = Server(self.url, self.key)
         return Remembering(speaker, loading.answers) if loading.answers else speaker
@@ -63,14 +65,17 @@ class Served(NoModel):
 
 @dataclass(frozen=True)
 class Entailing(NoModel):
-    """An entailment model. name: as it is loaded."""
+    """An entailment model. name: as it is loaded. Its key raises HEvalError where there is no such model."""
 
     name: str = ""
     stays = True
 
     @property
     def key(self) -> str:  # type: ignore[override]  # of no model it is empty
-        return self.name
+        return _identified(self.name).key
+
+    def depends(self, dtype: str) -> list[str]:
+        return ["Entailing", self.key, _identified(self.name).revision, dtype]
 
     def load(self, loading: Loading) -> Any:
         return entailment.load(self.name, loading.device, loading.dtype, loading.batch_tokens)
@@ -82,23 +87,6 @@ _identified = cache(identify)
 
 class Unavailable(Exception):
     """Why an annotator cannot be asked about a writer's explanations."""
-
-
-def identity_of(reader: Reader, study: Study) -> list[str]:
-    """What tells a reader from every other. Raises HEvalError for a model that there is not."""
-    if isinstance(reader, Served):
-        return ["server", Server(reader.url, reader.key).identity]
-    if isinstance(reader, Model):
-        return [type(reader).__name__, reader.key, reader.identity.revision, reader.identity.template, dtype_of(study)]
-    if isinstance(reader, Entailing):
-        identity = _identified(reader.name)
-        return ["Entailing", identity.key, identity.revision, dtype_of(study)]
-    return []
-
-
-def key_of(reader: Reader) -> str:
-    """What results call a reader's model. Raises HEvalError for one that there is not."""
-    return _identified(reader.name).key if isinstance(reader, Entailing) else reader.key
 
 
 def _in_own_template(name: str) -> Identity:
@@ -113,7 +101,7 @@ def _speaking(name: str, study: Study) -> Reader:
     return Served(study.llm, name) if study.llm else Speaking(name, _identified(name))
 
 
-def reading_with(annotator: Annotator, writer: Writer, study: Study) -> Reader:
+def _reading_with(annotator: Annotator, writer: Writer, study: Study) -> Reader:
     """What an annotator reads a writer's explanations with.
 
     Raises Unavailable where it would read with the writer's own model, and that one cannot be had; HEvalError for a model that
@@ -149,8 +137,9 @@ class Reading:
     def shard(self, explained: Shard, part: str) -> Shard:
         """Of its answers to a part of the questions about some explanations."""
         key = hashed([FORMAT, RECOVERY.name, explained.key, part, self.settings])
-        shard = dataclasses.replace(explained, kind=RECOVERY.name, key=key, explainer=self.key)
-        return dataclasses.replace(shard, revision=_revision(self.reader), settings=self.settings)
+        return dataclasses.replace(
+            explained, kind=RECOVERY.name, key=key, explainer=self.key, revision=self.reader.revision, settings=self.settings
+        )
 
 
 @dataclass(frozen=True)
@@ -168,22 +157,13 @@ class Writing:
     unavailable: tuple[tuple[str, Exception], ...]
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """Some claims, explained. shard: of the explanations. answers: by annotator, the shard of each part of the questions."""
-
-    claims: tuple[Claim, ...]
-    shard: Shard
-    answers: dict[str, tuple[Shard, ...]]
-
-
 def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
     """Raises HEvalError for a model of the writer that there is not."""
     reader = NoModel() if writer.model == SHIPPED else _speaking(writer.model, study)
     prompt = [] if writer.model == SHIPPED else [writer.prompt, prompt_text(writer.prompt)]
     plugin = catalogue.find("selector", selector)
     of_selector = [repr(plugin), prompt_text(plugin.prompt) if hasattr(plugin, "prompt") else ""]
-    settings = hashed([FORMAT, EXPLANATION.name, writer.key, identity_of(reader, study), prompt, of_selector, study.seed], 12)
+    depends = [FORMAT, EXPLANATION.name, writer.key, reader.depends(dtype_of(study)), prompt, of_selector, study.seed]
     readings, unavailable = dict[str, Reading](), list[tuple[str, Exception]]()
     for annotator in dict.fromkeys(catalogue.find("annotator", key).key for key in study.annotators):
         try:
@@ -192,23 +172,18 @@ def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
             unavailable.append((annotator, reason))
         else:
             readings[reading.key] = reading
-    return Writing(writer, selector, reader, settings, tuple(readings.values()), tuple(unavailable))
+    return Writing(writer, selector, reader, hashed(depends, 12), tuple(readings.values()), tuple(unavailable))
 
 
 def _reading(study: Study, key: str, writer: Writer) -> Reading:
     annotator = catalogue.find("annotator", key)
-    reader = reading_with(annotator, writer, study)
+    reader = _reading_with(annotator, writer, study)
     if annotator.model:
         # Its key names its model as results do: a folder by its name, wherever it lies.
-        result_key = annotator.key.replace(f"model={annotator.model}", f"model={key_of(reader)}")
+        result_key = annotator.key.replace(f"model={annotator.model}", f"model={reader.key}")
         annotator = catalogue.find("annotator", result_key)
-    depends = [FORMAT, RECOVERY.name, annotator.key, repr(annotator), identity_of(reader, study)]
+    depends = [FORMAT, RECOVERY.name, annotator.key, repr(annotator), reader.depends(dtype_of(study))]
     return Reading(annotator.key, reader, hashed(depends, 12))
-
-
-def _revision(reader: Reader) -> str:
-    identity = getattr(reader, "identity", None)
-    return identity.revision if isinstance(identity, Identity) else ""
 
 
 def check_names(source: Source, writing: Writing) -> None:
@@ -229,77 +204,72 @@ class Citations:
 
     def __init__(self, study: Study, store: ShardStore, source: Source, writing: Writing):
         self.study, self.store, self.source, self.writing = study, store, source, writing
-        self.chunks = {chunk.shard.key: chunk for chunk in self._chunks()}
-        # Keys of chunks whose explanations are there, so that all about them can begin.
+        # Explanations of some claims, with what each annotator is asked about them, once they are known.
+        self.tasks = list(self._tasks())
+        # Keys of explanations that are there, so that all about them can begin.
         self._explained: set[str] = set()
 
-    def _chunks(self) -> Iterator[Chunk]:
-        """In an order that depends on the seed alone; see `Source.chunks`."""
+    def _tasks(self) -> Iterator[tuple[ExplainTask, list[RecoverTask]]]:
         source, writing, study = self.source, self.writing, self.study
+        drawn, size = source.drawn(study.seed)[: study.limit], study.shard_size or SIZE
         data = source.dataset, source.fingerprint, writing.settings
-        whose = writing.writer.key, _revision(writing.reader), *data, REGIME, writing.selector
-        for start, claims in source.chunks(study.limit, study.seed, study.shard_size or SIZE):
+        whose = writing.writer.key, writing.reader.revision, *data, REGIME, writing.selector
+        for start in range(0, len(drawn), size):
+            claims = tuple(drawn[start : start + size])
             key = hashed([FORMAT, EXPLANATION.name, *data, [claim.id for claim in claims]])
             shard = Shard(EXPLANATION.name, key, *whose, start=start, stop=start + len(claims))
-            answers = {reading.key: tuple(reading.shard(shard, part) for part in study.parts) for reading in writing.readings}
-            yield Chunk(claims, shard, answers)
+            about = []
+            for reading in writing.readings:
+                parts = {reading.shard(shard, part): part for part in study.parts}
+                about.append(RecoverTask(reading.reader, tuple(parts), (), parts))
+            yield ExplainTask(writing.reader, (shard,), writing.writer, claims, study.seed), about
 
     def shards(self) -> Iterator[Shard]:
-        for chunk in self.chunks.values():
-            yield chunk.shard
-            for shards in chunk.answers.values():
-                yield from shards
+        return (shard for explain, about in self.tasks for task in (explain, *about) for shard in task.shards)
 
     def ready(self, tried: Collection[str]) -> list[Task]:
-        """Explanations that are missing, and questions about those that have come since; in the order of the chunks."""
-        is_missing, entries, tasks = missing_from(self.store), self.store.entries(), list[Task]()
-        for key, chunk in self.chunks.items():
-            if key not in tried and is_missing(chunk.shard):
-                writing = self.writing
-                tasks.append(ExplainTask(writing.reader, (chunk.shard,), writing.writer, chunk.claims, self.study.seed))
+        """Explanations that are missing, and questions about those that have come since; in the order of the claims."""
+        entries, tasks = self.store.entries(), list[Task]()
+        missing = {task.keys for task in unfinished((explain for explain, _ in self.tasks), self.store, tried)}
+        for explain, about in self.tasks:
+            (key,) = explain.keys
+            if explain.keys in missing:
+                tasks.append(explain)
             elif key in entries and key not in self._explained:
                 self._explained.add(key)
-                tasks += self.about(chunk, entries)
+                tasks += self._about(explain, about, entries)
         return tasks
 
-    def equipped(self, task: Any) -> Any:
-        """Explanations with those of the same claims that there are."""
-        if isinstance(task, ExplainTask):
-            return dataclasses.replace(task, stored=tuple(self.explanations(self.chunks[task.keys[0]])))
-        return task
+    def equipped(self, task: Task) -> Task:
+        """Explanations with those of the same claims that there are, whichever shards they are in."""
+        if not isinstance(task, ExplainTask):
+            return task
+        claim_ids = {claim.id for claim in task.claims}
+        rows = rows_like(self.store, task.shards[0], self.store.entries().values(), (*WHOSE, "fingerprint"))
+        known = {row["explanation_id"]: row for row in rows if row["claim_id"] in claim_ids}
+        return dataclasses.replace(task, stored=tuple(known.values()))
 
-    def about(self, chunk: Chunk, entries: dict[str, Entry]) -> Iterator[RecoverTask]:
-        """What is left to ask about a chunk's explanations, which are there. entries: of the store."""
+    def _about(self, explain: ExplainTask, about: list[RecoverTask], entries: dict[str, Entry]) -> Iterator[RecoverTask]:
+        """What is left to ask about explanations, which are there. entries: of the store."""
         # Claims go without what others have written about them.
-        claims = {claim.id: dataclasses.replace(claim, written=()) for claim in chunk.claims}
-        available = (row for row in self.store.read(entries[chunk.shard.key]).to_pylist() if row["unavailable"] is None)
-        triples = ((row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"]) for row in available)
-        explanations = tuple(Stored(*triple) for triple in triples)
-        for reading in self.writing.readings:
-            task = RecoverTask(reading.reader, chunk.answers[reading.key], explanations, self.study.parts)
+        claims = {claim.id: dataclasses.replace(claim, written=()) for claim in explain.claims}
+        explanations = tuple(
+            Stored(row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"])
+            for row in self.store.read(entries[explain.keys[0]]).to_pylist()
+            if row["unavailable"] is None
+        )
+        for unknowing in about:
+            task, left = dataclasses.replace(unknowing, explanations=explanations), list[Shard]()
+            like = rows_like(self.store, task.shards[0], entries.values(), WHOSE)
+            rows = {(row["explanation_id"], row["passage"]): row for row in like}
             wanted = task.wanted
-            rows = {(row["explanation_id"], row["passage"]): row for row in self._rows(task.shards[0], WHOSE, entries)}
-            left = []
-            for part, shard in zip(task.parts, task.shards, strict=True):
+            for shard in task.shards:
                 questions, entry = {question for question, key in wanted.items() if key == shard.key}, entries.get(shard.key)
                 if entry is None or entry.failed or entry.rows != len(questions) or not questions <= rows.keys():
-                    left.append((part, shard))
+                    left.append(shard)
             if left:
-                parts, shards = zip(*left, strict=True)
-                task = dataclasses.replace(task, shards=shards, parts=parts)
-                yield dataclasses.replace(task, stored=tuple(rows[question] for question in task.wanted if question in rows))
-
-    def explanations(self, chunk: Chunk) -> list[Row]:
-        """Of the claims of a chunk, whichever shards they are in, in no order."""
-        claim_ids = {claim.id for claim in chunk.claims}
-        rows = self._rows(chunk.shard, (*WHOSE, "fingerprint"), self.store.entries())
-        return list({row["explanation_id"]: row for row in rows if row["claim_id"] in claim_ids}.values())
-
-    def _rows(self, shard: Shard, same: Sequence[str], entries: dict[str, Entry]) -> Iterator[Row]:
-        """Of shards like this one, oldest first. A damaged shard is left out: what it holds is made again."""
-        for entry in entries_like(shard, entries.values(), same):
-            if self.store.intact(entry):
-                yield from self.store.read(entry).to_pylist()
+                stored = tuple(rows[question] for question in wanted if question in rows)
+                yield dataclasses.replace(task, shards=tuple(left), stored=stored)
 
     def note(self, noted: set[str]) -> int:
         """The claims, and what is asked for, which stands from now on: publishing takes the newest."""
@@ -307,6 +277,8 @@ class Citations:
         if source.dataset not in noted:
             noted.add(source.dataset)
             journal.note_bad(self.store, source.dataset, source.bad)
+            for text in journal.malformed(source.bad):
+                journal.say(text)
             entry, malformed = self.store.entries().get(source.shard.key), len(source.bad)
             if entry is None or not self.store.intact(entry):
                 self.store.write(source.shard, source.rows())

@@ -21,6 +21,7 @@ from heval_core.store.kinds import CLAIM, EXPLANATION
 from heval_core.store.progress import only_writer
 from heval_core.store.shards import FORMAT, Shard, ShardStore
 from precompute.grid import Options
+from precompute.questions import digest, fingerprint_of
 from precompute.task import hashed
 
 # The regime of the study's shards and failures, so that it has its own lines where progress is told.
@@ -102,13 +103,9 @@ class Source:
         key = hashed([FORMAT, CLAIM.name, self.dataset, self.fingerprint, [claim.id for claim in self.claims], bad])
         return Shard(CLAIM.name, key, "", "", self.dataset, self.fingerprint, stop=len(self.claims) + len(bad))
 
-    def chunks(self, limit: int | None, seed: int, size: int) -> Iterator[tuple[int, tuple[Claim, ...]]]:
-        """(the number of the first claim, at most `size` claims), in an order that the seed fixes: a larger
-        limit adds to them."""
-        order = sorted(self.claims, key=lambda claim: hashlib.sha256(f"{seed}|{claim.id}".encode("utf-8", "replace")).digest())
-        claims = order[:limit]
-        for start in range(0, len(claims), size):
-            yield start, tuple(claims[start : start + size])
+    def drawn(self, seed: int) -> list[Claim]:
+        """All, in an order that the seed fixes: a larger limit adds to them."""
+        return sorted(self.claims, key=lambda claim: hashlib.sha256(f"{seed}|{claim.id}".encode("utf-8", "replace")).digest())
 
     def rows(self) -> list[dict[str, Any]]:
         """Of the shard of its claims."""
@@ -141,7 +138,6 @@ def read_source(name: str) -> Source:
     data = open_claims(name)
     claims: dict[str, Claim] = {}
     bad: list[BadRecord] = []
-    digest = 0
     for record in data.claims():
         if isinstance(record, BadRecord):
             bad.append(record)
@@ -149,9 +145,8 @@ def read_source(name: str) -> Source:
             bad.append(BadRecord(record.id, "another claim before it has the same id"))
         else:
             claims[record.id] = record
-            content = hashlib.blake2b(repr(record).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            digest = (digest + int.from_bytes(content, "big")) % (1 << 128)
-    return Source(data.key, tuple(claims.values()), tuple(bad), f"{digest:032x}"[:16])
+    fingerprint = fingerprint_of(sum(digest(repr(claim)) for claim in claims.values()))
+    return Source(data.key, tuple(claims.values()), tuple(bad), fingerprint)
 
 
 def _row(dataset: str, claim: Claim) -> dict[str, Any]:

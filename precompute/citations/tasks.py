@@ -6,7 +6,7 @@ again by a later run; a model in memory would say the same again.
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -33,10 +33,6 @@ class AskTask(Task):
     """stored: rows that an earlier run has made in the same way; they are not made again."""
 
     stored: tuple[Row, ...] = field(default=(), repr=False, kw_only=True)
-
-    @property
-    def what(self) -> str:
-        return f"{self.shards[0].start}-{self.shards[0].stop}"
 
     @property
     def name(self) -> str:
@@ -111,7 +107,6 @@ class ExplainTask(AskTask):
         depends += [made.prompt] if made.selector == SHIPPED and made.prompt else []
         return {
             "explanation_id": hashed(depends, 16),
-            "dataset": dataset,
             "claim_id": claim.id,
             "writer": made.writer,
             "selector": made.selector,
@@ -146,11 +141,11 @@ class RecoverTask(AskTask):
 
     *sample* and *rest* are shards of their own: whoever asks for the sample first and for everything later asks nothing twice.
     Where both are missing one task makes both, so that an explainer shares its passes among all passages of an explanation.
-    parts: of each shard.
+    parts: of each shard, those too that are there.
     """
 
     explanations: tuple[Stored, ...]
-    parts: tuple[str, ...]
+    parts: Mapping[Shard, str]
 
     @property
     def annotator(self) -> str:
@@ -158,13 +153,17 @@ class RecoverTask(AskTask):
 
     @property
     def what(self) -> str:
-        return f"{self.annotator} · {' and '.join(self.parts)} of {super().what}"
+        return f"{self.annotator} · {' and '.join(self.parts[shard] for shard in self.shards)} of {super().what}"
 
     @property
     def wanted(self) -> dict[tuple[str, int], str]:
         """The key of the shard of each question: explanation, passage."""
-        parts = list(zip(self.parts, self.keys, strict=True))
-        return {(one.id, number): key for part, key in parts for one in self.explanations for number in one.passages(part)}
+        return {
+            (one.id, number): shard.key
+            for shard in self.shards
+            for one in self.explanations
+            for number in one.passages(self.parts[shard])
+        }
 
     def do(self, ready: Any, _: None) -> Result:
         known = {(row["explanation_id"], row["passage"]): row for row in self.stored}

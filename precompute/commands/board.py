@@ -30,7 +30,7 @@ from heval_core.store.progress import only_writer
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import Shard, ShardStore
-from precompute.commands.options import DEMO, MATCH_HELP, STORE, Commands, add_fields, all_words, given
+from precompute.commands.options import DEMO, MATCH_HELP, STORE, Commands, Words, add_command, add_fields, given
 from precompute.compute import JobTask
 from precompute.grid import GRIDS, Grid
 from precompute.highlights import Highlights
@@ -40,7 +40,7 @@ from precompute.pair import Pair, with_fits
 from precompute.plan import Plan
 from precompute.questions import open_dataset
 from precompute.run import parts_of, run
-from precompute.task import MEASURED, Row, entries_like, unfinished
+from precompute.task import MEASURED, Row, rows_like, unfinished
 
 OWN_STORE = Path("cache/board")
 # Where the bundled results have all explainers; and the fewest questions with which every group of answers has the 30
@@ -54,8 +54,7 @@ KINDS = (INSTANCE.name, ATTRIBUTION.name, *MEASURED)
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("board", help="explainers by question; --explainer sets one of your own beside them")
-    parser.set_defaults(command=_board)
+    parser = add_command(commands, "board", _board, "explainers by question; --explainer sets one of your own beside them")
     parser.add_argument(
         "--explainer",
         action="append",
@@ -80,7 +79,10 @@ def add(commands: Commands) -> None:
         explainers="which others stand beside it, by default all that --beside has; what is there is not computed again",
     )
     group.add_argument(
-        "--regimes", nargs="+", help=f"some of {', '.join(EVERY_REGIME)}; by default {' and '.join(DEFAULT.regimes)}"
+        "--regimes",
+        nargs="+",
+        action=Words,
+        help=f"some of {', '.join(EVERY_REGIME)}; by default {' and '.join(DEFAULT.regimes)}",
     )
     group.add_argument(
         "--beside", type=Path, default=DEMO, help="the store whose results stand beside it; by default the demo results"
@@ -96,8 +98,7 @@ def _board(options: argparse.Namespace) -> int:
     store = options.store or OWN_STORE
     if store.resolve() == options.beside.resolve():
         raise HEvalError(f"--store and --beside are both {store}; results of your own explainer need a store of their own.")
-    regimes = {"regimes": all_words(options.regimes)} if hasattr(options, "regimes") else {}
-    failed = _beside(dataclasses.replace(DEFAULT, **given(options, Grid) | regimes), options.explainer, store, options.beside)
+    failed = _beside(dataclasses.replace(DEFAULT, **given(options, Grid)), options.explainer, store, options.beside)
     if failed:
         say(f"{failed} failures; see above, and: python -m precompute status --store {store}")
     return 1 if failed else 0
@@ -203,36 +204,27 @@ class Lender:
     def lend(self, part: Highlights) -> None:
         """Write the missing shards of a pair whose rows are all there."""
         for task in unfinished(part.jobs(), part.store):
+            assert isinstance(task, JobTask)
             style, facts = part.pair.model.identity.style, part.questions.facts
             ids = {task.instance_id(style, facts[place].id): place for place in task.places}
-            explained = self._explained(part.pair, task, ids)
-            if explained is None:
+            first = task.every[0]
+            answered = self._rows(part.pair, first, ids) if first.kind == INSTANCE.name else []
+            if {row["instance_id"] for row in answered} != ids.keys():
                 continue
+            explained = {row["instance_id"] for row in answered if row["dropped_because"] is None}
             for shard in (candidate for candidate in task.shards if candidate.kind in KINDS and not _of_own_code(candidate)):
                 rows = self._rows(part.pair, shard, ids)
                 if {row["instance_id"] for row in rows} >= (ids.keys() if shard.kind == INSTANCE.name else explained):
                     part.store.write(shard, rows)
                     self.taken += 1
 
-    def _explained(self, pair: Pair, task: JobTask, ids: Mapping[str, int]) -> set[str] | None:
-        """The task's instances that were not dropped; None where the source does not have all of the task's instances."""
-        first = task.every[0]
-        answered = self._rows(pair, first, ids) if first.kind == INSTANCE.name else []
-        if {row["instance_id"] for row in answered} != ids.keys():
-            return None
-        return {row["instance_id"] for row in answered if row["dropped_because"] is None}
-
     def _rows(self, pair: Pair, shard: Shard, ids: Mapping[str, int]) -> list[Row]:
         """The source's rows for a shard, in the order of the questions; those of other settings of the explainer left out."""
         settings = _settings(pair, shard)
-        rows = [
-            row
-            for entry in entries_like(shard, self.entries, WHOSE)
-            if entry.start < shard.stop and shard.start < entry.stop and self.source.intact(entry)
-            for row in self.source.read(entry).to_pylist()
-            if row["instance_id"] in ids and row.get("settings") == settings
-        ]
-        return sorted(rows, key=lambda row: ids[row["instance_id"]])
+        near = [entry for entry in self.entries if entry.start < shard.stop and shard.start < entry.stop]
+        rows = rows_like(self.source, shard, near, WHOSE)
+        own = [row for row in rows if row["instance_id"] in ids and row.get("settings") == settings]
+        return sorted(own, key=lambda row: ids[row["instance_id"]])
 
 
 def _settings(pair: Pair, shard: Shard) -> str | None:

@@ -11,7 +11,7 @@ from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.store.shards import ShardStore
 from precompute.citations.study import Study, explanations_of, take_over
 from precompute.commands import grid, store
-from precompute.commands.options import BUNDLED, STORE, Commands, add_fields, existing, given, helps_of
+from precompute.commands.options import BUNDLED, STORE, Commands, add_command, add_fields, existing, given, helps_of
 
 
 def add(commands: Commands) -> None:
@@ -25,8 +25,7 @@ def add(commands: Commands) -> None:
         group = action.add_argument_group("what is asked", argument_default=argparse.SUPPRESS)
         add_fields(group, Study, required=("claims", "writers"), claims=claims)
     store.add_checks(actions)
-    study = actions.add_parser("study", help="ask people about the explanations of a store, or show how far they are")
-    study.set_defaults(command=_study)
+    study = add_command(actions, "study", _study, "ask people about the explanations of a store, or show how far they are")
     study.add_argument("--store", type=Path, default=STORE, help="your own, in which the study is kept")
     study.add_argument(
         "--from", dest="source", type=Path, help="another store whose explanations are taken over into it first"

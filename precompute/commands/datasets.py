@@ -29,16 +29,16 @@ from heval_core.regime_keys import ordered_regimes
 from heval_core.regimes.padding import fitted
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import Commands, add_fields, add_regimes, all_words, existing, regimes_of
+from precompute.commands.options import Commands, add_command, add_fields, add_regimes, existing, regimes_of
 from precompute.grid import Grid
+from precompute.journal import say
 from precompute.questions import Questions, load_questions, open_dataset
 
 RELATIONS_SHOWN = 8
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("datasets", help="the contents of each dataset, and what the filters leave")
-    parser.set_defaults(command=_datasets)
+    parser = add_command(commands, "datasets", _datasets, "the contents of each dataset, and what the filters leave")
     add_fields(
         parser,
         Grid,
@@ -47,7 +47,6 @@ def add(commands: Commands) -> None:
         models="count tokens too, with these models' tokenizers",
     )
     add_regimes(parser, "the first six by default")
-    parser.set_defaults(datasets=(), models=(), seed=Grid.seed)
     parser.add_argument("--store", type=Path, help="add results from this store: the groups, and what each model drops")
     parser.add_argument(
         "--left-out",
@@ -61,17 +60,16 @@ def _datasets(options: argparse.Namespace) -> int:
     options.regimes = regimes_of(options, REGIMES)
     Grid((), (), options.regimes, limit=options.limit).check()
     store = existing(options.store) if options.store else None
-    names = all_words(options.datasets)
-    models = [identify(word) for word in all_words(options.models)]
+    models = [identify(name) for name in options.models]
     sections = []
-    for name in names or catalogue.plugins("dataset"):
+    for name in options.datasets or catalogue.plugins("dataset"):
         try:
             section = _summary(name, models, options, store)
         except HEvalError as error:
-            if names:
+            if options.datasets:
                 raise
             # Nobody asked for this dataset by name, so a missing file is no error.
-            print(f"{name}: {error}\n", file=sys.stderr)
+            say(f"{name}: {error}\n")
             continue
         sections.append(section)
         if options.format == "text":
@@ -89,7 +87,7 @@ def _summary(name: str, models: list[Identity], options: argparse.Namespace, sto
 
     def left_out(record: Any) -> None:
         if options.left_out and model is read_as[0]:
-            print(f"{record.place}: {record.reason}", file=sys.stderr)
+            say(f"{record.place}: {record.reason}")
 
     of_regimes, read_as = list[dict[str, Any]](), list[Identity | None](models) or [None]
     for model in read_as:
@@ -136,7 +134,7 @@ def _of_regime(questions: Questions, regime: str, options: argparse.Namespace, m
             except Dropped as why:
                 dropped[why.reason] += 1
                 if options.left_out:
-                    print(f"{questions.dataset} · {regime} · {fact.id}: {why.reason}", file=sys.stderr)
+                    say(f"{questions.dataset} · {regime} · {fact.id}: {why.reason}")
                 continue
             characters.append(sum(len(document.text) for document in instance.documents))
             substituted.append(any(document.origin != "shipped" for document in instance.documents))

@@ -2,30 +2,25 @@
 
 import argparse
 import json
-from dataclasses import fields
+from functools import partial
 from typing import Any
 
-from heval_core.explained_answer import answer_json, explained_answer
-from heval_core.explanation import Explanation, methods_of
-from heval_core.generated import WRITTEN, Wanted
+from heval_core.explained_answer import ExplainedAnswer, answer_json
+from heval_core.explanation import explain, methods_of
 from heval_core.lm.loading import load
-from heval_core.pipeline import Request, explain_request
 from heval_core.records import HEvalError
-from precompute.commands.options import Commands, add_fields
+from precompute.commands.options import Commands, add_command, add_fields
 from precompute.grid import Grid
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("explain", help="explain one prompt")
-    parser.set_defaults(command=_explain)
+    parser = add_command(commands, "explain", _explain, "explain one prompt")
     parser.add_argument("--model", required=True)
     parser.add_argument("--context", action="append", default=[], help="a document; give it once for each")
     parser.add_argument("--question", required=True)
     parser.add_argument("--memory-answer")
     parser.add_argument("--context-answer", action="append", default=[], help="one per --context, in order")
-    names = ("explainers", "match", "target", "template", "device", "dtype")
-    add_fields(parser, Grid, names)
-    parser.set_defaults(**{field.name: field.default for field in fields(Grid) if field.name in names})
+    add_fields(parser, Grid, ("explainers", "match", "target", "template", "device", "dtype"))
     parser.add_argument("--generate", type=int, metavar="N", help="explain a whole answer, of at most N tokens, word by word")
     parser.add_argument("--answer-text", metavar="TEXT", help="explain this answer, word by word")
     parser.add_argument(
@@ -39,18 +34,17 @@ def _explain(options: argparse.Namespace) -> int:
     if options.select and not whole:
         raise HEvalError("--select chooses words of a whole answer: give --generate N, or --answer-text TEXT.")
     Grid((), (), match=options.match, target=options.target, template=options.template).check()
-    explainers = methods_of(options.explainers)
-    request = Request(tuple(options.context), options.question, tuple(options.context_answer), options.memory_answer)
-    lm = load(options.model, options.device, options.dtype)
-    with lm.asked_in(options.template):
-        explained = explain_request(lm, request, [] if whole else explainers, match=options.match, target=options.target)
-        result, selected = Explanation(explained).to_json(), None
-        if whole:
-            most = WRITTEN if options.generate is None else options.generate
-            answer = explained_answer(lm, request, explainers, Wanted(most, options.answer_text))
-            result["generated"] = answer_json(answer.generated)
-            if options.format == "text":
-                _print_answer(result["generated"])
+    explainers = [method.key for method in methods_of(options.explainers)]
+    names = ("context", "question", "context_answer", "memory_answer", "template")
+    ask = partial(explain, load(options.model, options.device, options.dtype), **{n: getattr(options, n) for n in names})
+    result = ask(explainers=[] if whole else explainers, match=options.match, target=options.target).to_json()
+    selected = None
+    if whole:
+        answer = ask(explainers=explainers, generate=options.generate, answer=options.answer_text)
+        assert isinstance(answer, ExplainedAnswer)
+        result |= {"generated": answer_json(answer.generated)}
+        if options.format == "text":
+            _print_answer(result["generated"])
         if options.select:
             words = int(options.select) if options.select.isdecimal() else options.select
             result["selection"] = selected = answer.select(words).to_json()

@@ -7,7 +7,6 @@ one of their questions. A fit lists what it was made on, and a run that would sh
 import argparse
 import dataclasses
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,9 @@ from heval_core.pipeline import Prepared
 from heval_core.prompt_styles import style_of
 from heval_core.protocols import Fitted
 from heval_core.records import REGIMES, Fact, HEvalError
-from precompute.commands.options import STORE, Commands, add_fields, all_words
+from precompute.commands.options import STORE, Commands, add_command, add_fields
 from precompute.grid import Grid
+from precompute.journal import say
 from precompute.memory import Memories, Prompting
 from precompute.pair import needing
 from precompute.questions import Questions, load_questions
@@ -35,8 +35,7 @@ LIMIT, QUESTIONS = 212, 1000
 
 def add(commands: Commands) -> None:
     keys = [key for key, method in catalogue.explainers().items() if catalogue.needs_fit(method)]
-    parser = commands.add_parser("fit", help=f"fit explainers that have parameters ({', '.join(keys)}) to models")
-    parser.set_defaults(command=_fit)
+    parser = add_command(commands, "fit", _fit, f"fit explainers that have parameters ({', '.join(keys)}) to models")
     add_fields(
         parser,
         Grid,
@@ -51,7 +50,7 @@ def add(commands: Commands) -> None:
         "--questions", type=int, default=QUESTIONS, help=f"how many prompts to fit on; {QUESTIONS:,} by default"
     )
     parser.add_argument("--store", type=Path, default=STORE, help="the fits are kept in its folder fits/")
-    parser.set_defaults(explainers=tuple(keys), limit=LIMIT, seed=Grid.seed, device=Grid.device, dtype=Grid.dtype)
+    parser.set_defaults(explainers=tuple(keys), limit=LIMIT)
 
 
 def _fit(options: argparse.Namespace) -> int:
@@ -64,11 +63,11 @@ def _fit(options: argparse.Namespace) -> int:
         if getattr(options, name) < 1:
             raise HEvalError(f"--{name} is {getattr(options, name)}; it must be at least 1.")
     failed = 0
-    for name in all_words(options.models):
+    for name in options.models:
         try:
             print(_fit_model(load(name, options.device, options.dtype), explainers, options))
         except HEvalError as error:
-            print(f"error: {error}", file=sys.stderr)
+            say(f"error: {error}")
             failed += 1
     return 1 if failed else 0
 
@@ -84,7 +83,7 @@ def _fit_model(lm: LanguageModel, explainers: Sequence[Fitted], options: argpars
             f"{lm.key} answered none of the questions beside the first {options.limit:,}; there is nothing to fit on."
         )
     about = {
-        "datasets": all_words(options.datasets),
+        "datasets": options.datasets,
         "left_out": options.limit,
         "prompts": len(used),
         "seed": options.seed,
@@ -129,7 +128,7 @@ def _observed(
 
 def _prepared(lm: LanguageModel, options: argparse.Namespace) -> Iterator[Prepared]:
     """The prompts: as many of each dataset, whose regimes take turns."""
-    datasets = [load_questions(dataset, None, options.seed, style_of(lm)) for dataset in all_words(options.datasets)]
+    datasets = [load_questions(dataset, None, options.seed, style_of(lm)) for dataset in options.datasets]
     share = -(-options.questions // len(datasets))
     for questions, facts in zip(datasets, held_out(datasets, options.limit), strict=True):
         memories, kept = Memories.asked(lm, facts[:share]), dataclasses.replace(questions, facts=tuple(facts[:share]))

@@ -2,18 +2,17 @@
 
 import argparse
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from heval_core.evaluation.usable import notes
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import STORE, Commands, add_fields, add_regimes, given, regimes_of
+from precompute.commands.options import Commands, add_command, add_fields, add_regimes, given, regimes_of
 from precompute.commands.store import failure_lines
 from precompute.grid import GRIDS, Grid
+from precompute.journal import say
 from precompute.plan import as_lines, plan
 from precompute.run import run
 from precompute.worker import Local, on_ray
@@ -40,10 +39,10 @@ def add_plan_and_run(
     commands: Commands, asked_of: Callable[[argparse.Namespace], Any], plan_help: str, run_help: str
 ) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """Both commands. asked_of: their options ▶ a `Grid` or a `Study`."""
-    plan, run = commands.add_parser("plan", help=plan_help), commands.add_parser("run", help=run_help)
-    for parser, function in ((plan, _plan), (run, _run)):
-        parser.add_argument("--store", type=Path, default=STORE)
-        parser.set_defaults(command=function, asked_of=asked_of, calibrate=True)
+    plan = add_command(commands, "plan", _plan, plan_help, store=True)
+    run = add_command(commands, "run", _run, run_help, store=True)
+    for parser in (plan, run):
+        parser.set_defaults(asked_of=asked_of, calibrate=True)
     run.add_argument("--executor", choices=["local", "ray"], default="local")
     ray = run.add_argument_group("with --executor ray")
     ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")
@@ -54,7 +53,7 @@ def add_plan_and_run(
 
 def _plan(options: argparse.Namespace) -> int:
     asked = options.asked_of(options)
-    planned = plan(asked, options.store, options.calibrate, lambda text: print(text, file=sys.stderr))
+    planned = plan(asked, options.store, options.calibrate, say)
     for line in as_lines(planned):
         print(line)
     return 1 if planned.left_out else 0
@@ -69,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
     outcome = run(options.asked_of(options), options.store, executor)
     store = ShardStore(options.store)
     for line in failure_lines(store.failures()) if outcome.failed else ():
-        print(line, file=sys.stderr)
+        say(line)
     for line in notes(store):
         print(f"note: {line}")
     print(f"{outcome.computed} shards computed, {outcome.already_done} were done already, {outcome.failed} failures")
@@ -77,10 +76,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f"see: python -m precompute status --store {options.store}")
     if outcome.interrupted or outcome.stopped:
         why = "interrupted" if outcome.interrupted else f"stopped: {outcome.stopped}"
-        print(
-            f"{why}; finished shards are kept, {outcome.left} are left, and the same command continues from there",
-            file=sys.stderr,
-        )
+        say(f"{why}; finished shards are kept, {outcome.left} are left, and the same command continues from there")
     return 130 if outcome.interrupted else 1 if outcome.failed or outcome.stopped else 0
 
 

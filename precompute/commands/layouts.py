@@ -15,7 +15,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import AUTO, LAYOUTS, is_chat
 from heval_core.records import Dropped
-from precompute.commands.options import Commands, add_fields, all_words
+from precompute.commands.options import Commands, add_command, add_fields
 from precompute.grid import Grid
 from precompute.memory import Memories, Prompting
 from precompute.questions import Questions, load_questions
@@ -25,19 +25,18 @@ REGIMES = ("conflicting", "mixed")
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("layouts", help="which layout of prompts gives answers that can be compared")
-    parser.set_defaults(command=_layouts)
+    parser = add_command(commands, "layouts", _layouts, "which layout of prompts gives answers that can be compared")
     parser.add_argument("--template", nargs="+", help="layouts to try; by default all that the model can be asked in")
     names = ("models", "datasets", "limit", "memory", "match", "seed")
     add_fields(parser, Grid, names, ("models", "datasets"), limit="questions per dataset; 40 by default")
-    parser.set_defaults(limit=40, memory="own", match="first", seed=0)
+    parser.set_defaults(limit=40)
 
 
 def _layouts(options: argparse.Namespace) -> int:
     Grid((), (), (), limit=options.limit, memory=options.memory, match=options.match).check()
-    for lm in map(load, all_words(options.models)):
+    for lm in map(load, options.models):
         able = [name for name in LAYOUTS if name != AUTO and (has_template(lm.tokenizer) or not is_chat(name))]
-        for dataset in all_words(options.datasets):
+        for dataset in options.datasets:
             questions = load_questions(dataset, options.limit, options.seed, style_of(lm))
             for template in options.template or able:
                 with lm.asked_in(template):
@@ -51,19 +50,12 @@ def _layouts(options: argparse.Namespace) -> int:
 
 def _line(lm: LanguageModel, questions: Questions, prompting: Prompting) -> str:
     """The answers that metrics compare, true memory answers, and counts by group or reason for dropping."""
-    counts, ready, right = Counter[str](), list[pipeline.Prepared](), 0
+    counts, right = Counter[str](), 0
     for fact in questions.facts:
         with suppress(Dropped):
             right += prompting.memories.of(lm, fact, questions.pool).text == fact.answer
-    for _, prepared in prompting.each(lm, questions, range(len(questions.facts))):
-        if isinstance(prepared, Dropped):
-            counts[prepared.reason] += 1
-        elif isinstance(prepared, Exception):
-            raise prepared
-        elif prepared.dropped_because:
-            counts[prepared.dropped_because] += 1
-        else:
-            ready.append(prepared)
+    places = range(len(questions.facts))
+    ready = list(prompting.kept(lm, questions, places, lambda reason: counts.update((reason,))))
 
     def answered(batch: list[pipeline.Prepared]) -> None:
         counts.update(behaviour.group for behaviour in pipeline.answer(lm, batch, prompting.match).behaviours)

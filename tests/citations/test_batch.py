@@ -182,7 +182,7 @@ def test_a_plan_counts_before_during_and_after(first, claims, tmp_path):
     asked = study(claims, masking="full")
     write(claims, *claims.read_text().splitlines(), "bad")
     before = plan(asked, tmp_path / "store")
-    assert [(*one.where[3:], one.shards, one.done) for one in before.lines] == [("explanations", 3, 0), ("first", 6, 0)]
+    assert [(one.where["what"], one.shards, one.done) for one in before.lines] == [("explanations", 3, 0), ("first", 6, 0)]
     assert "lines: 12 claims, 0 of them with problems; 1 records cannot be used" in list(as_lines(before))
     assert "  cannot be used, line 13: it is not JSON" in list(as_lines(before))
     run(study(claims), tmp_path / "store")
@@ -194,11 +194,11 @@ def test_a_plan_counts_before_during_and_after(first, claims, tmp_path):
 def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_with_one(claims, tmp_path, monkeypatch):
     known(monkeypatch, Chooser("first", len))
     (part,) = parts_of(study(claims, masking="full"), ShardStore(tmp_path / "store"), Plan())
-    task, chunk = part.ready(())[0], next(iter(part.chunks.values()))
+    task, *_ = part.ready(())
     part.store.create()
     (made,) = task.made(task.do(None, None))
     part.store.write(*made)
-    asking = next(part.about(chunk, part.store.entries()))
+    asking, *_ = part.ready(())
     for one in (task, asking):
         assert pickle.loads(pickle.dumps(one)) == one
         assert one.model.name == ""

@@ -11,11 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+from heval_core.lm.loading import identify
+from heval_core.prompt_styles import style_of
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
+from precompute.grid import Grid
+from precompute.pair import Pair
+from precompute.questions import load_questions
+from precompute.worker import Model
 
 ROOT = Path(__file__).parent.parent.parent
 # Processes of their own, to be killed, which do not have to import torch each.
@@ -74,9 +81,22 @@ def states_at_every_moment(store: Path, into: Path, look: Callable[[], object] =
         yield left
 
 
+def pair_of(grid: Grid) -> Pair:
+    """The grid's first model, without loading it, with World Capital."""
+    model = Model(grid.models[0], identify(grid.models[0]))
+    return Pair(grid, model, load_questions("world_capital", grid.limit, grid.seed, style_of(model.identity)))
+
+
 def contents(store: Path) -> dict[str, str]:
     """Key ▶ hash of the rows, of every shard."""
     return {key: entry.content for key, entry in ShardStore(store).entries().items()}
+
+
+def rows(store: Path, kind: str, **where: str) -> list[dict[str, Any]]:
+    """All of one kind. where: what the manifest says of their shards."""
+    shards = ShardStore(store)
+    entries = [entry for entry in shards.entries().values() if vars(entry).items() >= ({"kind": kind} | where).items()]
+    return [row for entry in entries for row in shards.read(entry).to_pylist()]
 
 
 def read(store: Path, known: dict[str, tuple[int, float]]) -> int:

@@ -8,21 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from heval_core import catalogue, pipeline, regimes
-from heval_core.behaviour import ask
+from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.forward import Forward
 from heval_core.lm.heads import Heads
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
-from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from precompute.grid import Grid
 from precompute.highlights import INSTANCES, job_tasks
 from precompute.memory import Memories
-from precompute.pair import Pair
-from precompute.questions import load_questions
-from precompute.worker import Model
+from tests.asked import KENYA, PERU, asked
+from tests.precompute.kills import pair_of
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
 COUNT = 8
@@ -36,15 +33,9 @@ def lm(model_folders) -> LanguageModel:
 @pytest.fixture(scope="module")
 def work(lm, model_folders):
     """A job of some short questions, with what it needs."""
-    from heval_core.lm.loading import identify
-
-    grid = Grid((str(model_folders["qwen2"]),), ("world_capital",), limit=COUNT, shard_size=COUNT)
-    questions = load_questions("world_capital", COUNT, 0, style_of(lm))
-    distinct = sorted({fact.question for fact in questions.facts})
-    memories = Memories(dict(zip(distinct, ask(lm, distinct), strict=True)))
-    pair = Pair(grid, Model(grid.models[0], identify(grid.models[0])), questions)
+    pair = pair_of(Grid((str(model_folders["qwen2"]),), ("world_capital",), limit=COUNT, shard_size=COUNT))
     (task,) = job_tasks(pair, "mixed", range(COUNT), (INSTANCES, *EXPLAINERS))
-    return replace(task, memories=memories), questions
+    return replace(task, memories=Memories.asked(lm, pair.questions.facts)), pair.questions
 
 
 def rows_of(lm, work):
@@ -195,13 +186,6 @@ def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, expected, monk
     assert_same(rows_of(lm, work)[0], expected)
 
 
-def test_a_pass_is_of_prompts_of_one_length(lm, work):
-    task, questions = work
-    prepared = [
-        pipeline.prepare(
-            lm, regimes.build(fact, regime, questions.pool, 0, style_of(lm), 0), task.memories.of(lm, fact, questions.pool)
-        ).prompt
-        for fact, regime in ((questions.facts[0], "conflicting"), (questions.facts[0], "mixed"))
-    ]
+def test_a_pass_is_of_prompts_of_one_length(lm):
     with pytest.raises(HEvalError, match="same number of tokens"):
-        CleanPass(lm, prepared)
+        CleanPass(lm, [asked(lm, KENYA), asked(lm, KENYA, PERU)])

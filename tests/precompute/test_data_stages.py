@@ -22,14 +22,24 @@ from tests.asked import greedily
 from tests.conftest import ROOT
 from tests.datasets import samples, test_conflictqa, test_counterfact
 from tests.planted import accounting
+from tests.precompute.kills import rows
 
 pytestmark = pytest.mark.slow
 
 QUESTIONS = [f"What is the capital of {country}{' of the many islands' * n}?" for n, country in enumerate(samples.CITIES)]
 
 
-def command(model_folders, store, *more):
-    return ["run", "--models", str(model_folders["gpt2"]), "--device", "cpu", "--memory", "any", "--store", str(store), *more]
+CAPITALS = "--datasets world_capital --explainers attn --regimes conflicting"
+
+
+def command(model_folders, store, asked, *more):
+    return f"run --models {model_folders['gpt2']} --device cpu --memory any --store {store} {asked}".split() + [*more]
+
+
+def published(model_folders, store, asked, *more):
+    """What the command makes."""
+    assert main(command(model_folders, store, asked, *more)) == 0
+    return Reader(publish(store))
 
 
 def test_questions_of_different_length_asked_together_get_the_answers_they_get_alone(lm):
@@ -70,54 +80,49 @@ def test_no_question_is_asked_twice(model_folders, tmp_path, monkeypatch, capsys
 
     monkeypatch.setattr(memory, "ask", noting)
     monkeypatch.setattr(memory, "CHUNK", 4)
-    common = ["--datasets", "world_capital", "--explainers", "attn"]
-    assert main(command(model_folders, tmp_path, *common, "--regimes", "conflicting", "--limit", "8")) == 0
+    common = f"{CAPITALS} --limit 8"
+    assert main(command(model_folders, tmp_path, common)) == 0
     first = list(asked)
     assert len(first) == len(set(first)) > 4
-    assert main(command(model_folders, tmp_path, *common, "--regimes", "mixed", "--limit", "8")) == 0
+    assert main(command(model_folders, tmp_path, common, "--regimes", "mixed")) == 0
     assert asked == first
     assert "memory of" in capsys.readouterr().err
     # A damaged shard is asked again rather than trusted.
     entry = next(e for e in ShardStore(tmp_path).entries().values() if e.kind == "memory")
     (tmp_path / entry.path).write_bytes(b"x")
-    assert main(command(model_folders, tmp_path, *common, "--regimes", "irrelevant", "--limit", "8")) == 0
+    assert main(command(model_folders, tmp_path, common, "--regimes", "irrelevant")) == 0
     assert len(asked) == len(first) + entry.rows
 
 
 def test_the_memory_that_must_be_true_drops_what_the_model_remembers_otherwise(model_folders, tmp_path):
-    common = ["--datasets", "world_capital", "--explainers", "attn", "--regimes", "conflicting", "--limit", "5"]
-    assert main(command(model_folders, tmp_path, *common, "--memory", "true")) == 0
-    reader = Reader(publish(tmp_path))
+    reader = published(model_folders, tmp_path, f"{CAPITALS} --limit 5 --memory true")
     assert set(accounting(reader)["outcome"]) == {"memory answer is not true"}
 
 
 def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_path, capsys, prints):
-    common = ["--datasets", "world_capital", "--explainers", "attn,fa", "--regimes", "conflicting,mixed"]
-    common += ["--limit", "12", "--shard-size", "5"]
-    assert main(["plan", *command(model_folders, tmp_path, *common, "--cap", "4")[1:]]) == 0
+    common = "--datasets world_capital --explainers attn,fa --regimes conflicting,mixed --limit 12 --shard-size 5 --cap"
+    assert main(["plan", *command(model_folders, tmp_path, common, "4")[1:]]) == 0
     assert "2 regimes have more questions than their cap" in capsys.readouterr().out
-    assert main(command(model_folders, tmp_path, *common, "--cap", "4")) == 0
-    reader = Reader(publish(tmp_path))
+    reader = published(model_folders, tmp_path, common, "4")
     outcome = accounting(reader).groupby("regime").apply(lambda f: dict(zip(f["outcome"], f["instances"], strict=True)))
     for regime in ("conflicting", "mixed"):
         assert outcome[regime]["kept"] == 4
         assert outcome[regime]["not sampled"] == 12 - 4 - sum(outcome[regime].get(r, 0) for r in ("same first token",))
     explained = reader.query("SELECT explainer, count(*) AS n FROM attribution GROUP BY 1").set_index("explainer")["n"]
     assert set(explained) == {8}  # methods and controls alike
-    assert "0 shards to do" in prints("plan", *command(model_folders, tmp_path, *common, "--cap", "4")[1:]).out
-    assert "0 shards computed" in prints(*command(model_folders, tmp_path, *common, "--cap", "4")).out
+    assert "0 shards to do" in prints("plan", *command(model_folders, tmp_path, common, "4")[1:]).out
+    assert "0 shards computed" in prints(*command(model_folders, tmp_path, common, "4")).out
     # Without the cap the rest is explained too, from the same answers.
-    assert main(command(model_folders, tmp_path, *common, "--cap", "none")) == 0
-    assert "not sampled" not in set(accounting(Reader(publish(tmp_path)))["outcome"])
+    assert "not sampled" not in set(accounting(published(model_folders, tmp_path, common, "none"))["outcome"])
 
 
 def test_a_changed_file_is_published_without_what_was_there_before(model_folders, tmp_path):
     path, store = tmp_path / "mine.jsonl", tmp_path / "store"
-    common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting"]
+    common = f"--datasets {path} --explainers attn --regimes conflicting"
     for countries in (samples.CITIES, ("Kenya", "Peru"), samples.CITIES):  # and back: the first state is published again
         samples.write_lines(path, [samples.own(country) for country in countries])
-        assert main(command(model_folders, store, *common)) == 0
-        assert set(Reader(publish(store)).query("SELECT subject FROM instance")["subject"]) == set(countries)
+        reader = published(model_folders, store, common)
+        assert set(reader.query("SELECT subject FROM instance")["subject"]) == set(countries)
 
 
 @pytest.mark.parametrize(
@@ -125,33 +130,28 @@ def test_a_changed_file_is_published_without_what_was_there_before(model_folders
     [["--template", "{question}\n{documents}\nAnswer:"], ["--seed", "1"], ["--dtype", "bfloat16"], ["--memory", "true"]],
 )
 def test_what_was_asked_otherwise_is_never_published_together(other, model_folders, tmp_path):
-    common = ["--datasets", "world_capital", "--regimes", "conflicting", "--limit", "6"]
+    common = f"{CAPITALS} --limit 6"
 
-    def published():
-        reader = Reader(publish(tmp_path))
+    def in_the_first_way():
+        reader = published(model_folders, tmp_path, common, "--explainers", "attn,fa")
         rows = reader.query("SELECT instance_id, prompt, tokens, dropped_because FROM instance ORDER BY instance_id")
         scores = reader.query("SELECT instance_id, explainer, scores FROM attribution ORDER BY 1, 2")
         return rows.to_json(), scores.to_json()
 
-    assert main(command(model_folders, tmp_path, *common, "--explainers", "attn,fa")) == 0
-    first = published()
-    assert main(command(model_folders, tmp_path, *common, "--explainers", "attn", *other)) == 0
-    reader = Reader(publish(tmp_path))
+    first = in_the_first_way()
+    reader = published(model_folders, tmp_path, common, *other)
     assert len(reader.query("SELECT * FROM instance")) == 6
     assert "fa" not in set(reader.query("SELECT DISTINCT explainer FROM attribution")["explainer"])
     if "--template" in other:
         prompts = reader.query("SELECT prompt FROM instance WHERE prompt IS NOT NULL")["prompt"]
         assert all(p.startswith("What is the capital of") and p.endswith("\nAnswer:") for p in prompts)
     # Asked in the first way again, nothing is computed, and the first results are there again.
-    assert main(command(model_folders, tmp_path, *common, "--explainers", "attn,fa")) == 0
-    assert published() == first
+    assert in_the_first_way() == first
 
 
 def test_an_explainer_and_a_variant_of_it_stand_side_by_side(model_folders, tmp_path):
     asked = "attn,fa(baseline=5,target=prob),fa( target=prob, baseline=5 ),attn(row=mean)"
-    options = ["--datasets", "world_capital", "--regimes", "conflicting", "--limit", "3", "--explainers", asked]
-    assert main(command(model_folders, tmp_path, *options)) == 0
-    reader = Reader(publish(tmp_path))
+    reader = published(model_folders, tmp_path, f"{CAPITALS} --limit 3", "--explainers", asked)
     found = reader.query("SELECT explainer, settings, count(*) AS n FROM attribution GROUP BY ALL").set_index("explainer")
     mine = ["attn", "attn(row=mean)", "fa(target=prob,baseline=5)"]
     assert sorted(set(found.index) - {"random", "position", "lexical"}) == mine
@@ -164,7 +164,7 @@ def test_an_explainer_and_a_variant_of_it_stand_side_by_side(model_folders, tmp_
 def test_a_dataset_of_which_nothing_can_be_asked_is_no_error(model_folders, tmp_path, prints):
     records = [{**record, "ground_truth": ["True"]} for record in test_conflictqa.records()]
     path = samples.write_lines(tmp_path / "q.json", records)
-    printed = prints(*command(model_folders, tmp_path / "s", "--datasets", f"conflictqa={path}", "--explainers", "attn"))
+    printed = prints(*command(model_folders, tmp_path / "s", f"--datasets conflictqa={path} --explainers attn"))
     assert "conflictqa: 6 records were left out: answer not in document" in printed.err
     assert "conflictqa: none of its 6 records can be used as a question" in printed.err
     assert "0 shards computed" in printed.out
@@ -173,9 +173,8 @@ def test_a_dataset_of_which_nothing_can_be_asked_is_no_error(model_folders, tmp_
 def test_a_context_longer_than_the_models_positions_is_dropped_for_that_and_the_others_go_on(model_folders, tmp_path):
     long = samples.own("Kenya", conflicting={"text": "It is Lisbon. " + "And so on. " * 400, "answer": "Lisbon"})
     path = samples.write_lines(tmp_path / "mine.jsonl", [long, samples.own("Peru"), samples.own("Chad")])
-    common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting,irrelevant"]
-    assert main(command(model_folders, tmp_path / "s", *common)) == 0
-    reader = Reader(publish(tmp_path / "s"))
+    common = f"--datasets {path} --explainers attn --regimes conflicting,irrelevant"
+    reader = published(model_folders, tmp_path / "s", common)
     reasons = reader.query("SELECT subject, regime, dropped_because FROM instance").set_index(["subject", "regime"])
     assert reasons.loc[("Kenya", "conflicting"), "dropped_because"] == "prompt too long"
     assert (reasons["dropped_because"] == "prompt too long").sum() < len(reasons) / 2
@@ -186,12 +185,12 @@ def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_
     bad, model_folders, tmp_path, capsys, prints
 ):
     path = samples.write_lines(tmp_path / "mine.jsonl", [*["{broken"] * bad, samples.own("Peru")])
-    common = ["--datasets", str(path), "--explainers", "attn", "--regimes", "conflicting"]
-    printed = prints(*command(model_folders, tmp_path / "s", *common), ends=1)
+    common = f"--datasets {path} --explainers attn --regimes conflicting"
+    printed = prints(*command(model_folders, tmp_path / "s", common), ends=1)
     assert f"{bad} failures" in printed.out
     assert f"mine: {bad} malformed records were left out; 20 are listed above" in printed.err
     assert len(printed.err.splitlines()) < 30
-    assert main(command(model_folders, tmp_path / "s", *common)) == 1  # a second run adds nothing
+    assert main(command(model_folders, tmp_path / "s", common)) == 1  # a second run adds nothing
     capsys.readouterr()
     found = Reader(publish(tmp_path / "s")).failures()
     named, more = found[found["place"] != "mine"], found[found["place"] == "mine"]
@@ -268,18 +267,16 @@ def test_faithfulness_of_the_first_questions_only_and_later_of_all(tmp_path):
     demo = {"gpt2": ROOT / "cache/demo/models/demo-gpt2"}  # its answers are all compared
 
     def measured():
-        store = ShardStore(tmp_path)
-        found = [(entry, row) for entry in store.entries().values() for row in store.read(entry).to_pylist()]
-        places = {row["instance_id"]: row["place"] for entry, row in found if entry.kind == "instance"}
-        rows = [(entry.explainer, places[row["instance_id"]]) for entry, row in found if entry.kind == "faithfulness"]
-        return len(rows), {place for _, place in rows}, {explainer for explainer, _ in rows}
+        places = {row["instance_id"]: row["place"] for row in rows(tmp_path, "instance")}
+        found = [(row["explainer"], places[row["instance_id"]]) for row in rows(tmp_path, "faithfulness")]
+        return len(found), {place for _, place in found}, {explainer for explainer, _ in found}
 
-    asked = ("--datasets", "world_capital", "--regimes", "conflicting", "--limit", "8", "--explainers", "attn")
-    assert main(command(demo, tmp_path, *asked, "--faithfulness", "3")) == 0
+    asked = f"{CAPITALS} --limit 8 --faithfulness"
+    assert main(command(demo, tmp_path, asked, "3")) == 0
     count, places, explainers = measured()
     assert places
     assert places <= {0, 1, 2}
     assert explainers == {"attn", "lexical", "position", "random"}
     assert count == len(places) * len(explainers) * 3  # replacements
-    assert main(command(demo, tmp_path, *asked, "--faithfulness")) == 0
+    assert main(command(demo, tmp_path, asked)) == 0
     assert measured()[1] > places

@@ -15,8 +15,7 @@ from precompute.grid import GRIDS
 from precompute.plan import plan
 from precompute.run import run
 from precompute.techniques import Chosen
-from tests.precompute.kills import contents
-from tests.precompute.test_techniques import rows
+from tests.precompute.kills import contents, rows
 
 pytestmark = pytest.mark.slow
 

@@ -11,16 +11,16 @@ from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from precompute.commands.fit import held_out
-from precompute.grid import Grid
 from precompute.questions import load_questions
 from precompute.run import run
+from tests.precompute.kills import rows
 
 pytestmark = pytest.mark.slow
 
 
-def fit(model_folders, store, *more, questions="8"):
-    what = ["--datasets", "world_capital", "--questions", questions, "--limit", "212", "--device", "cpu"]
-    return main(["fit", "--models", str(model_folders["gpt2"]), *what, "--store", str(store), *more])
+def fit(model_folders, store, questions=8):
+    what = f"--datasets world_capital --questions {questions} --limit 212 --device cpu --store {store}"
+    return main(f"fit --models {model_folders['gpt2']} {what}".split())
 
 
 @pytest.fixture(autouse=True)
@@ -35,17 +35,9 @@ def fitted(model_folders, tmp_path_factory):
     return folder
 
 
-def grid(model_folders, **other):
-    asked = {"models": (str(model_folders["gpt2"]),), "datasets": ("world_capital",), "regimes": ("conflicting",)}
-    return Grid(
-        **(asked | {"explainers": ("at2", "attn"), "limit": 4, "shard_size": 4, "device": "cpu", "memory": "any"} | other)
-    )
-
-
-def settings_in(store, explainer):
-    shards = ShardStore(store)
-    found = [entry for entry in shards.entries().values() if entry.explainer == explainer]
-    return {entry.key: shards.read(entry).to_pylist() for entry in found}
+def grid(small_grid, limit=4):
+    few = {"models": small_grid.models[:1], "regimes": ("conflicting",), "explainers": ("at2", "attn"), "keep_heads": 0}
+    return dataclasses.replace(small_grid, **few, limit=limit, shard_size=limit)
 
 
 def test_no_question_that_a_board_shows_is_fitted_on():
@@ -71,8 +63,8 @@ def test_a_fit_says_what_it_was_made_on_and_is_read_by_its_hash(fitted, model_fo
 
 def test_the_same_fit_again_is_the_same_file_and_another_replaces_it(model_folders, tmp_path):
     names = []
-    for questions in ("4", "4", "8"):
-        assert fit(model_folders, tmp_path, questions=questions) == 0
+    for questions in (4, 4, 8):
+        assert fit(model_folders, tmp_path, questions) == 0
         (file,) = (tmp_path / "fits").iterdir()
         names.append(file.name)
     assert names[0] == names[1] != names[2]
@@ -88,38 +80,38 @@ def test_a_changed_file_is_refused_by_name(fitted, tmp_path):
         fits.stored([tmp_path])
 
 
-def test_scores_and_keys_name_the_fit(fitted, model_folders):
-    assert run(grid(model_folders), fitted).failed == 0
+def test_scores_and_keys_name_the_fit(fitted, model_folders, small_grid):
+    assert run(grid(small_grid), fitted).failed == 0
     (made,) = fits.stored([fitted / "fits"])
-    (rows,) = settings_in(fitted, "at2").values()
-    assert {row["settings"] for row in rows} == {f"AT2(unit='word', masks=32, baseline='and') fit {made.digest}"}
-    assert fit(model_folders, fitted, questions="6") == 0
-    assert run(grid(model_folders), fitted).computed == 1  # at2's shard alone
-    assert len(settings_in(fitted, "at2")) == 2
-    assert len(settings_in(fitted, "attn")) == 1
+    found = {row["settings"] for row in rows(fitted, "attribution", explainer="at2")}
+    assert found == {f"AT2(unit='word', masks=32, baseline='and') fit {made.digest}"}
+    assert fit(model_folders, fitted, 6) == 0
+    assert run(grid(small_grid), fitted).computed == 1  # at2's shard alone
+    explained = [entry.explainer for entry in ShardStore(fitted).entries().values() if entry.explainer in ("at2", "attn")]
+    assert sorted(explained) == ["at2", "at2", "attn"]
 
 
-def test_a_model_without_a_fit_costs_only_the_explainer_that_needs_it(model_folders, tmp_path, capsys):
-    outcome = run(grid(model_folders), tmp_path)
+def test_a_model_without_a_fit_costs_only_the_explainer_that_needs_it(model_folders, tmp_path, capsys, small_grid):
+    outcome = run(grid(small_grid), tmp_path)
     assert (outcome.failed, outcome.computed) == (1, 2)
-    assert settings_in(tmp_path, "attn")
+    assert rows(tmp_path, "attribution", explainer="attn")
     told = "random-gpt2 · world_capital: at2 is not fitted to random-gpt2; run: python -m precompute fit --models random-gpt2 "
     assert told in capsys.readouterr().err
     assert [failure["explainer"] for failure in ShardStore(tmp_path).failures()] == ["at2"]
     assert fit(model_folders, tmp_path) == 0
-    assert run(grid(model_folders), tmp_path).computed == 1
+    assert run(grid(small_grid), tmp_path).computed == 1
     assert ShardStore(tmp_path).failures() == []
 
 
-def test_a_run_that_would_show_what_was_fitted_on_does_without(model_folders, fitted, tmp_path, capsys):
+def test_a_run_that_would_show_what_was_fitted_on_does_without(fitted, tmp_path, capsys, small_grid):
     (made,) = fits.stored([fitted / "fits"])
     asked = load_questions("world_capital", 4, 0, STYLES["plain"]).facts
     seen = dataclasses.replace(made, questions=(fits.question_hash(asked[2].question),))
     fits.write(tmp_path / "fits", seen)
-    assert run(grid(model_folders), tmp_path).failed == 1
+    assert run(grid(small_grid), tmp_path).failed == 1
     assert (
         "on questions of this run, the first of which is number 3 of world_capital; use --limit 2" in capsys.readouterr().err
     )
-    assert run(grid(model_folders, limit=2, shard_size=2), tmp_path / "less").failed == 1  # another store has no fit
+    assert run(grid(small_grid, limit=2), tmp_path / "less").failed == 1  # another store has no fit
     fits.write(tmp_path / "less" / "fits", seen)
-    assert run(grid(model_folders, limit=2, shard_size=2), tmp_path / "less").failed == 0
+    assert run(grid(small_grid, limit=2), tmp_path / "less").failed == 0

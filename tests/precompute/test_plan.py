@@ -6,8 +6,7 @@ import pickle
 import pytest
 
 from heval_core import catalogue
-from heval_core.lm.loading import identify, load
-from heval_core.prompt_styles import style_of
+from heval_core.lm.loading import load
 from heval_core.records import REGIMES, HEvalError
 from heval_core.store.shards import ShardStore
 from heval_core.techniques import ph3
@@ -16,13 +15,12 @@ from precompute import techniques as searching
 from precompute.cli import main
 from precompute.grid import GRIDS
 from precompute.highlights import job_tasks
-from precompute.pair import SIZE, Pair, shard_size
+from precompute.pair import SIZE, shard_size
 from precompute.plan import plan
-from precompute.questions import load_questions
 from precompute.run import run
 from precompute.task import unfinished
 from precompute.techniques import SearchTask, search, search_tasks
-from precompute.worker import Model
+from tests.precompute.kills import pair_of
 from tests.techniques.questions import development_of
 
 
@@ -94,17 +92,11 @@ def test_a_store_keeps_the_size_of_its_shards(small_grid, tmp_path):
     assert (outcome.computed, outcome.already_done) == (0, 2 * 2 * (2 + 2 + 1))
 
 
-def pair_of(grid):
-    """Of the grid's first model, without loading it."""
-    model = Model(grid.models[0], identify(grid.models[0]))
-    return Pair(grid, model, load_questions("world_capital", grid.limit, 0, style_of(model.identity)))
-
-
 def test_jobs_are_frozen_and_picklable(small_grid):
     task = next(job_tasks(pair_of(small_grid), "mixed", range(2), ("instance", "fa")))
     assert pickle.loads(pickle.dumps(task)) == task
     with pytest.raises(dataclasses.FrozenInstanceError):
-        task.match = "text"
+        task.grid = small_grid
 
 
 @pytest.mark.parametrize("named", [["conflicting", "mixed"], ["conflicting,mixed"], ["conflicting,", "mixed"]])
@@ -180,7 +172,3 @@ def test_what_is_left_of_a_search_is_what_has_no_shard(tmp_path):
     assert [one.shards for one in unfinished([both], store)] == [both.shards[1:]]
     store.write(both.shards[1], [])
     assert unfinished([both], store) == []
-
-
-def test_the_plan_counts_a_search_of_several_variants_once(tmp_path):
-    assert plan(GRID, tmp_path, calibrated=False).searches == 2

@@ -1,4 +1,4 @@
-"""The batch job survives being killed, interrupted, a full disk, a worker's death; and says how far it is."""
+"""The batch job survives kills, interruptions, a full disk, a worker's death (in a cluster too); and says how far it is."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ import itertools
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import threading
 import time
 
 import pytest
+import torch
 
 from heval_core.evaluation.publishing import publish
 from heval_core.store import shards
 from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
+from precompute.grid import GRIDS
 from precompute.questions import load_questions
 from precompute.run import run
-from precompute.worker import Done, Local
+from precompute.worker import Done, Local, on_ray
 from tests.precompute.kills import contents, read, started, states_at_every_moment
 from tests.precompute.test_cli import grid
+from tests.precompute.test_fine_tuning import KEY as TRAINED
 
 pytestmark = pytest.mark.slow
 
@@ -156,22 +162,31 @@ def test_a_full_disk_stops_cleanly_and_nothing_is_half_written(small_grid, tmp_p
     assert main(["verify", "--store", str(tmp_path)]) == 0
 
 
-class Dying(Local):
-    """An executor whose worker dies once, with the first task that explains."""
+def executor(outcome):
+    """A class of executors. outcome: of a task; None to let the worker do it."""
 
-    dead = False
-
-    def next_done(self):
-        task, _ = self._begun
-        if task.counts and not Dying.dead:
-            Dying.dead = True
+    class Instead(Local):
+        def next_done(self):
+            task, _ = self._begun
+            done = outcome(task)
+            if done is None:
+                return super().next_done()
             self._begun = None
-            return task, Done(None, error="ActorDiedError: the worker died")
-        return super().next_done()
+            return task, done
+
+    return Instead
 
 
 def test_a_task_that_comes_to_nothing_costs_its_shards_and_is_done_by_the_next_run(small_grid, small_store, tmp_path, prints):
-    monitored = run(small_grid, tmp_path, Dying)
+    died = []
+
+    def dies_with_the_first_that_explains(task):
+        if task.counts and not died:
+            died.append(task)
+            return Done(None, error="ActorDiedError: the worker died")
+        return None
+
+    monitored = run(small_grid, tmp_path, executor(dies_with_the_first_that_explains))
     assert (monitored.computed, monitored.failed, monitored.left) == (38, 6, 6)
     printed = prints("status", "--store", tmp_path, ends=1).out
     assert "ActorDiedError: the worker died" in printed
@@ -195,28 +210,17 @@ def test_a_model_that_cannot_be_loaded_costs_only_itself_and_later_is_no_failure
     assert main(["status", "--store", str(tmp_path / "s")]) == 0
 
 
-class Watched(Local):
-    """An executor that looks at the store's progress while a task is under way."""
-
-    seen: list = []
-
-    def next_done(self):
-        task, _ = self._begun
-        Watched.seen.append((task, progress(Watched.folder)))
-        return super().next_done()
-
-
 def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, prints):
-    Watched.folder, Watched.seen = tmp_path, []
-    run(small_grid, tmp_path, Watched)
-    for task, seen in Watched.seen:
+    watched = []
+    run(small_grid, tmp_path, executor(lambda task: watched.append((task, progress(tmp_path)))))
+    for task, seen in watched:
         assert seen.process == str(os.getpid())
         running = {(cell.model, cell.regime): cell.running for cell in seen.cells if cell.running}
         assert running == ({(task.model.key, task.whose.regime): len(task.keys)} if task.counts else {})
-    missing = [seen.missing for _, seen in Watched.seen]
+    missing = [seen.missing for _, seen in watched]
     assert missing[0] == 44
     assert missing == sorted(missing, reverse=True)
-    assert Watched.seen[-1][1].seconds_left > 0
+    assert watched[-1][1].seconds_left > 0
     assert progress(tmp_path).process is None
     assert "no run is active; 44 shards done, 0 missing" in prints("status", "--store", tmp_path, "--watch", "0.1").out
 
@@ -232,19 +236,9 @@ def test_a_damaged_published_file_is_set_aside_and_published_again(small_store, 
     assert main(["verify", "--store", str(store)]) == 0
 
 
-class Unloadable(Local):
-    """An executor whose models answer without context, and then cannot be loaded any more."""
-
-    def next_done(self):
-        task, _ = self._begun
-        if task.counts:
-            self._begun = None
-            return task, Done(None, error="it is gone", model_failed=True)
-        return super().next_done()
-
-
 def test_a_model_that_cannot_be_loaded_is_not_tried_for_every_one_of_its_jobs(small_grid, tmp_path):
-    outcome = run(small_grid, tmp_path, Unloadable)
+    gone = Done(None, error="it is gone", model_failed=True)  # after it has answered without context
+    outcome = run(small_grid, tmp_path, executor(lambda task: gone if task.counts else None))
     assert (outcome.computed, outcome.failed, outcome.left) == (0, len(small_grid.models), 44)
 
 
@@ -264,3 +258,53 @@ def test_a_dataset_that_breaks_off_while_it_is_read_costs_only_itself(small_grid
     outcome = run(grid, tmp_path)
     assert (outcome.computed, outcome.failed, outcome.left) == (20, 1, 0)
     assert "country_profiles: HEvalError: the file ends in the middle" in prints("status", "--store", tmp_path, ends=1).out
+
+
+# A job of each kind: searched, trained and explained.
+ON_RAY = dataclasses.replace(
+    GRIDS["cub-smoke"], limit=48, regimes=("conflicting",), explainers=("attn",), techniques=("coiecd", TRAINED), device="cpu"
+)
+
+
+def ray_command(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "ray.scripts.scripts", *arguments], capture_output=True, text=True)
+
+
+def workers() -> list[int]:
+    """Processes of our actors on this machine."""
+    found = subprocess.run(["pgrep", "-f", "ray::Worker"], capture_output=True, text=True)
+    return [int(line) for line in found.stdout.split()]
+
+
+def test_a_cluster_gives_the_same_results_and_a_dead_worker_costs_its_task_only(model_folders, tmp_path):
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    here, there, killed = tmp_path / "here", tmp_path / "there", []
+    grid = dataclasses.replace(ON_RAY, models=(*ON_RAY.models, str(model_folders["gpt2"])))
+    quiet = run(grid, here)
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    how = "--head --num-cpus=2 --num-gpus=2 --include-dashboard=false --disable-usage-stats --port=0"
+    cluster = ray_command("start", *how.split())
+    assert cluster.returncode == 0, cluster.stderr
+
+    def shoot():
+        """Kill the process of one worker as soon as the first job has begun."""
+        while not any(line["event"] == "began" and "0-" in line["name"] for line in ShardStore(there).events()):
+            time.sleep(0.02)
+        killed.extend(workers()[:1])
+        for process in killed:
+            os.kill(process, signal.SIGKILL)
+
+    try:
+        shooter = threading.Thread(target=shoot)
+        shooter.start()
+        # As many threads as here: sums in another order end in other bits.
+        outcome = run(grid, there, on_ray("auto", cpus_per_worker=torch.get_num_threads()))
+        shooter.join(timeout=60)
+        assert killed
+        assert (outcome.computed, outcome.failed, outcome.left) == (quiet.computed, 0, 0)
+        assert {entry.kind for entry in ShardStore(there).entries().values()} > {"trial", "instance", "attribution"}
+        assert contents(there) == contents(here)
+        assert publish(there).name == publish(here).name
+    finally:
+        ray.shutdown()
+        ray_command("stop", "--force")

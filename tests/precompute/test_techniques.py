@@ -9,7 +9,7 @@ import torch
 
 from heval_core import catalogue
 from heval_core.evaluation.publishing import publish
-from heval_core.lm.loading import identify, load
+from heval_core.lm.loading import load
 from heval_core.prompts import memory_prompt
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.store.filters import Filter
@@ -18,21 +18,13 @@ from heval_core.store.shards import ShardStore
 from heval_core.techniques.shared.base import Base, Setting
 from precompute.grid import GRIDS, Grid
 from precompute.plan import Plan, as_lines, plan
-from precompute.questions import load_questions
 from precompute.run import parts_of, run
-from precompute.techniques import DEVELOPMENT, TEST, arrangements, asked_for, split_of
+from precompute.techniques import DEVELOPMENT, TEST, arrangements, split_of
+from tests.precompute.kills import pair_of, rows
 
 pytestmark = pytest.mark.slow
 
 GRID = replace(GRIDS["cub-smoke"], limit=24, regimes=("conflicting", "irrelevant"), device="cpu")
-
-
-def rows(store, kind, **where):
-    """All rows of one kind."""
-    shards = ShardStore(store)
-    entries = [entry for entry in shards.entries().values() if entry.kind == kind]
-    chosen = [entry for entry in entries if all(getattr(entry, name) == value for name, value in where.items())]
-    return [row for entry in chosen for row in shards.read(entry).to_pylist()]
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +79,11 @@ def test_regular_follows_the_taught_rule_and_what_only_combines_logits_cannot_te
 
 def test_the_search_sees_development_questions_only_and_keeps_every_trial(store):
     searched = rows(store, "trial", technique="coiecd")
-    development = {fact.question for fact in questions().facts if split_of(fact.question) == DEVELOPMENT}
+    facts = pair_of(GRID).questions.facts
+    development = {fact.question for fact in facts if split_of(fact.question) == DEVELOPMENT}
     of_kind = [row for row in searched if row["regime"] == "conflicting"]
     assert len(of_kind) == 25
-    asked = sum(fact.question in development for fact in questions().facts)
+    asked = sum(fact.question in development for fact in facts)
     assert {row["n"] for row in searched} == {asked}
     assert sum(row["chosen"] for row in of_kind) == 1
     assert all(row["tied"] for row in of_kind if row["chosen"])
@@ -105,18 +98,8 @@ def test_the_search_sees_development_questions_only_and_keeps_every_trial(store)
     assert json.loads(next(row["setting"] for row in searched if row["chosen"])) == {"lam": 1.0, "alpha": 1.0}
 
 
-def questions():
-    return load_questions("world_capital", GRID.limit, 0, _style())
-
-
-def _style():
-    from heval_core.prompt_styles import style_of
-
-    return style_of(identify(GRID.models[0]))
-
-
 def test_a_questions_instances_are_all_on_one_side():
-    facts = load_questions("world_capital", 3000, 0, _style()).facts
+    facts = pair_of(replace(GRID, limit=3000)).questions.facts
     sides = {}
     for fact in facts:
         sides.setdefault(fact.question, set()).add(split_of(fact.question))
@@ -216,9 +199,8 @@ def test_other_techniques_are_asked_test_questions_only():
     shared, *others = arrangements(("coiecd", "acd"), found)
     assert [one.key for one in shared.all] == [TECHNIQUE, "coiecd", "acd"]
     assert others == []
-    assert asked_for(("acd", TECHNIQUE)) == (TECHNIQUE, "acd")
     # Without a setting coiecd waits.
-    assert [one.key for one in arrangements(("coiecd", "acd"), {})[0].all] == [TECHNIQUE, "acd"]
+    assert [one.key for one in arrangements(("coiecd", "acd", TECHNIQUE), {})[0].all] == [TECHNIQUE, "acd"]
     assert {split_of(str(number)) for number in range(50)} == {DEVELOPMENT, TEST}
 
 

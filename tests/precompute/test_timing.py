@@ -8,18 +8,14 @@ import pytest
 from heval_core import pipeline
 from heval_core.evaluation.publishing import publish
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.loading import identify
-from heval_core.prompt_styles import style_of
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from precompute.pair import Pair
 from precompute.plan import plan
-from precompute.questions import load_questions
 from precompute.run import run
 from precompute.timing import PROMPTS, ROUNDS, YARDSTICK, alike, in_turns, timing_tasks
-from precompute.worker import Model
+from tests.precompute.kills import pair_of
 
 
 def prompts_of(*lengths):
@@ -67,14 +63,8 @@ def test_a_step_that_fails_ends_and_the_others_go_on():
 
 @pytest.fixture(scope="module")
 def tasks(small_grid):
-    identity = identify(small_grid.models[0])
-    questions = load_questions("world_capital", small_grid.limit, small_grid.seed, style_of(identity))
-
-    def of(**options):
-        grid = dataclasses.replace(small_grid, **({"timing": True} | options))
-        return timing_tasks(Pair(grid, Model(grid.models[0], identity), questions))
-
-    return of
+    pair = pair_of(dataclasses.replace(small_grid, timing=True))
+    return lambda **options: timing_tasks(pair.asked(**options))
 
 
 def test_a_regime_has_one_shard_for_its_explainers_and_the_yardstick_is_among_them(tasks):
