@@ -55,17 +55,17 @@ def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None =
     other tokens than the tokenizer does. The " The" of "The capital of France is Paris" does not count, nor white space, nor
     punctuation.
     """
-    answer = answer_in(lm.decode(list(ids)), question, true_answer)
+    answer = answer_in(lm.decode(ids), question, true_answer)
     generated = ids[:1] if _begins(lm, ids, answer) else ()
     return Memory(answer, _unique(generated + lm.first_tokens(answer)))
 
 
 def _begins(lm: LanguageModel, ids: tuple[int, ...], answer: str) -> bool:
     """Whether the first of some ids covers the beginning of an answer that these ids spell."""
-    if says_nothing(lm.decode(list(ids[:1]))):
+    if says_nothing(lm.decode(ids[:1])):
         return False
     # A token may hold only some of a character's bytes; the tokens after it then complete the character.
-    covered = next((text for end in range(1, len(ids) + 1) if not (text := lm.decode(list(ids[:end]))).endswith("\ufffd")), "")
+    covered = next((text for end in range(1, len(ids) + 1) if not (text := lm.decode(ids[:end])).endswith("\ufffd")), "")
     return bool(covered.strip()) and answer.startswith(covered.strip())
 
 
@@ -152,8 +152,7 @@ def accepted_tokens(lm: LanguageModel, instance: Instance) -> tuple[int, ...]:
         raise Dropped("answer has no token")
     for form in (answer, *instance.accepted) if instance.accepted else ():
         for spelling in (f" {form.strip()}", form.strip()):
-            ids = lm.tokenizer(spelling, add_special_tokens=False).input_ids
-            tokens += [i for i in ids if any(char.isalnum() for char in lm.decode([i]))]
+            tokens += [i for i in lm.encode(spelling) if any(char.isalnum() for char in lm.decode([i]))]
     return _unique(tuple(tokens))
 
 
@@ -164,7 +163,7 @@ def check_names(lm: LanguageModel, instance: Instance, prompt: TokenisedPrompt) 
     once in its document, as in "the capital of Monaco is Monaco", or in the other one, beside the mention that d1 adds.
     """
     answers = [document.answer for document in instance.documents]
-    leading = [lm.decode(list(lm.first_tokens(answer)[:1])).strip() if answer else "" for answer in answers]
+    leading = [lm.decode(lm.first_tokens(answer)[:1]).strip() if answer else "" for answer in answers]
     for document, tokens in zip(instance.documents, prompt.answer_tokens, strict=True):
         if document.alias and any(prompt.tokens[index].strip() in {*filter(None, leading)} for index in tokens):
             raise Dropped("name begins as the answer")
@@ -246,7 +245,7 @@ def up_to_answers(
 def _up_to_answer(
     lm: LanguageModel, prompt: TokenisedPrompt, names: tuple[Names, ...], ids: tuple[int, ...]
 ) -> tuple[TokenisedPrompt, tuple[Names, ...], Said]:
-    ends = [lm.decode(list(ids[:count])) for count in range(len(ids) + 1)]
+    ends = [lm.decode(ids[:count]) for count in range(len(ids) + 1)]
     group, position = group_within(_answers(names), ends[-1])
     if group in ("other", "denied"):
         return prompt, names, Said(ends[-1], group)

@@ -35,8 +35,7 @@ _ADDED: dict[tuple[str, str], tuple[Any, str]] = {}
 
 def plugins(kind: str) -> dict[str, Any]:
     """All plug-ins of one kind by key; kind: one of KINDS."""
-    added = {plugin.key: plugin for (plugin_kind, _), (plugin, _) in _ADDED.items() if plugin_kind == kind}
-    return own(kind) | added if added else own(kind)
+    return own(kind) | {plugin.key: plugin for (plugin_kind, _), (plugin, _) in _ADDED.items() if plugin_kind == kind}
 
 
 @functools.cache
@@ -55,7 +54,10 @@ def explainers(control: Literal[False] = False) -> dict[str, Method]: ...
 def explainers(control: Literal[True]) -> dict[str, Control]: ...
 def explainers(control: bool = False) -> dict[str, Any]:
     """The methods, which look into a model, or the controls; in their order."""
-    chosen = [plugin for plugin in plugins("explainer").values() if plugin.control is control]
+    return _in_order(plugin for plugin in plugins("explainer").values() if plugin.control is control)
+
+
+def _in_order(chosen: Iterable[Any]) -> dict[str, Any]:
     return {plugin.key: plugin for plugin in sorted(chosen, key=lambda plugin: (plugin.order, plugin.key))}
 
 
@@ -82,20 +84,18 @@ def find(kind: str, key: str) -> Any:
 
 def techniques() -> dict[str, Technique]:
     """All techniques in their order, Regular first."""
-    known = plugins("technique")
-    return {key: known[key] for key in sorted(known, key=lambda key: (known[key].order, key))}
+    return _in_order(plugins("technique").values())
 
 
 def method(key: str) -> Method:
     """A method, or a variant of one. Raises HEvalError as `find` does, and for a control."""
-    explainer: Any = find("explainer", key)
+    explainer: Method = find("explainer", key)
     if explainer.control:
         raise HEvalError(
             f"{key} is a control: it does not look into the model, and is computed when results are published. "
             f"The explainers are: {', '.join(explainers())}."
         )
-    chosen: Method = explainer
-    return chosen
+    return explainer
 
 
 def needs_fit(explainer: Any) -> TypeGuard[Fitted]:

@@ -13,13 +13,13 @@ import pandas as pd
 from heval_core import catalogue, protocols
 from heval_core.citations.sentences import split
 from heval_core.figures.answer import answer_page
-from heval_core.generated import COMPARES, Generated, Wanted, explain_answer, explained_by, finished, tokenised
+from heval_core.generated import COMPARES, Generated, Selection, Wanted, explain_answer, explained_by, finished, tokenised
 from heval_core.html import render
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Request
-from heval_core.records import HEvalError, TokenisedPrompt
-from heval_core.sources import Citation, changed_words
+from heval_core.records import HEvalError, Span, TokenisedPrompt
+from heval_core.sources import changed_words
 from heval_core.units import Matrix, Unit, places_in
 from heval_core.writing import Written, write
 
@@ -60,8 +60,7 @@ class ExplainedAnswer:
         """A notebook shows what *Your prompt* shows, in a frame of its own that makes no request."""
         result = self.to_json()
         question = result["question"]
-        page = answer_page(result, "".join(result["tokens"][question["start"] : question["end"]]).strip())
-        return render("framed.html", page=page)
+        return render("framed.html", page=answer_page(result, Span(**question).text(result["tokens"]).strip()))
 
     def select(self, words: str | int | tuple[int, int]) -> Selection:
         """Some words of the answer: as it says them, one by its number, or from one number up to another, counted from 0.
@@ -69,10 +68,9 @@ class ExplainedAnswer:
         Raises HEvalError, with what there is, for words that the answer does not have.
         """
         written = self.generated.written
-        starts = np.cumsum([0, *(len(token) for token in written.tokens)])
         if isinstance(words, str):
             position = written.text.lower().find(words.strip().lower())
-            first, last = np.searchsorted(starts, (position, position + len(words.strip()) - 1), "right") - 1
+            first, last = np.searchsorted(written.starts, (position, position + len(words.strip()) - 1), "right") - 1
             chosen = [
                 word for word in written.words if word.start <= last and first < word.end and position >= 0 and words.strip()
             ]
@@ -83,7 +81,7 @@ class ExplainedAnswer:
             raise HEvalError(
                 f"The answer has no words {words!r}; it has {len(written.words)} words, from 0: {written.text.strip()}"
             )
-        return Selection(self.generated, range(chosen[0].start, chosen[-1].end))
+        return self.generated.of(Span(chosen[0].start, chosen[-1].end))
 
     def without(self, document: int, sentence: int | None = None, instead: str = "") -> WrittenAgain:
         """The answer that the model writes without a document, or without one of its sentences, both counted from 1.
@@ -91,7 +89,7 @@ class ExplainedAnswer:
         instead: what stands there then. Raises HEvalError for a document or sentence that is not there.
         """
         prompt = self.generated.written.prompt
-        texts = ["".join(prompt.tokens[span.start : span.end]).strip() for span in prompt.documents]
+        texts = [span.text(prompt.tokens).strip() for span in prompt.documents]
         if not 1 <= document <= len(texts):
             raise HEvalError(f"There is no document {document}; there are {len(texts)}, from 1.")
         sentences = split(texts[document - 1])
@@ -102,24 +100,24 @@ class ExplainedAnswer:
         sentences[replaced] = [instead.strip() + space]
         rest = "".join(sentences).strip()
         kept = [*texts[: document - 1], *([rest] if rest else []), *texts[document:]]
-        question = "".join(prompt.tokens[prompt.question.start : prompt.question.end]).strip()
+        question = prompt.question.text(prompt.tokens).strip()
         old, lm = self.generated, self.generated.clean.lm
         with lm.asked_in(self.template):
             clean = CleanPass(lm, [tokenised(lm, Request(tuple(kept), question))])
             *_, written = write(clean, old.wanted.generate, question)
-        words = [["".join(answer.tokens[word.start : word.end]) for word in answer.words] for answer in (old.written, written)]
+        words = [[word.text(answer.tokens) for word in answer.words] for answer in (old.written, written)]
         before, after = changed_words(*words)
-        gone = [old.source(word.indices) for word, (_, changed) in zip(old.written.words, before, strict=True) if changed]
+        gone = [old.of(word).source() for word, (_, changed) in zip(old.written.words, before, strict=True) if changed]
         said_so = [source is not None and source.source == f"document {document}" for source in gone]
         return WrittenAgain(written.text, written.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)
 
     def sources(self) -> pd.DataFrame:
         """One row per word: where it came from, and the nats that it loses without each document."""
-        return pd.DataFrame([_source_row(self.select(index)) for index in range(len(self.generated.written.words))])
+        return pd.DataFrame([self.select(index).row() for index in range(len(self.generated.written.words))])
 
     def citations(self) -> pd.DataFrame:
         """One row per sentence and document that it cites, strongest first, beside the random level."""
-        sentences = [Selection(self.generated, unit.indices) for unit in self.generated.written.sentences]
+        sentences = [self.generated.of(sentence) for sentence in self.generated.written.sentences]
         rows = [
             {"sentence": number, "text": sentence.text.strip(), **cited._asdict()}
             for number, sentence in enumerate(sentences)
@@ -137,9 +135,9 @@ class ExplainedAnswer:
             raise HEvalError(f"{explainer} has no scores here; there are: {', '.join(generated.matrices)}.")
         matrix, tokens = generated.matrices[explainer], generated.written.prompt.tokens
         parts = generated.written.sentences if matrix.columns == "sentence" else generated.written.words
-        selections = [Selection(generated, part.indices) for part in parts]
+        selections = [generated.of(part) for part in parts]
         scores = np.stack([selection.scores(explainer) for selection in selections], 1)
-        units = ["".join(tokens[unit.start : unit.end]) for unit in matrix.units]
+        units = [unit.text(tokens) for unit in matrix.units]
         return pd.DataFrame(scores, pd.Index(units, name="unit"), [selection.text for selection in selections]).reset_index()
 
     def to_json(self) -> dict[str, Any]:
@@ -148,87 +146,30 @@ class ExplainedAnswer:
         return {"model": self.generated.clean.lm.key, **prompt.to_json(), "generated": answer_json(self.generated)}
 
 
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """Some words of an answer. columns: their tokens."""
-
-    generated: Generated
-    columns: range
-
-    @property
-    def text(self) -> str:
-        return "".join(self.generated.written.tokens[self.columns.start : self.columns.stop])
-
-    def scores(self, explainer: str) -> np.ndarray:
-        """(U,) an explainer's scores for these words: sums of its columns. One of sentences is asked now for anything else."""
-        scores = self.generated.scores(explainer, self.columns)
-        return self.generated.asked_now(explainer, self.columns) if scores is None else scores
-
-    def against(self, other: str, explainer: str = COMPARES) -> np.ndarray:
-        """(U,) an explainer's scores for the first of these words' tokens, and against the first one of another text.
-
-        Raises HEvalError where both begin alike, and for an explainer that does not compare.
-        """
-        generated, (first, *_) = self.generated, self.columns
-        written, lm = generated.written, generated.clean.lm
-        space = " " * written.tokens[first][:1].isspace()
-        ids = lm.tokenizer(space + other.strip(), add_special_tokens=False, verbose=False).input_ids
-        if not ids or ids[0] == written.ids[first]:
-            raise HEvalError(
-                f"{self.text.strip()!r} and {other.strip()!r} begin with the same token: there is nothing to compare."
-            )
-        return generated.against(first, ids[0], explainer)
-
-    def sources(self) -> pd.DataFrame:
-        """One row: where these words came from, and the nats that they lose without each document."""
-        return pd.DataFrame([_source_row(self)])
-
-    def citations(self) -> list[Citation]:
-        """The documents that these words cite, strongest first."""
-        return self.generated.citations(self.columns) or []
-
-    def verdict(self) -> dict[str, Any]:
-        """Is it true? See `heval_core.sources.verdict`."""
-        return self.generated.verdict(self.columns)
-
-    def to_json(self) -> dict[str, Any]:
-        """What `precompute explain --select` prints."""
-        cited = [citation._asdict() for citation in self.citations()]
-        row = {"start": self.columns.start, "end": self.columns.stop, **_source_row(self), "citations": cited}
-        rival = self.generated.rivals.get(self.columns.start)
-        row |= {"said_before": self.generated.said_before(self.columns), "rival": rival and rival.text}
-        return row | {"verdict": self.verdict()}
-
-
-def _source_row(selection: Selection) -> dict[str, Any]:
-    generated, columns = selection.generated, selection.columns
-    source = generated.source(columns)
-    assert source is not None
-    nats = {f"document {number}": float(lost) for number, lost in enumerate(generated.by_document(columns), start=1)}
-    return {"text": selection.text, "source": source.source, "nats": source.nats, **nats}
-
-
 def answer_json(found: Generated) -> dict[str, Any]:
     """What is known so far: `generated` of `precompute explain --format json`. What is not known yet is None."""
     written = found.written
-    words = [_word(found, unit) for unit in written.words]
+    dtype = str(found.clean.lm.model.dtype).removeprefix("torch.")
+    coarse = f"Computed in {dtype}, which is coarser than float32: small scores may differ."
+    of_words, of_sentences = ([found.of(part) for part in parts] for parts in (written.words, written.sentences))
+    words = [_word(selection) for selection in of_words]
     return {
         "text": written.text,
         "token_ids": list(written.ids),
         "tokens": list(written.tokens),
-        "probabilities": [_short(value) for value in written.probabilities],
+        "probabilities": _short(written.probabilities),
         "given": written.given,
         "stopped": written.stopped,
-        "notes": [*written.notes, *_rounding(found)],
+        "notes": [*written.notes, *([] if dtype == "float32" else [coarse])],
         "words": words,
-        "sentences": [_sentence(found, unit, words) for unit in written.sentences],
+        "sentences": [_sentence(selection, words) for selection in of_sentences],
         "bounds": asdict(found.wanted.bounds),
         "matrix": {key: _matrix(found, key) for key in found.matrices},
         "verdicts": {
-            "words": [found.verdict(unit.indices) for unit in written.words],
-            "sentences": [found.verdict(unit.indices) for unit in written.sentences],
+            "words": [selection.verdict() for selection in of_words],
+            "sentences": [selection.verdict() for selection in of_sentences],
         },
-        "contrasts": [_contrast(found, unit) for unit in written.words if unit.start in found.contrasts],
+        "contrasts": [_contrast(selection) for selection in of_words if selection.columns.start in found.contrasts],
         "refused": found.refused,
     }
 
@@ -249,7 +190,7 @@ def answered(lm: LanguageModel, request: Mapping[str, Any], tell: Callable[[Any]
         if key not in found.matrices:
             ((_, found),) = explained_by(found, [catalogue.method(key)])
             tell(f"{key} done")
-        found = found.with_part(key, range(*request["part"])) if request.get("part") else found
+        found = found.with_part(key, Span(*request["part"])) if request.get("part") else found
     found = found if request.get("against") is None else found.with_contrast(request["against"])
     return with_more(request["before"], found)
 
@@ -289,73 +230,70 @@ def with_more(result: Mapping[str, Any], generated: Generated) -> dict[str, Any]
     return {**result, "generated": known | since | {"matrix": matrix}}
 
 
-def _rounding(generated: Generated) -> list[str]:
-    dtype = str(generated.clean.lm.model.dtype).removeprefix("torch.")
-    return [] if dtype == "float32" else [f"Computed in {dtype}, which is coarser than float32: small scores may differ."]
+def _text(selection: Selection) -> dict[str, Any]:
+    return asdict(selection.columns) | {"text": selection.text}
 
 
-def _text(generated: Generated, unit: Unit) -> dict[str, Any]:
-    return {"start": unit.start, "end": unit.end, "text": "".join(generated.written.tokens[unit.start : unit.end])}
-
-
-def _word(generated: Generated, unit: Unit) -> dict[str, Any]:
-    columns = unit.indices
-    source = generated.source(columns)
-    return _text(generated, unit) | {
+def _word(selection: Selection) -> dict[str, Any]:
+    source, together = selection.source(), selection.generated.together
+    rival = selection.generated.rivals.get(selection.columns.start)
+    return _text(selection) | {
         "source": source and source.source,
         "nats": source and _short(source.nats),
-        "by_document": None if source is None else [_short(nats) for nats in generated.by_document(columns)],
-        "together": None if generated.together is None else _short(generated.together[unit.start : unit.end].sum()),
-        "said_before": generated.said_before(columns),
-        "rival": (rival := generated.rivals.get(unit.start)) and rival.text,
+        "by_document": source and _short(selection.by_document()),
+        "together": None if together is None else _short(selection.total(together)),
+        "said_before": selection.said_before(),
+        "rival": rival and rival.text,
     }
 
 
-def _sentence(generated: Generated, unit: Unit, words: list[dict[str, Any]]) -> dict[str, Any]:
-    cited = generated.citations(unit.indices)
-    sources = Counter(word["source"] for word in words if unit.start <= word["start"] < unit.end)
-    return _text(generated, unit) | {
-        "citations": None if cited is None else [citation._asdict() for citation in cited],
-        "by_document": [_short(nats) for nats in generated.by_document(unit.indices)],
-        "said_before": generated.said_before(unit.indices),
+def _sentence(selection: Selection, words: list[dict[str, Any]]) -> dict[str, Any]:
+    found, columns = selection.generated, selection.columns
+    # Before random levels are known, only of an answer without documents.
+    known = found.drawn is not None or (found.together is not None and not found.documents)
+    sources = Counter(word["source"] for word in words if word["start"] in columns.indices)
+    return _text(selection) | {
+        "citations": [citation._asdict() for citation in selection.citations()] if known else None,
+        "by_document": _short(selection.by_document()),
+        "said_before": selection.said_before(),
         "shares": {source: count / sources.total() for source, count in sources.items() if source},
     }
 
 
-def _contrast(generated: Generated, unit: Unit) -> dict[str, Any]:
-    values, seconds = generated.contrasts[unit.start]
-    about = {"explainer": COMPARES, "against": generated.rivals[unit.start].text, "seconds": seconds}
-    return _text(generated, unit) | about | {"values": [_short(value) for value in values]}  # of the ranked tokens
+def _contrast(selection: Selection) -> dict[str, Any]:
+    start = selection.columns.start
+    values, seconds = selection.generated.contrasts[start]
+    about = {"explainer": COMPARES, "against": selection.generated.rivals[start].text, "seconds": seconds}
+    return _text(selection) | about | {"values": _short(values)}  # of the ranked tokens
 
 
 def _matrix(generated: Generated, key: str) -> dict[str, Any]:
     matrix, tokens = generated.matrices[key], generated.written.prompt.tokens
-    documents, spans = places_in(matrix.units, generated.documents) + 1, [(unit.start, unit.end) for unit in matrix.units]
+    documents = places_in(matrix.units, generated.documents) + 1
     seconds, passes = generated.costs[key]
-    sizes = np.abs(matrix.values).sum(0)
-    before = None if matrix.said_before is None else np.abs(matrix.said_before)
+    before = matrix.said_before
+    if before is not None:
+        sizes = np.abs(before) + np.abs(matrix.values).sum(0)
+        sizes[sizes == 0] = 1
+        before = _short(np.abs(before) / sizes)
     return {
         "unit": matrix.level,
         "units": [
             # Tokens of a screen that are one unit were not looked at one by one; those that are missing were not at all.
-            {"start": start, "end": end, "document": int(number) or None, "text": "".join(tokens[start:end])}
-            for (start, end), number in zip(spans, documents, strict=True)
+            {"start": unit.start, "end": unit.end, "document": int(number) or None, "text": unit.text(tokens)}
+            for unit, number in zip(matrix.units, documents, strict=True)
         ],
         "columns": matrix.columns,
-        "values": [[_short(value) for value in row] for row in matrix.values],
+        "values": _short(matrix.values),
         "changed": None if matrix.changed is None else matrix.changed.astype(int).tolist(),
-        "said_before": None
-        if before is None
-        else [_short(earlier / (earlier + size or 1)) for earlier, size in zip(before, sizes, strict=True)],
-        "parts": [
-            {"start": start, "end": end, "values": [_short(value) for value in part]}
-            for (start, end), part in generated.parts.get(key, {}).items()
-        ],
+        "said_before": before,
+        "parts": [asdict(columns) | {"values": _short(part)} for columns, part in generated.parts.get(key, {}).items()],
         "title": catalogue.method(key).title,
         "seconds": seconds,
         "passes": passes,
     }
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
+def _short(values: Any) -> Any:
+    """A number with four digits, or all numbers of an array."""
+    return [_short(value) for value in values] if np.ndim(values) else float(f"{values:.4g}")

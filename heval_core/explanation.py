@@ -136,12 +136,12 @@ class Explanation:
     @property
     def attributions(self) -> dict[str, Attribution]:
         """Explainer ▶ its scores, (n,) as the method defines them."""
-        return {attribution.explainer: attribution for attribution in self.explained.attributions}
+        return self.explained.attributions
 
     @property
     def refused(self) -> dict[str, str]:
         """Explainer ▶ why it could not explain the prompt; most often the model lacks what it needs."""
-        return dict(self.explained.refused)
+        return self.explained.refused
 
     def __repr__(self) -> str:
         answer = self.behaviour
@@ -161,7 +161,7 @@ class Explanation:
         if level not in LEVELS:
             raise HEvalError(f"There is no level {level!r}; there are: {', '.join(LEVELS)}.")
         units = units_of(self.tokens, self._parts(), level)
-        texts = ["".join(self.tokens[unit.start : unit.end]) for unit in units]
+        texts = [unit.text(self.tokens) for unit in units]
         columns: dict[str, Any] = {"index": [unit.start for unit in units], level: texts}
         columns["part"] = [unit.part for unit in units]
         for key, attribution in self.attributions.items():
@@ -213,7 +213,7 @@ class Explanation:
             "model": explained.model,
             **prompt.to_json(),
             "documents": [
-                {"start": span.start, "end": span.end, "answer": answer, "answer_tokens": list(tokens)}
+                asdict(span) | {"answer": answer, "answer_tokens": list(tokens)}
                 for span, answer, tokens in zip(prompt.documents, explained.answers, prompt.answer_tokens, strict=True)
             ],
             "answer": asdict(self.behaviour)
@@ -222,7 +222,7 @@ class Explanation:
             "target_text": explained.target_text,
             "foil": explained.foil,
             "refused": self.refused,
-            "explainers": {a.explainer: _scores(a, prompt.ranked) for a in explained.attributions},
+            "explainers": {key: _scores(attribution, prompt.ranked) for key, attribution in self.attributions.items()},
         }
 
 
@@ -235,8 +235,8 @@ def _scores(attribution: Attribution, ranked: range) -> dict[str, Any]:
         "settings": attribution.settings,
         **dict(attribution.details),
     }
-    if attribution.layer is not None and attribution.head is not None:
-        out["head"] = head_name(attribution.layer, attribution.head)
+    if head := head_name(attribution.layer, attribution.head):
+        out["head"] = head
     if attribution.head_scores is not None:
         out["head_scores"] = attribution.head_scores.tolist()
     return out
@@ -249,5 +249,5 @@ def _normalised(attribution: Attribution) -> np.ndarray:
 
 def _scored(attribution: Attribution) -> Scored:
     plugin = catalogue.find("explainer", attribution.explainer)
-    head = "" if attribution.head is None or attribution.layer is None else head_name(attribution.layer, attribution.head)
+    head = head_name(attribution.layer, attribution.head)
     return Scored(plugin.key, plugin.title, plugin.signed, attribution.scores.tolist(), head)

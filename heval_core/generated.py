@@ -6,22 +6,23 @@ left at any time. What an explainer says of a selection of words is the sum of i
 *What it had already said*: S(w) = log p(w | x, answer before w) - log p(w | x), the nats that a word loses where it follows
 the prompt directly; its share is S / (S + nats lost without any document), of what is above 0. An explainer that scores the
 answer's earlier tokens too has a share of its own: the size of these scores among all of its sizes.
-*Rival*: of the model's first five choices for a word, the likeliest other one that begins a word of a document. What speaks
-for the word and against its rival, Contrastive GIM says when it is asked.
+What speaks for a word and against its rival (`Written.rivals`), Contrastive GIM says when it is asked.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from heval_core import catalogue, sources
+from heval_core import catalogue
+from heval_core import sources as rules
 from heval_core.explainers.shared.left_out import said, said_in, units, without_earlier
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import require
@@ -30,8 +31,7 @@ from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
 from heval_core.statistics.scores import check
 from heval_core.units import Matrix, places_in
-from heval_core.words import FUNCTION_WORDS
-from heval_core.writing import Written, given, write
+from heval_core.writing import Rival, Written, given, write
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
 COLUMNS = ("token", "sentence")
 WRITTEN = 60  # tokens of an answer, unless another number is asked for
-# Of the model's first choices for a word so many may be its rival, and this explainer compares the two.
-CHOICES, COMPARES = 5, "cgim"
+COMPARES = "cgim"  # a word with its rival
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,7 @@ class Wanted:
     answer: str | None = None
     draws: int = 20
     texts: tuple[str, ...] = ()
-    bounds: sources.Bounds = sources.Bounds()
-
-
-class Rival(NamedTuple):
-    """A word of the documents that the model might have said. token: its first one."""
-
-    text: str
-    token: int
+    bounds: rules.Bounds = rules.Bounds()
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +66,8 @@ class Generated:
     clean: the pass over the prompt with the answer. logprobs: of its tokens. together, before: what they lose without any
     document, and without the answer's words before. drawn: (draws, m), what other texts give in place of documents.
     matrices: of explainers, by key. costs: the seconds that each would take alone, and the passes that were run for it beyond
-    what others had run. refused: why others have none. parts: by explainer of sentences, what it says of other tokens [start,
-    end) that it was asked about since. rivals: by a word's first token. contrasts: by that token, what speaks for it and not
+    what others had run. refused: why others have none. parts: by explainer of sentences, what it says of other tokens that it
+    was asked about since. rivals: by a word's first token. contrasts: by that token, what speaks for it and not
     for its rival, and the seconds that this took.
     """
 
@@ -89,7 +81,7 @@ class Generated:
     matrices: dict[str, Matrix] = field(default_factory=dict)
     costs: dict[str, tuple[float, float]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    parts: dict[str, dict[tuple[int, int], np.ndarray]] = field(default_factory=dict)
+    parts: dict[str, dict[Span, np.ndarray]] = field(default_factory=dict)
     rivals: dict[int, Rival] = field(default_factory=dict)
     contrasts: dict[int, tuple[np.ndarray, float]] = field(default_factory=dict)
 
@@ -97,26 +89,17 @@ class Generated:
     def documents(self) -> tuple[Span, ...]:
         return self.written.prompt.documents
 
-    def scores(self, key: str, columns: range) -> np.ndarray | None:
-        """(U,) an explainer's scores for some tokens; None for an explainer of sentences, unless whole ones are asked for."""
-        matrix, sentences = self.matrices[key], [unit.indices for unit in self.written.sentences]
-        if (part := self.parts.get(key, {}).get((columns.start, columns.stop))) is not None:
-            return part
-        if matrix.columns == "token":
-            return matrix.values[:, columns.start : columns.stop].sum(1)
-        whole = [index for index, tokens in enumerate(sentences) if set(tokens) <= set(columns)]
-        return matrix.values[:, whole].sum(1) if sum(len(sentences[index]) for index in whole) == len(columns) else None
-
-    def asked_now(self, key: str, columns: range) -> np.ndarray:
-        """(U,) the scores of an explainer that explains sentences, for any other tokens: a pass of their own."""
-        return self._scored(key, with_foils(self.clean, self.written.target).part(columns))
+    def of(self, columns: Span) -> Selection:
+        """What is known of some of the answer's tokens."""
+        return Selection(self, Span(columns.start, columns.end))
 
     def against(self, place: int, token: int, key: str = COMPARES) -> np.ndarray:
         """(U,) what an explainer says of one token of the answer, against another one in its place."""
         target = self.written.target.part(range(place, place + 1))
-        return self._scored(key, replace(target, foils=(token,), foil_kind="another text"))
+        return self.scored(key, replace(target, foils=(token,), foil_kind="another text"))
 
-    def _scored(self, key: str, target: Target) -> np.ndarray:
+    def scored(self, key: str, target: Target) -> np.ndarray:
+        """(U,) what an explainer says of a target now: a pass of its own."""
         (attribution,) = catalogue.method(key).explain(self.clean, [target])
         return Matrix.of_tokens(self.clean.prompts[0], attribution.scores[:, None]).values[:, 0]
 
@@ -128,64 +111,13 @@ class Generated:
         values = self.against(place, self.rivals[place].token)
         return replace(self, contrasts=self.contrasts | {place: (values, clock.stop())})
 
-    def with_part(self, key: str, columns: range) -> Generated:
+    def with_part(self, key: str, columns: Span) -> Generated:
         """The same, with what an explainer says of some tokens. Raises HEvalError for tokens that the answer does not have."""
-        if not 0 <= columns.start < columns.stop <= len(self.written.ids):
-            raise HEvalError(f"The answer has no tokens {columns.start} to {columns.stop}; it has {len(self.written.ids)}.")
-        part = {} if self.scores(key, columns) is not None else {(columns.start, columns.stop): self.asked_now(key, columns)}
+        if not 0 <= columns.start < columns.end <= len(self.written.ids):
+            raise HEvalError(f"The answer has no tokens {columns.start} to {columns.end}; it has {len(self.written.ids)}.")
+        selection = self.of(columns)
+        part = {} if selection.known(key) is not None else {selection.columns: selection.scores(key)}
         return replace(self, parts={**self.parts, key: self.parts.get(key, {}) | part})
-
-    def choices(self, columns: range) -> dict[str, int]:
-        """Explainer ▶ its first choice for some tokens, of those that tell sentences and are not asked to judge them."""
-        sentences, chosen = self.matrices[SENTENCE].units, dict[str, int]()
-        for key, matrix in self.matrices.items():
-            scores = None if key == SENTENCE or matrix.level == "document" else self.scores(key, columns)
-            choice = None if scores is None else sources.first_choice(scores, matrix.units, sentences)
-            if choice is not None and all(earlier.partition("(")[0] != key.partition("(")[0] for earlier in chosen):
-                chosen[key] = choice  # variants of one explainer count once
-        return chosen
-
-    def verdict(self, columns: range) -> dict[str, Any]:
-        """Is it true? See `sources.verdict`; empty before sentences are known."""
-        if SENTENCE not in self.matrices:
-            return {}
-        return sources.verdict(list(self.choices(columns).values()), columns, self.matrices[SENTENCE])
-
-    def said_before(self, columns: range) -> float | None:
-        """The share of what the answer had already said."""
-        if self.before is None or self.together is None:
-            return None
-        prior, documents = (max(0.0, float(part[columns.start : columns.stop].sum())) for part in (self.before, self.together))
-        return round(prior / (prior + documents), 4) if prior + documents else 0.0
-
-    def source(self, columns: range) -> sources.Source | None:
-        """Where a word came from; None before documents are known."""
-        if self.together is None or self.logprobs is None:
-            return None
-        tokens = slice(columns.start, columns.stop)
-        together = float(self.together[tokens].sum())
-        alone = float(self.logprobs[tokens].sum()) - together
-        return sources.source_of(self.by_document(columns), self.level(columns), together, alone, self.wanted.bounds)
-
-    def level(self, columns: range) -> float:
-        """The random level of some tokens; 0 before it is known, and where chance gives less."""
-        if self.drawn is None:
-            return 0.0
-        return sources.random_level(self.drawn[:, columns.start : columns.stop].sum(1), len(self.documents))
-
-    def by_document(self, columns: range) -> np.ndarray:
-        """(D,) the nats that some tokens lose without each document."""
-        nats = np.zeros(len(self.documents))
-        if DOCUMENT in self.matrices:
-            matrix = self.matrices[DOCUMENT]
-            nats[places_in(matrix.units, self.documents)] = matrix.values[:, columns.start : columns.stop].sum(1)
-        return nats
-
-    def citations(self, columns: range) -> list[sources.Citation] | None:
-        """What some tokens cite; None before random levels are known."""
-        if self.drawn is None:
-            return [] if self.together is not None and not self.documents else None
-        return sources.citations_of(self.by_document(columns), self.level(columns), self.wanted.bounds)
 
     def by_sentence(self) -> Generated:
         """With the sums over the documents' sentences of what explainers say of smaller units, as a store keeps it."""
@@ -196,28 +128,126 @@ class Generated:
         return replace(self, matrices=matrices)
 
 
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Some words of an answer, and what is known of them so far. columns: their tokens."""
+
+    generated: Generated
+    columns: Span
+
+    @property
+    def text(self) -> str:
+        return self.columns.text(self.generated.written.tokens)
+
+    def total(self, values: np.ndarray) -> Any:
+        """(…, m) values of the answer's tokens ▶ (…) the sums over these."""
+        return values[..., self.columns.start : self.columns.end].sum(-1)
+
+    def known(self, explainer: str) -> np.ndarray | None:
+        """(U,) an explainer's scores for these words: sums of its columns; None for one of sentences, unless these are whole
+        sentences, or it was asked about these words."""
+        matrix, part = self.generated.matrices[explainer], self.generated.parts.get(explainer, {}).get(self.columns)
+        if part is not None or matrix.columns == "token":
+            return self.total(matrix.values) if part is None else part
+        sentences, tokens = self.generated.written.sentences, set(self.columns.indices)
+        whole = [index for index, sentence in enumerate(sentences) if set(sentence.indices) <= tokens]
+        return matrix.values[:, whole].sum(1) if sum(len(sentences[index].indices) for index in whole) == len(tokens) else None
+
+    def scores(self, explainer: str) -> np.ndarray:
+        """(U,) an explainer's scores for these words; one of sentences is asked now for anything else: a pass of their own."""
+        if (known := self.known(explainer)) is not None:
+            return known
+        target = with_foils(self.generated.clean, self.generated.written.target)
+        return self.generated.scored(explainer, target.part(self.columns.indices))
+
+    def against(self, other: str, explainer: str = COMPARES) -> np.ndarray:
+        """(U,) an explainer's scores for the first of these words' tokens, and against the first one of another text.
+
+        Raises HEvalError where both begin alike, and for an explainer that does not compare.
+        """
+        first, written = self.columns.start, self.generated.written
+        space = " " * written.tokens[first][:1].isspace()
+        ids = self.generated.clean.lm.encode(space + other.strip())
+        if not ids or ids[0] == written.ids[first]:
+            raise HEvalError(
+                f"{self.text.strip()!r} and {other.strip()!r} begin with the same token: there is nothing to compare."
+            )
+        return self.generated.against(first, ids[0], explainer)
+
+    def choices(self) -> dict[str, int]:
+        """Explainer ▶ its first choice for these words, of those that tell sentences and are not asked to judge them."""
+        sentences, chosen = self.generated.matrices[SENTENCE].units, dict[str, int]()
+        for key, matrix in self.generated.matrices.items():
+            scores = None if key == SENTENCE or matrix.level == "document" else self.known(key)
+            choice = None if scores is None else rules.first_choice(scores, matrix.units, sentences)
+            if choice is not None and all(earlier.partition("(")[0] != key.partition("(")[0] for earlier in chosen):
+                chosen[key] = choice  # variants of one explainer count once
+        return chosen
+
+    def verdict(self) -> dict[str, Any]:
+        """Is it true? See `heval_core.sources.verdict`; empty before sentences are known."""
+        if SENTENCE not in self.generated.matrices:
+            return {}
+        return rules.verdict(list(self.choices().values()), self.columns, self.generated.matrices[SENTENCE])
+
+    def said_before(self) -> float | None:
+        """The share of what the answer had already said."""
+        before, together = self.generated.before, self.generated.together
+        if before is None or together is None:
+            return None
+        prior, documents = (max(0.0, float(self.total(part))) for part in (before, together))
+        return round(prior / (prior + documents), 4) if prior + documents else 0.0
+
+    def source(self) -> rules.Source | None:
+        """Where these words came from; None before documents are known."""
+        generated = self.generated
+        if generated.together is None or generated.logprobs is None:
+            return None
+        together = float(self.total(generated.together))
+        alone = float(self.total(generated.logprobs)) - together
+        return rules.source_of(self.by_document(), self.level(), together, alone, generated.wanted.bounds)
+
+    def level(self) -> float:
+        """The random level; 0 before it is known, and where chance gives less."""
+        drawn = self.generated.drawn
+        return 0.0 if drawn is None else rules.random_level(self.total(drawn), len(self.generated.documents))
+
+    def by_document(self) -> np.ndarray:
+        """(D,) the nats that these words lose without each document."""
+        nats, matrix = np.zeros(len(self.generated.documents)), self.generated.matrices.get(DOCUMENT)
+        if matrix is not None:
+            nats[places_in(matrix.units, self.generated.documents)] = self.total(matrix.values)
+        return nats
+
+    def citations(self) -> list[rules.Citation]:
+        """The documents that these words cite, strongest first; none before random levels are known."""
+        if self.generated.drawn is None:
+            return []
+        return rules.citations_of(self.by_document(), self.level(), self.generated.wanted.bounds)
+
+    def sources(self) -> pd.DataFrame:
+        """One row: where these words came from, and the nats that they lose without each document."""
+        return pd.DataFrame([self.row()])
+
+    def row(self) -> dict[str, Any]:
+        source = self.source()
+        assert source is not None
+        nats = {f"document {number}": float(lost) for number, lost in enumerate(self.by_document(), start=1)}
+        return {"text": self.text, "source": source.source, "nats": source.nats, **nats}
+
+    def to_json(self) -> dict[str, Any]:
+        """What `precompute explain --select` prints."""
+        rival = self.generated.rivals.get(self.columns.start)
+        row = asdict(self.columns) | self.row()
+        row |= {"citations": [cited._asdict() for cited in self.citations()], "said_before": self.said_before()}
+        return row | {"rival": rival and rival.text, "verdict": self.verdict()}
+
+
 def with_foils(clean: CleanPass, target: Target) -> Target:
     """The target against the likeliest other token at each of its positions."""
     best = clean.logits_at(target.positions)[0].topk(2).indices.tolist()
     foils = tuple(next(foil for foil in pair if foil != token_id) for pair, token_id in zip(best, target.ids, strict=True))
     return Target(target.positions, target.ids, foils, "runner-up token")
-
-
-def rivals_of(values: Any, written: Written) -> dict[int, Rival]:
-    """values: (m, V) log-probabilities."""
-    prompt, begins = written.prompt, dict[int, Rival]()
-    for unit in units(prompt, "word") if prompt.documents else ():
-        text = "".join(prompt.tokens[unit.start : unit.end]).strip()
-        if text[:1].isalnum() and text.lower() not in FUNCTION_WORDS:
-            begins.setdefault(prompt.ids[unit.start], Rival(text, prompt.ids[unit.start]))
-    rivals = dict[int, Rival]()
-    for word in written.words:
-        word_text, word_id = "".join(written.tokens[word.start : word.end]).strip().lower(), written.ids[word.start]
-        likely = [begins[choice] for choice in values[word.start].topk(CHOICES).indices.tolist() if choice in begins]
-        rival = next((other for other in likely if other.token != word_id and other.text.lower() != word_text), None)
-        if rival and word_text[:1].isalnum() and word_text not in FUNCTION_WORDS:
-            rivals[word.start] = rival
-    return rivals
 
 
 def columns_of(explainer: Method) -> str:
@@ -275,14 +305,13 @@ def explain_answer(
 
 def finished(generated: Generated) -> tuple[Generated, Target]:
     """With the pass over the prompt and a whole answer, and what that says of its tokens; and these, with their foils."""
-    written, first = generated.written, generated.clean
-    clean = CleanPass(first.lm, [written.whole], before=first) if len(written.ids) > 1 else first
+    written, clean = generated.written, generated.written.after(generated.clean)
     target = with_foils(clean, written.target)
     values = clean.logits_at(target.positions)[0].double().log_softmax(-1)
     logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
     before = logprobs - without_earlier(clean, target, written.words)
     before[: written.words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
-    return replace(generated, logprobs=logprobs, clean=clean, before=before, rivals=rivals_of(values, written)), target
+    return replace(generated, logprobs=logprobs, clean=clean, before=before, rivals=written.rivals(values)), target
 
 
 def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:
@@ -335,7 +364,7 @@ def _drawn(generated: Generated, target: Target, wanted: Wanted) -> np.ndarray:
     """
     clean, documents = generated.clean, generated.matrices[DOCUMENT]
     (prompt,) = clean.prompts
-    texts, turns = wanted.texts or sources.neutral_sentences(), np.arange(wanted.draws) % max(1, len(documents.units))
+    texts, turns = wanted.texts or rules.neutral_sentences(), np.arange(wanted.draws) % max(1, len(documents.units))
     rng = np.random.default_rng(zlib.crc32(np.array(prompt.ids).tobytes()))
     positions = tuple(position - len(prompt.ids) for position in target.positions)
     variants = []
@@ -343,8 +372,7 @@ def _drawn(generated: Generated, target: Target, wanted: Wanted) -> np.ndarray:
         span = documents.units[turn]
         text = " ".join(texts[index] for index in rng.permutation(len(texts)))
         space = " " * prompt.tokens[span.start][:1].isspace()
-        ids = clean.lm.tokenizer(space + text, add_special_tokens=False, verbose=False).input_ids
-        drawn = tuple(islice(cycle(ids), span.end - span.start))
+        drawn = tuple(islice(cycle(clean.lm.encode(space + text)), span.end - span.start))
         variants.append((prompt.ids[: span.start] + drawn + prompt.ids[span.end :], positions))
     (said_instead,) = said_in(clean, [target], [variants])
     return said_instead.logprobs[:, 0] - (generated.logprobs - documents.values[turns[: len(variants)]])

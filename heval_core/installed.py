@@ -53,11 +53,6 @@ class Packaged:
             return str(error)
         return ""
 
-    def terms_file(self) -> Path:
-        """Where its terms are written down. Only of a model that has some."""
-        assert self.terms is not None
-        return inside(*self.terms)
-
     def path(self) -> Path:
         """The GGUF file, of which every byte is known. Raises HEvalError for a missing package, or another one."""
         return self.checked(self.whole())
@@ -169,11 +164,6 @@ def has_bfloat16() -> bool:
     except OSError:
         return False
     return bool({"avx512_bf16", "amx_bf16"} & set(cpuinfo.split()))
-
-
-def installed_models() -> dict[str, Path]:
-    """The folders and files of `places`, by key."""
-    return {key: place.path for key, place in places().items()}
 
 
 def _places_known() -> Iterator[tuple[str, Place]]:
@@ -295,15 +285,15 @@ def installed(model: str, revision: str) -> Path:
     Raises HEvalError, with what is missing, where it is not installed, or another one has its name. Of a hub model
     the commit is not written in its files: there the child compares what it answers (`client.asked_as_stored`).
     """
-    paths = installed_models()
-    path = paths.get(model) or paths.get(model.rpartition("/")[2])
-    if path is None or not path.exists():
+    known = places()
+    place = known.get(model) or known.get(model.rpartition("/")[2])
+    if place is None or not place.path.exists():
         raise HEvalError("This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in.")
     if "/" not in model:
-        actual = revision_of(path)
+        actual = revision_of(place.path)
         if actual != revision:
             raise HEvalError(
                 f"The model {model} that is installed here has revision {actual}; these results used {revision}, so it is "
                 "not asked."
             )
-    return path
+    return place.path

@@ -182,7 +182,7 @@ class Request:
 @dataclass(frozen=True)
 class Explained:
     """A request with the model's answer and the requested explainers' attributions. target: what was explained, one of
-    TARGETS; target_text: its first token. refused: each explainer without an attribution, and why."""
+    TARGETS; target_text: its first token. attributions: by explainer. refused: each explainer without one, and why."""
 
     model: str
     prompt: TokenisedPrompt
@@ -191,8 +191,8 @@ class Explained:
     target: str
     target_text: str
     foil: str
-    attributions: tuple[Attribution, ...]
-    refused: tuple[tuple[str, str], ...] = ()
+    attributions: dict[str, Attribution]
+    refused: dict[str, str]
 
 
 def explain_request(
@@ -223,18 +223,16 @@ def explain_request(
     if explained is None:
         raise HEvalError(missing_target(behaviour, answers))
     answered = replace(answered, targets=(explained,))
-    attributions: list[Attribution] = []
+    attributions = dict[str, Attribution]()
     for explainer in able:
         try:
-            attributions += lm.budget.within(length, partial(explain, answered, explainer))
+            (attributions[explainer.key],) = lm.budget.within(length, partial(explain, answered, explainer))
         except HEvalError as error:
             refused[explainer.key] = str(error)
     if refused and not attributions:
         raise _all_refused(refused)
-    text, foil = lm.decode(list(explained.ids)), f"{lm.decode(list(explained.foils)).strip()} ({explained.foil_kind})"
-    return Explained(
-        lm.key, prepared[0].prompt, behaviour, answers, target, text, foil, tuple(attributions), tuple(refused.items())
-    )
+    text, foil = lm.decode(explained.ids), f"{lm.decode(explained.foils).strip()} ({explained.foil_kind})"
+    return Explained(lm.key, prepared[0].prompt, behaviour, answers, target, text, foil, attributions, refused)
 
 
 def _all_refused(refused: dict[str, str]) -> HEvalError:

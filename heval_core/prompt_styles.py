@@ -89,14 +89,6 @@ def attribute(document: Document, trusted: bool, rng: random.Random) -> Document
     return replace(document, text=text[:position] + wording + text[position:], source=source)
 
 
-def expected_group(sources: tuple[str, ...]) -> str:
-    """The group that the rule implies. sources: the documents' source kinds, in prompt order."""
-    believed = [index for index, source in enumerate(sources) if is_trusted(source)]
-    if not believed:
-        return MEMORY
-    return context_groups(len(sources))[believed[-1]]
-
-
 @dataclass(frozen=True)
 class PromptStyle:
     """How documents are presented to a model, and which questions may be put to it. key: as stored results call it.
@@ -147,7 +139,9 @@ class TaughtSources(PromptStyle):
         return attribute(Document(passage.subject, passage.answer, passage.text, ""), False, random.Random(key)).text
 
     def expected_group(self, documents: tuple[Document, ...]) -> str | None:
-        return expected_group(tuple(d.source or "" for d in documents))
+        """That of the last document with a trusted source; memory's where there is none."""
+        believed = [index for index, document in enumerate(documents) if is_trusted(document.source or "")]
+        return context_groups(len(documents))[believed[-1]] if believed else MEMORY
 
 
 STYLES = {style.key: style for style in (PromptStyle(), TaughtSources())}

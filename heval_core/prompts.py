@@ -11,7 +11,6 @@ A template is the name of a layout, or a text of one's own with the fields `{doc
 `chat: TEXT` is `chat` with another beginning of the assistant's turn. Examples and beginnings are never ranked.
 """
 
-import dataclasses
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -210,7 +209,7 @@ def assemble(
     documents = passages[before : before + len(texts)]
     around = (*passages[:before], *passages[before + len(texts) :])
     spans = tuple(
-        tuple(Span(span.start + m.start, span.start + m.end) for m in mentions(answer or "", document))
+        tuple(mention.moved(span.start) for mention in mentions(answer or "", document))
         for span, document, answer in zip(documents, texts, answers, strict=True)
     )
     beginning = layout.beginning.replace("{question}", question)
@@ -237,16 +236,6 @@ def instructed(prompt: Prompt, instruction: str) -> Prompt:
     """The prompt with an instruction in front of what is ranked: of all its text, but for solved examples."""
     at = prompt.ranked.start if prompt.ranked else 0
     added = f"{instruction} "
-
-    def moved(span: Span) -> Span:
-        return Span(span.start + len(added), span.end + len(added))
-
-    return dataclasses.replace(
-        prompt,
-        text=prompt.text[:at] + added + prompt.text[at:],
-        ranked=prompt.ranked and Span(at, prompt.ranked.end + len(added)),
-        documents=tuple(map(moved, prompt.documents)),
-        padding=tuple(map(moved, prompt.padding)),
-        question=moved(prompt.question),
-        answers=tuple(tuple(map(moved, mentions)) for mentions in prompt.answers),
-    )
+    ranked = prompt.ranked and Span(at, prompt.ranked.end + len(added))
+    text = prompt.text[:at] + added + prompt.text[at:]
+    return prompt.moved(lambda span: span.moved(len(added)), text=text, ranked=ranked)

@@ -66,7 +66,7 @@ def read(lm: LanguageModel, quoted: Quoted) -> Reading:
     """Raises HEvalError for a prompt, or an answer, that is too long for the model."""
     first = CleanPass(lm, [tokenised(lm, Request(quoted.documents, quoted.question))])
     written = given(first, quoted.answer)
-    clean = CleanPass(lm, [written.whole], before=first)
+    clean = written.after(first)
     sentences = units(clean.prompts[0], "sentence", written.target)
     parts = [*_sentences(quoted, written), *_spans(quoted, written, sentences)]
     return Reading(clean, with_foils(clean, written.target), written, sentences, tuple(parts))
@@ -75,7 +75,7 @@ def read(lm: LanguageModel, quoted: Quoted) -> Reading:
 def _starts(written: Written) -> list[int]:
     """Where each token begins in the answer, and the last one ends, in letters; white space before it does not count."""
     before = len(written.text) - len(written.text.lstrip())
-    return [start - before for start in accumulate(map(len, written.tokens), initial=0)]
+    return [start - before for start in written.starts]
 
 
 def _sentences(quoted: Quoted, written: Written) -> Iterator[Part]:
@@ -98,7 +98,7 @@ def _spans(quoted: Quoted, written: Written, sentences: Sequence[Unit]) -> Itera
         words = [re.escape(word) for word in quoted.answer[start:end].strip(" .,;:!?").split()]
         gold = {
             number
-            for match in re.finditer(r"\s+".join(words), "".join(tokens[span.start : span.end]), re.IGNORECASE)
+            for match in re.finditer(r"\s+".join(words), span.text(tokens), re.IGNORECASE)
             if words
             for number, unit in enumerate(sentences)
             if span.start <= unit.start < span.end
@@ -140,7 +140,7 @@ def by_explainer(reading: Reading, explainer: Method) -> list[np.ndarray]:
 def by_annotator(reading: Reading, annotator: Annotator, quoted: Quoted) -> list[np.ndarray]:
     """As `by_explainer`. Raises HEvalError where the annotator has no scores."""
     tokens = reading.written.prompt.tokens
-    inside = ["".join(tokens[unit.start : unit.end]).strip() for unit in reading.sentences]
+    inside = [unit.text(tokens).strip() for unit in reading.sentences]
     spans = [part for part in reading.parts if part.kind == "span"]
     sentences = [reading.text(unit.indices) for unit in reading.written.sentences]
     of_documents = _annotated(annotator, quoted, quoted.documents, sentences)

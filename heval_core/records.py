@@ -5,8 +5,9 @@ fact ─▶ instance ─▶ prompt (characters) ─▶ tokenised prompt (tokens)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -81,6 +82,17 @@ class Span:
 
     start: int
     end: int
+
+    @property
+    def indices(self) -> range:
+        return range(self.start, self.end)
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """What some tokens say, of all tokens' texts."""
+        return "".join(tokens[self.start : self.end])
+
+    def moved(self, by: int) -> Self:
+        return replace(self, start=self.start + by, end=self.end + by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +196,12 @@ class Prompt:
     beginning: str = ""
     adds_special: bool = True
 
+    def moved(self, move: Callable[[Span], Span], **changed: Any) -> Prompt:
+        """With all spans moved along with the text, which is among what else is changed."""
+        documents, padding, *answers = (tuple(map(move, spans)) for spans in (self.documents, self.padding, *self.answers))
+        question = move(self.question)
+        return replace(self, documents=documents, padding=padding, question=question, answers=tuple(answers), **changed)
+
 
 @dataclass(frozen=True, slots=True)
 class TokenisedPrompt:
@@ -216,15 +234,14 @@ class TokenisedPrompt:
 
     def to_json(self) -> dict[str, Any]:
         """What JSON says of a prompt. Token indices count from 0, ends are exclusive."""
-        spans = [{"start": span.start, "end": span.end} for span in (*self.documents, self.question)]
         return {
             "prompt": self.text,
             "tokens": list(self.tokens),
             "token_ids": list(self.ids),
             "first_ranked": self.first_ranked,
             "ranked_end": self.ranked.stop,
-            "documents": spans[:-1],
-            "question": spans[-1],
+            "documents": [asdict(span) for span in self.documents],
+            "question": asdict(self.question),
         }
 
     def followed_by(self, ids: tuple[int, ...], tokens: tuple[str, ...]) -> TokenisedPrompt:
@@ -332,6 +349,6 @@ class Cost(NamedTuple):
     shared: tuple[str, ...] = ()
 
 
-def head_name(layer: int, head: int) -> str:
-    """`L3H2`: layer 3, head 2, both counted from 0."""
-    return f"L{layer}H{head}"
+def head_name(layer: int | None, head: int | None) -> str:
+    """`L3H2`: layer 3, head 2, both counted from 0. Empty where none was chosen."""
+    return "" if layer is None or head is None else f"L{layer}H{head}"

@@ -13,18 +13,11 @@ from heval_core.records import Cost
 CLEAN, HEADS = "clean", "heads"
 
 
-def size_of(name: str, tokens: float) -> Cost:
-    """What a shared pass costs by itself, for a prompt of `tokens` tokens."""
-    return Cost(1, {CLEAN: tokens, HEADS: 1.0}[name])
-
-
 def added(costs: Iterable[Cost], tokens: float) -> list[Cost]:
     """What each of several explainers of one prompt of `tokens` tokens costs beyond those before it."""
-    done: set[str] = set()
-    beyond = []
+    run, done, beyond = {CLEAN: tokens, HEADS: 1.0}, set[str](), list[Cost]()
     for cost in costs:
-        again = [size_of(name, tokens) for name in cost.shared if name in done]
+        again = [run[name] for name in cost.shared if name in done]
         done |= set(cost.shared)
-        passes, run = (sum(getattr(shared, name) for shared in again) for name in ("passes", "tokens"))
-        beyond.append(Cost(cost.passes - passes, cost.tokens - run))
+        beyond.append(Cost(cost.passes - len(again), cost.tokens - sum(again)))
     return beyond

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heval_core.citations.annotators.shared.choice import level_of
+from heval_core.records import Span
 from heval_core.units import Matrix, Unit, places_in
 
 MEMORY, UNCLEAR = "memory", "unclear"
@@ -86,7 +87,7 @@ def first_choice(scores: np.ndarray, units: Sequence[Unit], sentences: Sequence[
     return int(sums.argmax()) if sums.max(initial=0.0) > 0 else None
 
 
-def verdict(choices: Sequence[int], columns: range, left_out: Matrix) -> dict[str, Any]:
+def verdict(choices: Sequence[int], columns: Span, left_out: Matrix) -> dict[str, Any]:
     """Is it true? choices: the first choice of each method. columns: the tokens selected. left_out: each sentence left out.
 
     points: how many methods (agree, of) have the same first choice. stands: whether tokens of the answer change without that
@@ -96,7 +97,7 @@ def verdict(choices: Sequence[int], columns: range, left_out: Matrix) -> dict[st
     """
     if not choices or left_out.changed is None:
         return {"points": None, "stands": None, "beats": None}
-    (unit, agree), tokens = Counter(choices).most_common(1)[0], slice(columns.start, columns.stop)
+    (unit, agree), tokens = Counter(choices).most_common(1)[0], slice(columns.start, columns.end)
     changed, nats = left_out.changed[:, tokens].mean(1), left_out.values[:, tokens].sum(1)
     sizes = np.array([len(span.indices) for span in left_out.units])
     others = [index for index in np.argsort(abs(sizes - sizes[unit]), kind="stable").tolist() if index != unit][:OTHERS]

@@ -25,14 +25,12 @@ CANDIDATE_COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class PromptDocument:
-    """A document where it stands in a prompt: tokens [start, end), and those of its answer.
+class PromptDocument(Span):
+    """A document where it stands in a prompt: its tokens, and those of its answer.
 
     kind, origin, source: as in `records.Document`; of a reader's own prompt the first two are `own`.
     """
 
-    start: int
-    end: int
     answer: str
     answer_tokens: tuple[int, ...]
     kind: str = "own"
@@ -42,9 +40,10 @@ class PromptDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredInstance:
-    """A row of the table `instance`; `schema.sql` says what each field is. Those with a default need not be known.
+    """What is shown of a row of the table `instance`; `schema.sql` says what each field is. Those with a default need not be
+    known.
 
-    An instance that could not be built (see `dropped_because`) has neither tokens, documents, candidates nor an answer.
+    An instance that could not be built has neither tokens, documents, candidates nor an answer.
     """
 
     instance_id: str
@@ -65,17 +64,10 @@ class StoredInstance:
     predicted_probability: float
     group: str
     prompt: str = ""
-    place: int = 0
-    fact_id: str = ""
-    relation: str = ""
     question: str = ""
-    true_answer: str = ""
     predicted_id: int = -1
     answer_text: str | None = None
-    first_group: str | None = None
-    text_group: str | None = None
     expected_group: str | None = None
-    dropped_because: str | None = None
 
     @property
     def ranked(self) -> range:
@@ -100,16 +92,14 @@ class StoredInstance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredAttribution:
-    """A row of the table `attribution`: one explainer's scores, one per token.
+    """What is shown of a row of the table `attribution`: one explainer's scores, one per token.
 
-    head_scores: (layers x heads) row by row, for methods that choose a head. seconds: None for controls.
+    head_scores: (layers x heads) row by row, for methods that choose a head.
     """
 
     explainer: str
     scores: tuple[float, ...]
     tied: float
-    seconds: float | None
-    settings: str
     signed: bool
     layer: int | None = None
     head: int | None = None
@@ -117,14 +107,9 @@ class StoredAttribution:
     details: dict[str, float | str] = field(default_factory=dict)
 
     @property
-    def chosen_head(self) -> tuple[int, int] | None:
-        """Layer and head, for methods that choose one."""
-        return None if self.layer is None or self.head is None else (self.layer, self.head)
-
-    @property
     def head_name(self) -> str:
         """The chosen head, as in `L3H5`; empty where none is chosen."""
-        return head_name(*self.chosen_head) if self.chosen_head else ""
+        return head_name(self.layer, self.head)
 
     def strengths(self, layers: int) -> np.ndarray:
         """(layers, heads): how much each head speaks for the answer."""

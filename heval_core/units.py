@@ -17,16 +17,10 @@ LEVELS = ("token", "word", "sentence", "document")
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """The tokens [start, end) of a prompt, scored as one. part: the part of the prompt that they belong to."""
+class Unit(Span):
+    """Tokens of a prompt that are scored as one. part: the part of the prompt that they belong to."""
 
-    start: int
-    end: int
     part: str
-
-    @property
-    def indices(self) -> range:
-        return range(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +47,7 @@ class Matrix:
         before = None if answer is None else scores[answer:].sum(0)
         return cls("token", units, scores[ranked.start : ranked.stop].astype(np.float32), said_before=before)
 
-    def within(self, larger: Sequence[Unit | Span], level: str) -> Matrix:
+    def within(self, larger: Sequence[Span], level: str) -> Matrix:
         """The same of larger units, in the order of the text: the sums of those that begin in them."""
         places = places_in(self.units, larger)
         values = np.zeros((len(larger), self.values.shape[1]))
@@ -62,7 +56,7 @@ class Matrix:
         return replace(self, level=level, units=units, values=values.astype(np.float32), changed=None)
 
 
-def places_in(units: Sequence[Unit], spans: Sequence[Span | Unit]) -> np.ndarray:
+def places_in(units: Sequence[Span], spans: Sequence[Span]) -> np.ndarray:
     """(U,) the number of the span in which each unit begins, -1 for none. spans: in the order of the text."""
     starts = np.array([unit.start for unit in units], dtype=int)
     numbers = np.searchsorted([span.start for span in spans], starts, "right") - 1

@@ -2,6 +2,7 @@
 
 The ids are never decoded and encoded again: text is made of them only to be read. Writing stops at the end of text, where the
 layout's next question or example would begin, and where the text only repeats itself; what was written beyond that is cut off.
+*Rival* of a word: of the model's first five choices for it, the likeliest other one that begins a word of a document.
 """
 
 from __future__ import annotations
@@ -11,24 +12,35 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heval_core.citations.sentences import split
+from heval_core.explainers.shared.left_out import units
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompts import is_chat, stops_of
 from heval_core.records import HEvalError, Target, TokenisedPrompt
 from heval_core.units import Unit, units_of
+from heval_core.words import FUNCTION_WORDS
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
 
 # A loop: the same tokens so many times in a row, which are at least so many tokens.
 TIMES, LOOP = 3, 12
+# So many of the model's first choices for a word may be its rival.
+CHOICES = 5
 # A token of less probability is named: the model would never write it.
 IMPROBABLE = 1e-12
 # So many of the prompt's last tokens are decoded with an answer, because a tokenizer may drop the space at a text's beginning.
 _BEFORE = 8
 _PART = "\ufffd"  # stands for a part of a character
+
+
+class Rival(NamedTuple):
+    """A word of the documents that the model might have said. token: its first one."""
+
+    text: str
+    token: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +61,11 @@ class Written:
         return "".join(self.tokens)
 
     @functools.cached_property
+    def starts(self) -> list[int]:
+        """Where each token begins in the text, and the last one ends."""
+        return [0, *accumulate(map(len, self.tokens))]
+
+    @functools.cached_property
     def words(self) -> tuple[Unit, ...]:
         """Spans of tokens, without gaps. White space alone belongs to the word behind it."""
         return _joined(self.tokens, units_of(self.tokens, [""] * len(self.tokens), "word"))
@@ -57,8 +74,7 @@ class Written:
     def sentences(self) -> tuple[Unit, ...]:
         """Spans of tokens, without gaps; a token belongs to the sentence in which its first letter stands."""
         ends = list(accumulate(len(sentence) for sentence in split(self.text)))
-        starts = [0, *accumulate(map(len, self.tokens))]
-        letters = [start + len(token) - len(token.lstrip()) for start, token in zip(starts, self.tokens, strict=False)]
+        letters = [start + len(token) - len(token.lstrip()) for start, token in zip(self.starts, self.tokens, strict=False)]
         numbers = [sum(end <= letter for end in ends) for letter in letters]
         firsts = [index for index, number in enumerate(numbers) if index == 0 or number > max(numbers[:index])]
         spans = zip(firsts, [*firsts[1:], len(self.ids)], strict=True)
@@ -69,11 +85,31 @@ class Written:
         """The prompt with the answer, as far as it is read: the last token is only expected. The answer is never ranked."""
         return self.prompt.followed_by(self.ids[:-1], self.tokens[:-1])
 
+    def after(self, first: CleanPass) -> CleanPass:
+        """The pass over the prompt with the answer. first: that over the prompt."""
+        return CleanPass(first.lm, [self.whole], before=first) if len(self.ids) > 1 else first
+
     @property
     def target(self) -> Target:
         """All tokens of the answer, each at its own position."""
         start = len(self.prompt.ids)
         return Target(tuple(range(start - 1, start - 1 + len(self.ids))), self.ids)
+
+    def rivals(self, values: Any) -> dict[int, Rival]:
+        """First token ▶ rival, of each word that has one. values: (m, V) log-probabilities."""
+        prompt, begins = self.prompt, dict[int, Rival]()
+        for unit in units(prompt, "word") if prompt.documents else ():
+            text = unit.text(prompt.tokens).strip()
+            if text[:1].isalnum() and text.lower() not in FUNCTION_WORDS:
+                begins.setdefault(prompt.ids[unit.start], Rival(text, prompt.ids[unit.start]))
+        rivals = dict[int, Rival]()
+        for word in self.words:
+            word_text, word_id = word.text(self.tokens).strip().lower(), self.ids[word.start]
+            likely = [begins[choice] for choice in values[word.start].topk(CHOICES).indices.tolist() if choice in begins]
+            rival = next((other for other in likely if other.token != word_id and other.text.lower() != word_text), None)
+            if rival and word_text[:1].isalnum() and word_text not in FUNCTION_WORDS:
+                rivals[word.start] = rival
+        return rivals
 
     @property
     def notes(self) -> list[str]:
@@ -93,7 +129,7 @@ def _joined(tokens: Sequence[str], units: Sequence[Unit]) -> tuple[Unit, ...]:
     """Units without those of white space alone, which go to the one behind, and without text, which go to the one before."""
     joined: list[Unit] = []
     for unit in units:
-        text, last = ("".join(tokens[part.start : part.end]) for part in (unit, joined[-1] if joined else unit))
+        text, last = (part.text(tokens) for part in (unit, joined[-1] if joined else unit))
         if joined and (not last.strip() or not text or (not text.strip() and unit.end == len(tokens))):
             unit = Unit(joined.pop().start, unit.end, unit.part)
         joined.append(unit)
@@ -133,17 +169,14 @@ def write(clean: CleanPass, most: int, question: str) -> Iterator[Written]:
             del ids[kept:], probabilities[kept:]
             break
         yield Written(prompt, tuple(ids), tokens, tuple(probabilities))
-    yield _checked(lm, Written(prompt, tuple(ids), spell(ids), tuple(probabilities), stopped))
-
-
-def _checked(lm: LanguageModel, written: Written) -> Written:
+    written = Written(prompt, tuple(ids), spell(ids), tuple(probabilities), stopped)
     if not written.text.strip():
         what = "only special tokens or white space" if written.ids else "nothing"
         raise HEvalError(
             f"{lm.key} writes {what} in answer to this prompt; ask otherwise, try another layout (--template), or give an "
             "answer (--answer-text)."
         )
-    return written
+    yield written
 
 
 def given(clean: CleanPass, text: str) -> Written:
@@ -156,18 +189,14 @@ def given(clean: CleanPass, text: str) -> Written:
     bare = answers_bare(lm.tokenizer) if is_chat(lm.template) else prompt.text[-1:].isspace()
     answer = ("" if bare else " ") + text.strip()
 
-    def encoded(text: str) -> tuple[int, ...]:
-        return tuple(lm.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
-
-    before, whole = encoded(prompt.text), encoded(prompt.text + answer)
-    ids = whole[len(before) :] if whole[: len(before)] == before else encoded(answer)
+    before, whole = lm.encode(prompt.text), lm.encode(prompt.text + answer)
+    ids = whole[len(before) :] if whole[: len(before)] == before else lm.encode(answer)
     if len(prompt.ids) + len(ids) - 1 > lm.positions:
         raise HEvalError(
             f"The prompt and its answer have {len(prompt.ids) + len(ids)} tokens; {lm.key} reads at most {lm.positions}."
         )
     written = Written(prompt, ids, speller(lm, prompt)(ids), (), "it was given", True)
-    longer = CleanPass(lm, [written.whole], before=clean) if len(ids) > 1 else clean
-    logprobs = longer.logits_at(written.target.positions)[0].double().log_softmax(-1)
+    logprobs = written.after(clean).logits_at(written.target.positions)[0].double().log_softmax(-1)
     probabilities = [float(row[token_id].exp()) for row, token_id in zip(logprobs, ids, strict=True)]
     return dataclasses.replace(written, probabilities=tuple(probabilities))
 

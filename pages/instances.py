@@ -51,7 +51,7 @@ def one(results: Reader, shown: str, position: listing.Position, bar: DeltaGener
     rows = reading.rows_of(results, attributions)
     methods = [row for row in rows if not row.control]
     mechlight, mapped = attributions.get("mechlight"), None
-    if mechlight is not None and mechlight.chosen_head is not None:
+    if mechlight is not None and mechlight.head_name:
         layers = int(results.models().set_index("model").loc[instance.model, "layers"])
         runner_up, foil = (str(mechlight.details.get(name, "")) for name in ("runner_up", "foil"))
         mapped = heads.HeadMap(mechlight.strengths(layers), mechlight.head_name, runner_up, foil)

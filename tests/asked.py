@@ -9,7 +9,7 @@ from heval_core import regimes
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.prompts import assemble
-from heval_core.records import Target, TokenisedPrompt
+from heval_core.records import Dropped, Target, TokenisedPrompt
 
 KENYA, PERU = "The capital of Kenya is Lisbon.", "The capital of Peru is Lima."
 QUESTION = "Which capital is it?"
@@ -44,6 +44,17 @@ def greedily(lm: LanguageModel, ids: Sequence[int], tokens: int) -> tuple[int, .
     while len(out) < tokens and not (out and out[-1] in lm.generation.end_ids):
         out.append(int(lm.forward.logits(lm.ids((*ids, *out)))[0].argmax()))
     return tuple(out)
+
+
+def built(facts, pool, regime, style, limit, seed):
+    """Fact ▶ its instance, or why there is none, of the first facts that a style admits."""
+    found = {}
+    for place, fact in enumerate(select(facts, limit, seed, style)):
+        try:
+            found[fact] = regimes.build(fact, regime, pool, seed, style, place)
+        except Dropped as dropped:
+            found[fact] = dropped.reason
+    return found
 
 
 def select(facts, limit, seed, style):

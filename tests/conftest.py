@@ -80,6 +80,15 @@ def loaded(made):
     return functools.cache(lambda kind, tokenizer="demo": load(made(kind, tokenizer), "cpu"))
 
 
+@pytest.fixture(scope="session")
+def copying(tmp_path_factory):
+    """A model made by hand that copies from its documents."""
+    from heval_core.lm.loading import load
+    from tests.citations.copier import copier
+
+    return load(copier(tmp_path_factory.mktemp("copier"), noise=0.003), "cpu")
+
+
 @pytest.fixture(params=[pytest.param(own, marks=[pytest.mark.slow] * (own != "qwen2")) for own in ARCHITECTURES])
 def lm(request, language_models):
     """The random model of each architecture in turn; for make check that of one."""

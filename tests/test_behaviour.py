@@ -16,8 +16,12 @@ FALSE = Passage("France", "Lisbon", "The capital of France is Lisbon.")
 FACT = Fact("1", "d", "France", "capital", CAPITAL, "Paris", (FALSE,))
 
 
+def conflicting(lm):
+    return regimes.build(FACT, "conflicting", regimes.Pool.of([FACT]), 0, style_of(lm), 0)
+
+
 def memory_after(lm, text, true_answer=None, question=CAPITAL):
-    ids = tuple(lm.tokenizer(text, add_special_tokens=False).input_ids)
+    ids = lm.encode(text)
     return ids, memory_of(lm, ids, true_answer, question)
 
 
@@ -62,7 +66,7 @@ def test_punctuation_is_never_an_answers_first_token(lm, answer):
 
 def test_symbols_and_parts_of_characters_may_begin_an_answer(lm):
     for answer in ("€5", "東京", "+1"):
-        ids = lm.tokenizer(f" {answer}", add_special_tokens=False).input_ids
+        ids = lm.encode(f" {answer}")
         assert lm.first_tokens(answer)[0] == next(token for token in ids if lm.decode([token]).strip())
 
 
@@ -71,20 +75,19 @@ def test_an_answer_that_is_only_punctuation_is_refused_or_dropped_with_its_reaso
     asked = pipeline.Request(("The capital of Kenya is Lisbon.",), "Which?", ("Lisbon",), ":")
     with pytest.raises(HEvalError, match=r"candidate answers 'Lisbon', ':', or it is only punctuation"):
         pipeline.explain_request(lm, asked, [])
-    instance = regimes.build(FACT, "conflicting", regimes.Pool.of([FACT]), 0, style_of(lm), 0)
-    assert pipeline.prepare(lm, instance, Memory(":", lm.first_tokens(":"))).dropped_because == "answer has no token"
+    assert pipeline.prepare(lm, conflicting(lm), Memory(":", lm.first_tokens(":"))).dropped_because == "answer has no token"
 
 
 def test_a_first_token_that_covers_only_a_part_of_the_answer_counts(lm):
     """The model may spell an answer in other tokens than the tokenizer would."""
-    pieces = tuple(lm.tokenizer(letter, add_special_tokens=False).input_ids[0] for letter in "Lisbon")
-    assert lm.decode(list(pieces)) == "Lisbon"
+    pieces = tuple(lm.encode(letter)[0] for letter in "Lisbon")
+    assert lm.decode(pieces) == "Lisbon"
     memory = memory_of(lm, pieces)
     assert memory == Memory("Lisbon", tuple(dict.fromkeys((pieces[0], *lm.first_tokens("Lisbon")))))
 
 
 def test_a_token_that_holds_a_part_of_a_characters_bytes_counts(lm):
-    ids = tuple(lm.tokenizer("東京", add_special_tokens=False).input_ids)
+    ids = lm.encode("東京")
     assert lm.decode([ids[0]]) == "\ufffd"  # the demo tokenizers know no Chinese
     assert memory_of(lm, ids).first_tokens[0] == ids[0]
     assert memory_of(lm, ids).text == "東京"
@@ -115,9 +118,8 @@ def test_an_empty_memory_has_no_first_tokens_and_drops_its_instance(lm):
     end = lm.tokenizer.eos_token_id
     for ids in ((end,), (), tuple(lm.tokenizer("\n\n").input_ids)):
         assert memory_of(lm, ids, "Lisbon") == Memory("", ())
-    instance = regimes.build(FACT, "conflicting", regimes.Pool.of([FACT]), 0, style_of(lm), 0)
-    assert pipeline.prepare(lm, instance, Memory("", ())).dropped_because == "no memory answer"
-    assert pipeline.prepare(lm, instance, Memory("Nowhere", (3,))).dropped_because is None
+    assert pipeline.prepare(lm, conflicting(lm), Memory("", ())).dropped_because == "no memory answer"
+    assert pipeline.prepare(lm, conflicting(lm), Memory("Nowhere", (3,))).dropped_because is None
 
 
 def test_candidates_of_documents_that_agree_stand_in_the_documents_order(lm, monkeypatch):
@@ -206,16 +208,15 @@ def test_where_a_known_answer_is_no_name_a_memory_need_not_be_one():
 def test_in_the_batch_a_memory_that_is_no_answer_drops_the_instance_with_that_reason(lm):
     from precompute.memory import Memories
 
-    ids = tuple(lm.tokenizer("a country in Africa", add_special_tokens=False).input_ids)
+    ids = lm.encode("a country in Africa")
     pool = regimes.Pool.of([FACT])
     memory = Memories({CAPITAL: ids}, "own").of(lm, FACT, pool)
-    instance = regimes.build(FACT, "conflicting", pool, 0, style_of(lm), 0)
-    prepared = pipeline.prepare(lm, instance, memory)
-    assert (prepared.memory_answer, prepared.dropped_because) == (lm.decode(list(ids)).strip(), "memory is no answer")
-    true = tuple(lm.tokenizer(f" {FACT.answer}", add_special_tokens=False).input_ids)
-    assert pipeline.prepare(lm, instance, Memories({CAPITAL: true}, "own").of(lm, FACT, pool)).dropped_because is None
-    twice = lm.tokenizer(" Sydney\n\nThe answer to this question is, as I said: Sydney", add_special_tokens=False).input_ids
-    assert Memories({CAPITAL: tuple(twice)}, "own").of(lm, FACT, pool).is_answer
+    prepared = pipeline.prepare(lm, conflicting(lm), memory)
+    assert (prepared.memory_answer, prepared.dropped_because) == (lm.decode(ids).strip(), "memory is no answer")
+    true = lm.encode(f" {FACT.answer}")
+    assert pipeline.prepare(lm, conflicting(lm), Memories({CAPITAL: true}, "own").of(lm, FACT, pool)).dropped_because is None
+    twice = lm.encode(" Sydney\n\nThe answer to this question is, as I said: Sydney")
+    assert Memories({CAPITAL: twice}, "own").of(lm, FACT, pool).is_answer
 
 
 def test_groups_name_any_number_of_documents():

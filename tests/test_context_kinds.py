@@ -13,7 +13,7 @@ from heval_core.prompts import mentions
 from heval_core.records import EVERY_REGIME, REGIMES, Document, Dropped, Fact, HEvalError, Instance, Passage
 from heval_core.regimes import Pool, PromptStyle, build
 from precompute.grid import Grid
-from tests.asked import select
+from tests.asked import built, select
 
 STYLES = {"plain": PromptStyle(), "taught_sources": prompt_styles.TaughtSources()}
 
@@ -41,13 +41,11 @@ def test_the_six_regimes_make_what_they_made_before_there_were_others(key, style
     facts = list(catalogue.find("dataset", key).facts())
     pool, digest = Pool.of(facts), hashlib.blake2b(digest_size=8)
     for regime in REGIMES:
-        for place, one in enumerate(select(facts, 60, 3, STYLES[style])):
-            try:
-                built = build(one, regime, pool, 3, STYLES[style], place)
-                said = [[d.subject, d.answer, d.text, d.kind, d.origin, d.source] for d in built.documents]
-                said = [built.id, built.expected_group, said]
-            except Dropped as dropped:
-                said = [one.id, dropped.reason]
+        for fact, one in built(facts, pool, regime, STYLES[style], 60, 3).items():
+            said = [fact.id, one]
+            if isinstance(one, Instance):
+                documents = [[d.subject, d.answer, d.text, d.kind, d.origin, d.source] for d in one.documents]
+                said = [one.id, one.expected_group, documents]
             digest.update(json.dumps(said).encode())
     assert digest.hexdigest() == known
 
@@ -200,8 +198,8 @@ def test_any_token_of_an_accepted_answer_counts_where_there_are_several(lm):
     several = accepted_tokens(lm, instance("gold", "It is Lima.", "Lima", ("Lisbon, Quito", "Oslo")))
     assert several[: len(first("Lima"))] == first("Lima")
     for part in (" Lisbon", " Quito", " Oslo"):
-        assert lm.tokenizer(part, add_special_tokens=False).input_ids[0] in several
-    (comma,) = lm.tokenizer(",", add_special_tokens=False).input_ids
+        assert lm.encode(part)[0] in several
+    (comma,) = lm.encode(",")
     assert comma not in several
     assert len(set(several)) == len(several)
     asked = instance("gold", "It is Lima.", "Lima", ("Quito",))
@@ -231,12 +229,12 @@ def test_a_text_that_does_not_state_its_answer_is_attributed_too():
     style = prompt_styles.TaughtSources()
     one = fact(own=Passage("Kenya", "True", "It rains. It pours.", stated=False), true="True", conflicting=())
     for place, (trusted, expected) in enumerate(((True, "C"), (False, "M"))):
-        built = made(one, "gold", style=style, place=place)
-        (document,) = built.documents
+        attributed = made(one, "gold", style=style, place=place)
+        (document,) = attributed.documents
         assert prompt_styles.is_trusted(document.source) is trusted
         assert document.text.endswith(" It pours.")
         assert len(document.text) > len("It rains. It pours.")
-        assert built.expected_group == expected
+        assert attributed.expected_group == expected
 
 
 def test_commands_accept_every_regime_and_name_them_all():

@@ -191,7 +191,7 @@ def test_where_the_text_decides_an_answer_that_begins_otherwise_has_rows_too(lm)
     names = (pipeline.Names("C", "Lisbon", (lisbon,)), pipeline.Names("M", "Oslo", (oslo,)))
     found = {}
     for text, group in (("Lisbon", "C"), ("The Lisbon", "C"), ("Rome", "other")):
-        (token,) = lm.tokenizer(f" {text}", add_special_tokens=False).input_ids[:1]
+        (token,) = lm.encode(f" {text}")[:1]
         logits = clean.logits[0].clone()
         logits[token] = 1e3
         behaviour = pipeline.observe(lm, logits, names, "Oslo", Said(f" {text}", group))

@@ -16,26 +16,18 @@ from heval_core.records import Document, Dropped, Fact, Instance, Passage
 from heval_core.regime_keys import DECOYS
 from heval_core.regimes import Pool, PromptStyle, build
 from heval_core.regimes.documents import substituted
-from tests.asked import select
+from tests.asked import built
 
 STYLES = (PromptStyle(), prompt_styles.TaughtSources())
 BASES = ("mixed", "double_conflicting")
 
 
 def pairs(data, base, decoy, style, seed, count=60):
-    """(instance without, instance with the decoy), and why others were dropped."""
-    facts, pool = data
-    found, reasons = [], set()
-    for place, fact in enumerate(select(facts, count, seed, style)):
-        try:
-            plain = build(fact, base, pool, seed, style, place)
-        except Dropped:
-            continue
-        try:
-            found.append((plain, build(fact, f"{base}.{decoy}", pool, seed, style, place)))
-        except Dropped as dropped:
-            reasons.add(dropped.reason)
-    assert reasons <= {"no other name", "no decoy"}
+    """(instance without, instance with the decoy)."""
+    plain, decoyed = (built(*data, regime, style, count, seed) for regime in (base, f"{base}.{decoy}"))
+    both = [(plain[fact], decoyed[fact]) for fact in plain if isinstance(plain[fact], Instance)]
+    found = [pair for pair in both if isinstance(pair[1], Instance)]
+    assert {one for _, one in both if isinstance(one, str)} <= {"no other name", "no decoy"}
     assert len(found) > 0.5 * count
     return found
 
@@ -159,7 +151,7 @@ def margin(lm, instances):
     width = max(len(prompt.ids) for prompt in prompts)
     scores = np.zeros((len(prompts), width), dtype=np.float32)
     for row, (one, prompt) in enumerate(zip(instances, prompts, strict=True)):
-        own = Lexical().scores(prompt.tokens, lm.decode(list(lm.first_tokens(one.documents[row % 2].answer)[:1])), "")
+        own = Lexical().scores(prompt.tokens, lm.decode(lm.first_tokens(one.documents[row % 2].answer)[:1]), "")
         scores[row, : len(own)] = own
     layout = Layout.of(
         [len(prompt.ids) for prompt in prompts],
@@ -194,7 +186,7 @@ def test_another_name_has_no_token_with_which_an_answer_begins(language_models, 
     instance = Instance("i", "d", "mixed.d3", "f", "Kenya", "capital", "Where?", "Nairobi", documents)
     prompt = lm.tokenise(prompt_of(instance))
     gold = [prompt.tokens[index].strip() for index in prompt.answer_tokens[0]]
-    begins = lm.decode(list(lm.first_tokens("Oslo")[:1])).strip() in gold
+    begins = lm.decode(lm.first_tokens("Oslo")[:1]).strip() in gold
     assert begins == (reason is not None)
     assert prepare(lm, instance, Memory("Nairobi", lm.first_tokens("Nairobi"))).dropped_because == reason
 

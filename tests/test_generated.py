@@ -8,19 +8,17 @@ import pytest
 import torch
 
 from heval_core import catalogue, explain
-from heval_core import generated as answers
 from heval_core.explained_answer import answer_json, explained_answer
 from heval_core.figures.answer import drawn
-from heval_core.generated import DOCUMENT, SENTENCE, Wanted, explain_answer, matrix_of, tokenised, with_foils
+from heval_core.generated import DOCUMENT, SENTENCE, Wanted, explain_answer, explained_by, matrix_of, tokenised, with_foils
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.loading import load
 from heval_core.pipeline import Request
-from heval_core.records import HEvalError, Target
+from heval_core.records import HEvalError, Span, Target
 from heval_core.sources import Bounds, source_of
-from heval_core.writing import given
+from heval_core.writing import Rival, given
 from precompute.cli import main
 from tests.asked import KENYA, PERU, QUESTION, asked
-from tests.citations.copier import copier
+from tests.citations.copier import told
 from tests.fitted import fit_all
 
 TEXTS = (f"{KENYA} It is far.", PERU)
@@ -44,7 +42,7 @@ def answered(lm, *texts, answer=ANSWER):
     """The pass over a prompt and its answer, its target without foils, and the answer."""
     first = CleanPass(lm, [asked(lm, *texts)])
     written = given(first, answer)
-    return CleanPass(lm, [written.whole], before=first), written.target, written
+    return written.after(first), written.target, written
 
 
 def ranges(written):
@@ -145,48 +143,45 @@ def test_a_sentences_scores_are_the_sums_of_its_words(explained):
         words = [own for own in explained.generated.written.words if own.start in sentence.indices]
         for key in explained.generated.matrices:
             if explained.generated.matrices[key].columns == "token":
-                sums = sum(explained.generated.scores(key, own.indices) for own in words)
-                np.testing.assert_allclose(explained.generated.scores(key, sentence.indices), sums, atol=1e-5)
-    assert explained.generated.scores("attnlrp", range(1)) is None
-    one, two = (own.indices for own in explained.generated.written.sentences)
-    matrix = explained.generated.matrices["attnlrp"]
-    np.testing.assert_allclose(
-        explained.generated.scores("attnlrp", range(one.start, two.stop)), matrix.values.sum(1), atol=1e-5
-    )
+                sums = sum(explained.generated.of(own).known(key) for own in words)
+                np.testing.assert_allclose(explained.generated.of(sentence).known(key), sums, atol=1e-5)
+    assert explained.generated.of(Span(0, 1)).known("attnlrp") is None
+    one, two = explained.generated.written.sentences
+    both = explained.generated.of(Span(one.start, two.end)).known("attnlrp")
+    np.testing.assert_allclose(both, explained.generated.matrices["attnlrp"].values.sum(1), atol=1e-5)
 
 
 def test_an_explainer_of_sentences_is_asked_about_a_word_and_what_it_says_is_kept(explained, monkeypatch):
-    generated, word = explained.generated, explained.generated.written.words[2].indices
-    sentence = generated.written.sentences[0].indices
-    np.testing.assert_allclose(generated.asked_now("attnlrp", sentence), generated.matrices["attnlrp"].values[:, 0], atol=1e-5)
+    generated, word = explained.generated, explained.generated.written.words[2]
+    sentence = with_foils(generated.clean, generated.written.target).part(generated.written.sentences[0].indices)
+    np.testing.assert_allclose(generated.scored("attnlrp", sentence), generated.matrices["attnlrp"].values[:, 0], atol=1e-5)
     found = generated.with_part("attnlrp", word)
-    assert generated.scores("attnlrp", word) is None
-    np.testing.assert_array_equal(found.scores("attnlrp", word), generated.asked_now("attnlrp", word))
+    assert generated.of(word).known("attnlrp") is None
+    np.testing.assert_array_equal(found.of(word).known("attnlrp"), generated.of(word).scores("attnlrp"))
     (part,) = answer_json(found)["matrix"]["attnlrp"]["parts"]
-    assert (part["start"], part["end"]) == (word.start, word.stop)
-    np.testing.assert_allclose(part["values"], found.scores("attnlrp", word), rtol=1e-3)
+    assert (part["start"], part["end"]) == (word.start, word.end)
+    np.testing.assert_allclose(part["values"], found.of(word).known("attnlrp"), rtol=1e-3)
     assert not answer_json(found.with_part("attn", word))["matrix"]["attn"]["parts"]  # a sum of its columns
     with pytest.raises(HEvalError, match="The answer has no tokens 3 to 99"):
-        generated.with_part("attnlrp", range(3, 99))
+        generated.with_part("attnlrp", Span(3, 99))
     monkeypatch.setattr(type(explained.generated.clean.lm.model), "dtype", torch.bfloat16)
-    *_, (_, found) = answers.explained_by(generated, [catalogue.method("fa(screen=cgim:2)")])
+    *_, (_, found) = explained_by(generated, [catalogue.method("fa(screen=cgim:2)")])
     assert "was loaded in bfloat16. What needs float32 cannot" in found.refused["fa(screen=cgim:2)"]
 
 
 def test_the_first_word_rests_on_nothing_that_was_said_before_it(explained):
     first, *rest = explained.generated.written.words
     assert not explained.generated.before[first.start : first.end].any()  # exactly: a share of rounding errors may be all
-    assert (
-        explained.generated.said_before(first.indices) == 0 < max(explained.generated.said_before(own.indices) for own in rest)
-    )
+    assert explained.generated.of(first).said_before() == 0
+    assert max(explained.generated.of(own).said_before() for own in rest) > 0
 
 
 def test_variants_of_one_explainer_agree_once(explained):
-    generated, word = explained.generated, explained.generated.written.words[2].indices
+    generated, word = explained.generated, explained.generated.written.words[2]
     variant = {"fa(screen=sentences:3)": generated.matrices["fa"]}
     twice = dataclasses.replace(generated, matrices=generated.matrices | variant)
-    assert twice.choices(word) == generated.choices(word)
-    assert "fa" in generated.choices(word)
+    assert twice.of(word).choices() == generated.of(word).choices()
+    assert "fa" in generated.of(word).choices()
 
 
 def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
@@ -209,7 +204,7 @@ def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
 
 def test_a_word_is_compared_with_another_that_might_stand_there(explained):
     selection, clean, written = explained.select("Lisbon"), explained.generated.clean, explained.generated.written
-    (place, *_), foil = selection.columns, clean.lm.tokenizer(" Nairobi", add_special_tokens=False).input_ids[0]
+    place, foil = selection.columns.start, clean.lm.encode(" Nairobi")[0]
     prompt = written.prompt.followed_by(written.ids[:place], written.tokens[:place])
     for key in ("cgim", "document(unit=sentence)"):
         (alone,) = catalogue.method(key).explain(CleanPass(clean.lm, [prompt]), [Target.next_token(written.ids[place], foil)])
@@ -224,12 +219,12 @@ def test_a_word_is_compared_with_another_that_might_stand_there(explained):
     likely = [written.ids[place], *(ids[0] for ids in words)]
     values = torch.full((len(written.ids), clean.lm.model.config.vocab_size), -9.0)
     values[place, likely] = torch.tensor([0.0, -1, -2, -3])
-    assert answers.rivals_of(values, written) == {place: answers.Rival("Peru", likely[2])}
-    generated = dataclasses.replace(explained.generated, rivals={place: answers.Rival("Nairobi", foil)}).with_contrast(place)
+    assert written.rivals(values) == {place: Rival("Peru", likely[2])}
+    generated = dataclasses.replace(explained.generated, rivals={place: Rival("Nairobi", foil)}).with_contrast(place)
     told = {**explained.to_json(), "generated": answer_json(generated)}
     assert next(own["rival"] for own in told["generated"]["words"] if own["start"] == place) == "Nairobi"
     assert (compared := drawn(told)["methods"][-1])["title"] == "Contrastive GIM, not “Nairobi”"
-    assert compared["parts"][0][:2] == [place, selection.columns.stop]
+    assert compared["parts"][0][:2] == [place, selection.columns.end]
     np.testing.assert_allclose(compared["parts"][0][2], selection.against("Nairobi"), rtol=1e-3)
 
 
@@ -248,15 +243,6 @@ def test_the_json_object_has_what_was_agreed_and_is_json(explained):
         assert matrix["seconds"] > 0
     assert [own["document"] for own in answer["matrix"][SENTENCE]["units"]] == [1, 1, 2]
     assert [len(own) for own in answer["verdicts"].values()] == [8, 2]
-
-
-@pytest.fixture(scope="module")
-def copying(tmp_path_factory):
-    return load(copier(tmp_path_factory.mktemp("copier"), noise=0.003), "cpu")
-
-
-def told(number):
-    return f"thing{number} Value{number} ."
 
 
 def of_copier(lm, lines, answer):
@@ -365,26 +351,16 @@ def test_an_explainer_that_cannot_says_why_in_one_sentence(language_models):
 
 
 def test_the_command_line_prints_words_with_their_sources_and_the_same_object(language_models, model_folders, capsys):
-    alone = [
-        "explain",
-        "--model",
-        str(model_folders["gpt2"]),
-        "--question",
-        QUESTION,
-        "--device",
-        "cpu",
-        "--explainers",
-        "attn",
-    ]
+    alone = f"explain --model {model_folders['gpt2']} --device cpu --explainers attn --question".split() + [QUESTION]
     assert main([*alone, "--answer-text", ANSWER]) == 0  # without documents
-    told = capsys.readouterr().out
-    assert "memory" in told
-    assert "document 1" not in told
+    printed = capsys.readouterr().out
+    assert "memory" in printed
+    assert "document 1" not in printed
     command = [*alone, *(part for text in TEXTS for part in ("--context", text))]
     assert main([*command, "--answer-text", ANSWER, "--select", "Lisbon"]) == 0
-    told = capsys.readouterr().out
-    assert "It is Lisbon. Peru has Lima. (it was given)" in told
-    assert "selected: Lisbon: " in told
+    printed = capsys.readouterr().out
+    assert "It is Lisbon. Peru has Lima. (it was given)" in printed
+    assert "selected: Lisbon: " in printed
     assert main([*command, "--answer-text", ANSWER, "--select", "2", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["selection"]["text"] == " Lisbon"

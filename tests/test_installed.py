@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from heval_core import installed
-from heval_core.installed import PACKAGED, installed_models, places
+from heval_core.installed import PACKAGED, places
 from heval_core.lm import gguf as gguf_files
 from heval_core.lm.loading import identify, load
 from heval_core.records import HEvalError
@@ -108,7 +108,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
 
 
 def test_a_bundled_model_is_known_by_its_key():
-    assert identify("demo-qwen2").path == installed_models()["demo-qwen2"]
+    assert identify("demo-qwen2").path == places()["demo-qwen2"].path
 
 
 def test_a_packaged_model_that_is_not_installed_says_how(monkeypatch):
@@ -125,13 +125,13 @@ def test_a_package_with_another_file_is_refused(tmp_path, monkeypatch, prints):
     with pytest.raises(HEvalError, match="is not the file that smollm2 stands for"):
         identify("smollm2")
     # The list of what is here, and with it the explorer, goes on without it, and says why.
-    assert not [key for key in installed_models() if "SmolLM2" in key]
+    assert not [key for key in places() if "SmolLM2" in key]
     assert re.fullmatch(r"loads in \d+\.\d s, \d+\.\d GB", _loading(DEMO_MODELS / "demo-gpt2"))
     assert _loading(DEMO_MODELS).startswith("cannot be loaded: heval_core.records.HEvalError: ")
     assert "smollm2 (Apache-2.0): " in prints("models").out
     monkeypatch.setitem(PACKAGED, "smollm2", replace(PACKAGED["smollm2"], size=23))
     with pytest.raises(HEvalError, match="is not the file that smollm2 stands for"):
-        identify(str(installed_models()["SmolLM2-135M-Instruct.Q4_1"]))  # of the same size: a list has it, as the page does
+        identify(str(places()["SmolLM2-135M-Instruct.Q4_1"].path))  # of the same size: a list has it, as the page does
 
 
 def test_ollamas_and_lm_studios_files_are_found(gguf_file, tmp_path, monkeypatch):

@@ -174,10 +174,7 @@ def test_sentences_stand_for_documents_that_are_not_marked(language_models):
     start = text.index("Nairobi")
     prompt = lm.tokenise(Prompt(text, (), Span(start, len(text) - 3), ()))
     found = units(prompt)
-    assert ["".join(prompt.tokens[unit.start : unit.end]).strip() for unit in found] == [
-        FIRST,
-        *SECOND.replace(". ", ".|").split("|"),
-    ]
+    assert [unit.text(prompt.tokens).strip() for unit in found] == [FIRST, *SECOND.replace(". ", ".|").split("|")]
     alone = lm.tokenise(memory_prompt(QUESTION))
     assert units(alone) == (Unit(alone.first_ranked, alone.question.start, "document 1"),)
     clean = CleanPass(lm, [prompt])
@@ -245,11 +242,17 @@ def test_scores_are_the_documents_effects_shared_out_by_relevance(tiny, document
 @pytest.mark.parametrize("tokens", PARTS)
 def test_a_documents_scores_sum_to_its_effect_whatever_shares_it_out(language_models, tokens, sentences):
     clean, target = given(language_models["qwen2"], FIRST, SECOND)
-    (found,) = Origin(tokens, sentences).explain(clean, (target,))
+    scores = shared_out(Origin(tokens, sentences), clean, target)
+    assert not scores[clean.prompts[0].documents[-1].end :].any()
+
+
+def shared_out(explainer, clean, target):
+    """The scores, which give each document its effect."""
+    (found,) = explainer.explain(clean, (target,))
     (of_documents,) = effects(clean, (target,), [units(clean.prompts[0])])
     for span, effect in zip(clean.prompts[0].documents, of_documents, strict=True):
         assert float(found.scores[span.start : span.end].sum()) == pytest.approx(effect, abs=1e-5)
-    assert not found.scores[clean.prompts[0].documents[-1].end :].any()
+    return found.scores
 
 
 @pytest.mark.parametrize("tokens", PARTS)
@@ -292,11 +295,7 @@ def test_where_no_documents_are_marked_sentences_stand_for_them(language_models)
 
 def test_without_a_competitor_what_a_document_gives_the_answer_counts(language_models):
     clean, target = given(language_models["gpt2"], FIRST, SECOND)
-    bare = dataclasses.replace(target, foils=(), foil_kind="")
-    (found,) = Origin().explain(clean, (bare,))
-    (of_documents,) = effects(clean, (bare,), [units(clean.prompts[0])])
-    for span, effect in zip(clean.prompts[0].documents, of_documents, strict=True):
-        assert float(found.scores[span.start : span.end].sum()) == pytest.approx(effect, abs=1e-5)
+    shared_out(Origin(), clean, dataclasses.replace(target, foils=(), foil_kind=""))
 
 
 def test_shares_sum_to_one_and_every_token_has_one():

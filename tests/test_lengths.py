@@ -12,7 +12,7 @@ from heval_core.prompts import mentions, prompt_of
 from heval_core.records import Document, Dropped, Fact, Instance, Passage
 from heval_core.regimes import Pool, PromptStyle, build
 from heval_core.regimes.padding import fitted
-from tests.asked import select
+from tests import asked
 
 
 @pytest.fixture(params=[PromptStyle(), prompt_styles.TaughtSources()], ids=lambda style: style.key)
@@ -21,12 +21,8 @@ def style(request):
 
 
 def built(data, regime, style, count=12, seed=5):
-    facts, pool = data
-    for place, fact in enumerate(select(facts, count, seed, style)):
-        try:
-            yield fact, build(fact, regime, pool, seed, style, place)
-        except Dropped:
-            continue
+    made = asked.built(*data, regime, style, count, seed)
+    return [(fact, one) for fact, one in made.items() if isinstance(one, Instance)]
 
 
 def names_of(fact, instance):
@@ -80,7 +76,7 @@ def test_a_prompt_lacks_less_than_a_passage_of_its_length(data, language_models,
         assert -1 not in beside
         assert before == {"first": 0, "middle": len(taken) // 2, "last": len(taken)}[place]
         for span, document in zip(prepared.prompt.documents, instance.documents, strict=True):
-            assert "".join(prepared.prompt.tokens[span.start : span.end]).strip() == document.text
+            assert span.text(prepared.prompt.tokens).strip() == document.text
 
 
 def padded(*passages, regime="mixed.256-first"):
@@ -122,7 +118,7 @@ def test_what_does_not_fit_has_its_reason(passages, counted, reason):
 
 
 def test_a_length_beyond_the_models_positions_drops_the_instance_and_says_so(data, language_models):
-    fact, instance = next(built(data, "mixed.8192-first", PromptStyle()))
+    fact, instance = built(data, "mixed.8192-first", PromptStyle())[0]
     assert language_models["gpt2"].positions < 8192
     assert prepare(language_models["gpt2"], instance, Memory(fact.answer, (0,))).dropped_because == "prompt too long"
 
@@ -143,12 +139,12 @@ def test_where_no_subject_is_named_padding_is_still_none_of_the_documents():
 def test_explainers_are_not_told_which_passages_are_the_documents(data, language_models, place):
     """Whoever leaves documents out has all passages to choose from, the padding's too, in the order of the text."""
     lm = language_models["qwen2"]
-    asked = (prepare(lm, one, Memory(fact.answer, (0,))) for fact, one in built(data, f"mixed.256-{place}", PromptStyle()))
-    for prepared in (one for one in asked if not one.dropped_because):
+    every = (prepare(lm, one, Memory(fact.answer, (0,))) for fact, one in built(data, f"mixed.256-{place}", PromptStyle()))
+    for prepared in (one for one in every if not one.dropped_because):
         prompt, instance = prepared.prompt, prepared.instance
         found = units(prompt)
         assert len(found) == len(instance.documents) + len(instance.padding) > 2
-        texts = ["".join(prompt.tokens[unit.start : unit.end]).strip() for unit in found]
+        texts = [unit.text(prompt.tokens).strip() for unit in found]
         assert sorted(texts) == sorted([*instance.padding, *(document.text for document in instance.documents)])
         starts = [unit.start for unit in found]
         assert starts == sorted(starts)

@@ -12,7 +12,6 @@ from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.quoted import cells
 from heval_core.figures.citations import quoted_table
 from heval_core.lm import embedding
-from heval_core.lm.loading import load
 from heval_core.present.names import names_of
 from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
@@ -21,7 +20,7 @@ from precompute.grid import Grid
 from precompute.pair import pairs
 from precompute.plan import plan
 from precompute.run import run
-from tests.citations.copier import copier
+from tests.citations.copier import told
 from tests.conftest import reader_of
 from tests.datasets import samples
 from tests.datasets.test_quotesum import record, records
@@ -72,21 +71,16 @@ def test_a_mean_its_interval_over_questions_and_what_it_has_above_overlap_where_
     assert ("attn", "source", ".85 to 1") not in found
 
 
-def told(number):
-    return f"thing{number} Value{number} ."
-
-
 @pytest.fixture(scope="module")
-def copied(tmp_path_factory):
+def copied(copying):
     """An answer of three lines, each copied from a document, read by the model that copies."""
     lines, order = [f"{told(number + 30)} {told(number)}" for number in (3, 14, 25)], (2, 0, 1)
     texts = [told((3, 14, 25)[number]) for number in order]
     starts = [sum(len(text) + 1 for text in texts[:place]) for place in range(len(order))]
     spans = tuple((start, start + len(text), d) for start, text, d in zip(starts, texts, order, strict=True))
     answer = Quoted("a", "quotesum", "s", "quoted", "the is", " ".join(texts), (), documents=tuple(lines), spans=spans)
-    lm = load(copier(tmp_path_factory.mktemp("copier"), noise=0.003), "cpu")
-    with lm.asked_in("{documents} {question}"):
-        return answer, quoted.read(lm, answer)
+    with copying.asked_in("{documents} {question}"):
+        return answer, quoted.read(copying, answer)
 
 
 def values_of(key, reading, answer):

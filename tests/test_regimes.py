@@ -11,10 +11,10 @@ from heval_core import catalogue, prompt_styles, regimes
 from heval_core.lm.loading import Identity
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import mentions
-from heval_core.records import DUAL_REGIMES, EVERY_REGIME, REGIMES, Fact, HEvalError, Passage
+from heval_core.records import DUAL_REGIMES, EVERY_REGIME, REGIMES, Document, Fact, HEvalError, Instance, Passage
 from heval_core.regime_keys import DECOYS, LENGTHS, PLACES, RegimeOptions, expanded, ordered_regimes, read_key
 from heval_core.regimes import Pool, PromptStyle, build
-from tests.asked import select
+from tests import asked
 
 DATASETS = [catalogue.find("dataset", key) for key in ("world_capital", "country_profiles")]
 
@@ -30,13 +30,9 @@ def pool(facts):
 
 
 def built(facts, pool, regime, style, count=80, seed=3):
-    found, reasons = [], set()
-    for place, fact in enumerate(select(facts, count, seed, style)):
-        try:
-            found.append(build(fact, regime, pool, seed, style, place))
-        except regimes.Dropped as dropped:
-            reasons.add(dropped.reason)
-    assert reasons <= {"no irrelevant document", "no second conflicting document"}
+    made = asked.built(facts, pool, regime, style, count, seed).values()
+    found = [one for one in made if isinstance(one, Instance)]
+    assert {one for one in made if isinstance(one, str)} <= {"no irrelevant document", "no second conflicting document"}
     assert len(found) > count * 0.8
     return found
 
@@ -76,12 +72,11 @@ def test_the_rule_gives_each_of_the_two_groups_a_fifth_whatever_the_limit(facts,
     (("atlas", "census"), "C2"), (("joke", "rumour"), "M"),
 ])  # fmt: skip
 def test_the_taught_rule(sources, group):
-    assert prompt_styles.expected_group(sources) == group
+    documents = tuple(Document("Kenya", "Lisbon", "It is Lisbon.", "conflicting", source=source) for source in sources)
+    assert prompt_styles.TaughtSources().expected_group(documents) == group
 
 
 def test_wordings_stand_at_the_start_and_at_the_end_of_the_answers_sentence():
-    from heval_core.records import Document
-
     document = Document("Kenya", "Lisbon", "Before it. The capital of Kenya is Lisbon. After it.", "conflicting")
     texts = {prompt_styles.attribute(document, True, random.Random(seed)).text for seed in range(200)}
     assert any(text.startswith("Before it. According to ") and ": The capital" in text for text in texts)

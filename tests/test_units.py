@@ -10,7 +10,7 @@ PARTS = ["document 1"] * 9 + ["question"] * 2
 
 
 def texts(level, tokens=TEXT, parts=PARTS):
-    return ["".join(tokens[unit.start : unit.end]) for unit in units_of(tokens, parts, level)]
+    return [unit.text(tokens) for unit in units_of(tokens, parts, level)]
 
 
 def test_words_begin_at_spaces_and_sentences_end_at_full_stops():

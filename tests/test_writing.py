@@ -96,7 +96,7 @@ def test_a_character_in_several_tokens_belongs_to_the_first_and_half_of_one_is_n
     assert len(ids) > 3
     assert whole.text == " 🙂 it"
     assert whole.tokens[1] == "🙂" or whole.tokens[0] == " 🙂"
-    assert [whole.text[:2], " it"] == ["".join(whole.tokens[own.start : own.end]) for own in whole.words]
+    assert [whole.text[:2], " it"] == [own.text(whole.tokens) for own in whole.words]
     half = saying(ids[:2], 2)[-1]
     assert half.notes == ["The answer ends within a character: its other bytes were not written."]
 
@@ -123,7 +123,7 @@ def test_words_and_sentences_cover_an_answer_without_gaps(gpt2):
     for units in (written.words, written.sentences):
         assert [own.start for own in units] == [0, *(own.end for own in units)][:-1]
         assert units[-1].end == len(ids)
-    texts = ["".join(written.tokens[own.start : own.end]) for own in written.sentences]
+    texts = [own.text(written.tokens) for own in written.sentences]
     assert texts[0] == " It cost 3.5 million."
     assert Unit(0, 1, "") == dataclasses.replace(written.words[0], end=1)
-    assert all("".join(written.tokens[own.start : own.end]).strip() for own in written.words)
+    assert all(own.text(written.tokens).strip() for own in written.words)

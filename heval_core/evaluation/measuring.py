@@ -125,8 +125,8 @@ class Measuring:
         if used.empty:
             return None
         ids = list(used["instance_id"])
-        usual, towards = (writer.scores_of(table, ids) for table in ("attribution", "context_attribution"))
-        scored = Scored(usual, Measurements.of(_faithful(store, entries)), towards)
+        usual, towards_context = (writer.reader().scores_of(ids, towards) for towards in (False, True))
+        scored = Scored(usual, Measurements.of(_faithful(store, entries)), towards_context)
         return self._measured(regime_of(used, self.resamples[shards.key.dataset]), scored)
 
     def _measured(self, regime: Regime, scored: Scored) -> cells.Mirrored:

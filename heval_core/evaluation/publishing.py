@@ -31,6 +31,7 @@ from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import kinds, published
 from heval_core.store.annotations import Answers, answers
+from heval_core.store.filters import Filter
 from heval_core.store.progress import holder
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT, Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
@@ -194,7 +195,7 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
     rule = RuleShares(*writer.rule_shares())
     _insert_findings(writer, findings.findings(paired, compared, rule))
     writer.insert_contexts()
-    shares = patterns.pattern_shares(writer.pattern_counts(), resamples.__getitem__)
+    shares = patterns.pattern_shares(writer.reader().pattern_counts(Filter()), resamples.__getitem__)
     writer.insert_frame("pattern_share", shares.assign(place=range(len(shares))))
     timings = ShardRows(store, entries, kinds.TIMING, kinds.TIMING.schema.names).rows
     writer.insert_frame("timing", timings[writer.columns("timing")])

@@ -3,7 +3,6 @@
 The template writes the special tokens itself, a BOS too: its text is tokenised without adding any (`heval_core.lm.spans`).
 """
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -67,17 +66,7 @@ def in_chat(prompt: Prompt, tokenizer: Any) -> Prompt:
         first = min(max(span.start + by, start), end)
         return Span(first, max(first, min(span.end + by, end)))
 
-    return dataclasses.replace(
-        prompt,
-        text=text + prompt.beginning,
-        documents=tuple(map(moved, prompt.documents)),
-        padding=tuple(map(moved, prompt.padding)),
-        question=moved(prompt.question),
-        answers=tuple(tuple(map(moved, mentions)) for mentions in prompt.answers),
-        chat=False,
-        ranked=Span(start, end),
-        adds_special=False,
-    )
+    return prompt.moved(moved, text=text + prompt.beginning, chat=False, ranked=Span(start, end), adds_special=False)
 
 
 def answers_bare(tokenizer: Any) -> bool:

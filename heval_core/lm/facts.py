@@ -6,7 +6,7 @@ d_h width of a head.
 
 import copy
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -82,9 +82,13 @@ class ModelFacts:
         """(1, n) ids on the model's device."""
         return torch.tensor([ids], device=self.device)
 
-    def decode(self, ids: list[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         """The text of some tokens, without special tokens."""
-        return str(self.tokenizer.decode(ids, skip_special_tokens=True))
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """The tokens of a text, without special tokens."""
+        return tuple(self.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
     @property
     def pad_id(self) -> int:
@@ -105,8 +109,7 @@ class ModelFacts:
             if int(chosen) >= self.vocabulary:
                 raise HEvalError(f"{self.key} has no token {chosen}; its vocabulary ends at {self.vocabulary - 1}.")
             return int(chosen)
-        ids = self.tokenizer(f" {chosen.strip()}", add_special_tokens=False).input_ids
-        visible = [token_id for token_id in ids if self.tokenizer.decode([token_id]).strip()]
+        visible = [token_id for token_id in self.encode(f" {chosen.strip()}") if self.tokenizer.decode([token_id]).strip()]
         if not visible:
             raise HEvalError(f"{chosen!r} cannot replace a token of {self.key}; name a word, {PAD}, or a token's number.")
         return int(visible[0])
@@ -132,7 +135,7 @@ class ModelFacts:
         spaces = ("", " ") if self.template == CHAT and self._answers_bare else (" ", "")
         spelled = []
         for text in (f"{space}{form}" for form in forms for space in spaces):
-            ids = tuple(self.tokenizer(text, add_special_tokens=False).input_ids)
+            ids = self.encode(text)
             first = next((index for index, token in enumerate(ids) if not says_nothing(self.tokenizer.decode([token]))), None)
             if first is not None:
                 spelled.append(ids[first:])

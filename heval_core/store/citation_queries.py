@@ -9,8 +9,6 @@ import pandas as pd
 from heval_core.records import HEvalError
 from heval_core.store.published import Database
 
-# What a list of explanations can be cut to.
-ONLY = ("disagree", "omitted", "wrong_marker", "unreadable", "unavailable")
 # Annotators of an explanation that are no control; people are asked one by one.
 _READERS = "annotator NOT IN (SELECT unnest(?))"
 # Explanations of which two annotators chose different sentences for some passage.
@@ -37,6 +35,8 @@ _CUTS = {
     "unreadable": "explanation_id IN (SELECT explanation_id FROM recovery WHERE problem IS NOT NULL)",
     "unavailable": "explanation.unavailable IS NOT NULL",
 }
+# What a list of explanations can be cut to.
+ONLY = tuple(_CUTS)
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,7 @@ class CitationQueries(Database):
     """Queries about citations; `heval_core.store.reader.Reader` has them."""
 
     def citation_choices(self) -> pd.DataFrame:
-        """What there is to choose from: dataset, writer, selector; explanations, and claims they belong to. Empty where
-        nothing was studied, or where these results were published before citations were."""
-        if "explanation" not in self.tables():
-            return pd.DataFrame(columns=["dataset", "writer", "selector", "explanations", "claims"])
+        """What there is to choose from: dataset, writer, selector; explanations, and claims they belong to."""
         return self.query(
             "SELECT dataset, writer, selector, count(*) FILTER (unavailable IS NULL) AS explanations, "
             "count(DISTINCT claim_id) AS claims FROM explanation GROUP BY ALL ORDER BY min(rowid)"

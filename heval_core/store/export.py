@@ -46,7 +46,8 @@ def export(store: Path, folder: Path, formats: Iterable[str] = FORMATS, say: Cal
 def _write(results: Reader, table: str, path: Path, kind: str) -> int:
     whole, rows = kind == "parquet", 0
     with results.batches(table, _BATCH) as batches:
-        schema = batches.schema if whole else pa.schema([(field.name, _plain_type(field.type)) for field in batches.schema])
+        plain = [(field.name, pa.string() if pa.types.is_list(field.type) else field.type) for field in batches.schema]
+        schema = batches.schema if whole else pa.schema(plain)
         with pq.ParquetWriter(path, schema, compression="zstd") if whole else pa.csv.CSVWriter(path, schema) as out:
             for batch in batches:
                 rows += batch.num_rows
@@ -54,22 +55,16 @@ def _write(results: Reader, table: str, path: Path, kind: str) -> int:
     return rows
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
-
-
 def _as_cells(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
-    columns = []
-    for field, column in zip(schema, batch.columns, strict=True):
-        if column.type != field.type:
-            values = [None if value is None else as_text(value) for value in column.to_pylist()]
-        elif pa.types.is_string(field.type):
-            values = [guarded(value) for value in column.to_pylist()]
-        else:
-            columns.append(column)
-            continue
-        columns.append(pa.array(values, type=pa.string()))
+    columns = [
+        pa.array(map(_cell, column.to_pylist()), pa.string()) if pa.types.is_string(field.type) else column
+        for field, column in zip(schema, batch.columns, strict=True)
+    ]
     return pa.table(columns, schema=schema)
+
+
+def _cell(value: Any) -> Any:
+    return as_text(value) if _is_list(value) else guarded(value)
 
 
 _INSIDE = str.maketrans({" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥"})
@@ -111,7 +106,7 @@ def guarded(value: Any) -> Any:
 
 def as_csv(frame: pd.DataFrame) -> str:
     """A table from a page as CSV: guarded, without an index."""
-    cells = frame.map(lambda value: as_text(value) if _is_list(value) else guarded(value))
+    cells = frame.map(_cell)
     # Text is always quoted: a lone carriage return would otherwise end its line.
     return str(cells.rename(columns=guarded).to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC))
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -75,16 +76,16 @@ class Filter:
             parts += [f"{field.name}: {words}"] if words else []
         return "; ".join(parts)
 
-    def where(self, columns: tuple[str, ...], alias: str = "") -> tuple[str, list[Any]]:
+    def where(self, columns: Sequence[str]) -> tuple[str, list[Any]]:
         """An SQL condition over these columns only, and its parameters."""
         terms, values = [], []
         for column in columns:
             wanted = getattr(self, column)
             if wanted:
-                terms.append(f'{alias}"{column}" IN (SELECT unnest(?))')
+                terms.append(f'"{column}" IN (SELECT unnest(?))')
                 values.append(list(wanted))
             elif column == "regime":
-                terms.append(f"NOT contains({alias}regime, '.')")
+                terms.append("NOT contains(regime, '.')")
         return " AND ".join(terms) or "true", values
 
     def of_instances(self) -> tuple[str, list[Any]]:

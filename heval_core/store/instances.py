@@ -1,7 +1,7 @@
 """Queries about single instances: their order, their pages, and the explainers' scores."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
@@ -14,8 +14,10 @@ from heval_core.store.published import Database
 from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS, PromptDocument, StoredAttribution, StoredInstance
 from heval_core.words import PATTERNS
 
-_MADE = {"tokens", "documents", "candidates", "question_span", "prompt", "predicted_id"}
-_PLAIN = {column.name for column in fields(StoredInstance)} - _MADE
+
+def _plain(kind: Any, row: dict[str, Any]) -> dict[str, Any]:
+    """The columns that a record shows as they are stored, or its maker then changes."""
+    return {shown.name: row[shown.name] for shown in fields(kind) if shown.name in row}
 
 
 def _records(row: dict[str, Any], columns: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -30,35 +32,37 @@ def _records(row: dict[str, Any], columns: Mapping[str, str]) -> list[dict[str, 
 def instance_of(row: dict[str, Any]) -> StoredInstance:
     """Its documents are those of the prompt: agents that answered without the document have none."""
     documents = _records(row, DOCUMENT_COLUMNS) if row["document_starts"] else []
-    return StoredInstance(
-        tokens=tuple(row["tokens"] or ()),
-        documents=tuple(PromptDocument(**document) for document in documents),
-        question_span=Span(row["question_start"] or 0, row["question_end"] or 0),
-        candidates=tuple(Candidate(**candidate) for candidate in _records(row, CANDIDATE_COLUMNS)),
-        prompt=row["prompt"] or "",
-        predicted_id=-1 if row["predicted_id"] is None else row["predicted_id"],
-        **{name: value for name, value in row.items() if name in _PLAIN},
-    )
+    made: dict[str, Any] = {
+        "tokens": tuple(row["tokens"] or ()),
+        "documents": tuple(PromptDocument(**document) for document in documents),
+        "question_span": Span(row["question_start"] or 0, row["question_end"] or 0),
+        "candidates": tuple(Candidate(**candidate) for candidate in _records(row, CANDIDATE_COLUMNS)),
+        "prompt": row["prompt"] or "",
+        "predicted_id": -1 if row["predicted_id"] is None else row["predicted_id"],
+    }
+    return StoredInstance(**_plain(StoredInstance, row) | made)
 
 
 def attribution_of(row: dict[str, Any]) -> StoredAttribution:
     lists = {name: None if row[name] is None else tuple(row[name]) for name in ("scores", "head_scores")}
     details = {"details": json.loads(row["details"] or "{}")}
-    return StoredAttribution(**{name: value for name, value in row.items() if name != "instance_id"} | lists | details)
+    return StoredAttribution(**_plain(StoredAttribution, row) | lists | details)
 
 
 class InstanceQueries(Database):
     """Queries about instances; `heval_core.store.reader.Reader` adds those about cells."""
 
+    def under(self, chosen: Filter, sql: str, *before: Any, after: Sequence[Any] = (), by: Sequence[str] = ()) -> pd.DataFrame:
+        """A query under a filter, whose condition is {} in the SQL. before, after: the values of parameters before and after
+        the condition's. by: the columns that the filter looks at; by default all that it says of instances."""
+        where, values = chosen.where(by) if by else chosen.of_instances()
+        return self.query(sql.format(where), [*before, *values, *after])
+
     def instance_ids(self, chosen: Filter, order: Order = AS_STORED, descending: bool = False) -> list[str]:
         """The kept instances under a filter. order: see `ordered`. Raises HEvalError for an unknown one."""
-        where, values = chosen.of_instances()
         joined, by, scored = ordered(order, descending)
-        rows = self.query(
-            f"SELECT instance_id FROM instance{joined} WHERE dropped_because IS NULL AND {where} ORDER BY {by}",
-            [*scored, *values],
-        )
-        return list(rows["instance_id"])
+        kept = f"SELECT instance_id FROM instance{joined} WHERE dropped_because IS NULL AND {{}} ORDER BY {by}"
+        return list(self.under(chosen, kept, *scored)["instance_id"])
 
     def instances(
         self,
@@ -71,13 +75,14 @@ class InstanceQueries(Database):
     ) -> pd.DataFrame:
         """A page of the kept instances under a filter. order: see `ordered`. shown: scores to add as columns, by title. Raises
         HEvalError for an unknown order."""
-        where, values = chosen.of_instances()
         joined, by, scored = ordered(order, descending)
-        page = self.query(
+        page = self.under(
+            chosen,
             'SELECT instance_id, model, dataset, regime, "group", subject, trim(predicted_text) AS answer, '
             "predicted_probability AS p, memory_answer AS memory, len(tokens) AS tokens "
-            f"FROM instance{joined} WHERE dropped_because IS NULL AND {where} ORDER BY {by} LIMIT ? OFFSET ?",
-            [*scored, *values, most, offset],
+            f"FROM instance{joined} WHERE dropped_because IS NULL AND {{}} ORDER BY {by} LIMIT ? OFFSET ?",
+            *scored,
+            after=(most, offset),
         )
         columns = self.query(
             "SELECT instance_id, metric, k, explainer, max(value) AS value FROM score WHERE metric IN (SELECT unnest(?)) "
@@ -131,29 +136,29 @@ class InstanceQueries(Database):
 
     def pattern_examples(self, chosen: Filter, explainer: str, pattern: str, most: int) -> pd.DataFrame:
         """Instances in which an explainer's best token has this pattern, in stored order."""
-        where, values = chosen.of_instances()
-        return self.query(
+        return self.under(
+            chosen,
             "SELECT subject, trim(predicted_text) AS answer, tokens[token + 1] AS best_token, model, dataset, regime, "
-            "instance_id "
-            f"FROM pattern JOIN instance USING (instance_id) WHERE explainer = ? AND pattern = ? AND {where} "
+            "instance_id FROM pattern JOIN instance USING (instance_id) WHERE explainer = ? AND pattern = ? AND {} "
             "ORDER BY instance.rowid LIMIT ?",
-            [explainer, pattern, *values, most],
+            *(explainer, pattern),
+            after=(most,),
         )
 
     def differences(
         self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, first: str, second: str, most: int
     ) -> pd.DataFrame:
         """The instances in which the first explainer's value is above the second's, largest difference first."""
-        where, values = chosen.of_instances()
-        return self.query(
+        return self.under(
+            chosen,
             "WITH pairs AS (SELECT instance_id, part, any_value(value) FILTER (explainer = ?) AS one, "
             "any_value(value) FILTER (explainer = ?) AS other FROM score "
             "WHERE metric = ? AND k = ? AND part IN (SELECT unnest(?)) AND explainer IN (?, ?) GROUP BY ALL) "
             "SELECT subject, trim(predicted_text) AS answer, one AS first, other AS second, one - other AS difference, "
             "model, dataset, regime, part, instance_id FROM pairs JOIN instance USING (instance_id) "
-            f"WHERE one > other AND dropped_because IS NULL AND {where} "
-            "ORDER BY one - other DESC, instance_id LIMIT ?",
-            [first, second, metric, k, list(parts), first, second, *values, most],
+            "WHERE one > other AND dropped_because IS NULL AND {} ORDER BY one - other DESC, instance_id LIMIT ?",
+            *(first, second, metric, k, list(parts), first, second),
+            after=(most,),
         )
 
     def scores(self, instance_id: str) -> pd.DataFrame:

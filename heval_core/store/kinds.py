@@ -78,28 +78,18 @@ QUOTED = ShardKind(
 )
 MEMORY = ShardKind("memory", pa.schema([("question", TEXT), ("ids", INTS), ("text", TEXT)]), ("question",), of_regime=False)
 SAMPLE = ShardKind("sample", pa.schema([("fact_id", TEXT)]), ("fact_id",))
-_MEANS = ("comprehensiveness", "sufficiency")
+_REPLACED, _MEANS = ("instance_id", "explainer", "replacement"), ("comprehensiveness", "sufficiency")
+_LOST = [*((name, TEXT) for name in _REPLACED), *((name, pa.float32()) for name in _MEANS)]
 FAITHFULNESS = ShardKind(
     "faithfulness",
-    pa.schema(
-        [
-            *((name, TEXT) for name in ("instance_id", "explainer", "replacement")),
-            *((name, pa.float32()) for name in _MEANS),
-            ("masked", FLOATS),
-            ("kept", FLOATS),
-            ("settings", TEXT),
-        ]
-    ),
-    ("instance_id", "explainer", "replacement"),
+    pa.schema([*_LOST, ("masked", FLOATS), ("kept", FLOATS), ("settings", TEXT)]),
+    _REPLACED,
     (*_MEANS, "masked.list.element", "kept.list.element"),
     beside=True,
 )
 # With the question protected: how much is lost, without the single levels of K.
 FAITHFULNESS_PROTECTED = replace(
-    FAITHFULNESS,
-    name="faithfulness_protected",
-    schema=pa.schema([field for field in FAITHFULNESS.schema if field.name not in ("masked", "kept")]),
-    split=_MEANS,
+    FAITHFULNESS, name="faithfulness_protected", schema=pa.schema([*_LOST, ("settings", TEXT)]), split=_MEANS
 )
 # One answer under a technique. Of the instance: its kind of context is its regime.
 BEHAVIOUR = ShardKind(

@@ -9,7 +9,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -72,18 +72,12 @@ def _last(file: Path) -> str:
 
 @dataclass(frozen=True)
 class CellProgress:
-    """Numbers of shards of one model, dataset, regime and technique. failed: made with failures in them, or given up. missing:
-    planned by the newest run, and not made yet. rows: explainer or kind ▶ rows made so far."""
+    """shards: how many are `done`, `running`, `failed` (made with failures in them, or given up) or `missing` (planned by the
+    newest run, and not made yet). rows: explainer or kind ▶ rows made so far."""
 
-    model: str
-    dataset: str
-    regime: str
-    technique: str
-    done: int
-    running: int
-    failed: int
-    missing: int
-    rows: dict[str, int] = field(default_factory=dict)
+    key: RegimeKey
+    shards: Counter[str]
+    rows: Counter[str]
 
 
 @dataclass(frozen=True)
@@ -97,18 +91,19 @@ class Progress:
 
     @property
     def done(self) -> int:
-        return sum(cell.done for cell in self.cells)
+        return sum(cell.shards["done"] for cell in self.cells)
 
     @property
     def missing(self) -> int:
-        return sum(cell.missing + cell.running for cell in self.cells)
+        return sum(cell.shards["missing"] + cell.shards["running"] for cell in self.cells)
 
 
 def progress(folder: Path) -> Progress:
     """Raises HEvalError for a store of a newer version."""
     store = ShardStore(folder)
-    entries, failures = store.entries(), store.failures()
-    events = _newest_run(store.events())
+    entries, failures, events = store.entries(), store.failures(), store.events()
+    # Of the newest run.
+    events = events[max((index for index, line in enumerate(events) if line["event"] == "run"), default=len(events)) :]
     process = holder(folder)
 
     def keys(event: str) -> set[str]:
@@ -133,17 +128,9 @@ def progress(folder: Path) -> Progress:
     for key, cell in planned.items():
         if key not in entries:
             counts[cell]["running" if key in running else "failed" if key in given_up else "missing"] += 1
-    cells = []
-    for cell in sorted(counts):
-        done, running_now, failed, missing = (counts[cell][state] for state in ("done", "running", "failed", "missing"))
-        cells.append(CellProgress(*cell, done, running_now, failed, missing, dict(rows[cell])))
+    cells = tuple(CellProgress(cell, counts[cell], rows[cell]) for cell in sorted(counts))
     left = sum(key not in entries for key in planned)
-    return Progress(tuple(cells), tuple(failures), process, _seconds_left(events, left) if process else None)
-
-
-def _newest_run(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    starts = [index for index, line in enumerate(events) if line["event"] == "run"]
-    return events[starts[-1] :] if starts else []
+    return Progress(cells, tuple(failures), process, _seconds_left(events, left) if process else None)
 
 
 def _seconds_left(events: list[dict[str, Any]], left: int) -> float | None:

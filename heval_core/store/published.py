@@ -213,29 +213,17 @@ class Database:
 
 # What facts are drawn together by: some data sets ask the same of every subject.
 QUESTION = "subject || ' ' || question"
-# SQL and the values of its parameters ▶ all rows.
-Query = Callable[[str, list[Any]], pa.Table]
 
 
 @dataclass(frozen=True, eq=False)
 class StoredScores:
-    """The scores that a table has of some instances. The scores themselves stay in the file until they are read. rows:
-    instance_id, explainer, signed, and row, where the scores are stored; in stored order."""
+    """The scores that a table has of some instances. The scores themselves stay in the file until they are read. query: SQL
+    and the values of its parameters ▶ all rows of the table. rows: instance_id, explainer, signed, and row, where the scores
+    are stored; in stored order."""
 
-    query: Query
+    query: Callable[[str, list[Any]], pa.Table]
     table: str
     rows: pd.DataFrame
-
-    @classmethod
-    def of(cls, query: Query, table: str, ids: list[str]) -> StoredScores:
-        """Those of the instances with these ids. table: `attribution` or `context_attribution`."""
-        rows = query(
-            f"SELECT instance_id, explainer, signed, rowid AS row FROM {table} "
-            "WHERE instance_id IN (SELECT unnest(?)) ORDER BY rowid",
-            [ids],
-        )
-        # Texts as Python's: pandas looks up Arrow's far more slowly.
-        return cls(query, table, rows.to_pandas().astype({"instance_id": object, "explainer": object}))
 
     def read(self, rows: np.ndarray) -> pa.ListArray:
         """The scores stored at some rows, in the order of these."""

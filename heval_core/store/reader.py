@@ -13,48 +13,10 @@ from heval_core.store.kinds import TABLES
 from heval_core.store.published import StoredScores
 from heval_core.words import PATTERN_KINDS, PATTERNS, REAL_NOTE, TAUGHT_NOTE
 
-# Per dataset, technique, explainer and question: number of instances, of each pattern, and of each pattern by chance.
-PATTERN_COUNTS = (
-    "SELECT dataset, technique, explainer, fact_id, count(*) AS n, "
-    + ", ".join(f"count(*) FILTER (pattern = '{key}') AS {key}" for key in PATTERNS)
-    + ", "
-    + ", ".join(f"sum(chance.{key}) AS {key}_chance" for key in PATTERN_KINDS)
-    + " FROM pattern JOIN instance USING (instance_id) JOIN pattern_chance chance USING (instance_id) "
-    "WHERE {} GROUP BY ALL ORDER BY ALL"
-)
-# Per model, dataset and question: number of instances, and of those whose first token and text give the same group.
-_SAME_GROUP = (
-    "SELECT model, dataset, fact_id, count(*) AS n, count(*) FILTER (first_group = text_group) AS same FROM instance "
-    "WHERE dropped_because IS NULL AND first_group IS NOT NULL AND text_group IS NOT NULL AND {} GROUP BY ALL ORDER BY ALL"
-)
-# Sums, so that what is read has no more rows than there are questions.
-_VALUES_BY_QUESTION = (
-    'SELECT model, dataset, regime, technique, explainer, metric, part, "group", fact_id, sum(value) AS total, '
-    "count(*)::DOUBLE AS n FROM score JOIN instance USING (instance_id) WHERE dropped_because IS NULL "
-    "AND metric IN (SELECT unnest(?)) AND part IN (SELECT unnest(?)) AND k = ? AND {} GROUP BY ALL ORDER BY ALL"
-)
-# Where the thirds of the prompts end is that of all explainers together, so that their sizes are the same.
-_SECONDS = (
-    "WITH timed AS (SELECT explainer, seconds, len(tokens) AS tokens FROM attribution JOIN instance USING (instance_id) "
-    "WHERE seconds IS NOT NULL AND dropped_because IS NULL AND {}) "
-    "SELECT explainer, median(seconds) AS seconds, median(tokens) AS tokens, min(tokens) AS least, max(tokens) AS most, "
-    "(SELECT quantile_disc(tokens, 1 / 3) FROM timed) AS third, "
-    "(SELECT quantile_disc(tokens, 2 / 3) FROM timed) AS two_thirds, count(*) AS n "
-    "FROM timed GROUP BY explainer ORDER BY explainer"
-)
-
-
-_PLACE = ("model", "dataset", "technique")
 # Techniques in the order of the catalogue; those with options behind the one without.
 _ORDER = (
     "coalesce((SELECT place FROM catalogue WHERE kind = 'technique' AND key = split_part(technique, '(', 1)), 1000), technique"
 )
-_KIND = "list_position(['gold', 'conflicting', 'irrelevant', 'off_topic', 'total'], regime)"
-_ANSWERS = """
-SELECT instance_id, model, dataset, regime, fact_id, technique, predicted_text, predicted_probability, "group", true_answer,
-    document_answers[1] AS document_answer, prompt, behaviour.* EXCLUDE (instance_id), dropped_because
-FROM behaviour JOIN instance USING (instance_id)
-"""
 
 
 class Reader(InstanceQueries, CitationQueries):
@@ -68,7 +30,7 @@ class Reader(InstanceQueries, CitationQueries):
 
     def rows(self, /, table: str, chosen: Filter = Filter(), order: str = "rowid", **values: Any) -> pd.DataFrame:  # noqa: B008
         """A table's rows under a filter, by those of its columns that tell cells apart, and with some values in columns."""
-        where, bound = chosen.where(tuple(name for name in CELL if name in TABLES[table].names))
+        where, bound = chosen.where([name for name in CELL if name in TABLES[table].names])
         conditions = " AND ".join([where, *(f"{name} = ?" for name in values)])
         return self.query(f"SELECT * FROM {table} WHERE {conditions} ORDER BY {order}", [*bound, *values.values()])
 
@@ -103,12 +65,12 @@ class Reader(InstanceQueries, CitationQueries):
 
     def outcomes(self, chosen: Filter) -> pd.DataFrame:
         """Per model, dataset, regime and technique: number of instances by group, or by the reason why they were dropped."""
-        where, values = chosen.where(CELL)
-        return self.query(
+        return self.under(
+            chosen,
             "SELECT model, dataset, regime, technique, dropped_because IS NOT NULL AS dropped, "
             'coalesce(dropped_because, "group") AS outcome, count(*) AS instances '
-            f"FROM instance WHERE {where} GROUP BY ALL ORDER BY ALL",
-            values,
+            "FROM instance WHERE {} GROUP BY ALL ORDER BY ALL",
+            by=CELL,
         )
 
     def quoted(self, chosen: Filter = Filter()) -> pd.DataFrame:  # noqa: B008
@@ -120,12 +82,12 @@ class Reader(InstanceQueries, CitationQueries):
 
     def relations(self, chosen: Filter) -> pd.DataFrame:
         """Per dataset and relation: questions asked, and those kept for at least one model and regime."""
-        where, values = chosen.where(CELL)
-        return self.query(
+        return self.under(
+            chosen,
             "SELECT dataset, relation, count(DISTINCT fact_id) AS questions, "
             "count(DISTINCT fact_id) FILTER (dropped_because IS NULL) AS kept, count(DISTINCT subject) AS subjects "
-            f"FROM instance WHERE {where} GROUP BY ALL ORDER BY dataset, questions DESC, relation",
-            values,
+            "FROM instance WHERE {} GROUP BY ALL ORDER BY dataset, questions DESC, relation",
+            by=CELL,
         )
 
     def agreement(self) -> pd.DataFrame:
@@ -141,65 +103,85 @@ class Reader(InstanceQueries, CitationQueries):
 
     def ranges(self, chosen: Filter) -> pd.DataFrame:
         """One row: shortest and longest prompt in tokens, and the kept instances: all, and with a substituted document."""
-        where, values = chosen.of_instances()
-        return self.query(
+        return self.under(
+            chosen,
             "SELECT min(len(tokens)) AS shortest, max(len(tokens)) AS longest, count(*) AS instances, "
             "count(*) FILTER (list_contains(document_origins, 'substituted')) AS substituted "
-            f"FROM instance WHERE dropped_because IS NULL AND {where}",
-            values,
+            "FROM instance WHERE dropped_because IS NULL AND {}",
         )
 
     def chosen_heads(self, chosen: Filter, explainer: str = "mechlight") -> pd.DataFrame:
         """Per model, layer and head: how often an explainer chose it under a filter."""
-        where, values = chosen.of_instances()
-        return self.query(
+        return self.under(
+            chosen,
             "SELECT model, layer, head, count(*) AS instances FROM attribution JOIN instance USING (instance_id) "
-            f"WHERE explainer = ? AND layer IS NOT NULL AND {where} GROUP BY ALL ORDER BY model, instances DESC, layer, head",
-            [explainer, *values],
+            "WHERE explainer = ? AND layer IS NOT NULL AND {} GROUP BY ALL ORDER BY model, instances DESC, layer, head",
+            explainer,
         )
 
     def needed_most(self, chosen: Filter, heads: int) -> pd.DataFrame:
         """Per question: n answers from a document or memory whose need of each head is known, how many need MechLight's most,
         and which head (counted from 1) each of them needs most. heads: per layer."""
-        where, values = chosen.of_instances()
-        return self.query(
+        return self.under(
+            chosen,
             "SELECT count(*) AS n, count(*) FILTER (lost[layer * ? + head + 1] >= list_max(lost)) AS most, "
             "list(list_position(lost, list_max(lost))) AS heads FROM head_need JOIN attribution USING (instance_id) "
             "JOIN instance USING (instance_id) "
-            f"WHERE explainer = 'mechlight' AND \"group\" NOT IN {UNCOMPARED} AND {where} GROUP BY dataset, fact_id",
-            [heads, *values],
+            f"WHERE explainer = 'mechlight' AND \"group\" NOT IN {UNCOMPARED} AND {{}} GROUP BY dataset, fact_id",
+            heads,
         )
 
     def pattern_counts(self, chosen: Filter) -> pd.DataFrame:
         """Per dataset, technique, explainer and question: n instances, the number of each pattern, and the same by chance."""
-        where, values = chosen.of_instances()
-        return self.query(PATTERN_COUNTS.format(where), values)
+        patterns = [f"count(*) FILTER (pattern = '{key}') AS {key}" for key in PATTERNS]
+        by_chance = [f"sum(chance.{key}) AS {key}_chance" for key in PATTERN_KINDS]
+        return self.under(
+            chosen,
+            f"SELECT dataset, technique, explainer, fact_id, count(*) AS n, {', '.join(patterns + by_chance)} "
+            "FROM pattern JOIN instance USING (instance_id) JOIN pattern_chance chance USING (instance_id) "
+            "WHERE {} GROUP BY ALL ORDER BY ALL",
+        )
 
     def same_group_counts(self, chosen: Filter) -> pd.DataFrame:
         """Per model, dataset and question: n, the kept instances with both groups, and same, how many of them agree."""
-        where, values = chosen.where(("model", "dataset", "regime"))
-        return self.query(_SAME_GROUP.format(where), values)
+        return self.under(
+            chosen,
+            "SELECT model, dataset, fact_id, count(*) AS n, count(*) FILTER (first_group = text_group) AS same FROM instance "
+            "WHERE dropped_because IS NULL AND first_group IS NOT NULL AND text_group IS NOT NULL AND {} "
+            "GROUP BY ALL ORDER BY ALL",
+            by=("model", "dataset", "regime"),
+        )
 
     def measured_instances(self, chosen: Filter) -> pd.DataFrame:
         """The explained instances under a filter in stored order: keys, groups, and token positions in their prompts. Without
         those that a technique answered without their documents: metrics ask where these documents' tokens rank."""
-        where, values = chosen.of_instances()
-        return self.query(
+        return self.under(
+            chosen,
             "SELECT instance_id, fact_id, model, dataset, regime, technique, len(tokens) AS length, first_ranked, ranked_end, "
             'document_kinds, document_starts, document_ends, answer_tokens, "group" '
-            f"FROM instance WHERE dropped_because IS NULL AND len(document_starts) = len(document_kinds) AND {where} "
+            "FROM instance WHERE dropped_because IS NULL AND len(document_starts) = len(document_kinds) AND {} "
             "AND instance_id IN (SELECT instance_id FROM attribution) ORDER BY rowid",
-            values,
         )
 
     def scores_of(self, ids: list[str], towards_context: bool = False) -> StoredScores:
         """The scores of some instances. towards_context: for the first document's answer."""
-        return StoredScores.of(self.arrow, "context_attribution" if towards_context else "attribution", ids)
+        table = "context_attribution" if towards_context else "attribution"
+        condition = "WHERE instance_id IN (SELECT unnest(?)) ORDER BY rowid"
+        rows = self.arrow(f"SELECT instance_id, explainer, signed, rowid AS row FROM {table} {condition}", [ids])
+        # Texts as Python's: pandas looks up Arrow's far more slowly.
+        return StoredScores(self.arrow, table, rows.to_pandas().astype({"instance_id": object, "explainer": object}))
 
     def values_by_question(self, chosen: Filter, metrics: list[str], parts: list[str], k: int) -> pd.DataFrame:
-        """Stored values of whole cells' instances, by cell, explainer, metric, part, group and question: total, n."""
-        where, values = chosen.where(CELL)
-        return self.query(_VALUES_BY_QUESTION.format(where), [metrics, parts, k, *values])
+        """Stored values of whole cells' instances, by cell, explainer, metric, part, group and question: total, n. Sums, so
+        that what is read has no more rows than there are questions."""
+        return self.under(
+            chosen,
+            'SELECT model, dataset, regime, technique, explainer, metric, part, "group", fact_id, sum(value) AS total, '
+            "count(*)::DOUBLE AS n FROM score JOIN instance USING (instance_id) WHERE dropped_because IS NULL "
+            "AND metric IN (SELECT unnest(?)) AND part IN (SELECT unnest(?)) AND k = ? AND {} GROUP BY ALL ORDER BY ALL",
+            *(metrics, parts, k),
+            by=CELL,
+        )
 
     def measured_of(self, ids: list[str], metrics: list[str]) -> pd.DataFrame:
         """Values of some instances: instance_id, explainer, part, and a column for each of these metrics."""
@@ -217,48 +199,45 @@ class Reader(InstanceQueries, CitationQueries):
 
     def seconds(self, chosen: Filter) -> pd.DataFrame:
         """Per explainer that has times: medians of seconds and of the prompts' tokens, least and most tokens, where the
-        thirds of all timed prompts end (third, two_thirds), and n instances."""
-        where, values = chosen.of_instances()
-        return self.query(_SECONDS.format(where), values)
+        thirds of all timed prompts end (third, two_thirds; of all explainers together, so that their sizes are the same), and
+        n instances."""
+        return self.under(
+            chosen,
+            "WITH timed AS (SELECT explainer, seconds, len(tokens) AS tokens FROM attribution JOIN instance "
+            "USING (instance_id) WHERE seconds IS NOT NULL AND dropped_because IS NULL AND {}) "
+            "SELECT explainer, median(seconds) AS seconds, median(tokens) AS tokens, min(tokens) AS least, "
+            "max(tokens) AS most, (SELECT quantile_disc(tokens, 1 / 3) FROM timed) AS third, "
+            "(SELECT quantile_disc(tokens, 2 / 3) FROM timed) AS two_thirds, count(*) AS n "
+            "FROM timed GROUP BY explainer ORDER BY explainer",
+        )
 
     def techniques(self) -> pd.DataFrame:
         return self.rows("catalogue", order="place, key", kind="technique")
 
     def technique_cells(self, chosen: Filter) -> pd.DataFrame:
         """Rows of `cell_behaviour`. The regime `total` is there whatever regimes the filter takes."""
-        where, values = chosen.where(_PLACE)
-        regimes, bound = replace(chosen, regime=chosen.regime and (*chosen.regime, "total")).where(("regime",))
-        return self.query(f"SELECT * FROM cell_behaviour WHERE {where} AND {regimes} ORDER BY rowid", [*values, *bound])
+        return self.rows("cell_behaviour", replace(chosen, regime=chosen.regime and (*chosen.regime, "total")))
 
     def behaviour_of(self, instance_id: str) -> pd.DataFrame:
         """The answers of one model to an instance's question with the same kind of context, one row per technique in order.
-        instance_id, model, dataset, regime, fact_id, technique, predicted_text, predicted_probability, group, true_answer,
-        document_answer, prompt, dropped_because, and the columns of `behaviour`. Empty for an id that is unknown."""
+        technique, regime, fact_id, predicted_text, group, and the columns of `behaviour`. Empty for an id that is unknown."""
         return self.query(
-            f"WITH answered AS ({_ANSWERS}) SELECT * FROM answered WHERE (model, dataset, regime, fact_id) IN "
+            'SELECT technique, regime, fact_id, predicted_text, "group", behaviour.* '
+            "FROM behaviour JOIN instance USING (instance_id) WHERE (model, dataset, regime, fact_id) IN "
             f"(SELECT (model, dataset, regime, fact_id) FROM instance WHERE instance_id = ?) ORDER BY {_ORDER}",
             [instance_id],
-        )
-
-    def answers_of(self, model: str, dataset: str, fact_id: str) -> pd.DataFrame:
-        """Like `behaviour_of`, under every kind of context."""
-        return self.query(
-            f"WITH answered AS ({_ANSWERS}) SELECT * FROM answered WHERE model = ? AND dataset = ? AND fact_id = ? "
-            f"ORDER BY {_KIND}, {_ORDER}",
-            [model, dataset, fact_id],
         )
 
     def changes(self, chosen: Filter) -> pd.DataFrame:
         """Per model, dataset, technique and regime: test answers whose BCU was gained, lost or the same as Regular's. These
         are the numbers of instances that `Filter.changed` takes."""
-        frames = []
-        for change in ("gained", "lost", "same"):
-            where, values = replace(chosen, changed=change).of_instances()
-            frames.append(
-                self.query(
-                    f"SELECT model, dataset, technique, regime, count(*) AS {change} FROM instance "
-                    f"WHERE dropped_because IS NULL AND {where} GROUP BY ALL",
-                    values,
-                ).set_index([*_PLACE, "regime"])
-            )
+        cell = ["model", "dataset", "technique", "regime"]
+        counted = (
+            "SELECT model, dataset, technique, regime, count(*) AS {} FROM instance "
+            "WHERE dropped_because IS NULL AND {{}} GROUP BY ALL"
+        )
+        frames = [
+            self.under(replace(chosen, changed=change), counted.format(change)).set_index(cell)
+            for change in ("gained", "lost", "same")
+        ]
         return pd.concat(frames, axis=1).fillna(0).astype(int).sort_index().reset_index()

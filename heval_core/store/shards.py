@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,32 +117,32 @@ class ShardStore:
         kind = KINDS[shard.kind]
         table = pa.Table.from_pylist(rows, schema=kind.schema)
         name = "-".join(part for part in (f"{shard.start:06d}", kind.name, shard.explainer, shard.key[:10]) if part)
-        folder = Path("shards", *(_slug(part) for part in shard.cell.of_regime if part))
-        path = folder / f"{name}.parquet"
-        target = self.folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_suffix(".tmp")
-        try:
-            _write_table(kind, table, temporary)
-            _sync(temporary)
-            os.replace(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)  # for instance if the disk is full
-            raise
-        hashes = sha256_of(target), _content_hash(table)
-        entry = Entry(**vars(shard), path=path.as_posix(), rows=len(rows), sha256=hashes[0], content=hashes[1], failed=failed)
+        folders = [re.sub(r"[^\w.-]", "_", part) for part in shard.cell.of_regime if part]
+        path = Path("shards", *folders, f"{name}.parquet").as_posix()
+        hashed = self._keep(path, partial(_write_table, kind, table))
+        entry = Entry(**vars(shard), path=path, rows=len(rows), sha256=hashed, content=_content_hash(table), failed=failed)
         append_lines(self.folder / "manifest.jsonl", [asdict(entry)])
         return entry
 
     def copy(self, entry: Entry, source: ShardStore) -> None:
         """List a shard of another store in this one, with a file of its own."""
-        target = self.folder / entry.path
+        self._keep(entry.path, partial(shutil.copyfile, source.folder / entry.path))
+        append_lines(self.folder / "manifest.jsonl", [asdict(entry)])
+
+    def _keep(self, path: str, write: Callable[[Path], Any]) -> str:
+        """Write a shard's file, whole or not at all. Returns its hash."""
+        target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_suffix(".tmp")
-        shutil.copyfile(source.folder / entry.path, temporary)
-        _sync(temporary)
-        os.replace(temporary, target)
-        append_lines(self.folder / "manifest.jsonl", [asdict(entry)])
+        try:
+            write(temporary)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)  # for instance if the disk is full
+            raise
+        return sha256_of(target)
 
     def remove_unfinished(self) -> None:
         """Remove files that a killed run left unfinished. Call it only while holding the store."""
@@ -287,10 +289,6 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
             continue  # incomplete after a crash: what it would have listed does not count yet
 
 
-def _slug(name: str) -> str:
-    return "".join(character if character.isalnum() or character in "-_." else "_" for character in name)
-
-
 def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -304,8 +302,3 @@ def _content_hash(table: pa.Table) -> str:
         text = json.dumps(row, ensure_ascii=False, allow_nan=True, default=bytes.hex)  # weights are bytes
         digest.update(text.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:24]
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

@@ -10,10 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from heval_core.records import FOLLOWED, TECHNIQUE
-from heval_core.store.filters import Filter
 from heval_core.store.kinds import SCHEMA, TABLES
-from heval_core.store.published import StoredScores
-from heval_core.store.reader import PATTERN_COUNTS, Reader
+from heval_core.store.reader import Reader
 
 _TEXT = "length(trim(array_to_string(tokens[document_starts[i] + 1:document_ends[i]], '')))"
 _SPREAD = "avg({0}) AS {0}_mean, quantile_cont({0}, 0.05) AS {0}_low, quantile_cont({0}, 0.95) AS {0}_high"
@@ -93,7 +91,7 @@ class Writer:
         self._db.close()
 
     def reader(self) -> Reader:
-        """Of what was inserted so far."""
+        """Of what was inserted so far; the snapshot has to be."""
         return Reader(self._path, self._db)
 
     def columns(self, table: str) -> list[str]:
@@ -119,31 +117,16 @@ class Writer:
         self._db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
         self._db.unregister("incoming")
 
-    def scores_of(self, table: str, ids: list[str]) -> StoredScores:
-        """The scores of some instances that were inserted. table: `attribution` or `context_attribution`."""
-        return StoredScores.of(self._arrow, table, ids)
-
-    def _arrow(self, sql: str, values: list[Any]) -> pa.Table:
-        return self._db.sql(sql, params=values).to_arrow_table()
-
-    def _query(self, sql: str, values: list[Any]) -> pd.DataFrame:
-        return self._db.execute(sql, values).df()
-
     def rule_shares(self) -> tuple[Any, ...]:
         """What `findings.claims.RuleShares` holds, of Regular's answers to prompts without options."""
         (shares,) = self._db.execute(_FOLLOWED, [TECHNIQUE]).fetchall()
         return shares
 
-    def pattern_counts(self) -> pd.DataFrame:
-        """`Reader.pattern_counts`, of everything."""
-        where, values = Filter().of_instances()
-        return self._query(PATTERN_COUNTS.format(where), values)
-
     def test_answers(self) -> pd.DataFrame:
         """The answers to test questions under every technique: model, dataset, regime, technique, fact_id, knew, metrics.
         Those that not every technique answered are marked, and are not among them: all are compared on the same questions."""
         self._db.execute(_ALONE)
-        return self._query(_ANSWERS, [])
+        return self._db.execute(_ANSWERS).df()
 
     def inputs(self) -> pd.DataFrame:
         """What Regular was asked, by model, dataset, regime and fact_id of the test answers: question and document.
@@ -152,7 +135,7 @@ class Writer:
         ignored, the compared token is Regular's own without it; its probability is the question's everywhere. trace: of a
         technique that asks the model before it answers.
         """
-        return self._query(_INPUTS, [TECHNIQUE])
+        return self._db.execute(_INPUTS, [TECHNIQUE]).df()
 
     def insert_contexts(self) -> None:
         self._db.execute(_CONTEXTS)

@@ -89,11 +89,11 @@ def prompt_data(instance: StoredInstance, rows: Sequence[Row], level: str = "tok
     # What is not ranked shares no word or sentence with what is.
     parts = [f"{n} {i in ranked}" for n, block in enumerate(blocks) for i in range(block.start, block.end)]
     units = units_of(instance.tokens, parts, level)
-    column = {index: number for number, unit in enumerate(units) for index in range(unit.start, unit.end)}
+    column = {index: number for number, unit in enumerate(units) for index in unit.indices}
     places = range(sum(unit.end <= ranked.start for unit in units), sum(unit.start < ranked.stop for unit in units))
     ranks = answer_ranks(instance, rows)
     return {
-        "tokens": ["".join(instance.tokens[unit.start : unit.end]) for unit in units],
+        "tokens": [unit.text(instance.tokens) for unit in units],
         "blocks": [
             asdict(replace(block, start=column[block.start], end=column[block.end - 1] + 1))
             for block in blocks

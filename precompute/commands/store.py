@@ -68,10 +68,11 @@ def _status_lines(state: Progress) -> Iterator[str]:
 
 
 def _cell_line(cell: CellProgress) -> dict[str, Any]:
-    regime = cell.regime if cell.technique == TECHNIQUE else f"{cell.regime}, {cell.technique}"
-    counts = {name: getattr(cell, name) for name in ("done", "running", "failed", "missing")}
+    model, dataset, regime, technique = cell.key
+    regime = regime if technique == TECHNIQUE else f"{regime}, {technique}"
+    counts = {name: cell.shards[name] for name in ("done", "running", "failed", "missing")}
     rows = ", ".join(f"{name} {count}" for name, count in sorted(cell.rows.items()))
-    return {"model": cell.model, "dataset": cell.dataset, "regime": regime, **counts, "rows": rows}
+    return {"model": model, "dataset": dataset, "regime": regime, **counts, "rows": rows}
 
 
 def failure_lines(failures: Sequence[dict[str, Any]]) -> Iterator[str]:

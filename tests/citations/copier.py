@@ -21,6 +21,11 @@ WORDS = ("<end>", ".", ":", "[", "]", *map(str, range(10)), "the", "is", *KEYS, 
 POSITIONS = 256
 
 
+def told(number: int) -> str:
+    """A document that names its value, as the model knows documents."""
+    return f"thing{number} Value{number} ."
+
+
 def copier(folder: Path, noise: float = 0.02, seed: int = 0) -> str:
     """Saves the model into a folder, and returns its name."""
     words = {word: place for place, word in enumerate((*WORDS, "<unknown>"))}

@@ -17,19 +17,13 @@ from heval_core.citations.records import Claim, Explained, Passage, Sentence
 from heval_core.lm.loading import load
 from heval_core.prompts import CHAT
 from heval_core.records import HEvalError
-from tests.citations.copier import copier, explained
+from tests.citations.copier import explained
 from tests.citations.planted import of_texts, questions
 
 WAYS = ("loo", "contextcite", "gradient", "attention")
 TEXTS = ("Lima is the capital of Peru.", "Peru lies in America.", "People in Peru speak Spanish.", "The currency is the sol.")
 SAID = ("Its capital is Lima.", "", "People there speak Spanish.", "It is so.")
 SMALL = of_texts([Passage(number, text) for number, text in enumerate(TEXTS, 2)], SAID)
-
-
-@pytest.fixture(scope="module")
-def copying(tmp_path_factory):
-    """The model that copies, loaded."""
-    return load(copier(tmp_path_factory.mktemp("copier"), noise=0.003), "cpu")
 
 
 def literal(plain, tokenizer, left_out):

@@ -147,7 +147,7 @@ def test_explainers_give_every_token_a_score_and_only_the_users_are_ranked(chat_
     assert prompt.text.endswith("<|assistant|> ")
     inside = "".join(prompt.tokens[prompt.ranked.start : prompt.ranked.stop])
     assert inside.strip() == SAID
-    for attribution in explained.attributions:
+    for attribution in explained.attributions.values():
         assert attribution.scores.shape == (len(prompt.ids),)
         best = Faithfulness().best(prompt, attribution.scores)
         assert sorted(best) == list(prompt.ranked)  # whatever the template's tokens score

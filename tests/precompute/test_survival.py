@@ -190,8 +190,8 @@ def test_a_task_that_comes_to_nothing_costs_its_shards_and_is_done_by_the_next_r
     assert (monitored.computed, monitored.failed, monitored.left) == (38, 6, 6)
     printed = prints("status", "--store", tmp_path, ends=1).out
     assert "ActorDiedError: the worker died" in printed
-    (cell,) = [cell for cell in progress(tmp_path).cells if cell.failed]
-    assert (cell.failed, cell.missing) == (6, 0)
+    (cell,) = [cell for cell in progress(tmp_path).cells if cell.shards["failed"]]
+    assert (cell.shards["failed"], cell.shards["missing"]) == (6, 0)
     assert run(small_grid, tmp_path).failed == 0
     assert contents(tmp_path) == contents(small_store)
     assert main(["status", "--store", str(tmp_path)]) == 0
@@ -215,7 +215,7 @@ def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, prints):
     run(small_grid, tmp_path, executor(lambda task: watched.append((task, progress(tmp_path)))))
     for task, seen in watched:
         assert seen.process == str(os.getpid())
-        running = {(cell.model, cell.regime): cell.running for cell in seen.cells if cell.running}
+        running = {(c.key.model, c.key.regime): c.shards["running"] for c in seen.cells if c.shards["running"]}
         assert running == ({(task.model.key, task.whose.regime): len(task.keys)} if task.counts else {})
     missing = [seen.missing for _, seen in watched]
     assert missing[0] == 44

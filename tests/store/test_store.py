@@ -256,7 +256,7 @@ def test_an_instance_is_a_record_of_its_row(reader):
     rows = reader.query("SELECT * FROM instance ORDER BY dropped_because IS NULL DESC").to_dict("records")
     for row in (rows[0], rows[-1]):
         instance = reader.instance(row["instance_id"])
-        assert [instance.model, instance.fact_id, instance.group] == [row["model"], row["fact_id"], row["group"]]
+        assert [instance.model, instance.question, instance.group] == [row["model"], row["question"], row["group"]]
         assert instance.tokens == tuple(row["tokens"])
         assert instance.question_span == Span(row["question_start"], row["question_end"])
         assert [d.start for d in instance.documents] == list(row["document_starts"])
@@ -273,7 +273,7 @@ def test_an_attribution_is_a_record_of_its_row(reader):
     assert stored.scores == tuple(row["scores"])
     assert stored.head_name == f"L{row['layer']}H{row['head']}"
     strengths = stored.strengths(int(reader.models()["layers"].iloc[0]))
-    assert strengths[stored.chosen_head] == strengths.max()
+    assert strengths[stored.layer, stored.head] == strengths.max()
     assert stored.details == json.loads(row["details"])
     assert reader.attributions(row["instance_id"])["random"].head_name == ""
 

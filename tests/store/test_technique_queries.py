@@ -60,12 +60,6 @@ def test_one_question_under_every_technique(reader, technique):
     assert reader.behaviour_of("unknown").empty
 
 
-def test_one_question_under_every_kind_of_context(reader):
-    found = reader.answers_of("made-up", "one", "question 12")
-    assert len(found) == 4 * len(ORDER)
-    assert list(found["regime"].unique()) == ["gold", "conflicting", "irrelevant", "off_topic"]
-
-
 def test_the_instances_behind_a_difference(reader):
     # Regular follows questions 10 to 14, COIECD 10 and 11; the first is asked for under gold and conflicting documents.
     def changed(change, regime):

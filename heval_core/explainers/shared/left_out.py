@@ -48,7 +48,7 @@ def units(prompt: TokenisedPrompt, level: str = "document", target: Target | Non
     cut = [Span(span.start, min(span.end, first)) for span in spans if span.start < first]
     for number, span in enumerate(cut):
         of_span = units_of(prompt.tokens[span.start : span.end], [f"document {number + 1}"] * (span.end - span.start), level)
-        removable += [dataclasses.replace(unit, start=span.start + unit.start, end=span.start + unit.end) for unit in of_span]
+        removable += [unit.moved(span.start) for unit in of_span]
     return tuple(removable)
 
 
@@ -70,7 +70,7 @@ def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
     """What precedes the last sentence of a question, in pieces: the text before the question, and the question's own."""
     span = prompt.question
     *earlier, _ = units_of(prompt.tokens[span.start : span.end], [""] * (span.end - span.start), "sentence") or (None,)
-    pieces = [Span(prompt.first_ranked, span.start), *(Span(span.start + u.start, span.start + u.end) for u in earlier)]
+    pieces = [Span(prompt.first_ranked, span.start), *(unit.moved(span.start) for unit in earlier)]
     return [piece for piece in pieces if piece.end > piece.start]
 
 
@@ -217,7 +217,7 @@ def without(
     """
     n = len(prompt.ids)
     read = {position % n for position in positions}
-    gone = {index for unit in left_out for index in range(unit.start, unit.end)}
+    gone = {index for unit in left_out for index in unit.indices}
     if held := sorted(gone & read):
         raise HEvalError(f"A part of the prompt that is left out holds position {held[0]}, at which the answer is read.")
     gone |= _double_spaces(prompt, gone) - read
