@@ -111,6 +111,11 @@ def known(name: str, options: Sequence[T], what: str = "") -> list[T]:
     return [by_text[text] for text in texts if text in by_text]
 
 
+def asked(name: str, options: Sequence[T], default: T, what: str = "") -> T:
+    """The option that the address asks for, with an error as above."""
+    return (known(name, options, what) or [default])[-1]
+
+
 def refuse(name: str, wrong: str, options: Sequence[str], what: str) -> None:
     """An error on the page: the link asks for something that is not there. Offers the nearest that is."""
     listed = ", ".join(options[:_LISTED]) + (f", and {len(options) - _LISTED} more" if len(options) > _LISTED else "")
@@ -159,7 +164,7 @@ def one_of(
     """One of some options, by default the first, as buttons in a row or as a menu. what: its name in messages. looks: see
     `_shown`."""
     first = options[0] if default is None else default
-    held = (known(name, options, what) or [first])[-1]
+    held = asked(name, options, first, what)
     bound = _bound(name, held, lambda new: None if new in (None, first) else new)
     if menu:
         st.selectbox(label, options, **_shown(**looks), **bound)

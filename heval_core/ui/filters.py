@@ -34,11 +34,9 @@ _HELP = {
 }
 
 
-@contextmanager
-def row() -> Iterator[None]:
-    """The chips of a page, side by side."""
-    with st.container(horizontal=True, key="filters", gap="xsmall", vertical_alignment="center"):
-        yield
+def row(key: str = "filters", **looks: Any) -> DeltaGenerator:
+    """The chips of a page, side by side; or what stands in a line with them."""
+    return st.container(key=key, horizontal=True, gap="xsmall", vertical_alignment="center", **looks)
 
 
 @contextmanager
@@ -49,8 +47,7 @@ def tabs_and_chips(results: Reader, page: str, titles: Mapping[str, str]) -> Ite
     """
     with st.container(key=f"{page}_top", horizontal=True, vertical_alignment="center"):
         tab = address.one_of("Tab", list(titles), "tab", hidden=True, titles=titles)
-        key = f"{page}_steps"
-        between = st.container(horizontal=True, key=key, gap="xsmall", vertical_alignment="center", width="content")
+        between = row(f"{page}_steps", width="content")
         with row():
             yield tab, between
             link_button(results)

@@ -30,7 +30,7 @@ from heval_core.ui import address, links, verdicts
 from heval_core.ui.board import choose_question
 from heval_core.ui.exports import picture, table_exports
 from heval_core.ui.filters import kept
-from heval_core.ui.marks import Selection, draw_figures
+from heval_core.ui.marks import Selection
 from heval_core.ui.published_results import names_of, query
 
 CELL = Selection("cell", ("explainer", "model", "dataset", "regime", "part"))
@@ -66,7 +66,7 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
     draw_picked(results, values, chosen, names)
     # Controls only where they have all cells.
     explainers = [key for key in values.explainers(names.controls) if not {key} & names.controls & values.few]
-    draw_figures("figure", figure_of(values, explainers, names), on_pick=CELL.pick, picked=CELL.drawn)
+    CELL.draw("figure", figure_of(values, explainers, names))
     with st.expander("The numbers · table, every cell, CSV, Parquet, LaTeX", key="numbers", on_change="rerun") as box:
         if box.open:
             _numbers(results, values, chosen, names, k, explainers)

@@ -22,7 +22,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, links
 from heval_core.ui.exports import draw_table, link_button
 from heval_core.ui.filters import row
-from heval_core.ui.marks import Selection, draw_figures
+from heval_core.ui.marks import Selection
 from heval_core.ui.published_results import names_of, query
 from heval_core.words import BEHAVIOURS, REGIMES, titles
 
@@ -113,13 +113,9 @@ def advise(results: Reader, compared: Compared) -> None:
     line_label = f"{with_unit(best, SHARE)} good" if ranked else ""
     line = equal_line(best, good / 100) if ranked else []
     front = as_drawing(front_figure(compared.front, compared.names, line, line_label))
-    draw_figures(
-        "technique_marks",
-        Part(cards(ranked, unaffordable, compared.names, compared.on_front), "Good answers to expect, of 100"),
-        Part(front, "Following against ignoring"),
-        on_pick=MARK.pick,
-        picked=MARK.drawn,
-    )
+    good_answers = cards(ranked, unaffordable, compared.names, compared.on_front)
+    parts = Part(good_answers, "Good answers to expect, of 100"), Part(front, "Following against ignoring")
+    MARK.draw("technique_marks", *parts)
     st.caption(
         f"{_told_apart(compared)} A good answer follows a document about the question, true or not, and keeps to memory, "
         "right or not, where it is about something else. Brackets: 95 % intervals over the "
@@ -234,7 +230,7 @@ def evidence(results: Reader, compared: Compared) -> None:
             unit = change_unit(measure).sign.strip()
             title = f"{measure_name(measure)}: difference to Regular" + (f", in {unit}" if unit else "")
             note = "Filled: the 95 % interval leaves out 0. Bold: on the front. Click a mark for its answers."
-            draw_figures("technique_differences", Part(figure, title, note), on_pick=MARK.pick, picked=MARK.drawn)
+            MARK.draw("technique_differences", Part(figure, title, note))
         table = technique_table(compared.cells, measure, names, compared.on_front)
         about = {"model": compared.model, "dataset": names.dataset(compared.dataset), "shown": measure}
         joined = compared.cells.join(compared.front.set_index("technique")[["on_front", "share_on_front"]], on="technique")
