@@ -97,10 +97,10 @@ def choose_measure(shown: Shown) -> tuple[str, str]:
     measured = set(shown.cells.dropna(subset=["value"])["measure"])
     measures = [measure for measure in CHOSEN if measure in measured] or ["f1"]
     maskings = [masking for masking in MASKINGS if masking in set(shown.cells["masking"])] or ["full"]
-    held = address.held("measure", measures)
-    with st.popover(f"Measure **{plain(CITATION_MEASURES[held].title)}**, {address.held('masking', maskings)}"):
-        measure = address.one_of("Measure", measures, "measure", titles=titles(CITATION_MEASURES), menu=True)
-        masking = address.one_of("Masking", maskings, "masking", titles=titles(MASKINGS))
+    measure, masking = address.asked("measure", measures), address.asked("masking", maskings)
+    with st.popover(f"Measure **{plain(CITATION_MEASURES[measure].title)}**, {masking}"):
+        address.one_of("Measure", measures, "measure", titles=titles(CITATION_MEASURES), menu=True)
+        address.one_of("Masking", maskings, "masking", titles=titles(MASKINGS))
         for name in measures:
             st.caption(f"**{plain(CITATION_MEASURES[name].title)}**: {plain(CITATION_MEASURES[name].meaning)}.")
     return measure, masking
@@ -300,7 +300,8 @@ def draw_claim(results: Reader, shown: Shown, chosen: CitationFilter, bar: Delta
 def _claim(results: Reader, shown: Shown, position: listing.Position, id: str) -> None:
     """The claim with its evidence, and the explanation with everybody's marks."""
     explanation, recoveries = query(results, Reader.explanation, id), query(results, Reader.recoveries, id)
-    masked = address.asked("passage", explanation["selected"], first_passage(explanation))
+    picked = address.known("passage", explanation["selected"], "passage")
+    masked = picked[-1] if picked else first_passage(explanation)
     data = claim_drawing(explanation, recoveries, masked, shown.names, shown.annotators)
     for column in data["annotators"]:
         del column["chosen"]

@@ -214,11 +214,9 @@ def _best_titles(results: Reader) -> dict[str, str]:
 
 
 def _best(results: Reader) -> tuple[str, ...]:
-    options = query(results, Reader.best_tokens)
-    label = "What explainers' best tokens are"
+    label, titles = "What explainers' best tokens are", _best_titles(results)
     about = "All of these must hold, for example one explainer is right and another points at the wrong document."
-    titles = _best_titles(results)
-    return address.some_of(label, options, "best", what="best token", titles=titles, help=about, placeholder="anything")
+    return address.some_of(label, list(titles), "best", what="best token", titles=titles, help=about, placeholder="anything")
 
 
 def _changed(results: Reader) -> str:

@@ -240,10 +240,10 @@ def view_of(rows: Sequence[Row], heads: Sequence[str], units: int) -> dict[str, 
     painted = [key for key in painted if key != "head" or pick] or (["head"] if pick else keys[:1])
     pin = address.value("pin")
     return {
-        "mode": address.asked("mode", MODES, MODES[0]),
+        "mode": address.asked("mode", MODES),
         "painted": painted,
         "k": address.asked("k", KS, DEFAULT_K),
-        "level": address.asked("level", LEVELS, LEVELS[0]),
+        "level": address.asked("level", LEVELS),
         "drawn": address.known("drawn", keys, "explainer"),
         "controls": bool(address.known("controls", (True,))),
         "pick": pick,
@@ -305,9 +305,8 @@ def sources(instance: StoredInstance) -> list[dict[str, Any]]:
     if instance.group not in {group for *_, group in lines}:
         lines.append(("neither", "", instance.predicted_text.strip(), instance.group))
         likely |= {instance.group: instance.predicted_probability}
-    names = ("label", "about", "answer", "share", "percent", "used")
-    shares = [likely.get(group, 0.0) for *_, group in lines]
     return [
-        dict(zip(names, (*texts, share, percent(share), group == instance.group), strict=True))
-        for (*texts, group), share in zip(lines, shares, strict=True)
+        {"label": label, "about": about, "answer": answer, "used": group == instance.group}
+        | {"share": likely.get(group, 0.0), "percent": percent(likely.get(group, 0.0))}
+        for label, about, answer, group in lines
     ]

@@ -48,12 +48,6 @@ class Compared:
     trials: pd.DataFrame
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of context that were asked about."""
-        regimes = set(self.cells.dropna(subset=["value"])["regime"])
-        return tuple(kind for kind in CONTEXT_KINDS if kind in regimes)
-
-    @property
     def on_front(self) -> list[str]:
         """The techniques on the Pareto front."""
         return self.front[self.front["on_front"].astype(bool)]["technique"].tolist() if len(self.front) else []
@@ -70,7 +64,8 @@ class Compared:
 
     def answers(self, technique: str, kind: str, change: str = COUNTED) -> Filter:
         """The answers behind a mark: of a card and a point those to documents to follow and to irrelevant ones."""
-        kinds = tuple(name for name in (*FOLLOWED, "irrelevant") if name in self.kinds) if kind == EVERY_KIND else (kind,)
+        known = set(self.cells.dropna(subset=["value"])["regime"])
+        kinds = tuple(name for name in (*FOLLOWED, "irrelevant") if name in known) if kind == EVERY_KIND else (kind,)
         return Filter((self.model,), (self.dataset,), kinds, technique=(technique,), changed=change)
 
 
@@ -157,7 +152,7 @@ def _leads(lead: Sequence[tuple[int, int, str]], names: Names) -> str:
 
 def _told_apart(compared: Compared) -> str:
     """Whether anybody tells irrelevant documents from right ones, and who at least those about something else."""
-    names, cells = compared.names, compared.cells.set_index(["measure", "regime"]).sort_index()
+    names = compared.names
     known = compared.front[compared.front["discrimination_low"] > 0]
     if len(known):
         best = known.loc[known["discrimination"].idxmax()]
@@ -168,7 +163,7 @@ def _told_apart(compared: Compared) -> str:
     sentence = "No technique tells an irrelevant document from a right one."
     if len(off_topic):
         best = off_topic.loc[off_topic["value"].idxmax(), "technique"]
-        ignored = cells.loc[("bcu", "off_topic")].set_index("technique").loc[best, "value"]
+        ignored = compared.cells.set_index(["measure", "regime", "technique"])["value"]["bcu", "off_topic", best]
         sentence += f" {plain(names.technique(best))} still ignores {with_unit(ignored, SHARE)} of those about something else."
     return sentence
 
@@ -202,7 +197,7 @@ def _of_card(card: Expected) -> str:
 
 
 def _of_kind(compared: Compared, key: str, kind: str) -> str:
-    measure = address.held("measure", _measures(compared))
+    measure = address.asked("measure", _measures(compared))
     cells = compared.cells[(compared.cells["measure"] == measure) & (compared.cells["regime"] == kind)]
     rows = cells[cells["technique"] == key].dropna(subset=["value"]).to_dict("records")
     return f"{measure_name(measure)} {told(rows[0], measure)}" if rows else "not available"
