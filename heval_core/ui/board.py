@@ -32,11 +32,11 @@ from heval_core.groups import compared_groups, context_groups
 from heval_core.html import plain, render
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import ALL
-from heval_core.present.numbers import COST, interval, number, passes
+from heval_core.present.numbers import COST, change, interval, number, passes
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, verdicts
+from heval_core.ui import address, links
 from heval_core.ui.exports import draw_table, picture
 from heval_core.ui.marks import Selection, draw_instances
 from heval_core.ui.published_results import names_of, query
@@ -238,13 +238,21 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
     if first == second or pairs.empty:
         st.info("Choose two different explainers that have the same cells.", icon=":material/balance:")
     else:
-        answer.markdown(verdicts.of_two(pairs, names[first], names[second]))
+        answer.markdown(_of_two(pairs, names[first], names[second]))
         PAIR.draw("pairs", pair_figure(made, pairs, names_of(results)))
         most_different(results, chosen, made, names)
     with _numbers("every pair") as box:
         if box.open:
             about = {"filter": str(chosen)}
             draw_table(results, pairs_table(made), exported_pairs(made.pairs), "board-pairs", about)
+
+
+def _of_two(pairs: pd.DataFrame, first: str, second: str) -> str:
+    """Two explainers compared. pairs: rows of `Board.pairs`, first minus second."""
+    record = tally(pairs)
+    won = f"**{plain(first)}** wins {record['wins']} of {len(pairs)} comparisons against {plain(second)}"
+    mean = f"the mean difference of these is {change(record['mean difference'])} of 1"
+    return f"{won}, ties {record['ties']} and loses {record['losses']}; {mean}. *Overall* counts each question once."
 
 
 def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str, str]) -> None:

@@ -57,11 +57,6 @@ class Compared:
         price = self.names.price(technique)
         return not price.passes > passes and (training or price.preparation != "trained")
 
-    def counted(self, technique: str, kinds: Sequence[str]) -> int:
-        """How many answers its BCU is the mean of."""
-        cells = self.cells[(self.cells["technique"] == technique) & (self.cells["measure"] == "bcu")]
-        return int(cells[cells["regime"].isin(list(kinds))]["n"].sum())
-
     def answers(self, technique: str, kind: str, change: str = COUNTED) -> Filter:
         """The answers behind a mark: of a card and a point those to documents to follow and to irrelevant ones."""
         known = set(self.cells.dropna(subset=["value"])["regime"])
@@ -179,7 +174,8 @@ def _bar(results: Reader, compared: Compared, expectations: Sequence[Expected]) 
         text = _of_kind(compared, key, kind) if kind != EVERY_KIND else _of_card(card[key]) if key in card else "not available"
         answers = compared.answers(key, kind)
         count = len(query(results, Reader.instance_ids, answers))
-        more = compared.counted(key, answers.regime) - count
+        counted = compared.cells.query("technique == @key and measure == 'bcu' and regime in @answers.regime")
+        more = int(counted["n"].sum()) - count
         text += f"; {more:,} more answers are counted and not listed, for they were not sampled" if more > 0 else ""
         meaning = plain(compared.names.meaning("technique", key))
         st.markdown(f"**{plain(compared.names.technique(key) + where)}** {plain(text)}. {meaning}", width="stretch")

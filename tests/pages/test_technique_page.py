@@ -31,6 +31,13 @@ def searched(setting, chosen, tied, bcu):
     return [row | {"regime": kind, "bcu": bcu if kind in FOLLOWED else 1 - bcu, "n": 10} for kind in ("gold", "irrelevant")]
 
 
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    """A function: plants a store, which pages show then; its reader."""
+    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
+    return lambda asked, **how: published(plant(tmp_path, asked, **how))
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     trials = [*searched({"lam": 0.5, "alpha": 1.0}, True, True, 0.8), *searched({"lam": 1.0, "alpha": 1.0}, False, True, 0.8)]
@@ -97,12 +104,11 @@ def test_a_picked_mark_leads_to_exactly_the_answers_that_it_counted(store, kind,
     assert f"of {answers:,}" in text_of(listed)
 
 
-def test_answers_that_are_counted_and_not_listed_are_told(tmp_path, monkeypatch):
+def test_answers_that_are_counted_and_not_listed_are_told(planted):
     def capped(case):
         return Answer(case.right, change={"dropped_because": "not sampled"} if case.number == 12 else {})
 
-    published(plant(tmp_path, {"regular": capped, "acd": capped}))
-    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
+    planted({"regular": capped, "acd": capped})
     app = open_page("techniques", point=["acd", "gold"])
     assert "1 more answers are counted and not listed" in text_of(app).replace("\\", "")
     assert "Its 19 answers" in links_of(app)
@@ -128,11 +134,10 @@ def test_every_measure_is_shown(measure):
     assert "Regular" in html_of(app)
 
 
-def test_two_techniques_without_irrelevant_documents_are_no_trade_off(tmp_path, monkeypatch):
-    published(plant(tmp_path, {"regular": regular, "acd": obedient}, regimes=("gold", "conflicting"), test=4))
-    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
-    app = open_page("techniques")
-    assert "No technique was asked with relevant and with irrelevant documents here" in text_of(app)
+def test_two_techniques_without_irrelevant_documents_are_no_trade_off(planted):
+    planted({"regular": regular, "acd": obedient}, regimes=("gold", "conflicting"), test=4)
+    said = text_of(open_page("techniques"))
+    assert "No technique was asked with relevant and with irrelevant documents here" in said
 
 
 def test_an_instance_shows_its_answers_under_every_technique(store):
@@ -145,11 +150,10 @@ def test_an_instance_shows_its_answers_under_every_technique(store):
     assert not app.error
 
 
-def test_an_instance_that_was_answered_without_its_document_says_so(tmp_path, monkeypatch):
+def test_an_instance_that_was_answered_without_its_document_says_so(planted):
     gone = dict.fromkeys(("document_starts", "document_ends", "answer_tokens", "first_mention"), [])
     asked = {"regular": regular, "multi_agent": lambda case: Answer(MEMORY, change=gone)}
-    reader = published(plant(tmp_path, asked, regimes=("conflicting",), test=2))
-    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
+    reader = planted(asked, regimes=("conflicting",), test=2)
     app = open_well("instances", instance=reader.instance_ids(Filter(technique=("multi_agent",)))[0], technique="multi_agent")
     assert "answered without the document" in text_of(app)
 
