@@ -24,9 +24,9 @@ def page(results: Reader) -> None:
         ran = query(results, Reader.choices)["explained"]
         if set(st.query_params) <= {ASKED, "k"} and ran.any():
             address.put(explained=not ran.all())
-    bar = st.container(horizontal=True, key="filters", gap="xsmall", vertical_alignment="center")
+    bar = filters.row()
     with bar:
-        steps = st.container(horizontal=True, gap="xsmall", vertical_alignment="center", width="content")
+        steps = filters.row("steps", width="content")
         chosen = filters.filter_bar(results, ("model", "dataset", "regime", "group"), sliced=True, by_result=True)
     listed, position, shown_id = listing.listed_instances(results, chosen)
     with steps:

@@ -13,7 +13,7 @@ from heval_core.evaluation.publishing import publish
 from heval_core.report.sections import plans, section
 from heval_core.store.export import export
 from heval_core.store.reader import Reader
-from tests.pages.opening import open_numbers, open_page
+from tests.pages.opening import open_page, unfolded
 from tests.planted import marking, plant
 
 FILE = '''"""Share on the answer: how much of an explanation lies on the answer's tokens?
@@ -100,7 +100,7 @@ def asked(store, monkeypatch):
 
 @pytest.mark.slow
 def test_its_question_s_page_offers_and_draws_it(asked):
-    app = open_numbers("leaderboard", tab="regime", token=TITLE)
+    app = unfolded(open_page("leaderboard", tab="regime", token=TITLE))
     assert not app.error
     (shown,) = (frame.value for frame in app.dataframe if "group sizes" in frame.value.columns)
     shown = shown.set_index(["regime", "explainer"])["value"]

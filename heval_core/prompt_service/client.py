@@ -8,7 +8,6 @@ line: a request is answered by {"progress": text} and {"partial": what is known 
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import subprocess
@@ -53,6 +52,16 @@ class Ticket:
         before = takewhile(lambda other: other is not self, list(self.worker.tickets))
         return sum(not other.over.is_set() for other in before)
 
+    def wait(self) -> Any:
+        """The result, when it is there. Raises HEvalError with the child's message, or where the child died or is too busy."""
+        if not self.over.wait(PATIENCE) and self.ahead:
+            self.worker.cancel(self)
+            raise HEvalError("The worker is busy with another request; try again in a moment.")
+        self.over.wait()
+        if self.error:
+            raise HEvalError(self.error)
+        return self.result
+
     def end(self, result: Any = None, error: str = "") -> None:
         """It is over. One that was cancelled has no result, though that may have come too late to stop it."""
         self.result, self.error = (None, "Cancelled.") if self.cancelled else (result, error)
@@ -74,10 +83,6 @@ class Worker:
             if len(self.tickets) == 1:
                 threading.Thread(target=self._carry, daemon=True).start()
         return ticket
-
-    def ask(self, request: Request) -> Any:
-        """The result of a request, when it is there. Raises HEvalError with the child's message, or where the child died."""
-        return _awaited(self.begin(request))
 
     def cancel(self, ticket: Ticket) -> None:
         """End a request: one that waits at once; for one under way the process is stopped, and starts afresh with the next."""
@@ -158,40 +163,25 @@ def _said(process: subprocess.Popen[str], request: Request) -> Iterator[dict[str
         yield from map(json.loads, process.stdout)
 
 
-def _awaited(ticket: Ticket) -> Any:
-    if not ticket.over.wait(PATIENCE) and ticket.ahead:
-        ticket.worker.cancel(ticket)
-        raise HEvalError("The worker is busy with another request; try again in a moment.")
-    ticket.over.wait()
-    if ticket.error:
-        raise HEvalError(ticket.error)
-    return ticket.result
-
-
-@functools.cache
-def _workers() -> dict[str, Worker]:
-    return {}
-
-
+# By their models, that of the newest request last.
+_workers: dict[str, Worker] = {}
 _registry = threading.Lock()
 
 
 def begin(request: Request) -> Ticket:
     """Ask the worker of the request's model. Of more than KEPT the one unused for longest is stopped, if it is idle."""
     with _registry:
-        workers = _workers()
-        worker = workers.pop(request["model"], None) or Worker()
-        workers[request["model"]] = worker  # the newest last
+        _workers[request["model"]] = worker = _workers.pop(request["model"], None) or Worker()
         ticket = worker.begin(request)
-        for name in list(workers)[:-KEPT]:
-            if all(earlier.over.is_set() for earlier in workers[name].tickets):
-                workers.pop(name).stop()
+        for name in list(_workers)[:-KEPT]:
+            if all(earlier.over.is_set() for earlier in _workers[name].tickets):
+                _workers.pop(name).stop()
         return ticket
 
 
 def ask(request: Request) -> Any:
-    """Ask the worker of the request's model, and wait. Raises HEvalError with its message."""
-    return _awaited(begin(request))
+    """Ask the worker of the request's model, and wait; raises as `Ticket.wait`."""
+    return begin(request).wait()
 
 
 class Stored(TypedDict):

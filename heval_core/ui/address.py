@@ -66,11 +66,6 @@ def value(name: str, default: str = "") -> str:
     return (values(name) or [default])[-1]
 
 
-def held(name: str, options: Sequence[str]) -> str:
-    """The option that the address asks for, else the first; without an error for what is none."""
-    return value(name) if value(name) in options else options[0]
-
-
 def put(**changed: Any) -> None:
     """Write parameters into the address, all at once: the browser's Back undoes them together.
 
@@ -109,6 +104,11 @@ def known(name: str, options: Sequence[T], what: str = "") -> list[T]:
     for wrong in (text for text in texts if text not in by_text):
         refuse(name, wrong, list(by_text), what or name)
     return [by_text[text] for text in texts if text in by_text]
+
+
+def asked(name: str, options: Sequence[T], default: T | None = None, what: str = "") -> T:
+    """The option that the address asks for, by default the first; with an error as above."""
+    return (known(name, options, what) or [options[0] if default is None else default])[-1]
 
 
 def refuse(name: str, wrong: str, options: Sequence[str], what: str) -> None:
@@ -159,7 +159,7 @@ def one_of(
     """One of some options, by default the first, as buttons in a row or as a menu. what: its name in messages. looks: see
     `_shown`."""
     first = options[0] if default is None else default
-    held = (known(name, options, what) or [first])[-1]
+    held = asked(name, options, first, what)
     bound = _bound(name, held, lambda new: None if new in (None, first) else new)
     if menu:
         st.selectbox(label, options, **_shown(**looks), **bound)
@@ -173,13 +173,13 @@ def chip(label: str, options: Sequence[str], name: str, titles: Mapping[str, str
 
     titles: a chip has what stands before their colon. alone: whether a single option has a chip, too.
     """
-    if len(options) == 1 and not alone:
-        known(name, options, label.lower())
-        return options[0]
-    chosen = held(name, options)
-    with st.popover(f"{label} **{plain(titles.get(chosen, chosen).partition(':')[0])}**"):
-        option_titles = {option: titles.get(option, option) for option in options}
-        return one_of(label, options, name, what=label.lower(), titles=option_titles, menu=True)
+    what = label.lower()
+    chosen = asked(name, options, what=what)
+    if len(options) > 1 or alone:
+        with st.popover(f"{label} **{plain(titles.get(chosen, chosen).partition(':')[0])}**"):
+            option_titles = {option: titles.get(option, option) for option in options}
+            one_of(label, options, name, what=what, titles=option_titles, menu=True)
+    return chosen
 
 
 def some_of(

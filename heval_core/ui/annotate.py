@@ -46,12 +46,9 @@ def study() -> AnnotationStore:
     return AnnotationStore.open(folder)
 
 
+@st.fragment
 def draw(store: AnnotationStore) -> None:
     """What the person of the address has before them; an answer draws this part of the page again, and nothing else."""
-    st.fragment(_draw)(store)
-
-
-def _draw(store: AnnotationStore) -> None:
     try:
         data = st.session_state[_SHOWN] = shown(store)
     except HEvalError as error:

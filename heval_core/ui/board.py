@@ -32,13 +32,13 @@ from heval_core.groups import compared_groups, context_groups
 from heval_core.html import plain, render
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import ALL
-from heval_core.present.numbers import COST, interval, number, passes
+from heval_core.present.numbers import COST, change, interval, number, passes
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, verdicts
+from heval_core.ui import address, links
 from heval_core.ui.exports import draw_table, picture
-from heval_core.ui.marks import Selection, draw_figures, draw_instances
+from heval_core.ui.marks import Selection, draw_instances
 from heval_core.ui.published_results import names_of, query
 
 MARK = Selection("mark", ("explainer", "column", "model"))
@@ -77,7 +77,7 @@ def draw_overall(results: Reader, chosen: Filter, made: Board) -> None:
             note = "Line and bold: the front, where nothing is better and cheaper."
             parts.append(Part(front.as_drawing(quality, 400, 430), "Quality against cost", note))
         with st.container(key="board_figures"):
-            draw_figures("board_figure", *parts, on_pick=MARK.pick, picked=MARK.drawn)
+            MARK.draw("board_figure", *parts)
         without_numbers(results, made)
     with _numbers("table, CSV, Parquet, LaTeX") as box:
         if box.open:
@@ -174,14 +174,13 @@ def _of_mean(made: Board, key: str) -> str:
 
 def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> Filter | None:
     """Exactly the instances that a mark counts; None where there are none. column: None for all questions."""
-    columns = [each_column.key for each_column in (made.questions if column is None else (column,))]
-    cells = made.places[made.places["column"].isin(columns) & (made.places["explainer"] == key)]
+    columns = made.questions if column is None else (column,)
+    cells = made.places[made.places["column"].isin([own.key for own in columns]) & (made.places["explainer"] == key)]
     cells = cells if model == ALL else cells[cells["model"] == model]
     if cells.empty:
         return None
     models, datasets, regimes = (tuple(map(str, cells[name].unique())) for name in ("model", "dataset", "regime"))
-    questions = [each_column.question for each_column in (made.questions if column is None else (column,))]
-    groups = tuple(dict.fromkeys(group for question in questions for group in MEASURED_ON.get(question, ())))
+    groups = tuple(dict.fromkeys(group for own in columns for group in MEASURED_ON.get(own.question, ())))
     return replace(chosen, model=models, dataset=datasets, regime=regimes, group=groups, explained_by=key)
 
 
@@ -212,7 +211,7 @@ def draw_prompts(results: Reader, chosen: Filter, made: Board) -> None:
         return
     question = choose_question([column.question for column in made.columns])
     selection(results, chosen, made)
-    draw_figures("prompts", by_prompts(made, question, names_of(results)), on_pick=MARK.pick, picked=MARK.drawn)
+    MARK.draw("prompts", by_prompts(made, question, names_of(results)))
     harder = harder_table(made)
     if harder.heads:
         with _numbers("every question, decoy and length") as box:
@@ -239,14 +238,21 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
     if first == second or pairs.empty:
         st.info("Choose two different explainers that have the same cells.", icon=":material/balance:")
     else:
-        answer.markdown(verdicts.of_two(pairs, names[first], names[second]))
-        figure = pair_figure(made, pairs, names_of(results))
-        draw_figures("pairs", figure, on_pick=PAIR.pick, picked=PAIR.drawn)
+        answer.markdown(_of_two(pairs, names[first], names[second]))
+        PAIR.draw("pairs", pair_figure(made, pairs, names_of(results)))
         most_different(results, chosen, made, names)
     with _numbers("every pair") as box:
         if box.open:
             about = {"filter": str(chosen)}
             draw_table(results, pairs_table(made), exported_pairs(made.pairs), "board-pairs", about)
+
+
+def _of_two(pairs: pd.DataFrame, first: str, second: str) -> str:
+    """Two explainers compared. pairs: rows of `Board.pairs`, first minus second."""
+    record = tally(pairs)
+    won = f"**{plain(first)}** wins {record['wins']} of {len(pairs)} comparisons against {plain(second)}"
+    mean = f"the mean difference of these is {change(record['mean difference'])} of 1"
+    return f"{won}, ties {record['ties']} and loses {record['losses']}; {mean}. *Overall* counts each question once."
 
 
 def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str, str]) -> None:

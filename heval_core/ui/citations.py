@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -96,10 +97,10 @@ def choose_measure(shown: Shown) -> tuple[str, str]:
     measured = set(shown.cells.dropna(subset=["value"])["measure"])
     measures = [measure for measure in CHOSEN if measure in measured] or ["f1"]
     maskings = [masking for masking in MASKINGS if masking in set(shown.cells["masking"])] or ["full"]
-    held = address.held("measure", measures)
-    with st.popover(f"Measure **{plain(CITATION_MEASURES[held].title)}**, {address.held('masking', maskings)}"):
-        measure = address.one_of("Measure", measures, "measure", titles=titles(CITATION_MEASURES), menu=True)
-        masking = address.one_of("Masking", maskings, "masking", titles=titles(MASKINGS))
+    measure, masking = address.asked("measure", measures), address.asked("masking", maskings)
+    with st.popover(f"Measure **{plain(CITATION_MEASURES[measure].title)}**, {masking}"):
+        address.one_of("Measure", measures, "measure", titles=titles(CITATION_MEASURES), menu=True)
+        address.one_of("Masking", maskings, "masking", titles=titles(MASKINGS))
         for name in measures:
             st.caption(f"**{plain(CITATION_MEASURES[name].title)}**: {plain(CITATION_MEASURES[name].meaning)}.")
     return measure, masking
@@ -164,7 +165,7 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     st.caption(" ".join([*notes, *([_SMALL if results.note == REAL_NOTE else _DEMO] if results.bundled else [])]))
     _selection(results, shown, measure, masking)
     figure = recovery_figure(shown.cells, measure, shown.writers, shown.names, masking)
-    draw_figures("citation_marks", figure, on_pick=MARK.pick, picked=MARK.drawn)
+    MARK.draw("citation_marks", figure)
     missing = not_available(shown.cells[shown.cells["writer"].isin(shown.writers)], measure, masking, shown.names)
     if missing:
         st.caption("Not available: " + "; ".join(f"**{plain(title)}** ({plain(why)})" for title, why in missing) + ".")
@@ -196,10 +197,8 @@ def _selection(results: Reader, shown: Shown, measure: str, masking: str) -> Non
     with MARK.bar():
         title, *parts = told(rows[0] if rows else None, MARK.id, shown.names)
         st.markdown(f"**{plain(title)}** {plain('; '.join(parts))}", width="stretch")
-        go = address.setter(tab="claim", writer=writer, only=None, explanation=None, passage=None)
         count = len(query(results, Reader.explanation_ids, CitationFilter(shown.dataset, shown.selector, (writer,))))
-        label = f"The {count:,} claims of {plain(writer)}"
-        st.button(label, key="claims_of_mark", icon=":material/article:", on_click=go, type="primary")
+        _claims_button(f"The {count:,} claims of {plain(writer)}", "of_mark", type="primary", only=None, writer=writer)
 
 
 def _explainers(shown: Shown) -> None:
@@ -211,15 +210,14 @@ def _explainers(shown: Shown) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Explainers say it, so no judge is needed. {meanings}.", width="stretch")
-        _claims_button("Claims with a wrong marker", "wrong_marker")
+        _claims_button("Claims with a wrong marker", "wrong_marker", only="wrong_marker")
     used = explainers_figure(shown.cells, shown.writers, shown.names)
     draw_figures("explainer_marks", replace(used, legend=()), on_pick=_pick_explainer)
 
 
 def _pick_explainer(id: Sequence[str]) -> None:
     """To the claims of the writer whose mark it is: for a wrong marker to those that have one."""
-    only = ["wrong_marker"] if id[-1] == "wrong_marker" else None
-    address.put(tab="claim", writer=id[0], only=only, explanation=None, passage=None)
+    _to_claims(only="wrong_marker" if id[-1] == "wrong_marker" else None, writer=id[0])
 
 
 def _agreement(results: Reader, shown: Shown, masking: str) -> None:
@@ -235,13 +233,17 @@ def _agreement(results: Reader, shown: Shown, masking: str) -> None:
             "brackets: 95 % intervals over claims.",
             width="stretch",
         )
-        _claims_button("Claims where they disagree", "disagree")
+        _claims_button("Claims where they disagree", "disagree", only="disagree")
     st.html(alphas_table(agreements, writer, shown.names).html())
 
 
-def _claims_button(label: str, only: str) -> None:
-    go = address.setter(tab="claim", only=[only], explanation=None, passage=None)
-    st.button(label, key=f"claims_{only}", icon=":material/article:", on_click=go)
+def _to_claims(**chosen: str | None) -> None:
+    """Show the first of the claims that are chosen."""
+    address.put(tab="claim", explanation=None, passage=None, **chosen)
+
+
+def _claims_button(label: str, key: str, type: Literal["primary", "secondary"] = "secondary", **chosen: str | None) -> None:
+    st.button(label, f"claims_{key}", icon=":material/article:", type=type, on_click=_to_claims, kwargs=chosen)
 
 
 def _numbers(results: Reader, shown: Shown, measure: str, masking: str) -> None:

@@ -19,7 +19,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.progress import progress
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from heval_core.ui import links, verdicts
+from heval_core.ui import links
 from heval_core.ui.marks import Selection, draw_plotly
 from heval_core.ui.published_results import in_words, names_of, query, results_folder
 from heval_core.words import DROP_REASONS, GROUPS, counted, group_title, titles
@@ -52,7 +52,11 @@ BAR = Selection("bar", ("dataset", "regime", "outcome"))
 
 def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
     """A bar per dataset and regime; a click leads to its instances."""
-    st.markdown(verdicts.of_outcomes(outcomes))
+    asked, kept = int(outcomes["instances"].sum()), outcomes[~outcomes["dropped"]]
+    usable = int(kept["instances"].sum())
+    from_memory = int(kept[kept["outcome"] == "M"]["instances"].sum()) / max(usable, 1)
+    verdict = f"{percent(usable / asked)} of {asked:,} questions were usable."
+    st.markdown(f"{verdict} {percent(from_memory)} of their answers came from memory.")
     names = names_of(results)
     dropped = [reason for reason in DROP_REASONS if reason in set(outcomes["outcome"])]
     labels = outcomes["regime"].map(regime_title)

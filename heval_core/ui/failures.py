@@ -13,9 +13,10 @@ from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by
 from heval_core.html import plain
 from heval_core.present.drawing import id_of
 from heval_core.present.names import ALL, Names
+from heval_core.present.numbers import SHARE, interval, percent
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, verdicts
+from heval_core.ui import address, links
 from heval_core.ui.exports import table_exports
 from heval_core.ui.marks import draw_figures, draw_instances
 from heval_core.ui.published_results import names_of, query
@@ -37,7 +38,7 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
     explainers, ran_on_all = set(counts["explainer"]), set(side_by_side(shares)["explainer"])
     ranked = [row.key for row in made.rows if row.key in explainers and (row.key in ran_on_all or not row.control)]
     with st.container(key="answer"):
-        st.markdown(verdicts.of_patterns(side_by_side(shares), made.overall.methods, names))
+        st.markdown(_verdict(side_by_side(shares), made.overall.methods, names))
     if few := sorted(map(names.explainer, set(shares["explainer"]) - ran_on_all)):
         ran = f"{listed(few)} ran on fewer of these instances and {'is' if len(few) == 1 else 'are'} not compared: "
         st.caption(f"{plain(ran)}choose the datasets and regimes that all have.")
@@ -47,6 +48,27 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
     with figure:
         draw_figures("failures", pattern_figure(counts, ranked, names), on_pick=_pick, picked=id_of(mark))
     _behind(results, chosen, counts, names)
+
+
+def _verdict(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:
+    """What the best and the last method of the board put first. shares: of `shares_of`. ranked: methods, best first."""
+    right = shares[shares["pattern"] == "answer"].set_index("explainer")
+    methods = [key for key in ranked if key in right.index]
+    if not methods:
+        return "No method with a rank is left under these filters."
+    first, last = (f"**{plain(names.explainer(key))}**" for key in (methods[0], methods[-1]))
+    best = right.loc[methods[0]]
+    sentence = f"{first} puts the answer first in {_share(best)} (guessing: {percent(best['chance'])})."
+    wrong = shares[(shares["explainer"] == methods[-1]) & (shares["pattern"] != "answer")]
+    if last == first or wrong.empty:
+        return sentence
+    kind = PATTERNS[wrong.loc[wrong["share"].idxmax(), "pattern"]].title.lower()
+    return f"{sentence} {last} does so in {_share(right.loc[methods[-1]])}; most often first: *{kind}*."
+
+
+def _share(row: pd.Series) -> str:
+    """`72 % [66, 78]`, in Markdown."""
+    return interval(row["share"], row["low"], row["high"], SHARE).replace("[", r"\[").replace("]", r"\]")
 
 
 def _pick(id: Sequence[str]) -> None:

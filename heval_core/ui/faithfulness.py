@@ -12,10 +12,12 @@ from heval_core.figures.plots import scatter
 from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.measure import PROTECTED, QUESTION_PROTECTED, Measure
 from heval_core.present.names import regime_title
+from heval_core.present.numbers import number, so_many
 from heval_core.records import CELL
+from heval_core.statistics.correlation import clustered_spearman
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, measured_cells, verdicts
+from heval_core.ui import address, links, measured_cells
 from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import Selection, draw_plotly
 from heval_core.ui.published_results import names_of, query
@@ -89,7 +91,7 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
             icon=":material/scatter_plot:",
         )
         return
-    st.markdown(verdicts.of_faithfulness(points, names.controls))
+    st.markdown(_verdict(points[~points["explainer"].isin(names.controls)]))
     x_title = f"{faithfulness.title.lower()} above the random control, {faithfulness.unit}"
     y_title = f"{accuracy}, normalised: 0 is chance"
     dots = scatter(points, names, x_title, y_title)
@@ -98,6 +100,17 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
         model, dataset, regime, part, _ = DOT.id
         cell = links.of_part(chosen, accuracies()[accuracy], regime, part, model=(model,), dataset=(dataset,))
         links.link_to(f"Open the instances of {names.place(model, dataset, regime, part)}", cell)
+
+
+def _verdict(points: pd.DataFrame) -> str:
+    """The rank correlation of faithfulness and accuracy. points: of methods, what `faithful_and_right` gives."""
+    cells = list(points[list(CELL)].itertuples(index=False, name=None))
+    rho, (low, high) = clustered_spearman(points["x"].to_numpy(), points["y"].to_numpy(), cells)
+    brackets = f" [{number(low)}, {number(high)}] (0: none; 95 %, whole cells resampled, since their dots share instances)"
+    return (
+        f"Over {len(points)} dots of methods in {so_many(len(set(cells)), 'cell')}, faithfulness and accuracy have a rank "
+        f"correlation of **{number(rho)}**{brackets if low == low else ' (0: none; an interval needs several cells)'}."
+    )
 
 
 def people(results: Reader, chosen: Filter) -> None:

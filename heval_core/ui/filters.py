@@ -34,11 +34,9 @@ _HELP = {
 }
 
 
-@contextmanager
-def row() -> Iterator[None]:
-    """The chips of a page, side by side."""
-    with st.container(horizontal=True, key="filters", gap="xsmall", vertical_alignment="center"):
-        yield
+def row(key: str = "filters", **looks: Any) -> DeltaGenerator:
+    """The chips of a page, side by side; or what stands in a line with them."""
+    return st.container(key=key, horizontal=True, gap="xsmall", vertical_alignment="center", **looks)
 
 
 @contextmanager
@@ -49,8 +47,7 @@ def tabs_and_chips(results: Reader, page: str, titles: Mapping[str, str]) -> Ite
     """
     with st.container(key=f"{page}_top", horizontal=True, vertical_alignment="center"):
         tab = address.one_of("Tab", list(titles), "tab", hidden=True, titles=titles)
-        key = f"{page}_steps"
-        between = st.container(horizontal=True, key=key, gap="xsmall", vertical_alignment="center", width="content")
+        between = row(f"{page}_steps", width="content")
         with row():
             yield tab, between
             link_button(results)
@@ -217,11 +214,9 @@ def _best_titles(results: Reader) -> dict[str, str]:
 
 
 def _best(results: Reader) -> tuple[str, ...]:
-    options = query(results, Reader.best_tokens)
-    label = "What explainers' best tokens are"
+    label, titles = "What explainers' best tokens are", _best_titles(results)
     about = "All of these must hold, for example one explainer is right and another points at the wrong document."
-    titles = _best_titles(results)
-    return address.some_of(label, options, "best", what="best token", titles=titles, help=about, placeholder="anything")
+    return address.some_of(label, list(titles), "best", what="best token", titles=titles, help=about, placeholder="anything")
 
 
 def _changed(results: Reader) -> str:

@@ -66,18 +66,17 @@ def picked_row(results: Reader, instance: StoredInstance, name: str) -> Row | st
     return Row(name, f"head {name}", False, scores, about=about, picked=True)
 
 
+def _identity(own: StoredInstance) -> tuple[str, ...]:
+    """What tells instances apart: other results may have one of the same id, of another revision."""
+    return own.instance_id, own.model, own.revision, own.prompt, str(own.predicted_id)
+
+
+@st.cache_data(max_entries=16, show_spinner=False, hash_funcs={StoredInstance: _identity})
 def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
     """What the model answers about an instance. Raises HEvalError where it is not there, or answers otherwise than stored."""
-    # Other results may have an instance of the same id, of another revision.
-    identity = (instance.instance_id, instance.model, instance.revision, instance.prompt, str(instance.predicted_id))
-    return _kept(identity, request, instance)
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _kept(identity: tuple[str, ...], request: dict[str, Any], _instance: StoredInstance) -> Any:
-    model = str(installed(_instance.model, _instance.revision))
-    about = {"model": model, "prompt": _instance.prompt, "in_chat": _instance.in_chat}
-    return ask(cast(Heads, {**request, **about, "expected": asked_as_stored(_instance)}))
+    model = str(installed(instance.model, instance.revision))
+    about = {"model": model, "prompt": instance.prompt, "in_chat": instance.in_chat}
+    return ask(cast(Heads, {**request, **about, "expected": asked_as_stored(instance)}))
 
 
 def with_map(

@@ -64,17 +64,13 @@ def tokens_of(instance: StoredInstance, rows: Sequence[Row]) -> pd.DataFrame:
     tokens, gold = instance.tokens, instance.answer_tokens
     ranked = np.isin(np.arange(len(tokens)), instance.ranked)
 
-    def part_of(index: int) -> str:
-        numbers = (n for n, span in enumerate(instance.documents, start=1) if span.start <= index < span.end)
-        number = next(numbers, None)
-        if number:
-            return f"document {number}"
-        return "question" if ranked[index] else "not ranked"
-
+    parts = ["question" if one else "not ranked" for one in ranked]
+    for number, document in enumerate(instance.documents, start=1):
+        parts[document.start : document.end] = [f"document {number}"] * (document.end - document.start)
     columns: dict[str, list[Any]] = {
         "number": list(range(1, len(tokens) + 1)),
         "token": list(tokens),
-        "in": [part_of(index) for index in range(len(tokens))],
+        "in": parts,
         "answer": [index in gold for index in range(len(tokens))],
     }
     for row in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -42,8 +42,7 @@ def link_behind(results: Reader, own: Filter, explainer: str, measure: Measure |
 def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict[str, list[str]]:
     """What the controls of the Instances page read back from the address. They show positions as whole percents."""
     by_name: dict[str, list[str]] = {}
-    for name in (field.name for field in fields(Filter)):
-        value = getattr(chosen, name)
+    for name, value in vars(chosen).items():
         if name == "answer_at" and value:
             low, high = (100 * end for end in value)
             by_name[name] = [str(math.floor(low + _ROUNDING)), str(math.ceil(high - _ROUNDING))]

@@ -119,7 +119,7 @@ Listed = tuple[Filter, str | ScoreOrder, bool]
 def listed_instances(results: Reader, chosen: Filter) -> tuple[Listed, Position, str | None]:
     """The instances that the address asks for, the position among them, and the one that is shown. Shows an error for a search
     that is none."""
-    order = SORTED_BY[(address.known("sort", list(SORTED_BY), "order") or [AS_STORED])[-1]]
+    order = SORTED_BY[address.asked("sort", list(SORTED_BY), AS_STORED, "order")]
     listed = replace(chosen, search=address.value("search")), order, bool(address.known("descending", (True,)))
     try:
         ids = query(results, Reader.instance_ids, *listed)

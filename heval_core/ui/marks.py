@@ -36,10 +36,9 @@ class Selection:
         """Of the picked mark; empty without one."""
         return tuple(address.values(self.parameter))
 
-    @property
-    def drawn(self) -> str:
-        """The id as figures tell marks apart; empty without one."""
-        return id_of(self.id) if self.id else ""
+    def draw(self, key: str, *figures: Part | DotFigure) -> None:
+        """Draw figures of which a click picks a mark."""
+        draw_figures(key, *figures, on_pick=self.pick, picked=id_of(self.id) if self.id else "")
 
     def pick(self, id: Sequence[str]) -> None:
         """A second click on the same mark lets go of it."""

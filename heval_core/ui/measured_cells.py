@@ -5,7 +5,7 @@ Values are the published ones where these are of all instances, else computed no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import streamlit as st
 from heval_core import catalogue
 from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.means import cells_and_means, means_of
+from heval_core.evaluation.ranking import AT, Written, sentences, valued
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, as_normalised, figure_of, measure_table, of_measure, picked_html, wanted_of
 from heval_core.html import plain
@@ -26,11 +27,11 @@ from heval_core.present.numbers import interval, number
 from heval_core.regime_keys import ordered_regimes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, verdicts
+from heval_core.ui import address, links
 from heval_core.ui.board import choose_question
 from heval_core.ui.exports import picture, table_exports
 from heval_core.ui.filters import kept
-from heval_core.ui.marks import Selection, draw_figures
+from heval_core.ui.marks import Selection
 from heval_core.ui.published_results import names_of, query
 
 CELL = Selection("cell", ("explainer", "model", "dataset", "regime", "part"))
@@ -61,16 +62,54 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
         values = replace(values, scaled=_scaled(values))
     names = names_of(results)
     with answer:
-        st.markdown(verdicts.of_measure(values, names))
+        st.markdown(verdict(values, names))
     st.caption(f"**{plain(measure.title)}.** {plain(measure.meaning)}")
     draw_picked(results, values, chosen, names)
     # Controls only where they have all cells.
     explainers = [key for key in values.explainers(names.controls) if not {key} & names.controls & values.few]
-    draw_figures("figure", figure_of(values, explainers, names), on_pick=CELL.pick, picked=CELL.drawn)
+    CELL.draw("figure", figure_of(values, explainers, names))
     with st.expander("The numbers · table, every cell, CSV, Parquet, LaTeX", key="numbers", on_change="rerun") as box:
         if box.open:
             _numbers(results, values, chosen, names, k, explainers)
     return measure, k
+
+
+# Of the methods that are worse than guessing.
+_NAMED = 3
+
+
+def verdict(found: Measured, names: Names) -> str:
+    """Who is best, by how much, and who is below chance: from the numbers on screen."""
+    ranking = found.ranking(found.overall, names.controls)
+    means = found.in_unit(found.overall).set_index("explainer")
+    nothing = "Nothing is available under these filters; the table below says why."
+
+    def bold(key: str) -> str:
+        return f"**{plain(names.explainer(key))}**"
+
+    def short(key: str) -> str:
+        return f"{number(means.loc[key, 'at'])}{f' {found.unit}' if key == ranking.best[0] else ''}"
+
+    if found.measure.best == "zero":
+        nearest = next((key for key in found.ranked(list(means.index)) if key not in names.controls), "")
+        return f"{bold(nearest)} {_of_bias(found, nearest, means.loc[nearest].to_dict())}" if nearest else nothing
+    if not ranking.methods:
+        return nothing
+    ranking, below = ranking._replace(below=()), _wrong_side(found, ranking.methods, bold)
+    clauses = valued(ranking, AT[found.measure.question], bold, lambda key: found.told(means.loc[key].to_dict()), short)
+    return f"{sentences(clauses)} {below}".strip()
+
+
+def _of_bias(measured: Measured, nearest: str, mean: dict[str, Any]) -> str:
+    distance = f"{number(measured.away[nearest])} {measured.measure.unit} away on average over {int(mean['cells'])} cells"
+    return f"stays nearest to chance: {distance}. Its mean is {measured.told(mean)}."
+
+
+def _wrong_side(measured: Measured, methods: Sequence[str], bold: Written) -> str:
+    """Which methods' whole intervals lie on the wrong side of chance, in how many cells."""
+    counts = measured.wrong_side.loc[list(methods)].query("wrong > 0").sort_values("wrong", ascending=False, kind="stable")
+    phrases = [f"{bold(str(key))} in {row['wrong']} of {row['numbers']}" for key, row in counts.head(_NAMED).iterrows()]
+    return f"Worse than guessing: {', '.join(phrases)} comparisons." if phrases else ""
 
 
 def choose_measure(results: Reader, chosen: Filter, question: str) -> Measure:

@@ -49,7 +49,8 @@ def _which_results() -> None:
     """The switch between results, where there are several."""
     choices = list(offered())
     if len(choices) > 1:
-        st.session_state["which_results"] = address.held(ASKED, choices)
+        held = address.value(ASKED)
+        st.session_state["which_results"] = held if held in choices else choices[0]
 
         def change() -> None:  # what the address asked of the others means nothing in these
             address.forget(**{ASKED: st.session_state["which_results"]})

@@ -29,6 +29,7 @@ _SPAN = re.compile(r"(\d{1,4})-(\d{1,4})")
 _PLACE = re.compile(r"([1-9]\d?)(?:\.([1-9]\d{0,2}))?")
 _OLD = "This answer is of the form before your change. Explain again."
 _EMPTY: dict[str, Any] = {"tokens": [], "documents": [], "words": [], "sentences": [], "methods": [], "notes": []}
+_EMPTY |= dict.fromkeys(("status", "without", "old"))
 
 
 def under_way() -> bool:
@@ -94,7 +95,7 @@ def draw(
     for first in [method for method in waits if more is None or method["key"] in more][: status is not None]:
         first["running"] = True
     form: OwnPrompt | None = st.session_state.get(sidebar.FORM)
-    data |= {"id": name, "status": status, "view": _view(), "without": None, "old": None}
+    data |= {"id": name, "status": status, "view": _view()}
     if status is None and result:
         linked = None if small else _linked(result)
         if linked and st.session_state.get(_CHANGED) != (asked.id, linked) and asked.model in sidebar.models_here():
@@ -118,8 +119,7 @@ def draw_stored(results: Reader, instance: StoredInstance) -> None:
         return
     documents = [{"start": document.start, "end": document.end} for document in instance.documents]
     result = {"model": instance.model, "tokens": instance.tokens, "documents": documents, "generated": generated}
-    same = {"id": instance.instance_id, "static": True, "status": None, "view": _view(), "without": None, "old": None}
-    _component(same | drawn(result))
+    _component(_EMPTY | {"id": instance.instance_id, "static": True, "view": _view(), **drawn(result)})
 
 
 def _component(data: dict[str, Any], asked: Callable[[str], None] = lambda message: None) -> None:

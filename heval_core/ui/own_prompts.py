@@ -184,30 +184,28 @@ def _summary(name: str, modified: int) -> Summary | None:
     return None
 
 
-def _summaries(names: Iterable[str]) -> Iterator[tuple[str, Summary]]:
-    for name in names:
-        if (summary := _summary(name, _modified(_file(name)))) is not None:
-            yield name, summary
+def _summaries(names: Iterable[str]) -> Iterator[Summary]:
+    return filter(None, (_summary(name, _modified(_file(name))) for name in names))
 
 
 def titles() -> dict[str, str]:
     """Id ▶ title of one's own answers and of the examples; what cannot be opened is left out."""
-    return {name: summary.card["title"] for name, summary in _summaries((*mine(), *examples()))}
+    return {summary.card["id"]: summary.card["title"] for summary in _summaries((*mine(), *examples()))}
 
 
 def cards() -> list[tuple[str, list[dict[str, Any]]]]:
     """(title, cards) of one's own newest answers, and of the examples; what cannot be opened is left out."""
     newest, ready = islice(_summaries(mine()), NEWEST), _summaries(examples())
     lists = (("Kept on this machine", newest), ("Answers that open at once", ready))
-    groups = [(title, [summary.card for _, summary in summaries]) for title, summaries in lists]
+    groups = [(title, [summary.card for summary in summaries]) for title, summaries in lists]
     return [(title, cards) for title, cards in groups if cards]
 
 
 def seconds_of(model: str, tokens: int) -> float | None:
     """What runs without a click took with a model's newest whole answer, else an example, for as many tokens; None where it
     has none."""
-    kept = (summary for _, summary in _summaries((*mine(), *examples())) if summary.model == model)
-    return next((one.seconds * tokens / one.tokens for one in kept if one.seconds is not None), None)
+    kept = _summaries((*mine(), *examples()))
+    return next((one.seconds * tokens / one.tokens for one in kept if one.model == model and one.seconds is not None), None)
 
 
 def at_once(explainers: Iterable[str], tokens: int) -> list[str]:

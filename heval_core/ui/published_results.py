@@ -96,6 +96,11 @@ def _open(path: str, modified: float) -> Reader:
     return Reader(Path(path))
 
 
+def _stamped(path: Path) -> tuple[str, float]:
+    """A file as `_open` takes it."""
+    return str(path), path.stat().st_mtime
+
+
 SNAPSHOT = "snapshot"
 _PINNED = "pinned_results"
 
@@ -130,7 +135,7 @@ def bundled(name: str) -> Reader | None:
     folder = offered().get(name)
     current = current_file(folder) if folder else None
     with suppress(HEvalError):  # of another version: they are published again when somebody looks at them
-        return _open(str(current), current.stat().st_mtime) if current else None
+        return _open(*_stamped(current)) if current else None
     return None
 
 
@@ -142,7 +147,7 @@ def _pinned(folder: Path, current: Path) -> tuple[str, float]:
         # Compared with what is there: a value from a link never becomes a path.
         by_snapshot = {snapshot_of(path): path for path in folder.glob("results-*.duckdb")}
         if snapshot in by_snapshot:
-            pinned = (str(by_snapshot[snapshot]), by_snapshot[snapshot].stat().st_mtime)
+            pinned = _stamped(by_snapshot[snapshot])
         else:
             st.warning(
                 f"The link is to the results {plain(snapshot[:40])}, which no longer exist; these are the current ones.",
@@ -150,7 +155,7 @@ def _pinned(folder: Path, current: Path) -> tuple[str, float]:
             )
             del st.query_params[SNAPSHOT]
     if pinned is None or Path(pinned[0]).parent != folder:
-        pinned = (str(current), current.stat().st_mtime)
+        pinned = _stamped(current)
     st.session_state[_PINNED] = pinned
     if Path(pinned[0]) != current:
         _offer_newer(current)
@@ -167,7 +172,7 @@ def _offer_newer(current: Path) -> None:
     text.info("Newer results have been published; this tab still shows the earlier ones.", icon=":material/update:")
 
     def reload() -> None:
-        st.session_state[_PINNED] = (str(current), current.stat().st_mtime)
+        st.session_state[_PINNED] = _stamped(current)
         st.query_params.pop(SNAPSHOT, None)
 
     button.button("Show them", key="reload_results", on_click=reload, width="stretch")

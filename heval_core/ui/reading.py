@@ -235,15 +235,15 @@ def view_of(rows: Sequence[Row], heads: Sequence[str], units: int) -> dict[str, 
     six. pick: a head, as in `L3H4`; heads: names of those that can be. pin: one of so many units.
     """
     keys = in_order([row.explainer for row in rows])
-    pick = (address.known("pick", heads, "head") or [""])[-1]
+    pick = address.asked("pick", heads, "", "head")
     painted = address.known("painted", [*keys, "head"], "explainer")[:2]
     painted = [key for key in painted if key != "head" or pick] or (["head"] if pick else keys[:1])
     pin = address.value("pin")
     return {
-        "mode": (address.known("mode", MODES) or [MODES[0]])[-1],
+        "mode": address.asked("mode", MODES),
         "painted": painted,
-        "k": (address.known("k", KS) or [DEFAULT_K])[-1],
-        "level": (address.known("level", LEVELS) or [LEVELS[0]])[-1],
+        "k": address.asked("k", KS, DEFAULT_K),
+        "level": address.asked("level", LEVELS),
         "drawn": address.known("drawn", keys, "explainer"),
         "controls": bool(address.known("controls", (True,))),
         "pick": pick,
@@ -305,9 +305,8 @@ def sources(instance: StoredInstance) -> list[dict[str, Any]]:
     if instance.group not in {group for *_, group in lines}:
         lines.append(("neither", "", instance.predicted_text.strip(), instance.group))
         likely |= {instance.group: instance.predicted_probability}
-    names = ("label", "about", "answer", "share", "percent", "used")
-    shares = [likely.get(group, 0.0) for *_, group in lines]
     return [
-        dict(zip(names, (*texts, share, percent(share), group == instance.group), strict=True))
-        for (*texts, group), share in zip(lines, shares, strict=True)
+        {"label": label, "about": about, "answer": answer, "used": group == instance.group}
+        | {"share": likely.get(group, 0.0), "percent": percent(likely.get(group, 0.0))}
+        for label, about, answer, group in lines
     ]

@@ -22,7 +22,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, links
 from heval_core.ui.exports import draw_table, link_button
 from heval_core.ui.filters import row
-from heval_core.ui.marks import Selection, draw_figures
+from heval_core.ui.marks import Selection
 from heval_core.ui.published_results import names_of, query
 from heval_core.words import BEHAVIOURS, REGIMES, titles
 
@@ -48,12 +48,6 @@ class Compared:
     trials: pd.DataFrame
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of context that were asked about."""
-        regimes = set(self.cells.dropna(subset=["value"])["regime"])
-        return tuple(kind for kind in CONTEXT_KINDS if kind in regimes)
-
-    @property
     def on_front(self) -> list[str]:
         """The techniques on the Pareto front."""
         return self.front[self.front["on_front"].astype(bool)]["technique"].tolist() if len(self.front) else []
@@ -63,14 +57,10 @@ class Compared:
         price = self.names.price(technique)
         return not price.passes > passes and (training or price.preparation != "trained")
 
-    def counted(self, technique: str, kinds: Sequence[str]) -> int:
-        """How many answers its BCU is the mean of."""
-        cells = self.cells[(self.cells["technique"] == technique) & (self.cells["measure"] == "bcu")]
-        return int(cells[cells["regime"].isin(list(kinds))]["n"].sum())
-
     def answers(self, technique: str, kind: str, change: str = COUNTED) -> Filter:
         """The answers behind a mark: of a card and a point those to documents to follow and to irrelevant ones."""
-        kinds = tuple(name for name in (*FOLLOWED, "irrelevant") if name in self.kinds) if kind == ALL else (kind,)
+        known = set(self.cells.dropna(subset=["value"])["regime"])
+        kinds = tuple(name for name in (*FOLLOWED, "irrelevant") if name in known) if kind == ALL else (kind,)
         return Filter((self.model,), (self.dataset,), kinds, technique=(technique,), changed=change)
 
 
@@ -113,13 +103,9 @@ def advise(results: Reader, compared: Compared) -> None:
     line_label = f"{with_unit(best, SHARE)} good" if ranked else ""
     line = equal_line(best, good / 100) if ranked else []
     front = as_drawing(front_figure(compared.front, compared.names, line, line_label))
-    draw_figures(
-        "technique_marks",
-        Part(cards(ranked, unaffordable, compared.names, compared.on_front), "Good answers to expect, of 100"),
-        Part(front, "Following against ignoring"),
-        on_pick=MARK.pick,
-        picked=MARK.drawn,
-    )
+    good_answers = cards(ranked, unaffordable, compared.names, compared.on_front)
+    parts = Part(good_answers, "Good answers to expect, of 100"), Part(front, "Following against ignoring")
+    MARK.draw("technique_marks", *parts)
     st.caption(
         f"{_told_apart(compared)} A good answer follows a document about the question, true or not, and keeps to memory, "
         "right or not, where it is about something else. Brackets: 95 % intervals over the "
@@ -161,7 +147,7 @@ def _leads(lead: Sequence[tuple[int, int, str]], names: Names) -> str:
 
 def _told_apart(compared: Compared) -> str:
     """Whether anybody tells irrelevant documents from right ones, and who at least those about something else."""
-    names, cells = compared.names, compared.cells.set_index(["measure", "regime"]).sort_index()
+    names = compared.names
     known = compared.front[compared.front["discrimination_low"] > 0]
     if len(known):
         best = known.loc[known["discrimination"].idxmax()]
@@ -172,7 +158,7 @@ def _told_apart(compared: Compared) -> str:
     sentence = "No technique tells an irrelevant document from a right one."
     if len(off_topic):
         best = off_topic.loc[off_topic["value"].idxmax(), "technique"]
-        ignored = cells.loc[("bcu", "off_topic")].set_index("technique").loc[best, "value"]
+        ignored = compared.cells.set_index(["measure", "regime", "technique"])["value"]["bcu", "off_topic", best]
         sentence += f" {plain(names.technique(best))} still ignores {with_unit(ignored, SHARE)} of those about something else."
     return sentence
 
@@ -188,7 +174,8 @@ def _bar(results: Reader, compared: Compared, expectations: Sequence[Expected]) 
         text = _of_kind(compared, key, kind) if kind != ALL else _of_card(card[key]) if key in card else "not available"
         answers = compared.answers(key, kind)
         count = len(query(results, Reader.instance_ids, answers))
-        more = compared.counted(key, answers.regime) - count
+        counted = compared.cells.query("technique == @key and measure == 'bcu' and regime in @answers.regime")
+        more = int(counted["n"].sum()) - count
         text += f"; {more:,} more answers are counted and not listed, for they were not sampled" if more > 0 else ""
         meaning = plain(compared.names.meaning("technique", key))
         st.markdown(f"**{plain(compared.names.technique(key) + where)}** {plain(text)}. {meaning}", width="stretch")
@@ -206,7 +193,7 @@ def _of_card(card: Expected) -> str:
 
 
 def _of_kind(compared: Compared, key: str, kind: str) -> str:
-    measure = address.held("measure", _measures(compared))
+    measure = address.asked("measure", _measures(compared))
     cells = compared.cells[(compared.cells["measure"] == measure) & (compared.cells["regime"] == kind)]
     rows = cells[cells["technique"] == key].dropna(subset=["value"]).to_dict("records")
     return f"{measure_name(measure)} {told(rows[0], measure)}" if rows else "not available"
@@ -234,7 +221,7 @@ def evidence(results: Reader, compared: Compared) -> None:
             unit = change_unit(measure).sign.strip()
             title = f"{measure_name(measure)}: difference to Regular" + (f", in {unit}" if unit else "")
             note = "Filled: the 95 % interval leaves out 0. Bold: on the front. Click a mark for its answers."
-            draw_figures("technique_differences", Part(figure, title, note), on_pick=MARK.pick, picked=MARK.drawn)
+            MARK.draw("technique_differences", Part(figure, title, note))
         table = technique_table(compared.cells, measure, names, compared.on_front)
         about = {"model": compared.model, "dataset": names.dataset(compared.dataset), "shown": measure}
         joined = compared.cells.join(compared.front.set_index("technique")[["on_front", "share_on_front"]], on="technique")

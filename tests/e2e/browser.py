@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -137,6 +139,56 @@ SETTLED = """(since) => {
 def settle(page, timeout: int = 60_000) -> None:
     """Wait until the script has run and everything has drawn itself."""
     page.wait_for_function(SETTLED, arg=time.monotonic(), timeout=timeout, polling=50)
+
+
+def arrive(page, url) -> None:
+    """Wait until a page has an address, a pattern of one, and has drawn itself."""
+    page.wait_for_url(url)
+    settle(page)
+
+
+def query_of(page) -> dict[str, list[str]]:
+    """What the address of a page asks for."""
+    return parse_qs(urlsplit(page.url).query)
+
+
+def listed(page) -> int:
+    """How many instances the list has that a page goes through, once it is there."""
+    arrive(page, "**/instances?**")
+    told = page.get_by_text(re.compile(r"^1 of [\d,]+$")).first.inner_text()
+    return number_in(told.removeprefix("1 of "))
+
+
+def number_in(text: str) -> int:
+    """The first number in a text."""
+    return int(re.search(r"[\d,]+", text)[0].replace(",", ""))
+
+
+def heard(page, own: str) -> list[str]:
+    """What a page asks of others than this address, and the errors of its scripts; more is added while it is open."""
+    found: list[str] = []
+    page.on("request", lambda r: found.append(r.url) if r.url.startswith("http") and own not in r.url else None)
+    page.on("pageerror", lambda error: found.append(str(error)))
+    return found
+
+
+def heard_alone(page, file: Path) -> list[str]:
+    """Open a saved file. Returns what it asks for beside itself, and all that its scripts and the browser say of it."""
+    found: list[str] = []
+    page.on("request", lambda request: found.append(request.url))
+    page.on("console", lambda message: found.append(message.text))
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.goto(file.as_uri())
+    found.remove(file.as_uri())
+    return found
+
+
+def save(page, button: str, folder: Path, **how) -> Path:
+    """Save a file by its button. Returns it, under the name that was offered. how: a timeout."""
+    with page.expect_download(**how) as saved:
+        page.get_by_test_id("stDownloadButton").get_by_role("button", name=button).click()
+    saved.value.save_as(file := folder / saved.value.suggested_filename)
+    return file
 
 
 def open_form(page):

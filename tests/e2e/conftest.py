@@ -26,6 +26,13 @@ def reader(few):
 
 
 @pytest.fixture(scope="module")
-def page():
-    with page_of() as opened:
-        yield opened
+def opened():
+    with page_of() as page:
+        yield page
+
+
+@pytest.fixture
+def page(opened):
+    """That of all tests of a file, as large as at first."""
+    opened.set_viewport_size({"width": 1280, "height": 800})
+    return opened

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.citations.published import HOSTILE, explanation_id, plant
-from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
-from tests.e2e.test_looks import CONTRASTS, CUT_OFF, OVERLAPS
+from tests.e2e.browser import IN_A_BROWSER, arrive, somebody_else, visit
+from tests.e2e.test_looks import hard_in_windows
 
 pytestmark = IN_A_BROWSER
+
+WINDOWS = ((900, 800), (1280, 800))
 
 
 @pytest.fixture(scope="module")
@@ -23,31 +25,18 @@ def of_claim(claim: str, writer: str = "careful", **more: str) -> str:
     return "citations?" + "&".join(f"{name}={value}" for name, value in view.items())
 
 
-def hard_to_read(page, url: str, *paths: str) -> dict:
-    wrong = {}
-    for path in paths:
-        visit(page, f"{url}/{path}")
-        for width in (900, 1280):
-            page.set_viewport_size({"width": width, "height": 800})
-            settle(page)
-            found = [*page.evaluate(CONTRASTS), *page.evaluate(CUT_OFF), *page.evaluate(OVERLAPS)]
-            if found:
-                wrong[width, path] = found
-    return wrong
-
-
 def test_what_people_came_for_is_above_the_fold_and_can_be_read(address, page):
-    assert hard_to_read(page, address, "citations") == {}
+    assert hard_in_windows(page, address, ["citations"], WINDOWS) == {}
     figure = page.locator(".panels").first.bounding_box()
     assert figure["y"] + figure["height"] < 800
-    assert hard_to_read(page, address, of_claim("finland")) == {}
+    assert hard_in_windows(page, address, [of_claim("finland")], WINDOWS) == {}
     last = page.locator(".line.foot").bounding_box()
     assert last["y"] + last["height"] < 800
 
 
 def test_the_dark_page_can_be_read(address, page):
     with somebody_else(page, dark=True) as dark:
-        assert hard_to_read(dark, address, "citations", of_claim("one")) == {}
+        assert hard_in_windows(dark, address, ["citations", of_claim("one")], WINDOWS) == {}
 
 
 def test_a_passage_is_picked_with_keys_and_the_next_claim_is_stepped_to(address, page):
@@ -56,21 +45,17 @@ def test_a_passage_is_picked_with_keys_and_the_next_claim_is_stepped_to(address,
     page.locator('.pick[aria-pressed="true"]').focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    page.wait_for_url("**passage=4**")
-    settle(page)
+    arrive(page, "**passage=4**")
     assert page.locator('.pick[aria-pressed="true"]').text_content() == "[4]"
     assert page.locator(".pick:focus").text_content() == "[4]"
     assert page.locator(".line.should .gap").count() == page.locator(".gap").count() == 1
     page.keyboard.press("]")
-    page.wait_for_url(f"**{explanation_id('finland', 'sloppy')}**")
-    settle(page)
+    arrive(page, f"**{explanation_id('finland', 'sloppy')}**")
     assert "passage" not in page.url
     page.keyboard.press("[")
-    page.wait_for_url(f"**{explanation_id('finland', 'careful')}**")
-    settle(page)
+    arrive(page, f"**{explanation_id('finland', 'careful')}**")
     page.locator(".passage", has_text="Lakes of the north").click()
-    page.wait_for_url("**passage=1**")
-    settle(page)
+    arrive(page, "**passage=1**")
     # Marks are walked with the arrows, and say what they are.
     page.locator('.grid .mark[tabindex="0"]').focus()
     tip = page.locator(".claim .tip")
@@ -89,14 +74,11 @@ def test_a_dot_leads_to_its_claims_and_the_list_opens_one(address, page):
     visit(page, f"{address}/citations?writer=sloppy")
     page.get_by_role("button", name="Entailment model, explanations by sloppy").first.click()
     page.get_by_role("button", name="The 13 claims of sloppy").click()
-    page.wait_for_url("**tab=claim**")
-    settle(page)
+    arrive(page, "**tab=claim**")
     page.get_by_role("button", name="List").click()
-    page.wait_for_url("**list=open**")
-    settle(page)
+    arrive(page, "**list=open**")
     page.locator(".row", has_text="Two hundred").click()
-    page.wait_for_url(f"**{explanation_id('many', 'sloppy')}**")
-    settle(page)
+    arrive(page, f"**{explanation_id('many', 'sloppy')}**")
     masked = page.locator(".passage.masked").bounding_box()
     around = page.locator(".passages").bounding_box()
     assert around["y"] <= masked["y"] < around["y"] + around["height"]

@@ -1,18 +1,29 @@
 """Whole ways through the explorer, in a real browser: links there and back, files opened again, several people."""
 
-import io
 import re
-import shutil
 from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pytest
 
 from heval_core.store.filters import Filter
-from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
+from tests.e2e.browser import (
+    IN_A_BROWSER,
+    arrive,
+    heard_alone,
+    listed,
+    number_in,
+    query_of,
+    save,
+    settle,
+    somebody_else,
+    visit,
+)
 from tests.e2e.test_reading import DRAWN
 
 pytestmark = IN_A_BROWSER
+
+AS_HTML = "This instance as an HTML file"
 
 
 def drawn(page):
@@ -66,9 +77,8 @@ def test_filters_of_a_deep_link_survive_every_click_in_the_navigation_and_back_g
     visit(page, f"{address}/leaderboard?tab=regime&question=document&model=demo-gpt2&k=9")
     for name in ("Instances", "About", "Overview", "Leaderboard"):
         page.locator(".st-key-navigation").get_by_role("link", name=name, exact=True).click()
-        page.wait_for_url("**model=demo-gpt2**")
-        settle(page)
-        assert parse_qs(urlsplit(page.url).query)["k"] == ["9"], name
+        arrive(page, "**model=demo-gpt2**")
+        assert query_of(page)["k"] == ["9"], name
     assert "question=document" in page.url
     for path in ("/", "/about", "/instances", "/leaderboard"):
         page.go_back()
@@ -77,8 +87,7 @@ def test_filters_of_a_deep_link_survive_every_click_in_the_navigation_and_back_g
         assert "model=demo-gpt2" in page.url
     page.get_by_role("button", name="Other measures").click()
     page.get_by_text("MDL", exact=True).click()
-    page.wait_for_url("**document=MDL**")
-    settle(page)
+    arrive(page, "**document=MDL**")
     page.go_back()
     settle(page)
     assert "document=MDL" not in page.url
@@ -94,42 +103,32 @@ def middle_of(page, figure, place):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def instances_left(page):
-    """The number of instances that the Instances page says are under its filter, or in its slice."""
-    page.wait_for_url("**/instances**")
-    settle(page)
-    told = page.get_by_text(re.compile(r"^1 of [\d,]+$")).inner_text()
-    return int(re.search(r"of ([\d,]+)", told)[1].replace(",", ""))
-
-
 def rank_of(page, explainer):
     """The rank of the used answer that stands beside the prompt."""
     return float(page.locator(f".rank[data-key='{explainer}'] .number").inner_text().rstrip("stndrh"))
 
 
-def test_a_newcomer_finds_sends_and_takes_away_an_instance_where_mechlight_fails_and_fa_does_not(address, page, reader):
+def test_a_newcomer_finds_sends_and_takes_away_an_instance_where_mechlight_fails_and_fa_does_not(
+    address, page, reader, tmp_path
+):
     """From the first page, by what is written on it."""
     visit(page, address)
     told = page.get_by_role("link", name=re.compile("See one go wrong"))
-    promised = int(re.search(r"([\d,]+) instances", told.inner_text())[1].replace(",", ""))
+    promised = number_in(told.inner_text())
     told.click()
-    assert instances_left(page) == promised
+    assert listed(page) == promised
     page.wait_for_selector(".rank")
-    right, wrong = (value.partition(":")[0] for value in parse_qs(urlsplit(page.url).query)["best"])
+    right, wrong = (value.partition(":")[0] for value in query_of(page)["best"])
     assert rank_of(page, right) == 1
     assert rank_of(page, wrong) > 1
     page.keyboard.press("]")
-    page.wait_for_url("**instance=**")
-    settle(page)
-    wanted = parse_qs(urlsplit(page.url).query)["instance"][0]
+    arrive(page, "**instance=**")
+    wanted = query_of(page)["instance"][0]
     page.get_by_role("button", name="Save").click()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="This instance as an HTML file").click()
-    assert wanted in saved.value.suggested_filename
-    with open(saved.value.path(), encoding="utf-8") as file:
-        assert f"MechLight · {reader.attributions(wanted)['mechlight'].head_name}" in file.read()
+    file, head = save(page, AS_HTML, tmp_path), reader.attributions(wanted)["mechlight"].head_name
+    assert wanted in file.name
+    assert f"MechLight · {head}" in file.read_text("utf-8")
     page.keyboard.press("Escape")
-    head = reader.attributions(wanted)["mechlight"].head_name
     page.get_by_text(f"{head} chosen").first.wait_for()
     # What the answer needs of each head was computed by the batch.
     assert (page.locator(".need .mark").count(), page.locator(".square.most").count()) == (30, 5)
@@ -144,7 +143,7 @@ def test_a_bar_leads_to_its_instances(address, page, reader):
     page.mouse.click(*middle_of(page, bars, bars.locator(".bars .point path").first))
     page.get_by_role("link", name=re.compile("Open the instances of Country profiles, Conflicting")).click()
     cell = Filter(("demo-qwen2",), ("country_profiles",), ("conflicting",), ("C",), technique=("regular",))
-    assert instances_left(page) == len(reader.instance_ids(cell))
+    assert listed(page) == len(reader.instance_ids(cell))
 
 
 def stated(reader):
@@ -160,45 +159,31 @@ def test_a_square_of_the_head_counts_leads_to_the_instances_it_was_chosen_in(add
     most = counts.iloc[0]
     page.mouse.click(*middle_of(page, figure, figure.locator(".points path").nth(most["layer"] * heads + most["head"])))
     page.wait_for_url(f"**head=L{most['layer']}H{most['head']}**")
-    assert instances_left(page) == most["instances"]
+    assert listed(page) == most["instances"]
 
 
-def test_tables_are_saved_and_read_back(address, page, reader):
+def test_tables_are_saved_and_read_back(address, page, reader, tmp_path):
     visit(page, f"{address}/leaderboard?tab=regime&model=demo-qwen2&dataset=world_capital")
     page.get_by_text("The numbers").click()
     settle(page)
     stored = reader.cells(Filter(("demo-qwen2",), ("world_capital",)), "mrr", 0)
     stored = stored[stored["part"].isin(["C", "balanced"])]
-    found = {}
-    for name in ("CSV", "Parquet", "LaTeX"):
-        with page.expect_download() as saved:
-            page.get_by_role("button", name=name, exact=True).click()
-        with open(saved.value.path(), "rb") as file:
-            found[name] = file.read()
-        assert reader.snapshot_id[:8] in saved.value.suggested_filename
-    tables = [pd.read_csv(io.BytesIO(found["CSV"])), pd.read_parquet(io.BytesIO(found["Parquet"]))]
-    for table in tables:
+    csv, parquet, latex = files = [save(page, name, tmp_path) for name in ("CSV", "Parquet", "LaTeX")]
+    assert all(reader.snapshot_id[:8] in file.name for file in files)
+    for table in (pd.read_csv(csv), pd.read_parquet(parquet)):
         assert sorted(table["value"]) == pytest.approx(sorted(stored["value"]))
-    assert b"\\toprule" in found["LaTeX"]
-    assert reader.snapshot_id.encode() in found["LaTeX"]
+    assert "\\toprule" in latex.read_text("utf-8")
+    assert reader.snapshot_id in latex.read_text("utf-8")
 
 
 def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, page, reader, tmp_path):
     instance = reader.instance(reader.instance_ids(Filter(("demo-qwen2",), regime=("mixed",)))[0])
     visit(page, f"{address}/instances?instance={instance.instance_id}")
     page.get_by_role("button", name="Save").click()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="This instance as an HTML file").click()
-    target = tmp_path / "instance.html"
-    shutil.copy(saved.value.path(), target)
-    asked, wrong = [], []
     fresh = page.context.new_page()
-    fresh.on("request", lambda request: asked.append(request.url))
-    fresh.on("console", lambda message: wrong.append(message.text))
-    fresh.goto(target.as_uri())
+    wrong = heard_alone(fresh, save(page, AS_HTML, tmp_path))
     drawn = fresh.eval_on_selector_all(".grid .w", "words => words.map(w => w.textContent)")
     assert "".join(drawn) == instance.prompt
-    assert asked == [target.as_uri()]
     assert not wrong  # the style is allowed by its hash, and there is nothing else to refuse
     assert fresh.evaluate("getComputedStyle(document.querySelector('.b')).outlineStyle") == "solid"
     fresh.close()
@@ -206,23 +191,14 @@ def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, pag
 
 def test_the_report_saved_from_its_page_opens_alone_with_its_figures(address, page, reader, tmp_path):
     visit(page, f"{address}/about")
-    with page.expect_download(
-        timeout=180_000
-    ) as saved:  # the whole report is made then: fifteen seconds where nothing else runs
-        page.get_by_role("button", name="The whole report as HTML").click()
-    assert reader.snapshot_id[:8] in saved.value.suggested_filename
-    target = tmp_path / "report.html"
-    shutil.copy(saved.value.path(), target)
+    # It is made then: fifteen seconds where nothing else runs.
+    file = save(page, "The whole report as HTML", tmp_path, timeout=180_000)
+    assert reader.snapshot_id[:8] in file.name
     with somebody_else(page) as fresh:
-        asked, wrong = [], []
-        fresh.on("request", lambda request: asked.append(request.url))
-        fresh.on("console", lambda message: wrong.append(message.text))
-        fresh.on("pageerror", lambda error: wrong.append(str(error)))
-        fresh.goto(target.as_uri())
+        wrong = heard_alone(fresh, file)
         fresh.locator("#mrr > summary").click()
         assert fresh.locator("#mrr figure svg circle").first.is_visible()
         assert fresh.locator(".finding").count() == stated(reader)
         fresh.locator(".finding summary").first.click()
         assert fresh.locator(".finding .more").first.is_visible()
-        assert asked == [target.as_uri()]
         assert wrong == []

@@ -9,7 +9,7 @@ import pytest
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from tests.e2e.browser import IN_A_BROWSER, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, heard, somebody_else, visit
 from tests.e2e.test_own_prompt import ask, choose, explain
 
 pytestmark = IN_A_BROWSER
@@ -50,9 +50,9 @@ def hostile_store(small_store, tmp_path_factory):
 ])  # fmt: skip
 def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store, served, path):
     reader = Reader(current_file(hostile_store))
-    outside, url = [], served(hostile_store)
+    url = served(hostile_store)
     with somebody_else(page) as page:
-        page.on("request", lambda r: outside.append(r.url) if r.url.startswith("http") and url not in r.url else None)
+        wrong = heard(page, url)
         visit(page, f"{url}/{path}")
         assert page.evaluate("window.__pwn") is None
         assert page.locator(".stApp").is_visible()
@@ -64,25 +64,24 @@ def test_hostile_text_from_results_is_text_and_nothing_else(page, hostile_store,
             glyphs = {"\n": "⏎", "\t": "⇥", "\x00": "␀", "\u202e": "⟲", "\u00a0": "⍽"}
             assert drawn == ["".join(glyphs.get(c, c) for c in token) for token in instance.tokens]
         reader.close()
-    assert not outside
+        assert not wrong
 
 
 @pytest.mark.parametrize("first", range(0, len(HOSTILE), 3))
 def test_hostile_values_in_a_link_are_named_and_never_run(address, page, first):
     """Three of them at a time for models, and each in one of three other places."""
-    outside, three = [], [quote(value) for value in HOSTILE[first : first + 3]]
+    three = [quote(value) for value in HOSTILE[first : first + 3]]
     models = "&".join(f"model={value}" for value in three)
-    page.on("request", lambda r: outside.append(r.url) if "evil.example" in r.url and address not in r.url else None)
+    wrong = heard(page, address)
     visit(page, f"{address}/instances?{models}&instance={three[0]}&snapshot={three[1]}&k={three[2]}")
     assert page.evaluate("window.__pwn") is None
     assert page.get_by_text("The link asks for").count() >= 3
     assert page.locator(".stApp").is_visible()
-    assert not outside
+    assert not wrong
 
 
 def test_hostile_text_in_a_prompt_of_ones_own_is_shown_as_it_is_and_never_runs(address, page):
-    outside = []
-    page.on("request", lambda r: outside.append(r.url) if "evil" in r.url else None)
+    wrong = heard(page, address)
     visit(page, f"{address}/your_prompt")
     choose(page, "demo-gpt2 ")
     text = "According to a world atlas: The capital of Kenya is Lisbon. " + " ".join(HOSTILE[:8])
@@ -92,4 +91,4 @@ def test_hostile_text_in_a_prompt_of_ones_own_is_shown_as_it_is_and_never_runs(a
     assert "".join(text.split()) in "".join(drawn.split())
     assert page.evaluate("window.__pwn") is None
     assert page.locator(".stApp").is_visible()
-    assert not outside
+    assert not wrong

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.e2e.browser import IN_A_BROWSER, settle, visit
+from tests.e2e.browser import IN_A_BROWSER, arrive, listed, number_in, query_of, settle, visit
 
 pytestmark = IN_A_BROWSER
 
@@ -19,12 +18,7 @@ def mark(page, id):
     return page.locator(f".mark[data-id='{json.dumps(id, separators=(',', ':'))}']")
 
 
-def asked(page):
-    return parse_qs(urlsplit(page.url).query)
-
-
 def test_a_click_on_a_mark_says_what_it_is_and_stands_in_the_link(page, address):
-    page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, f"{address}/leaderboard?tab=regime&question=document&document=Instance+margin")
     one = mark(page, MARK)
     box = one.locator(".hit").bounding_box()
@@ -35,14 +29,13 @@ def test_a_click_on_a_mark_says_what_it_is_and_stands_in_the_link(page, address)
     page.mouse.click(*at)
     page.wait_for_selector(".picked")
     settle(page)
-    assert asked(page)["cell"] == MARK
+    assert query_of(page)["cell"] == MARK
     assert "MechLight · demo-gpt2 · World Capital" in page.locator(".picked").inner_text()
     assert one.get_attribute("aria-pressed") == "true"
     page.get_by_role("link", name=re.compile("Open its [0-9,]+ instances")).click()
-    page.wait_for_url("**/instances?**")
-    settle(page)
-    assert asked(page)["sort"] == ["margin of mechlight"]
-    assert asked(page)["model"] == ["demo-gpt2"]
+    arrive(page, "**/instances?**")
+    assert query_of(page)["sort"] == ["margin of mechlight"]
+    assert query_of(page)["model"] == ["demo-gpt2"]
 
 
 def test_marks_are_reached_and_picked_by_keys_and_keep_the_focus(page, address):
@@ -59,7 +52,7 @@ def test_marks_are_reached_and_picked_by_keys_and_keep_the_focus(page, address):
     page.keyboard.press("Enter")
     page.wait_for_selector(".picked")
     settle(page)
-    assert asked(page)["cell"] == json.loads(ids[1])
+    assert query_of(page)["cell"] == json.loads(ids[1])
     assert page.evaluate(FOCUSED) == ids[1]
 
 
@@ -96,28 +89,26 @@ def test_panels_stand_side_by_side_as_far_as_there_is_room(page, address, asked,
 
 
 def test_a_click_on_a_kind_of_failure_lists_its_instances(page, address):
-    page.set_viewport_size({"width": 1280, "height": 800})
     visit(page, f"{address}/leaderboard?tab=failures")
     mark(page, ["attn", "function_word", "*"]).click()
     page.wait_for_function("location.search.includes('function_word')")
     settle(page)
-    assert asked(page)["explainer"] == ["attn"]
+    assert query_of(page)["explainer"] == ["attn"]
     assert mark(page, ["attn", "function_word", "*"]).get_attribute("aria-pressed") == "true"
 
 
 def test_a_rows_name_and_its_dot_are_one_choice_and_open_what_they_count(page, address, reader):
-    page.set_viewport_size({"width": 1280, "height": 900})
     visit(page, f"{address}/leaderboard")
     mark(page, ["fa", "quality", "*"]).first.locator(".hit").click()
     page.wait_for_selector(".picked")
     settle(page)
-    assert asked(page)["mark"] == ["fa", "quality", "*"]
+    assert query_of(page)["mark"] == ["fa", "quality", "*"]
     assert page.locator(".row").count() == 1
     mark(page, ["fa", "RQ3", "*"]).locator(".hit").click(force=True)
     page.wait_for_function("location.search.includes('RQ3')")
     settle(page)
     promised = page.get_by_role("link", name=re.compile("Open its [0-9,]+ instances"))
-    count = int(re.search(r"[\d,]+", promised.inner_text())[0].replace(",", ""))
+    count = number_in(promised.inner_text())
     promised.click()
     assert listed(page) == count
 
@@ -125,7 +116,7 @@ def test_a_rows_name_and_its_dot_are_one_choice_and_open_what_they_count(page, a
 def test_old_addresses_open_where_their_views_are_now(page, address):
     visit(page, f"{address}/accuracy?tab=memory&model=demo-gpt2")
     page.wait_for_url("**/leaderboard**")
-    assert asked(page) == {"tab": ["regime"], "question": ["memory"], "model": ["demo-gpt2"]}
+    assert query_of(page) == {"tab": ["regime"], "question": ["memory"], "model": ["demo-gpt2"]}
 
 
 @pytest.mark.parametrize("width", [1920, 1280, 900, 620])
@@ -137,34 +128,19 @@ def test_the_bar_on_top_is_one_row_and_reaches_every_page(page, address, width):
     if width <= 860:
         bar.get_by_role("button", name="Leaderboard").click()
     links = page.locator("[class*=st-key-here_] a:visible, [class*=st-key-there_] a:visible")
-    assert links.all_inner_texts() == [
-        "Overview",
-        "Your prompt",
-        "Instances",
-        "Leaderboard",
-        "Techniques",
-        "Citations",
-        "About",
-    ]
-
-
-def listed(page) -> int:
-    """How many instances the list has that the Instances page goes through."""
-    page.wait_for_url("**/instances?**")
-    settle(page)
-    text = page.get_by_text(re.compile(r"^1 of [\d,]+$")).first.inner_text()
-    return int(text.rpartition(" ")[2].replace(",", ""))
+    names = "Overview, Your prompt, Instances, Leaderboard, Techniques, Citations, About"
+    assert links.all_inner_texts() == names.split(", ")
 
 
 def test_a_dot_of_the_overview_opens_the_leaderboard_with_it_and_a_door_its_list(page, address):
     visit(page, f"{address}/?model=demo-gpt2")
     page.locator(".mark[aria-label^='AttnLRP · Which token?'] .hit").click()
     page.wait_for_url("**/leaderboard**")
-    assert asked(page)["model"] == ["demo-gpt2"]
-    assert asked(page)["mark"] == ["attnlrp", "RQ3", "*"]
+    assert query_of(page)["model"] == ["demo-gpt2"]
+    assert query_of(page)["mark"] == ["attnlrp", "RQ3", "*"]
     visit(page, address)
     door = page.locator(".o-door").nth(1)
-    promised = int(re.search(r"[\d,]+", door.inner_text())[0].replace(",", ""))
+    promised = number_in(door.inner_text())
     loaded = page.evaluate("performance.timeOrigin")
     door.focus()
     page.keyboard.press("Enter")

@@ -14,20 +14,20 @@ from heval_core.sources import verdict
 from heval_core.ui import own_prompts
 from heval_core.units import Matrix, Unit
 from tests.conftest import ARCHITECTURES
-from tests.e2e.browser import IN_A_BROWSER, open_form, reload, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, heard_alone, open_form, query_of, reload, save, settle, somebody_else, visit
 from tests.pages.whole_answers import made_up, matrix
 
 pytestmark = IN_A_BROWSER
 
 
-def workers_of(address):
-    """The worker processes of one explorer: other tests have theirs at the same time."""
-    server, found = str(urlsplit(address).port), []
+def kill_workers(address):
+    """Kill the worker processes of one explorer: other tests have theirs at the same time."""
+    server = str(urlsplit(address).port)
     for worker in subprocess.run(["pgrep", "-f", "heval_core.prompt_service"], capture_output=True, text=True).stdout.split():
         parent = subprocess.run(["ps", "-o", "ppid=", "-p", worker], capture_output=True, text=True).stdout.strip()
         command = subprocess.run(["ps", "-o", "args=", "-p", parent or "0"], capture_output=True, text=True).stdout
-        found += [int(worker)] if server in command.split() else []
-    return found
+        if server in command.split():
+            os.kill(int(worker), signal.SIGKILL)
 
 
 def choose(page, model):
@@ -48,7 +48,7 @@ def ask(page, *documents, question="What is the capital of Kenya?"):
 
 def explain(page):
     """Send what stands in the form, and wait for the finished answer, which opens by its own address."""
-    before = parse_qs(urlsplit(page.url).query).get("result")
+    before = query_of(page).get("result")
     page.get_by_role("button", name="Explain", exact=True).click()
     page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get("result") not in (None, before), timeout=120_000)
     settle(page)
@@ -59,18 +59,25 @@ KENYA = ("According to a world atlas: The capital of Kenya is Lisbon.", "The vil
 
 
 @pytest.fixture
-def asked(address, page):
-    """An answer of two sentences to two documents, given word for word, on its page."""
+def filled(address, page):
+    """The page of somebody else, with the form filled in for demo-gpt2."""
     with somebody_else(page) as page:
         visit(page, f"{address}/your_prompt")
-        choose(page, "demo-qwen2 ")
+        choose(page, "demo-gpt2 ")
         ask(page, *KENYA)
-        page.get_by_text("Options: up to").click()
-        page.locator(".st-key-own_answer textarea").fill("Lisbon is the capital of Kenya. The village has a market.")
-        page.keyboard.press("Tab")
-        settle(page)
-        explain(page)
         yield page
+
+
+@pytest.fixture
+def asked(filled):
+    """An answer of two sentences to two documents, given word for word, on its page."""
+    choose(filled, "demo-qwen2 ")
+    filled.get_by_text("Options: up to").click()
+    filled.locator(".st-key-own_answer textarea").fill("Lisbon is the capital of Kenya. The village has a market.")
+    filled.keyboard.press("Tab")
+    settle(filled)
+    explain(filled)
+    return filled
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -222,18 +229,12 @@ def test_an_old_answer_is_marked_and_one_without_a_document_stands_beside_it(ask
 def test_the_saved_file_works_by_itself_and_asks_nobody(asked, tmp_path):
     page = asked
     page.get_by_role("button", name="Save").last.click()
-    with page.expect_download() as saved:
-        page.get_by_text("One HTML file").click()
-    file = tmp_path / "answer.html"
-    saved.value.save_as(file)
+    file = save(page, "One HTML file", tmp_path)
     with somebody_else(page) as other:
-        outside = []
-        other.on("request", lambda r: outside.append(r.url) if not r.url.startswith("file:") else None)
-        other.on("pageerror", lambda error: outside.append(str(error)))
-        other.goto(f"file://{file}")
+        wrong = heard_alone(other, file)
         other.locator(".word").first.click()
         assert "comes from" in other.locator(".read").inner_text() or "documents" in other.locator(".read").inner_text()
-        assert not outside
+        assert not wrong
 
 
 @pytest.mark.parametrize(
@@ -268,45 +269,32 @@ def test_tokens_are_counted_while_one_types(address, page):
     assert page.get_by_role("button", name="Explain", exact=True).is_disabled()
 
 
-def test_a_worker_killed_in_mid_request_costs_that_request_only(address, page):
+def test_a_worker_killed_in_mid_request_costs_that_request_only(address, filled):
     from playwright.sync_api import TimeoutError as TooLate
 
-    with somebody_else(page) as page:
-        visit(page, f"{address}/your_prompt")
-        choose(page, "demo-gpt2 ")
-        ask(page, *KENYA)
-
-        def kill():
-            for process in workers_of(address):
-                os.kill(process, signal.SIGKILL)
-
-        loading = page.get_by_text("Loading the model …")
-        for _ in range(3):  # on a busy machine it may have loaded between two drawings of the page
-            kill()
-            page.get_by_role("button", name="Explain", exact=True).click()
-            # One that ends before it has heard of the request is replaced: only what it says shows that it has.
-            with suppress(TooLate):
-                loading.wait_for(timeout=20_000)
-                break
-        assert loading.count() == 1
-        kill()  # while it is loading libraries
-        page.get_by_text("The worker process ended before it answered").wait_for(timeout=60_000)
-        explain(page)
+    loading = filled.get_by_text("Loading the model …")
+    for _ in range(3):  # on a busy machine it may have loaded between two drawings of the page
+        kill_workers(address)
+        filled.get_by_role("button", name="Explain", exact=True).click()
+        # One that ends before it has heard of the request is replaced: only what it says shows that it has.
+        with suppress(TooLate):
+            loading.wait_for(timeout=20_000)
+            break
+    assert loading.count() == 1
+    kill_workers(address)  # while it is loading libraries
+    filled.get_by_text("The worker process ended before it answered").wait_for(timeout=60_000)
+    explain(filled)
 
 
-def test_a_request_can_be_stopped(address, page):
-    with somebody_else(page) as page:
-        visit(page, f"{address}/your_prompt")
-        choose(page, "demo-gpt2 ")
-        ask(page, *KENYA)
-        for process in workers_of(address):  # so that there is something to wait for
-            os.kill(process, signal.SIGKILL)
-        page.get_by_role("button", name="Explain", exact=True).click()
-        stop = page.get_by_test_id("stSidebar").get_by_role("button", name="Stop", exact=True)
-        stop.click()  # where Explain stood a moment ago
-        page.wait_for_timeout(1600)
-        assert stop.is_visible()
-        stop.click()
-        page.get_by_role("button", name="Explain", exact=True).wait_for(timeout=2_000)
-        assert page.get_by_role("button", name="Explain", exact=True).is_enabled()
-        page.get_by_text("Stopped.").wait_for()
+def test_a_request_can_be_stopped(address, filled):
+    kill_workers(address)  # so that there is something to wait for
+    send = filled.get_by_role("button", name="Explain", exact=True)
+    send.click()
+    stop = filled.get_by_test_id("stSidebar").get_by_role("button", name="Stop", exact=True)
+    stop.click()  # where Explain stood a moment ago
+    filled.wait_for_timeout(1600)
+    assert stop.is_visible()
+    stop.click()
+    send.wait_for(timeout=2_000)
+    assert send.is_enabled()
+    filled.get_by_text("Stopped.").wait_for()

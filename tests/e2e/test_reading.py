@@ -1,13 +1,12 @@
 """The reading surface in a real browser: what it draws, its keys, where the focus stays, and that the address holds it all."""
 
-from urllib.parse import parse_qs, urlsplit
-
 import pytest
 
+from heval_core.evaluation.orders import SORTED_BY
 from heval_core.present.names import names_of
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
-from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, arrive, query_of, settle, somebody_else, visit
 
 pytestmark = IN_A_BROWSER
 
@@ -20,10 +19,6 @@ def instance(reader):
     return reader.instance(reader.instance_ids(CHOSEN)[0])
 
 
-def parameters(page):
-    return parse_qs(urlsplit(page.url).query)
-
-
 def focused(page):
     """The element that holds the focus, wherever it is nested, as its data and label."""
     return page.evaluate(
@@ -32,45 +27,44 @@ def focused(page):
     )
 
 
+def places(page, tokens):
+    """The places in the prompt of the tokens that a selector finds."""
+    return page.eval_on_selector_all(tokens, "tokens => tokens.map(t => Number(t.dataset.index))")
+
+
+def best(scores, k=5):
+    """The places of the tokens that are framed."""
+    return [index for index, rank in enumerate(average_ranks(scores)[0]) if rank <= k]
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_prompt_is_drawn_whole_with_its_answers_and_the_best_of_the_painted_explainer(
     address, page, reader, instance, dark
 ):
-    with somebody_else(page, dark) as own:
-        is_drawn_whole(own, address, reader, instance)
-
-
-def is_drawn_whole(page, address, reader, instance):
-    visit(page, f"{address}/instances?instance={instance.instance_id}&painted=fa&k=3")
-    page.wait_for_selector(".t")
-    drawn = "".join(page.locator(".prompt").all_text_contents())
-    assert drawn.replace(" ", "").startswith(instance.prompt.replace(" ", ""))
-    gold = page.eval_on_selector_all(".t.gold", "tokens => tokens.map(t => Number(t.dataset.index))")
-    assert gold == sorted(instance.answer_tokens)
-    ranks = average_ranks(reader.attributions(instance.instance_id)["fa"].scores)[0]
-    framed = page.eval_on_selector_all(".t.top", "tokens => tokens.map(t => Number(t.dataset.index))")
-    assert framed == [index for index, rank in enumerate(ranks) if rank <= 3]
+    with somebody_else(page, dark) as page:
+        visit(page, f"{address}/instances?instance={instance.instance_id}&painted=fa&k=3")
+        drawn = "".join(page.locator(".prompt").all_text_contents())
+        assert drawn.replace(" ", "").startswith(instance.prompt.replace(" ", ""))
+        assert places(page, ".t.gold") == sorted(instance.answer_tokens)
+        assert places(page, ".t.top") == best(reader.attributions(instance.instance_id)["fa"].scores, k=3)
 
 
 def test_rows_stand_under_their_tokens_and_lines_that_hold_nothing_fold(address, page, reader, instance):
     visit(page, f"{address}/instances?instance={instance.instance_id}&mode=rows&controls=true")
-    page.wait_for_selector(".cell")
     names = page.locator(".line:not(.folded) .names").first.locator(".name").all_inner_texts()
     titles = names_of(reader).titles("explainer", reader.attributions(instance.instance_id))
     assert set(names) == {title.removesuffix(" (control)") for title in titles.values()}
-    ranks = average_ranks(reader.attributions(instance.instance_id)["ig"].scores)[0]
     row = names.index("Integrated gradients") + 1
     framed = page.eval_on_selector_all(
         ".rows .t",
         "(tokens, row) => tokens.filter(t => t.children[row].classList.contains('top')).map(t => +t.dataset.index)",
         row,
     )
-    assert framed == [index for index, rank in enumerate(ranks) if rank <= 5]
+    assert framed == best(reader.attributions(instance.instance_id)["ig"].scores)
 
 
 def test_the_ranks_beside_it_are_those_of_the_used_answer_and_a_click_paints(address, page, reader, instance):
     visit(page, f"{address}/instances?instance={instance.instance_id}")
-    page.wait_for_selector(".rank")
     gold = instance.documents[instance.used_document].answer_tokens
     for key, stored in reader.attributions(instance.instance_id).items():
         rank = min(average_ranks(stored.scores)[0][token] for token in gold)
@@ -83,7 +77,6 @@ def test_the_ranks_beside_it_are_those_of_the_used_answer_and_a_click_paints(add
 
 def test_keys_work_again_and_again_and_the_focus_stays_where_it_was(address, page, instance):
     visit(page, f"{address}/instances?{LIST}&instance={instance.instance_id}")
-    page.wait_for_selector(".t")
     page.locator(".t[data-index='4']").focus()
     for key in "tttkkk":
         page.keyboard.press(key)
@@ -91,10 +84,10 @@ def test_keys_work_again_and_again_and_the_focus_stays_where_it_was(address, pag
         assert focused(page)["index"] == "4", key
     settle(page)
     assert focused(page)["index"] == "4"
-    assert parameters(page)["mode"] == ["rows"]
+    assert query_of(page)["mode"] == ["rows"]
     page.keyboard.press("t")
     settle(page)
-    assert "mode" not in parameters(page)
+    assert "mode" not in query_of(page)
     for key, index in (("ArrowRight", "5"), ("ArrowRight", "6"), ("ArrowLeft", "5")):
         page.keyboard.press(key)
         assert focused(page)["index"] == index
@@ -105,10 +98,10 @@ def test_keys_work_again_and_again_and_the_focus_stays_where_it_was(address, pag
     assert abs(int(focused(page)["index"]) - 5) <= 1
     page.keyboard.press("Enter")
     settle(page)
-    assert "pin" in parameters(page)
+    assert "pin" in query_of(page)
     page.keyboard.press("Escape")
     settle(page)
-    assert "pin" not in parameters(page)
+    assert "pin" not in query_of(page)
 
 
 PRESSED = """() => {
@@ -128,36 +121,27 @@ PRESSED = """() => {
 def test_keys_answer_within_a_tenth_of_a_second_without_the_server(address, page, instance):
     """No timed assertion: the page is drawn in the same task as the key, before anything can come back."""
     visit(page, f"{address}/instances?instance={instance.instance_id}")
-    page.wait_for_selector(".t")
     drawn = page.evaluate(PRESSED)
     assert drawn[:2] == [True, 1]
     assert 1 <= drawn[2] <= 9
 
 
 def test_next_and_previous_walk_the_list_in_its_order(address, page, reader):
-    order = reader.instance_ids(CHOSEN, *_order(reader, "1/rank of mechlight"))
+    order = reader.instance_ids(CHOSEN, SORTED_BY["1/rank of mechlight"], False)
     visit(page, f"{address}/instances?{LIST}&sort=1/rank+of+mechlight&list=open")
-    page.wait_for_selector(".t")
     for step, place in (("]", 1), ("]", 2), ("[", 1)):
         page.keyboard.press(step)
-        page.wait_for_url(f"**instance={order[place]}**")
-        settle(page)
+        arrive(page, f"**instance={order[place]}**")
         assert page.get_by_text(f"{place + 1} of {len(order)}", exact=True).count() == 1
         assert page.locator(".row[aria-current]").get_attribute("data-id") == order[place]
     page.locator(".st-key-next button").first.click()
     page.wait_for_url(f"**instance={order[2]}**")
     page.locator(".row").nth(4).click()
     page.wait_for_url(f"**instance={order[4]}**")
-    assert parameters(page)["sort"] == ["1/rank of mechlight"]
+    assert query_of(page)["sort"] == ["1/rank of mechlight"]
     page.go_back()
     settle(page)
-    assert parameters(page)["instance"] == [order[2]]
-
-
-def _order(reader, name):
-    from heval_core.evaluation.orders import SORTED_BY
-
-    return SORTED_BY[name], False
+    assert query_of(page)["instance"] == [order[2]]
 
 
 def kept_instance(reader):
@@ -173,21 +157,16 @@ def test_what_a_step_or_back_has_undone_can_be_done_again(address, page, reader)
     ids = reader.instance_ids(CHOSEN)
     visit(page, f"{address}/instances?{LIST}&instance={ids[0]}")
     for instance_id in ids[:2]:
-        page.wait_for_url(f"**instance={instance_id}**")
-        settle(page)
+        arrive(page, f"**instance={instance_id}**")
         page.locator(".t[data-index='5']").click()
-        page.wait_for_url("**pin=5**")
-        settle(page)
+        arrive(page, "**pin=5**")
         page.locator(".square:not(.chosen)[data-name='L0H0'], .square:not(.chosen)[data-name='L0H1']").first.click()
-        page.wait_for_url("**pick=L0H**")
-        settle(page)
+        arrive(page, "**pick=L0H**")
         page.keyboard.press("]")
-    page.wait_for_url(f"**instance={ids[2]}**")
-    settle(page)
+    arrive(page, f"**instance={ids[2]}**")
     for _ in range(2):
         page.keyboard.press("t")
-        page.wait_for_url("**mode=rows**")
-        settle(page)
+        arrive(page, "**mode=rows**")
         page.go_back()
         page.wait_for_selector(".prompt")
         settle(page)
@@ -196,13 +175,11 @@ def test_what_a_step_or_back_has_undone_can_be_done_again(address, page, reader)
 def test_other_units_let_go_of_the_token_and_back_returns_to_it(address, page, instance):
     visit(page, f"{address}/instances?{LIST}&instance={instance.instance_id}")
     page.locator(".t[data-index='3']").click()
-    page.wait_for_url("**pin=3**")
-    settle(page)
+    arrive(page, "**pin=3**")
     units = page.get_by_role("group", name="What is scored as one")
     units.get_by_text("sentence").click()
-    page.wait_for_url("**level=sentence**")
-    settle(page)
-    assert "pin" not in parameters(page)
+    arrive(page, "**level=sentence**")
+    assert "pin" not in query_of(page)
     assert page.locator(".t.pinned").count() == 0
     page.go_back()
     page.wait_for_selector(".t.pinned[data-index='3']")
@@ -213,7 +190,6 @@ def test_other_units_let_go_of_the_token_and_back_returns_to_it(address, page, i
 def test_picking_a_head_repaints_the_prompt_and_says_what_it_changes(address, page, reader, by):
     instance_id, chosen, other = kept_instance(reader)
     visit(page, f"{address}/instances?instance={instance_id}")
-    page.wait_for_selector(".square")
     assert page.get_attribute(".square.chosen", "data-name") == f"L{chosen[0]}H{chosen[1]}"
     name = f"L{other[0]}H{other[1]}"
     if by == "mouse":
@@ -228,13 +204,11 @@ def test_picking_a_head_repaints_the_prompt_and_says_what_it_changes(address, pa
     page.wait_for_url(f"**pick={name}**")
     page.get_by_text(f"{name} instead of L{chosen[0]}H{chosen[1]}").wait_for()
     settle(page)
-    ranks = average_ranks(reader.head_attention(instance_id, *other))[0]
-    framed = page.eval_on_selector_all(".t.top", "tokens => tokens.map(t => Number(t.dataset.index))")
-    assert framed == [index for index, rank in enumerate(ranks) if rank <= 5]
+    assert places(page, ".t.top") == best(reader.head_attention(instance_id, *other))
     assert focused(page).get("name") == name
     page.get_by_role("button", name=f"Back to L{chosen[0]}H{chosen[1]}").click()
     settle(page)
-    assert "pick" not in parameters(page)
+    assert "pick" not in query_of(page)
 
 
 # What is drawn by components and as text, with the frames of the best tokens.
@@ -259,7 +233,6 @@ DRAWN = """main => {
 def test_screen_readers_hear_names_for_tokens_ranks_and_heads(address, page, reader):
     instance_id, chosen, _ = kept_instance(reader)
     visit(page, f"{address}/instances?instance={instance_id}")
-    page.wait_for_selector(".square")
     tokens = page.eval_on_selector_all(".t", "all => all.map(t => [t.getAttribute('role'), t.getAttribute('aria-label')])")
     assert all(role == "button" and label.startswith("token ") for role, label in tokens)
     assert page.locator(".square.chosen").get_attribute("aria-label").endswith("chosen by MechLight")
@@ -269,7 +242,6 @@ def test_screen_readers_hear_names_for_tokens_ranks_and_heads(address, page, rea
 
 def test_the_first_stop_of_the_keyboard_skips_to_the_prompt(address, page, instance):
     visit(page, f"{address}/instances?instance={instance.instance_id}")
-    page.wait_for_selector(".t")
     page.evaluate("document.body.focus()")
     for _ in range(8):
         page.keyboard.press("Tab")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.browser import IN_A_BROWSER, settle, somebody_else, visit
-from tests.e2e.test_looks import CONTRASTS, CUT_OFF, OVERLAPS
+from tests.e2e.browser import IN_A_BROWSER, arrive, somebody_else, visit
+from tests.e2e.test_looks import SIZES, hard_in_windows
 from tests.techniques.planted import MEMORY, Answer, blind, perfect, plant, published
 
 pytestmark = IN_A_BROWSER
@@ -40,12 +40,6 @@ def address(served, store):
     return served(store.path.parent)
 
 
-@pytest.fixture
-def page(page):
-    page.set_viewport_size({"width": 1280, "height": 800})
-    return page
-
-
 def overlapping(boxes) -> list[tuple[str, str]]:
     found = []
     for place, (one, left, top, right, bottom) in enumerate(boxes):
@@ -69,17 +63,8 @@ def test_labels_do_not_overlap_even_where_points_coincide(address, page, width):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_page_can_be_read_in_every_window(address, page, dark):
-    wrong = {}
     with somebody_else(page, dark) as page:
-        for path in PATHS:
-            visit(page, f"{address}/{path}")
-            for width, height in ((900, 800), (853, 533), (1280, 800), (1920, 1080)):
-                page.set_viewport_size({"width": width, "height": height})
-                settle(page)
-                found = [*page.evaluate(CONTRASTS), *page.evaluate(CUT_OFF), *page.evaluate(OVERLAPS)]
-                if found:
-                    wrong[width, path] = found
-    assert wrong == {}
+        assert hard_in_windows(page, address, PATHS, SIZES) == {}
 
 
 def test_both_figures_are_above_the_fold(address, page):
@@ -92,13 +77,7 @@ def test_both_figures_are_above_the_fold(address, page):
 CLICKS = {
     # What is clicked, its mark in the address, the link to follow, what the list's address has, and how many it holds.
     "a card": ("COIECD: ", "coiecd", "Its 120 answers", ("regime=conflicting", "regime=irrelevant", "changed=counted"), 120),
-    "a difference": (
-        "COIECD, conflicting",
-        "conflicting",
-        "gained over Regular",
-        ("regime=conflicting", "changed=gained"),
-        20,
-    ),
+    "a difference": ("COIECD, conflicting", "conflicting", "gained over", ("regime=conflicting", "changed=gained"), 20),
 }
 
 
@@ -107,11 +86,9 @@ def test_a_click_leads_to_exactly_the_answers_that_it_counted(address, page, wha
     button, point, link, parts, count = CLICKS[what]
     visit(page, f"{address}/techniques?measure=bcu")
     page.get_by_role("button", name=button).click()
-    page.wait_for_url(f"**point={point}**")
-    settle(page)
+    arrive(page, f"**point={point}**")
     page.get_by_role("link", name=link).click()
-    page.wait_for_url("**/instances**")
-    settle(page)
+    arrive(page, "**/instances**")
     assert all(part in page.url for part in ("technique=coiecd", *parts))
     assert page.get_by_text(f"of {count}", exact=False).count() >= 1
     page.get_by_role("button", name="Regular: Oslo").click()

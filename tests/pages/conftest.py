@@ -2,7 +2,9 @@
 
 import pytest
 
+from heval_core.ui import links, marks, sidebar
 from tests.pages import golden
+from tests.pages.whole_answers import over
 
 
 @pytest.fixture(scope="session")
@@ -15,6 +17,28 @@ def made_up(tmp_path_factory):
 def own_store(store, monkeypatch):
     """Pages show the store that the file of tests has."""
     monkeypatch.setenv("HEVAL_STORE", str(store.path.parent))
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """The requests that the form's button sends, none of which is carried out."""
+    requests: list[dict] = []
+    monkeypatch.setattr(sidebar, "begin", lambda request: requests.append(request) or over())
+    monkeypatch.setattr(links, "component", lambda *drawn: None)
+    return requests
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """By its key what was drawn last of a figure of marks, which AppTest does not see: its parts, and the picked mark."""
+    drawn = {}
+
+    def component(name, key, data, picked):
+        drawn[key] = [part.figure for part in data["html"]], data["picked"]
+
+    monkeypatch.setattr(marks, "as_html", lambda *parts: parts)
+    monkeypatch.setattr(marks, "component", component)
+    return drawn
 
 
 @pytest.fixture

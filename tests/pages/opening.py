@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from urllib.parse import parse_qs
 
+import pandas as pd
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
@@ -26,8 +28,7 @@ def open_page(page: str, /, **query: str | list[str]) -> AppTest:
     """A page as a link opens it: the overview through app.py, every other by itself, without table of contents and sidebar.
     There an error is an exception and no sentence on the page, so that it ends the test."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
+    app.query_params |= query
     if page != "overview":
         app.session_state[frame._MARK] = True
         app.switch_page(f"pages/{page}.py")
@@ -47,16 +48,49 @@ def open_well(page: str, /, **query: str | list[str]) -> AppTest:
     return app
 
 
-def open_numbers(page: str, /, **query: str | list[str]) -> AppTest:
-    """The same with its numbers open."""
-    app = open_page(page, **query)
-    app.session_state["numbers"] = True
+def unfolded(app: AppTest, fold: str = "numbers") -> AppTest:
+    """A page with a fold open. fold: its key."""
+    app.session_state[fold] = True
     return ran(app)
+
+
+def open_form(own: bool = False, **query: str) -> AppTest:
+    """The form of the sidebar by itself. own: on its own page, where the address fills it."""
+    app = AppTest.from_string(f"from heval_core.ui import sidebar\nsidebar.draw({own})", default_timeout=60)
+    app.query_params |= query
+    return ran(app)
+
+
+def send(app: AppTest) -> list[str]:
+    """Press Explain. Returns the errors on the page."""
+    app.sidebar.button(key="own_send").click().run()
+    assert not app.exception
+    return [error.value for error in app.error]
 
 
 def text_of(app: AppTest) -> str:
     """What is written on a page."""
-    return " ".join(one.value for one in (*app.markdown, *app.caption, *app.subheader, *app.info, *app.title))
+    return " ".join(one.value for one in (*app.markdown, *app.caption, *app.subheader, *app.info, *app.warning, *app.title))
+
+
+def html_of(app: AppTest) -> str:
+    """What a page draws as HTML."""
+    return "\n".join(element.proto.body for element in app.get("html"))
+
+
+def table_of(app: AppTest, column: str) -> pd.DataFrame:
+    """The first table of a page that has a column."""
+    return next(one.value for one in app.dataframe if column in one.value.columns)
+
+
+def links_of(app: AppTest) -> dict[str, dict[str, list[str]]]:
+    """What is written on each link of a page, and what it asks of the page that it leads to."""
+    return {one.proto.label: parse_qs(one.proto.query_string) for one in app.get("page_link")}
+
+
+def address_of(app: AppTest) -> dict[str, list[str]]:
+    """What the address of a page asks for."""
+    return {name: values if isinstance(values, list) else [values] for name, values in app.query_params.items()}
 
 
 def named(explainers, controls=()) -> Names:

@@ -18,7 +18,7 @@ from heval_core.store.annotations import FILE, AnnotationStore
 from heval_core.ui import annotate
 from heval_core.ui.published_results import BUNDLED
 from tests.conftest import ROOT
-from tests.pages.opening import open_page
+from tests.pages.opening import links_of, open_page
 
 HOSTILE = "</script><img src=x onerror=window.__pwn=1>"
 
@@ -119,10 +119,9 @@ def test_the_command_that_the_page_prints_makes_a_study_of_the_bundled_results(t
 def test_the_navigation_has_it_in_annotation_mode_only(folder, few_cells, monkeypatch, on):
     monkeypatch.setenv("HEVAL_STORE", str(few_cells))
     monkeypatch.setenv("HEVAL_ANNOTATE", "1" if on else "0")
-    app = open_page("overview")
-    labels = [one.proto.label for one in app.get("page_link")]
-    assert ("Annotate" in labels) == on
-    assert "Citations" in labels
+    links = links_of(open_page("overview"))
+    assert ("Annotate" in links) == on
+    assert "Citations" in links
 
 
 def test_whoever_comes_signs_in_first_and_an_unknown_name_in_the_link_is_only_filled_in(folder, monkeypatch):

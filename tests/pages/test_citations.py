@@ -14,7 +14,7 @@ from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.ui.citations import answer
 from heval_core.words import OF_EXPLAINERS
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, SELECTOR, WRITERS, explanation_id, plant
-from tests.pages.opening import open_page, open_well, text_of
+from tests.pages.opening import address_of, open_page, open_well, text_of
 
 NAMES = Names(annotators=tuple(ANNOTATORS))
 
@@ -213,18 +213,11 @@ def test_people_stand_together_and_are_counted(store):
 def test_explainers_say_which_passage_weighs_most(store):
     data, rows, passage = drawn(store, "finland", "careful")
     own = {row["passage"]: row["scores"] for row in rows if row["annotator"] == "explainer(gradient)"}
-    top = max(
-        max(abs(score) for score in column)
-        for column in zip(*[[max(s) for s in zip(*own.values(), strict=True)]], strict=True)
-    )
+    top = max(abs(max(scores)) for scores in zip(*own.values(), strict=True))
     for place, mark in enumerate(column(data, "Gradient")["cells"]):
         best = max(own, key=lambda number: own[number][place])
-        words = (
-            "of all passages this one weighs most"
-            if best == passage
-            else f"[{best}] weighs most here: {number(own[best][place])}"
-        )
-        assert words in mark["about"]
+        beside = f"[{best}] weighs most here: {number(own[best][place])}"
+        assert ("of all passages this one weighs most" if best == passage else beside) in mark["about"]
         assert mark["weight"] == pytest.approx(own[passage][place] / top, abs=1e-3)
 
 
@@ -235,11 +228,8 @@ def test_an_unreadable_answer_and_one_that_was_not_asked_for_say_so(store):
     assert {mark["state"] for mark in own["cells"]} == {UNKNOWN}
     assert any("could not be read (answered “perhaps”, twice)" in note for note in data["notes"])
     data, _, _ = drawn(store, "many", "careful", passage=190)
-    assert all(
-        mark == {"state": UNKNOWN, "about": ["not asked about this passage"]}
-        for own in data["annotators"]
-        for mark in own["cells"]
-    )
+    unasked = {"state": UNKNOWN, "about": ["not asked about this passage"]}
+    assert all(mark == unasked for own in data["annotators"] for mark in own["cells"])
 
 
 def test_an_omitted_citation_and_an_explanation_that_cites_nothing(store):
@@ -265,24 +255,20 @@ def test_what_a_link_asks_for_and_is_not_there_is_refused():
 
 def test_steps_keep_the_filters_and_let_go_of_the_passage():
     app = open_page("citations", tab="claim", writer="sloppy", passage="2")
-    next(one for one in app.button if one.key == "next").click().run()
-    assert app.query_params["explanation"] in (explanation_id("hostile", "sloppy"), [explanation_id("hostile", "sloppy")])
+    app.button(key="next").click().run()
+    assert address_of(app)["explanation"] == [explanation_id("hostile", "sloppy")]
     assert "passage" not in app.query_params
     assert not app.error
-    assert any("**2** of 13" in text.value for text in app.markdown)
+    assert "**2** of 13" in text_of(app)
 
 
 def test_a_picked_mark_leads_to_its_claims(cells):
     app = open_page("citations", point=["padding", "nli"])
-    (row,) = cells.query("annotator == 'nli' and writer == 'padding' and measure == 'f1' and masking == 'full'").to_dict(
-        "records"
-    )
+    row = one(cells, annotator="nli", writer="padding", measure="f1", masking="full")
     value = f"{number(row['value'])} [{number(row['low'])}, {number(row['high'])}], chance {number(row['chance'])}"
     assert value in text_of(app).replace("\\", "")
-    button = next(one for one in app.button if one.key == "claims_of_mark")
+    button = app.button(key="claims_of_mark")
     assert button.label == "The 13 claims of padding"
-    button.click().run()
-    assert not app.exception
-    assert any("**1** of 13" in text.value for text in app.markdown)
-    assert app.query_params["tab"] in ("claim", ["claim"])
-    assert app.query_params["writer"] in ("padding", ["padding"])
+    assert not button.click().run().exception
+    assert "**1** of 13" in text_of(app)
+    assert address_of(app).items() >= {"tab": ["claim"], "writer": ["padding"]}.items()

@@ -9,7 +9,7 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.figures.definitions import as_html, definition
-from tests.pages.opening import open_page
+from tests.pages.opening import html_of, open_page
 
 DOCSTRING = """Made-up score: how much is made up?
 
@@ -78,7 +78,7 @@ def test_hostile_text_is_text():
 
 def test_the_methods_tab_names_everything_that_is_installed(demo):
     app = open_page("about", tab="methods")
-    body = html.unescape("\n".join(element.proto.body for element in app.get("html")))
+    body = html.unescape(html_of(app))
     for kind in ("explainer", "metric", "technique", "dataset"):
         for title in demo.catalogue(kind)["title"]:
             assert f"<b>{title.removesuffix(' (control)')}</b>" in body

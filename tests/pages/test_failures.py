@@ -9,9 +9,8 @@ import pytest
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
 from heval_core.store.filters import Filter
-from heval_core.ui import failures
 from heval_core.words import PATTERNS, titles
-from tests.pages.opening import board, named, open_page, open_well
+from tests.pages.opening import board, named, open_page, open_well, table_of, text_of
 
 
 def test_patterns_account_for_every_instance_answered_from_a_document(demo):
@@ -75,9 +74,9 @@ def test_patterns_are_of_the_instances_under_the_filter_as_published_or_live(dem
 def test_the_tab_lists_the_instances_of_the_mark_that_is_chosen(demo, place, more, chosen):
     app = open_well("leaderboard", tab="failures", explainer="mechlight", pattern="question", **place, **more)
     ids = demo.instance_ids(chosen)
-    shown = next(frame.value for frame in app.dataframe if "best token" in frame.value.columns)
+    shown = table_of(app, "best token")
     assert shown["instance id"].tolist() == ids[:25]
-    assert any(caption.value.startswith(f"{len(shown)} of {len(ids):,};") for caption in app.caption)
+    assert f" {len(shown)} of {len(ids):,};" in text_of(app)
 
 
 def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(demo):
@@ -103,13 +102,12 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
 
 
 @pytest.mark.slow
-def test_rows_are_in_the_boards_order(demo, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(failures, "pattern_figure", lambda counts, keys, names: drawn.append(keys))
-    monkeypatch.setattr(failures, "draw_figures", lambda *_, **__: None)
+def test_rows_are_in_the_boards_order(demo, figures):
     open_page("leaderboard", tab="failures")
+    ((figure,), _) = figures["failures"]
+    drawn = [row.key for row in figure.rows]
     rows = [row.key for row in board(demo, Filter(technique=("regular",), explained=True)).rows]
-    assert drawn[-1] == [key for key in rows if key in drawn[-1]]
+    assert drawn == [key for key in rows if key in drawn]
 
 
 def test_a_pattern_that_a_dataset_never_has_counts_as_nothing_there(demo):

@@ -15,7 +15,6 @@ from heval_core.present.names import names_of
 from heval_core.present.table import Table
 from heval_core.report.sections import section
 from heval_core.store.filters import Filter
-from heval_core.ui import board as page
 from heval_core.ui.board import exported_board
 from heval_core.ui.measured_cells import measured
 from tests.pages.opening import board, open_page, text_of
@@ -45,13 +44,12 @@ WHOLE = [{}, QWEN, CAPITALS | CONFLICTING, GPT2 | CONFLICTING, GPT2 | CAPITALS, 
 @pytest.mark.parametrize(
     "asked", [pytest.param(own, marks=[] if own == WHOLE[-1] else pytest.mark.slow) for own in TWELVE], ids=str
 )
-def test_every_page_table_export_and_sentence_names_the_same_best(demo, asked, monkeypatch):
+def test_every_page_table_export_and_sentence_names_the_same_best(demo, asked, figures):
     """Twelve filters: the recommendation, bold in figures, tables and LaTeX, and ranks in the export."""
     chosen = replace(REGULAR, **{name: (value,) for name, value in asked.items()})
     made = board(demo, chosen)
     told, titles = conclusion(made), made.titles
-    figures, names = [], names_of(demo)
-    monkeypatch.setattr(page, "draw_figures", lambda key, *parts, **_: figures.append(parts))
+    names = names_of(demo)
     said = {
         place: re.sub(r"[*\\]", "", text_of(open_page(place, **asked)))
         for place in ("leaderboard", "overview")[: 1 + (asked in WHOLE)]
@@ -63,7 +61,7 @@ def test_every_page_table_export_and_sentence_names_the_same_best(demo, asked, m
     assert f"Use {titles[told.best]}." in told.said
     # The mean: ranks, bold and the export.
     band, main = {titles[key] for key in made.overall.bold}, main_table(made)
-    figure = figures[0][0].figure
+    figure = figures["board_figure"][0][0]
     assert {row.title for row in figure.rows if row.best} == bold_of(main, "mean") == band
     ranks = exported_board(made).dropna(subset=["rank"]).set_index("explainer")["rank"].to_dict()
     assert {row.key: row.rank for row in figure.rows if row.rank} == ranks

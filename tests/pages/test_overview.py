@@ -13,20 +13,11 @@ from heval_core.store.filters import Filter
 from heval_core.ui import overview as page
 from heval_core.ui.overview import pair
 from tests.board.planted import level, planted
-from tests.pages.opening import board, open_page, open_well, text_of
-
-
-@pytest.fixture
-def figures(monkeypatch):
-    """The figures that the page draws: AppTest does not see them."""
-    drawn = []
-    monkeypatch.setattr(page, "draw_figures", lambda key, figure, on_pick: drawn.append((figure, on_pick)))
-    return drawn
+from tests.pages.opening import board, html_of, open_page, open_well, text_of
 
 
 def doors(app) -> list[str]:
-    body = "\n".join(element.proto.body for element in app.get("html"))
-    return [html.unescape(link) for link in re.findall(r'<a class="soft o-door[^"]*"[^>]*? href="([^"]*)"', body)]
+    return [html.unescape(link) for link in re.findall(r'<a class="soft o-door[^"]*"[^>]*? href="([^"]*)"', html_of(app))]
 
 
 def test_any_pattern_but_the_answer_can_be_asked_for(demo):
@@ -47,7 +38,7 @@ def test_it_recommends_and_draws_what_the_leaderboard_does(demo, figures, asked)
     chosen = Filter(**{name: (value,) for name, value in asked.items()}, technique=("regular",), explained=True)
     made = board(demo, chosen)
     assert conclusion(made).said in re.sub(r"[*\\]", "", text_of(app))
-    ((figure, _),) = figures
+    ((figure,), _) = figures["overview_marks"]
     assert [row.key for row in figure.rows] == [row.key for row in made.rows]
     values = made.values.set_index(["column", "explainer"])["value"]
     for column, panel in zip(made.questions, figure.panels, strict=True):
@@ -56,14 +47,12 @@ def test_it_recommends_and_draws_what_the_leaderboard_does(demo, figures, asked)
         ]
 
 
-def test_a_click_on_a_mark_opens_the_leaderboard_with_it_picked(demo, figures):
-    open_page("overview", model="demo-gpt2")
+def test_a_click_on_a_mark_opens_the_leaderboard_with_it_picked(monkeypatch):
     gone_to = []
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(page.st, "switch_page", lambda to, query_params: gone_to.append((to, query_params)))
-        patched.setattr(page.st, "session_state", {})
-        page._open(Filter(("demo-gpt2",)), ["fa", "RQ3", "*"])
-        page.follow_pick()
+    monkeypatch.setattr(page.st, "switch_page", lambda to, query_params: gone_to.append((to, query_params)))
+    monkeypatch.setattr(page.st, "session_state", {})
+    page._open(Filter(("demo-gpt2",)), ["fa", "RQ3", "*"])
+    page.follow_pick()
     assert gone_to == [("pages/leaderboard.py", {"model": ["demo-gpt2"], "mark": ["fa", "RQ3", "*"]})]
 
 
@@ -75,9 +64,8 @@ def test_a_door_promises_as_many_instances_as_its_list_has(demo):
     made = board(demo, Filter(dataset=("world_capital",), technique=("regular",), explained=True))
     assert (right, wrong) == pair(made)
     ids = demo.instance_ids(Filter(dataset=("world_capital",), best=tuple(asked["best"])))
-    assert any(f"{len(ids):,} instances in which" in element.proto.body for element in app.get("html"))
-    opened = open_well("instances", **asked)
-    assert any(text.value == f"**1** of {len(ids):,}" for text in opened.markdown)
+    assert f"{len(ids):,} instances in which" in html_of(app)
+    assert f"**1** of {len(ids):,}" in text_of(open_well("instances", **asked))
 
 
 def test_the_suspect_is_another_one_than_the_recommended():

@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from itertools import pairwise
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from heval_core.installed import has_chat_template, places
 from heval_core.prompt_service import child
@@ -16,9 +15,9 @@ from heval_core.prompts import AUTO, CHAT, TEMPLATE
 from heval_core.records import HEvalError
 from heval_core.ui import own_prompts, sidebar
 from tests.conftest import DEMO_MODELS
+from tests.pages.opening import open_form, send
 
 JINJA = "{% for m in messages %}User: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}"
-SIDEBAR = "from heval_core.ui import sidebar\nsidebar.draw(on_own_page={})"
 ASKED = own_prompts.OwnPrompt(
     "chatty", ("The capital of Kenya is Oslo.",), "What is the capital of Kenya?", ("attn",), CHAT, generate=4
 )
@@ -33,49 +32,30 @@ def chatty(tmp_path, monkeypatch):
     return folder
 
 
-@pytest.fixture
-def sent(monkeypatch):
-    requests: list[dict] = []
-    monkeypatch.setattr("heval_core.ui.sidebar.begin", lambda request: requests.append(request))
-    return requests
-
-
-def form(on_own_page=False, **query):
-    app = AppTest.from_string(SIDEBAR.format(on_own_page), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    return app.run()
-
-
-def said(app):
-    return " ".join(caption.value for caption in app.sidebar.caption)
-
-
 def choices(app):
     return [radio for radio in app.sidebar.radio if radio.key == "own_template"]
 
 
 def test_a_chat_may_be_chosen_for_a_model_with_a_template_only(demo, chatty, sent):
-    app = form()
+    app = open_form()
     app.sidebar.selectbox(key="own_model").set_value("demo-gpt2").run()
     assert choices(app)[0].options == ["its own", "plain"]
-    app.sidebar.button(key="own_send").click().run()
+    send(app)
     app.sidebar.selectbox(key="own_model").set_value("chatty").run()
     (choice,) = choices(app)
     assert choice.options == ["chat", "its own", "plain"]
     assert choice.value == CHAT  # where there is one it is used
-    app.sidebar.button(key="own_send").click().run()
+    send(app)
     # With a model that has none the choice is gone, whatever was chosen before.
     app.sidebar.selectbox(key="own_model").set_value("demo-gpt2").run()
-    app.sidebar.button(key="own_send").click().run()
+    send(app)
     assert [request["template"] for request in sent] == [TEMPLATE, CHAT, TEMPLATE]
-    assert not app.exception
 
 
 def test_a_links_template_is_what_the_form_holds(demo, chatty, sent):
-    app = form(True, asked=own_prompts.packed(ASKED))
+    app = open_form(True, asked=own_prompts.packed(ASKED))
     assert choices(app)[0].value == CHAT
-    app.sidebar.button(key="own_send").click().run()
+    send(app)
     assert sent[0]["template"] == CHAT
     assert ASKED.id != replace(ASKED, template="plain").id
 

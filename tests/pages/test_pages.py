@@ -1,11 +1,11 @@
 """What pages show beside what is stored; that damaged results, errors and hostile text break none of them."""
 
+import json
 import shutil
 
 import duckdb
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from heval_core.figures.palette import in_order
 from heval_core.present.numbers import percent
@@ -13,7 +13,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from tests.conftest import ROOT
-from tests.pages.opening import open_numbers, open_page, ran
+from tests.pages.opening import open_form, open_page, send, table_of, text_of, unfolded
 
 
 def test_the_sidebar_offers_installed_models_and_a_filled_in_example(demo, monkeypatch):
@@ -31,7 +31,7 @@ def test_an_instance_shows_how_many_scores_of_each_explainer_are_tied(made_up, m
     published = Reader(current_file(made_up))
     ids = published.instance_ids(Filter())
     app = open_page("instances", instance=ids[0])
-    table = next(frame.value for frame in app.dataframe if "Tied scores" in frame.value.columns)
+    table = table_of(app, "Tied scores")
     stored = {key: row.tied for key, row in published.attributions(ids[0]).items()}
     assert table["Tied scores"].tolist() == pytest.approx([stored[key] for key in in_order(list(stored))], abs=1e-3)
 
@@ -39,8 +39,7 @@ def test_an_instance_shows_how_many_scores_of_each_explainer_are_tied(made_up, m
 def test_what_an_instance_only_adds_to_its_cells_value_is_no_column(demo):
     """AUROC compares instances: one by itself has no value, under either target."""
     ids = demo.query("SELECT min(instance_id) AS id FROM score WHERE metric = 'auroc' AND part = 'c_context'")["id"]
-    app = open_page("instances", instance=ids[0])
-    table = next(frame.value for frame in app.dataframe if "Tied scores" in frame.value.columns)
+    table = table_of(open_page("instances", instance=ids[0]), "Tied scores")
     assert "Reciprocal rank (the document)" in " ".join(table.columns)
     assert not any("auroc" in column.lower() for column in table.columns)
 
@@ -69,35 +68,30 @@ def test_results_that_cannot_be_read_are_one_sentence_and_no_traceback(made_up, 
 
 def test_small_groups_are_shown_as_not_available_with_their_reason(made_up, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(made_up))
-    app = open_numbers("leaderboard", tab="regime", question="memory")
-    reasons = next(one.value for one in app.dataframe if "why not available" in one.value)["why not available"]
+    app = unfolded(open_page("leaderboard", tab="regime", question="memory"))
+    reasons = table_of(app, "why not available")["why not available"]
     assert reasons.str.contains("of the 30 instances needed").all()
 
 
 @pytest.mark.slow
-def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, capsys):
-    import json
-
-    from precompute.cli import main
-
+def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, prints):
     # By itself: AppTest runs a page without app.py from the second run on. The browser test goes all the way.
-    app = AppTest.from_string("from heval_core.ui import sidebar\nsidebar.draw(True)", default_timeout=60).run()
+    app = open_form(True)
     app.sidebar.selectbox(key="own_model").select("demo-qwen2").run()
     app.sidebar.button(key="own_remove_2").click().run()
     app.sidebar.text_area(key="own_text_1").set_value("According to a world atlas: The capital of Kenya is Lisbon.")
     app.sidebar.text_area(key="own_question").set_value("What is the capital of Kenya?")
     app.sidebar.multiselect(key="own_explainers").set_value(["attn", "attnlrp"])
     app.sidebar.number_input(key="own_generate").set_value(3).run()
-    app.sidebar.button(key="own_send").click().run()
+    send(app)
     ticket = app.session_state["own_ticket"]
     ticket.over.wait(180)
     shown = ticket.result
     folder = str(ROOT / "cache" / "demo" / "models" / "demo-qwen2")
-    capsys.readouterr()
-    main(["explain", "--model", folder, "--context", "According to a world atlas: The capital of Kenya is Lisbon.",
-          "--question", "What is the capital of Kenya?", "--format", "json", "--generate", "3",
-          "--explainers", "attn,attnlrp", "--device", "cpu"])  # fmt: skip
-    printed = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    asked = prints("explain", "--model", folder, "--context", "According to a world atlas: The capital of Kenya is Lisbon.",
+                   "--question", "What is the capital of Kenya?", "--format", "json", "--generate", "3",
+                   "--explainers", "attn,attnlrp", "--device", "cpu")  # fmt: skip
+    printed = json.loads(asked.out.strip().splitlines()[-1])
     assert shown["tokens"] == printed["tokens"]
     for key, matrix in printed["generated"]["matrix"].items():
         assert np.array(shown["generated"]["matrix"][key]["values"]) == pytest.approx(np.array(matrix["values"]), abs=1e-4)
@@ -142,7 +136,7 @@ def test_the_data_tab_accounts_for_every_question(demo):
     app = open_page("about", tab="data", dataset="country_profiles")
     outcomes = demo.outcomes(Filter(dataset=("country_profiles",), technique=("regular",)))
     asked, kept = int(outcomes["instances"].sum()), int(outcomes[~outcomes["dropped"]]["instances"].sum())
-    assert any(f"{percent(kept / asked)} of {asked:,} questions were usable." in m.value for m in app.markdown)
+    assert f"{percent(kept / asked)} of {asked:,} questions were usable." in text_of(app)
     cells = app.dataframe[0].value
     groups = [column for column in cells.columns if column in ("C", "C1", "C2", "M", "other", "ambiguous")]
     assert (cells[groups].sum(axis=1) == cells["kept"]).all()
@@ -169,9 +163,7 @@ def test_tables_have_titles_for_keys_and_no_column_that_says_nothing(demo):
 def test_first_token_and_text_are_compared_when_it_is_asked_for(demo):
     app = open_page("about", tab="data", dataset="world_capital")
     assert not any("kept instances" in element.value.columns for element in app.dataframe)
-    app.session_state["matching"] = True
-    ran(app)
-    table = next(element.value for element in app.dataframe if "kept instances" in element.value.columns)
+    table = table_of(unfolded(app, "matching"), "kept instances")
     assert set(table["dataset"]) == {"World Capital"}
     assert table["share [95 %]"].str.match(r"[\d.]+ % \[[\d.]+, [\d.]+\]").all()
 
@@ -182,17 +174,14 @@ def test_results_from_before_datasets_were_counted_say_what_to_do(few_cells, tmp
         db.execute("DELETE FROM dataset")
         db.execute("UPDATE snapshot SET snapshot_id = 'older'")  # pages cache by it
     monkeypatch.setenv("HEVAL_STORE", str(folder))
-    app = open_page("about", tab="data")
-    assert any("run again to see them" in info.value for info in app.info)
+    assert "run again to see them" in text_of(open_page("about", tab="data"))
 
 
 def test_the_foot_is_computed_when_it_is_opened_and_has_words_for_columns(demo):
     app = open_page("about", tab="methods")
     assert not app.dataframe
     assert any(demo.snapshot_id in box.label for box in app.expander)
-    app.session_state["provenance"] = True
-    ran(app)
-    runs, models, datasets, libraries = (element.value for element in app.dataframe)
+    runs, models, datasets, libraries = (element.value for element in unfolded(app, "provenance").dataframe)
     assert "finished" in runs
     assert not {"git_commit", "versions", "configuration", "pad_id"} & {*runs, *models}
     assert set(datasets["dataset"]) == {"Country profiles", "Invented states", "World Capital"}

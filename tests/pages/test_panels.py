@@ -20,8 +20,7 @@ from heval_core.present.drawing import Mark
 from heval_core.present.names import ALL
 from heval_core.present.numbers import number
 from heval_core.store.filters import Filter
-from heval_core.ui.measured_cells import measured
-from heval_core.ui.verdicts import of_measure
+from heval_core.ui.measured_cells import measured, verdict
 from tests.pages.opening import named
 
 SHOWN = [own for own in measures().values() if own.question and not own.variant_of]
@@ -55,7 +54,7 @@ def test_every_mark_stands_at_the_mean_of_the_stored_cells(demo, measure, scaled
     stored = demo.cells(Filter(), measure.metric, measure.at(5)).dropna(subset=["value"]).eval("above = value - chance")
     drawn = [mark for panel in panels for slot in panel.slots for mark in slot.dots]
     single = {mark.id: mark.value for panel in panels for slot in panel.slots for mark in slot.cells}
-    assert all((drawn, of_measure(found, NAMES)))
+    assert all((drawn, verdict(found, NAMES)))
     table = measure_table(found, NAMES)
     assert ("above the random control" in table.note) is measure.paired
     assert {NAMES.explainer(key) for key in METHODS} <= {row.titles[0] for row in table.rows if not row.control}
@@ -159,17 +158,17 @@ def planted(best: str, *cells: tuple[str, str, float]) -> Measured:
 def test_the_sentence_names_who_leads_the_best_control_and_who_is_on_the_wrong_side_of_chance():
     cells = [("fa", "a", 9.0), ("fa", "b", 7.0), ("ig", "a", 0.0), ("ig", "b", 6.0), ("position", "a", 9.5)]
     cells.append(("position", "b", 8.5))
-    told = of_measure(planted("high", *cells, ("random", "a", 20.0)), NAMES)
+    told = verdict(planted("high", *cells, ("random", "a", 20.0)), NAMES)
     assert told == (
         "**FA** is best at finding the token: 8.0 [7.0, 9.0] nats (chance 2.0). No method beats the controls **random** and "
         "**position** at finding the token. Worse than guessing: **IG** in 1 of 2 comparisons."
     )
-    told = of_measure(planted("low", *cells), NAMES)
+    told = verdict(planted("low", *cells), NAMES)
     assert told == (
         "**IG** is best at finding the token: 3.0 [2.0, 4.0] nats (chance 2.0). "
         "Worse than guessing: **FA** in 2 of 2, **IG** in 1 of 2 comparisons."
     )
-    told = of_measure(replace(planted("high", *cells), scaled=True), NAMES)
+    told = verdict(replace(planted("high", *cells), scaled=True), NAMES)
     assert told.startswith("**FA** is best at finding the token: 0.75 [0.62, 0.88] of 1 (0 = guessing).")
 
 
@@ -179,7 +178,7 @@ def test_faithfulness_is_drawn_above_the_random_control_with_the_interval_of_the
     found = replace(found, measure=replace(found.measure, paired=True), parts=means, regimes=means, overall=means)
     (dot,) = figure_of(found, ["fa"], NAMES).panels[0].slots[0].dots
     assert (dot.value, dot.low, dot.high, dot.chance) == (7.0, 6.5, 7.8, 0.0)
-    assert of_measure(found, NAMES).endswith("finding the token: 7.0 [6.5, 7.8] nats above the random control.")
+    assert verdict(found, NAMES).endswith("finding the token: 7.0 [6.5, 7.8] nats above the random control.")
 
 
 def test_who_lacks_cells_is_not_compared_and_comes_after_the_others():
@@ -190,13 +189,13 @@ def test_who_lacks_cells_is_not_compared_and_comes_after_the_others():
     assert [(row.titles[0], row.note, row.cells[0].best) for row in measure_table(found, NAMES).rows] == [
         ("FA", "", True), ("ATTN", "", True), ("IG", "in 1 of 2 cells", False),
     ]  # fmt: skip
-    assert of_measure(found, NAMES) == "**FA** and **ATTN** are level at finding the token: 5.8 to 6.0 nats."
+    assert verdict(found, NAMES) == "**FA** and **ATTN** are level at finding the token: 5.8 to 6.0 nats."
 
 
 def test_biases_of_opposite_sign_are_no_small_bias():
     found = planted("zero", ("fa", "a", 4.0), ("fa", "b", 4.2), ("ig", "a", 32.0), ("ig", "b", -28.1))
     assert found.ranked(["fa", "ig"]) == ["fa", "ig"]
-    told = of_measure(found, NAMES)
+    told = verdict(found, NAMES)
     assert told == (
         "**FA** stays nearest to chance: 2.1 nats away on average over 2 cells. Its mean is 4.1 [3.1, 5.1] nats (chance 2.0)."
     )

@@ -70,17 +70,17 @@ def test_a_process_that_died_unheard_is_replaced_and_one_that_dies_of_a_request_
 
     monkeypatch.setattr(own, "_running", lambda: None)
     monkeypatch.setattr(client, "_said", said)
-    assert own.ask("harmless") == "told"
+    assert own.begin("harmless").wait() == "told"
     assert asked == ["harmless", "harmless"]
     asked.clear()
     with pytest.raises(HEvalError, match="ended before it answered"):
-        own.ask("deadly")
+        own.begin("deadly").wait()
     assert asked == ["deadly"]
 
 
 def test_a_worker_that_is_at_work_is_not_stopped_for_others(monkeypatch):
     known: dict[str, Worker] = {}
-    monkeypatch.setattr(client, "_workers", lambda: known)
+    monkeypatch.setattr(client, "_workers", known)
     told = threading.Event()
 
     def converse(worker, ticket):
@@ -134,13 +134,13 @@ def test_the_worker_refuses_a_model_that_answers_otherwise(demo):
     asked = {"op": "heads", "prompt": instance.prompt, "expected": asked_as_stored(instance)}
     own = Worker()
     try:
-        heads = own.ask({**asked, "model": str(places()["demo-gpt2"].path)})
+        heads = own.begin({**asked, "model": str(places()["demo-gpt2"].path)}).wait()
         assert len(heads[0][0]) == len(instance.tokens)
         with pytest.raises(HEvalError, match="not the one that these results are of|into other tokens"):
-            own.ask({**asked, "model": str(places()["demo-qwen2"].path)})
+            own.begin({**asked, "model": str(places()["demo-qwen2"].path)}).wait()
         shifted = {**asked["expected"], "logits": [0.0, *(3.0 for _ in instance.candidates[1:])]}
         with pytest.raises(HEvalError, match="its logits differ by"):
-            own.ask({**asked, "expected": shifted, "model": str(places()["demo-gpt2"].path)})
+            own.begin({**asked, "expected": shifted, "model": str(places()["demo-gpt2"].path)}).wait()
     finally:
         own.stop()
 

@@ -18,7 +18,7 @@ from heval_core.records import Candidate, Span
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
 from heval_core.stored import PromptDocument, StoredInstance
-from heval_core.ui import heads, published_results, reading
+from heval_core.ui import heads, reading
 from heval_core.ui.instance_tables import part_in_words, tokens_of
 from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data, row_data
 from heval_core.words import answer_from, token_name
@@ -40,12 +40,7 @@ def test_what_is_not_ranked_shares_no_sentence_with_what_is_and_has_no_rank(rank
 
 
 @pytest.fixture
-def plain_query(monkeypatch):
-    monkeypatch.setattr(published_results, "query", lambda reader, asked, *given: asked(reader, *given))
-
-
-@pytest.fixture
-def shown(demo, plain_query):
+def shown(demo):
     """An instance answered from its second document, and its rows."""
     chosen = Filter(("demo-qwen2",), ("country_profiles",), ("double_conflicting_swap",), ("C2",))
     instance = demo.instance(demo.instance_ids(chosen)[0])
@@ -119,7 +114,7 @@ def test_an_answer_is_said_whole_only_where_the_model_wrote_it(shown):
     assert answer_of(replace(given, answer_text=" South\nThe", group="other")) == "South"
 
 
-def test_an_answer_from_memory_has_no_ranks(demo, plain_query):
+def test_an_answer_from_memory_has_no_ranks(demo):
     instance = demo.instance(demo.instance_ids(Filter(group=("M",)))[0])
     rows = reading.rows_of(demo, demo.attributions(instance.instance_id))
     assert answer_ranks(instance, rows) == {}

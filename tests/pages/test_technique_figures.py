@@ -243,21 +243,15 @@ def test_numbers_never_read_as_minus_zero_and_shares_keep_what_tells_them_from_n
     assert NAMES.cost("multi_agent") == "4.5 ×"
 
 
-def correlation(feature, regime, rho, p, within, p_within, unavailable=None):
-    return {
-        "dataset": "all", "regime": regime, "technique": "regular", "feature": feature, "rho": rho, "p": p, "p_holm": p,
-        "rho_stratified": within, "p_stratified": p_within, "p_stratified_holm": p_within, "n": 200,
-        "unavailable": unavailable,
-    }  # fmt: skip
-
-
+# A feature, and its correlation over all models and within each, with Holm's p.
 CORRELATIONS = pd.DataFrame(
     [
-        correlation("parameters", "gold", 0.3, 0.001, math.nan, math.nan),
-        correlation("length", "gold", -0.5, 0.001, -0.01, 0.9),
-        correlation("memory_strength", "gold", 0.2, 0.2, 0.4, 0.01),
-    ]
-)
+        ("parameters", 0.3, 0.001, math.nan, math.nan),
+        ("length", -0.5, 0.001, -0.01, 0.9),
+        ("memory_strength", 0.2, 0.2, 0.4, 0.01),
+    ],
+    columns=["feature", "rho", "p_holm", "rho_stratified", "p_stratified_holm"],
+).assign(dataset="all", regime="gold", technique="regular", n=200, unavailable=None)
 
 
 def test_what_pooling_makes_of_a_feature_stands_beside_what_is_so_within_a_model():

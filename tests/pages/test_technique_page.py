@@ -1,16 +1,14 @@
 """The page Techniques on a planted store: whom it recommends, what a link picks, and hostile text."""
 
 import json
-from urllib.parse import parse_qs
 
 import pytest
 
 from heval_core.evaluation.techniques.front import points
 from heval_core.records import FOLLOWED
 from heval_core.store.filters import Filter
-from heval_core.ui import techniques
 from heval_core.ui.instance_tables import steps_of
-from tests.pages.opening import open_page, open_well, text_of
+from tests.pages.opening import address_of, html_of, links_of, open_page, open_well, text_of, unfolded
 from tests.techniques.planted import MEMORY, Answer, perfect, plant, published
 
 HOSTILE = "<b>no</b> $x$ [a](b)"
@@ -33,6 +31,13 @@ def searched(setting, chosen, tied, bcu):
     return [row | {"regime": kind, "bcu": bcu if kind in FOLLOWED else 1 - bcu, "n": 10} for kind in ("gold", "irrelevant")]
 
 
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    """A function: plants a store, which pages show then; its reader."""
+    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
+    return lambda asked, **how: published(plant(tmp_path, asked, **how))
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     trials = [*searched({"lam": 0.5, "alpha": 1.0}, True, True, 0.8), *searched({"lam": 1.0, "alpha": 1.0}, False, True, 0.8)]
@@ -43,13 +48,10 @@ def store(tmp_path_factory):
     return published(folder)
 
 
-def test_the_page_recommends_by_what_the_documents_are_like_and_by_what_can_be_paid(store, monkeypatch):
-    drawn = {}
-    monkeypatch.setattr(techniques, "draw_figures", lambda key, *parts, **more: drawn.update({key: parts}))
-
+def test_the_page_recommends_by_what_the_documents_are_like_and_by_what_can_be_paid(store, figures):
     def first(**query):
         app = open_well("techniques", model="two", **query)
-        return text_of(app), [spot.id[0] for spot in drawn["technique_marks"][0].figure.spots if spot.id]
+        return text_of(app), [spot.id[0] for spot in figures["technique_marks"][0][0].spots if spot.id]
 
     assert first()[1] == ["coiecd", "acd", "regular"]
     assert first(right="10")[1] == ["coiecd", "regular", "acd"]
@@ -75,7 +77,7 @@ def test_the_points_are_those_that_are_published(store):
 def test_the_slider_moves_the_address_and_a_wrong_number_is_refused():
     app = open_page("techniques")
     app.slider(key="right").set_value(20).run()
-    assert app.query_params["right"] in ("20", ["20"])
+    assert address_of(app)["right"] == ["20"]
     assert "Best: " in text_of(app)
     assert "it should be a whole number" in open_page("techniques", right="many").error[0].value
     assert "pay" in open_page("techniques", pay="8").error[0].value
@@ -90,11 +92,7 @@ def test_reasons_are_text():
 @pytest.mark.parametrize(("kind", "answers"), [("conflicting", 40), ("*", 120)])
 def test_a_picked_mark_leads_to_exactly_the_answers_that_it_counted(store, kind, answers):
     app = open_well("techniques", point=["acd", kind])
-    links = {
-        link.proto.label: parse_qs(link.proto.query_string)
-        for link in app.get("page_link")
-        if "technique=acd" in link.proto.query_string
-    }
+    links = {label: asked for label, asked in links_of(app).items() if asked.get("technique") == ["acd"]}
     assert list(links)[0] == f"Its {answers} answers"
     for label, asked in links.items():
         wanted = Filter(("one",), ("made-up-data",), tuple(asked["regime"]), technique=("acd",), changed=asked["changed"][0])
@@ -103,18 +101,17 @@ def test_a_picked_mark_leads_to_exactly_the_answers_that_it_counted(store, kind,
     counted = counted[(counted["measure"] == "bcu") & counted["regime"].isin(wanted.regime)]
     assert int(counted["n"].sum()) == answers
     listed = open_well("instances", **links[f"Its {answers} answers"])
-    assert any(f"of {answers:,}" in text.value for text in (*listed.caption, *listed.markdown))
+    assert f"of {answers:,}" in text_of(listed)
 
 
-def test_answers_that_are_counted_and_not_listed_are_told(tmp_path, monkeypatch):
+def test_answers_that_are_counted_and_not_listed_are_told(planted):
     def capped(case):
         return Answer(case.right, change={"dropped_because": "not sampled"} if case.number == 12 else {})
 
-    published(plant(tmp_path, {"regular": capped, "acd": capped}))
-    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
+    planted({"regular": capped, "acd": capped})
     app = open_page("techniques", point=["acd", "gold"])
     assert "1 more answers are counted and not listed" in text_of(app).replace("\\", "")
-    assert any(link.proto.label == "Its 19 answers" for link in app.get("page_link"))
+    assert "Its 19 answers" in links_of(app)
 
 
 @pytest.mark.parametrize("point", [["nobody", "gold"], ["acd", "mixed"], ["acd"]])
@@ -123,38 +120,24 @@ def test_a_mark_that_is_not_there_is_refused(point):
     assert "The link asks for the mark" in app.error[0].value
 
 
-def test_what_stands_below_is_folded_and_has_its_numbers(monkeypatch):
+def test_what_stands_below_is_folded_and_has_its_numbers():
     shut = text_of(open_page("techniques", model="two"))
     assert "how far" not in shut
-    monkeypatch.setattr(techniques.st, "expander", lambda label, **more: Open())
-    said = text_of(open_page("techniques", model="two", measure="ccu")).replace("\\", "")
-    assert "**CCU**: how far" in said
-
-
-class Open:
-    """A fold that is open."""
-
-    open = True
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return False
+    app = unfolded(open_page("techniques", model="two", measure="ccu"), "technique_numbers")
+    assert "**CCU**: how far" in text_of(app).replace("\\", "")
 
 
 @pytest.mark.parametrize("measure", ["ccu", "accuracy", "memory_kept", "neither", "bcu_unknown"])
-def test_every_measure_is_shown(measure, monkeypatch):
-    monkeypatch.setattr(techniques.st, "expander", lambda label, **more: Open())
-    app = open_well("techniques", measure=measure)
-    assert any("Regular" in one.proto.body for one in app.get("html"))
+def test_every_measure_is_shown(measure):
+    app = unfolded(open_well("techniques", measure=measure), "technique_numbers")
+    assert not app.error
+    assert "Regular" in html_of(app)
 
 
-def test_two_techniques_without_irrelevant_documents_are_no_trade_off(tmp_path, monkeypatch):
-    published(plant(tmp_path, {"regular": regular, "acd": obedient}, regimes=("gold", "conflicting"), test=4))
-    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
-    app = open_page("techniques")
-    assert "No technique was asked with relevant and with irrelevant documents here" in text_of(app)
+def test_two_techniques_without_irrelevant_documents_are_no_trade_off(planted):
+    planted({"regular": regular, "acd": obedient}, regimes=("gold", "conflicting"), test=4)
+    said = text_of(open_page("techniques"))
+    assert "No technique was asked with relevant and with irrelevant documents here" in said
 
 
 def test_an_instance_shows_its_answers_under_every_technique(store):
@@ -162,20 +145,16 @@ def test_an_instance_shows_its_answers_under_every_technique(store):
     app = open_well("instances", instance=instance, technique="acd")
     strip = {one.label for one in app.button if str(one.key).startswith("under_")}
     assert strip == {"Regular: **Oslo** ✗", "ACD: **Rome** ✓", "COIECD: **Rome** ✓"}
-    other = next(one for one in app.button if one.label.startswith("COIECD"))
-    other.click().run()
-    assert app.query_params["technique"] in ("coiecd", ["coiecd"])
+    next(one for one in app.button if one.label.startswith("COIECD")).click().run()
+    assert address_of(app)["technique"] == ["coiecd"]
     assert not app.error
 
 
-def test_an_instance_that_was_answered_without_its_document_says_so(tmp_path, monkeypatch):
+def test_an_instance_that_was_answered_without_its_document_says_so(planted):
     gone = dict.fromkeys(("document_starts", "document_ends", "answer_tokens", "first_mention"), [])
     asked = {"regular": regular, "multi_agent": lambda case: Answer(MEMORY, change=gone)}
-    reader = published(plant(tmp_path, asked, regimes=("conflicting",), test=2))
-    monkeypatch.setenv("HEVAL_STORE", str(tmp_path))
-    app = open_page("instances", instance=reader.instance_ids(Filter(technique=("multi_agent",)))[0], technique="multi_agent")
-    assert not app.exception
-    assert not app.error
+    reader = planted(asked, regimes=("conflicting",), test=2)
+    app = open_well("instances", instance=reader.instance_ids(Filter(technique=("multi_agent",)))[0], technique="multi_agent")
     assert "answered without the document" in text_of(app)
 
 
@@ -183,7 +162,7 @@ def test_instances_can_be_cut_to_those_whose_bcu_changed(store):
     app = open_well("instances", technique="acd", changed="gained")
     left = len(store.instance_ids(Filter(technique=("acd",), changed="gained")))
     assert 0 < left < len(store.instance_ids(Filter(technique=("acd",))))
-    assert any(f"of {left:,}" in text.value for text in (*app.caption, *app.markdown))
+    assert f"of {left:,}" in text_of(app)
     assert "change of BCU none" in open_page("instances", technique="acd", changed="none").error[0].value
 
 

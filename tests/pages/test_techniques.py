@@ -4,8 +4,7 @@ import pytest
 
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
-from heval_core.ui import overview
-from tests.pages.opening import open_well
+from tests.pages.opening import open_well, text_of
 from tests.planted import published
 from tests.store.test_techniques import OTHER, REGIMES, planted
 
@@ -26,13 +25,12 @@ def store(tmp_path_factory):
 
 
 @pytest.mark.parametrize("technique", [None, TECHNIQUE, OTHER])
-def test_a_page_shows_the_chosen_technique_and_regular_by_default(store, technique, monkeypatch):
-    figures = []
-    monkeypatch.setattr(overview, "draw_figures", lambda key, figure, on_pick: figures.append(figure))
+def test_a_page_shows_the_chosen_technique_and_regular_by_default(store, technique, figures):
     app = open_well("overview", **({} if technique is None else {"technique": technique}))
     wanted, left = (technique, OTHER if technique != OTHER else TECHNIQUE) if technique else (TECHNIQUE, OTHER)
     assert app.selectbox(key="technique").value == wanted
-    shown = {dot.value for panel in figures[0].panels for slot in panel.slots for dot in slot.dots}
+    ((figure,), _) = figures["overview_marks"]
+    shown = {dot.value for panel in figure.panels for slot in panel.slots for dot in slot.dots}
     own, other = (set(store.headline(Filter(technique=(name,)))["normalised"]) for name in (wanted, left))
     assert own <= shown
     assert not other <= shown
@@ -47,4 +45,4 @@ def test_a_link_to_instances_lists_those_of_its_technique(store):
     app = open_well("instances", technique=OTHER, regime="conflicting")
     assert app.selectbox(key="technique").value == OTHER
     count = len(store.instance_ids(Filter(regime=("conflicting",), technique=(OTHER,))))
-    assert any(f"of {count:,}" in text.value for text in (*app.caption, *app.markdown))
+    assert f"of {count:,}" in text_of(app)

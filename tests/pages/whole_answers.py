@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 from heval_core.ui.own_prompts import KeptAnswer, OwnPrompt
 
@@ -66,3 +68,10 @@ def made_up(question="Where?", **changed) -> KeptAnswer:
     documents = [{"start": 0, "end": 4}, {"start": 4, "end": 8}]
     result = {"model": "made-up", "prompt": "".join(TOKENS), "tokens": TOKENS, "documents": documents}
     return KeptAnswer(replace(ASKED, question=question), result | {"generated": generated | changed})
+
+
+def over(**more) -> SimpleNamespace:
+    """The ticket of a request that is over."""
+    nothing = {"error": "", "cancelled": False, "progress": [], "request": {}, "over": threading.Event()}
+    nothing["over"].set()
+    return SimpleNamespace(**dict.fromkeys(("result", "partial")) | nothing | more)
