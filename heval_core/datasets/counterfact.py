@@ -175,10 +175,11 @@ def _asks(record: Any) -> bool:
 
 
 def _answers(records: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
+    """Relation ▶ the answers of its records."""
     by_relation: dict[str, set[str]] = defaultdict(set)
-    for _, record in records:
-        if isinstance(record, dict) and isinstance(record.get("attribute"), str):
-            by_relation[str(record.get("relation_id"))].add(record["attribute"].strip())
+    for pair in read_each(records, lambda record: (text_of(record, "relation_id"), text_of(record, "attribute"))):
+        if isinstance(pair, tuple):
+            by_relation[pair[0]].add(pair[1])
     return {relation: sorted(answers) for relation, answers in by_relation.items()}
 
 

@@ -97,6 +97,12 @@ def test_the_false_answer_of_known_facts_is_of_the_relation_and_does_not_depend_
     assert {fact.conflicting[0].answer for fact in one} <= set(samples.CITIES.values())
 
 
+def test_white_space_around_a_relation_costs_no_record(tmp_path):
+    records = [record | {"relation_id": " P36\n"} for record in known()]
+    facts, bad, _ = samples.sorted_out(counterfact.CounterFact(str(samples.write_json(tmp_path / "c.json", records))))
+    assert ({fact.relation for fact in facts}, len(facts), bad) == ({"P36"}, 6, [])
+
+
 def test_pararel_takes_the_first_pattern_that_ends_with_the_object_and_subjects_with_one_answer(tmp_path):
     facts, bad, unusable = samples.sorted_out(counterfact.CounterFact(str(write_pararel(tmp_path))))
     assert {fact.question for fact in facts} == {f"The capital of {country} is" for country in samples.CITIES}
