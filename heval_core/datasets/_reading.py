@@ -268,6 +268,8 @@ def read_each(
             yield convert(raw)
         except Malformed as error:
             yield BadRecord(place, str(error))
+        except RecursionError:
+            yield BadRecord(place, "the record has brackets within brackets, too many to be read")
         except Dropped as dropped:
             yield Unusable(place, dropped.reason)
 

@@ -1,6 +1,7 @@
 """What the sources of claims share: reading record by record, and the fields that several formats have."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str,
     by_id: dict[str, tuple[str, Claim]] = {}
     bad: list[BadRecord] = []
     for place, raw in records:
-        for record in read_each([(place, _storable(raw))], convert):
+        for record in read_each([(place, raw)], lambda record: convert(_storable(record))):
             if not isinstance(record, Claim):
                 bad.append(BadRecord(record.place, record.reason))
                 continue
@@ -47,15 +48,9 @@ def _apart(first: Claim, other: Claim) -> str:
     return "and one of the two has no explanation" if first.written or other.written else "with the same claim"
 
 
-def _storable(value: Any) -> Any:
+def _storable(record: dict[str, Any]) -> Any:
     """A record's texts as files can hold them."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        return [_storable(item) for item in value]
-    if isinstance(value, dict):
-        return {_storable(name): _storable(item) for name, item in value.items()}
-    return value
+    return json.loads(storable(json.dumps(record, ensure_ascii=False)))
 
 
 def optional_text(record: dict[str, Any], name: str) -> str:

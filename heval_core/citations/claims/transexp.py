@@ -65,8 +65,9 @@ def _with(record: Any, key: str, chains: dict[str, Any]) -> Any:
     if not isinstance(record, dict):
         return record
     claim = record.get("claim")
-    people = chains.get(claim) if isinstance(claim, str) else None
-    return {**record, "id": key, "people": people.get("chain") if isinstance(people, dict) else None}
+    known = chains.get(claim) if isinstance(claim, str) else None
+    people = known.get("chain") if isinstance(known, dict) else None
+    return {**record, "id": key, "people": people if isinstance(people, dict) else None}
 
 
 def _claim(record: dict[str, Any]) -> Claim:
@@ -79,7 +80,7 @@ def _claim(record: dict[str, Any]) -> Claim:
     problems = []
     if not selected:
         problems.append("The writer was given no passage.")
-    if not isinstance(people, dict):
+    if people is None:
         problems.append(f"{_CHAINS} does not have the claim.")
     written = []
     for writer, sentences in explanations.items():
@@ -121,7 +122,7 @@ def inconsistencies(record: dict[str, Any], writer: str) -> list[str]:
     masked, answer = (_of(record, field, writer) for field in ("masked_cit", "ans_sens"))
     if masked is None or masked == -1:
         return ["The file masks no citation."]
-    if not isinstance(masked, int) or not isinstance(answer, list):
+    if not isinstance(masked, int) or not isinstance(answer, list) or not all(isinstance(place, int) for place in answer):
         return ["masked_cit and ans_sens are not a number and a list."]
     gold = sorted(mask(record["explanation"][writer], masked)[1])
     if gold == sorted(answer):
