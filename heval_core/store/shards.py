@@ -280,11 +280,12 @@ def append_lines(path: Path, records: Sequence[dict[str, Any]]) -> None:
 def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
     if not path.is_file():
         return
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            continue  # incomplete after a crash: what it would have listed does not count yet
+    with path.open("rb") as lines:  # a text would end its line at other characters, too
+        for line in lines:
+            try:
+                yield json.loads(line.decode("utf-8", "replace"))
+            except json.JSONDecodeError:
+                continue  # incomplete after a crash: what it would have listed does not count yet
 
 
 def _slug(name: str) -> str:
