@@ -32,7 +32,7 @@ from heval_core.techniques.shared.lessons import Lesson, examples, in_shares, of
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
-    from heval_core.lm.training import Example, Trained
+    from heval_core.lm.training import Trained
 
 MIXTURE, DEVELOPMENT = "mixture", "development"
 LONGEST = 150
@@ -94,7 +94,9 @@ class FineTuning(Base):
         from heval_core.lm.training import Recipe, train
 
         lm, seed = development.lm, development.seed
-        taught, held_out = (self._examples(lm, lessons, seed) for lessons in split(self._lessons(development), seed))
+        taught, held_out = (examples(lm, lessons) for lessons in split(self._lessons(development), seed))
+        if self.data == DEVELOPMENT:
+            taught, held_out = in_shares(taught, seed), in_shares(held_out, seed)
         if not taught or not held_out:
             raise HEvalError(
                 f"fine_tuning has no examples for {lm.key} to {'train on' if not taught else 'hold out'}: its data has no "
@@ -103,10 +105,6 @@ class FineTuning(Base):
         recipe = Recipe(self.learning_rate, self.epochs, self.rank, 2.0 * self.rank)
         trained = train(lm, [example for _, example in taught], [example for _, example in held_out], recipe, seed)
         return (Setting(self._text([lesson for lesson, _ in taught], len(held_out), trained), trained.adapter.as_bytes()),)
-
-    def _examples(self, lm: LanguageModel, lessons: Sequence[Lesson], seed: int) -> list[tuple[Lesson, Example]]:
-        tokenised = examples(lm, lessons)
-        return in_shares(tokenised, seed) if self.data == DEVELOPMENT else tokenised
 
     def _lessons(self, development: Development) -> list[Lesson]:
         if self.data == DEVELOPMENT:
