@@ -13,13 +13,12 @@ from heval_core.citations.records import Choice
 from heval_core.records import HEvalError
 from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
-from precompute.citations.study import Study
 from precompute.cli import main
 from precompute.plan import Plan, as_lines, plan
 from precompute.run import parts_of, run
 from precompute.worker import Local
 from tests.citations import samples
-from tests.citations.batch_study import Chooser, known, line, published, ran, rows, study, write
+from tests.citations.batch_study import Chooser, known, line, own_study, published, ran, rows, study, write
 from tests.conftest import DEMO_MODELS
 from tests.datasets.samples import write_lines
 from tests.precompute.kills import contents
@@ -222,7 +221,7 @@ def test_the_command_line_runs_it_and_says_what_failed(first, claims, tmp_path, 
 
 def test_an_annotator_whose_model_is_missing_costs_only_itself(tmp_path):
     path = write_lines(tmp_path / "mine.jsonl", [samples.own(f"r{number}") for number in range(3)])
-    asked = Study((str(path),), ("shipped",), annotators=("random", "nli(model=no/such/model)"), device="cpu")
+    asked = own_study(path, annotators=("random", "nli(model=no/such/model)"))
     outcome = run(asked, tmp_path / "store")
     assert (outcome.computed, outcome.failed) == (2, 1)
     assert len(rows(tmp_path / "store")) == 3
@@ -252,7 +251,7 @@ def test_an_explanation_that_was_written_to_another_prompt_is_another_one(tmp_pa
     prompts = ("", "demo-careful", "demo-sloppy")
     for prompt in prompts:
         path = write_lines(tmp_path / "mine.jsonl", [samples.own(prompt=prompt)])
-        run(Study((str(path),), ("shipped",), annotators=("random",), device="cpu"), tmp_path / "store")
+        run(own_study(path), tmp_path / "store")
     made = rows(tmp_path / "store", "explanation")
     assert [row["prompt_id"] for row in made] == list(prompts)
     for kept in (made, rows(tmp_path / "store")):
@@ -263,7 +262,7 @@ def test_half_a_surrogate_pair_costs_nothing_but_itself(tmp_path):
     path = tmp_path / "mine.jsonl"
     path.write_text("".join(json.dumps(samples.own(f"r{number}", claim="half \ud800")) + "\n" for number in range(2)))
     assert [claim.claim for claim in JsonLines(str(path)).claims()] == ["half ?"] * 2
-    outcome = run(Study((str(path),), ("shipped",), annotators=("random",), device="cpu"), tmp_path / "store")
+    outcome = run(own_study(path), tmp_path / "store")
     assert (outcome.computed, outcome.failed) == (2, 0)
 
 

@@ -11,7 +11,7 @@ from precompute.citations.study import Study
 from precompute.plan import plan
 from precompute.run import run
 from precompute.worker import Local
-from tests.citations.batch_study import published, rows
+from tests.citations.batch_study import own_study, published, rows
 from tests.citations.samples import own
 from tests.citations.servers import by, no_waiting, serving
 from tests.conftest import DEMO_MODELS
@@ -29,8 +29,7 @@ def claims(tmp_path):
 
 
 def study(claims, **more) -> Study:
-    asked = {"writers": ("shipped",), "annotators": ("llm(model=demo)",), "masking": "full", "device": "cpu"}
-    return Study((str(claims),), **asked | more)
+    return own_study(claims, **{"annotators": ("llm(model=demo)",), "masking": "full"} | more)
 
 
 def test_a_model_behind_a_server_is_asked_once_for_each_question(claims, tmp_path, monkeypatch):

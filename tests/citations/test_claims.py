@@ -254,10 +254,10 @@ def test_a_broken_line_is_told_and_the_others_are_read(reason, change, tmp_path)
 
 
 def test_brackets_within_brackets_cost_their_own_line_at_most(tmp_path):
-    lines = [json.dumps(samples.own(f"r{n}"))[:-1] + f', "more": {"[" * n}{"]" * n}}}' for n in range(0, 1000, 50)]
+    lines = [json.dumps(samples.own(f"r{n}"))[:-1] + f', "more": {"[" * n}{"]" * n}}}' for n in range(50, 1000, 50)]
     good, bad = read(JsonLines(), write_lines(tmp_path / "mine.jsonl", lines))
     assert len(good) + len(bad) == len(lines)
-    assert [claim.id for claim in good[:10]] == [f"r{n}" for n in range(0, 500, 50)]
+    assert [claim.id for claim in good[:9]] == [f"r{n}" for n in range(50, 500, 50)]
 
 
 def test_hostile_markup_and_two_hundred_passages_pass_through(tmp_path):
