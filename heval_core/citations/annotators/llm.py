@@ -42,7 +42,7 @@ class LLM:
         prompts = [prompt_of(question) for question in questions]
         counts = [len(question.sentences) for question in questions]
         tokens = TOKENS + TOKENS_EACH * max(counts, default=0)
-        answers = asked_twice(reader, prompts, tokens, "sentence", list(map(range, counts)))
+        answers = asked_twice(reader, prompts, tokens, "sentence", [range(count) for count in counts])
         return [Choice(frozenset(chosen or ()), problem=problem) for chosen, problem in answers]
 
 
