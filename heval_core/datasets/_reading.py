@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from heval_core.prompts import mentions
 from heval_core.records import Dropped, Fact, HEvalError, Passage
@@ -104,27 +104,23 @@ def _read_error(path: Path, error: Exception) -> HEvalError:
 _UNREADABLE = (OSError, EOFError, zlib.error)
 
 
-def _opened(path: Path) -> IO[bytes]:
-    """A file's bytes; those of a file named `.gz` unpacked."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
-
-
 def json_lines(path: Path, needed: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
     """(file:line, object) of every line that is not blank, one at a time; an unreadable line comes as a Malformed.
 
     A file named `.gz` is unpacked while it is read. needed: fields of the first object. Raises HEvalError if it lacks one, or
     the file cannot be read, or is empty.
     """
-    empty, checked = True, not needed
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    empty = True
     try:
-        with _opened(path) as file:
+        with opened(path, "rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
                 empty, record = False, _json_line(line)
-                if not checked and isinstance(record, dict):
+                if isinstance(record, dict):
                     require(path, record, needed)
-                    checked = True
+                    needed = ()
                 yield f"{path.name}:{number}", record
     except _UNREADABLE as error:
         raise _read_error(path, error) from error

@@ -152,9 +152,7 @@ def sample(groups: Sequence[str], cap: int, minority: int = MINORITY) -> tuple[i
             by_group.setdefault(group, []).append(index)
     quota = min(minority, cap // max(1, len(by_group)))
     chosen = {index for members in by_group.values() for index in members[:quota]}
-    eligible = sorted(index for members in by_group.values() for index in members)
-    rest = [index for index in range(len(groups)) if groups[index] in UNCOMPARED]
-    for index in (*eligible, *rest):
+    for index in sorted(range(len(groups)), key=lambda index: groups[index] in UNCOMPARED):
         if len(chosen) >= cap:
             break
         chosen.add(index)

@@ -32,7 +32,6 @@ from heval_core.techniques.shared.lessons import Lesson, examples, in_shares, of
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
-    from heval_core.lm.training import Trained
 
 MIXTURE, DEVELOPMENT = "mixture", "development"
 LONGEST = 150
@@ -104,7 +103,16 @@ class FineTuning(Base):
             )
         recipe = Recipe(self.learning_rate, self.epochs, self.rank, 2.0 * self.rank)
         trained = train(lm, [example for _, example in taught], [example for _, example in held_out], recipe, seed)
-        return (Setting(self._text([lesson for lesson, _ in taught], len(held_out), trained), trained.adapter.as_bytes()),)
+        summary = {
+            "data": self.data,
+            "examples": dict(sorted(Counter(lesson.kind for lesson, _ in taught).items())),
+            "held_out": len(held_out),
+            "epochs": len(trained.losses),
+            "best_epoch": trained.best,
+            "loss": [round(loss, 4) for loss in trained.losses],
+            "held_out_loss": [round(loss, 4) for loss in trained.held_out],
+        }
+        return (Setting(json.dumps(summary), trained.adapter.as_bytes()),)
 
     def _lessons(self, development: Development) -> list[Lesson]:
         if self.data == DEVELOPMENT:
@@ -115,18 +123,6 @@ class FineTuning(Base):
                 raise NotHere(f"The data file {path} of fine_tuning does not exist.")
             return of_file(path)
         return of_mixture(development.seed)
-
-    def _text(self, taught: Sequence[Lesson], held_out: int, trained: Trained) -> str:
-        summary = {
-            "data": self.data,
-            "examples": dict(sorted(Counter(lesson.kind for lesson in taught).items())),
-            "held_out": held_out,
-            "epochs": len(trained.losses),
-            "best_epoch": trained.best,
-            "loss": [round(loss, 4) for loss in trained.losses],
-            "held_out_loss": [round(loss, 4) for loss in trained.held_out],
-        }
-        return json.dumps(summary)
 
     @contextmanager
     def applied(self, lm: LanguageModel, setting: Setting) -> Iterator[LanguageModel]:
