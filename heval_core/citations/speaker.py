@@ -260,17 +260,15 @@ class Remembering:
                 self.asked += len(portion)
                 answers = self._speaker.answer([new[mark] for mark in portion], tokens)
                 found |= zip(portion, answers, strict=True)
-                self._keep({mark: found[mark] for mark in portion if not found[mark].problem})
+                good = {mark: found[mark] for mark in portion if not found[mark].problem}
+                self._known |= good
+                lines = [
+                    {"asked": mark, "speaker": self.key, "text": answer.text, "tokens": answer.tokens}
+                    for mark, answer in good.items()
+                ]
+                with _WRITING:
+                    append_lines(self._file, lines)
             return [found.get(mark) or self._known[mark] for mark in marks]
-
-    def _keep(self, answers: dict[str, Answer]) -> None:
-        self._known |= answers
-        lines = [
-            {"asked": mark, "speaker": self.key, "text": answer.text, "tokens": answer.tokens}
-            for mark, answer in answers.items()
-        ]
-        with _WRITING:
-            append_lines(self._file, lines)
 
     def _mark(self, prompt: str, tokens: int) -> str:
         request = json.dumps([self.identity, prompt, tokens])  # escaped, so that any text can be hashed
