@@ -87,7 +87,7 @@ def _claim(record: dict[str, Any]) -> Claim:
         passages=passages,
         chains=tuple(numbers(chain, _CHAINS, passages) for chain in (people or {}).values()),
         written=tuple(
-            Written(" ".join(sentences), selected, _NAMES.get(writer, writer), tuple(sentences))
+            Written(" ".join(sentences), selected, str(_NAMES.get(writer, writer)), tuple(sentences))
             for writer, sentences in explanations.items()
         ),
         problems=(*problems, *(problem for writer in explanations for problem in inconsistencies(record, writer))),
