@@ -7,7 +7,6 @@ import numpy as np
 from benchmarks.timing import Figure, best
 from heval_core.citations.annotators.shared.weights import left_one_out, sentence_logprobs, tokens_of
 from heval_core.citations.questions import explained
-from heval_core.citations.reading import reading
 from heval_core.citations.records import Claim, Explained, Passage
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.passes import counting
@@ -19,7 +18,7 @@ PASSAGE_TOKENS, SENTENCE_TOKENS = 20, 8
 def citation_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
     """Of a claim with 8 passages, whose explanation has 6 sentences."""
     made = explanation(lm)
-    texts = [tokens_of(lm, reading(made, left_out)) for left_out in ((), *((number,) for number in made.selected))]
+    texts = [tokens_of(lm, made, left_out) for left_out in ((), *((number,) for number in made.selected))]
     length, shape = len(texts[0].ids), f"{PASSAGES} passages, {SENTENCES} sentences"
     left_one_out(lm, made)  # a model that is asked for the first time is checked
     with counting(lm) as counted:

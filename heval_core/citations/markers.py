@@ -15,6 +15,7 @@ Cost: linear in the length of the sentence.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, pairwise
 
 _WIDEST_RANGE = 200
 _NUMBER = r"\d{1,9}"
@@ -58,9 +59,7 @@ def rest(marker: re.Match[str], dropped: Callable[[int], bool]) -> str:
     if not any(map(dropped, numbers(marker))):
         return marker[0]
     parts = list(_ANY_PART.finditer(marker[1]))
-    starts = [0, *(part.end() for part in parts)]
-    separators = [marker[1][start : part.start()] for start, part in zip(starts, parts, strict=False)]
-    left = _joined(separators, [_part_without(part, dropped) for part in parts])
+    left = _joined(marker[1], parts, [_part_without(part, dropped) for part in parts])
     return f"[{left}]" if left else ""
 
 
@@ -71,7 +70,7 @@ def without(sentence: str, dropped: Callable[[int], bool]) -> str:
     between = [sentence[end : row[0].start()] for end, row in zip(ends, rows, strict=False)] + [sentence[ends[-1] :]]
     written: list[str] = []
     for index, row in enumerate(rows):
-        written.append(_row_without(sentence, row, dropped))
+        written.append(_joined(sentence, row, [rest(marker, dropped) for marker in row]))
         if not written[-1]:
             before, after = _unwrapped(between[index], between[index + 1])
             between[index], between[index + 1] = _closed_up(before, after, first=not index)
@@ -109,30 +108,20 @@ def _rows(sentence: str) -> list[list[re.Match[str]]]:
     return rows
 
 
-def _row_without(sentence: str, row: list[re.Match[str]], dropped: Callable[[int], bool]) -> str:
-    """The row as it is to be written; "" where nothing of it is left."""
-    starts = [row[0].start(), *(marker.end() for marker in row)]
-    separators = [sentence[start : marker.start()] for start, marker in zip(starts, row, strict=False)]
-    return _joined(separators, [rest(marker, dropped) for marker in row])
-
-
 def _part_without(part: re.Match[str], dropped: Callable[[int], bool]) -> str:
     """What is left of a number or of a range, as numbers and shorter ranges."""
     first, last = _ends(part)
     kept = [number for number in range(first, last + 1) if not dropped(number)]
     if len(kept) == last - first + 1:
         return part[0]
-    runs: list[list[int]] = []
-    for number in kept:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+    # Of numbers in a row each is as far from its place.
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(kept), lambda pair: pair[1] - pair[0])]
     return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
-def _joined(separators: list[str], pieces: list[str]) -> str:
-    """The pieces that are not empty, each behind the separator that stood before it."""
+def _joined(text: str, found: Sequence[re.Match[str]], pieces: Sequence[str]) -> str:
+    """What is written for some matches in a text, where it is not empty, each behind what stood before its match."""
+    separators = ["", *(text[one.end() : other.start()] for one, other in pairwise(found))]
     kept = [(separator, piece) for separator, piece in zip(separators, pieces, strict=True) if piece]
     return "".join(separator + piece if index else piece for index, (separator, piece) in enumerate(kept))
 

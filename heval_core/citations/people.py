@@ -21,7 +21,7 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import cycle
 from pathlib import Path
@@ -106,7 +106,10 @@ def make_study(explanations: Mapping[str, Explained], per_item: int = 3, control
 
     Raises HEvalError for numbers that make no sense, and where no explanation can be asked about.
     """
-    _check(per_item, controls)
+    if per_item < 1:
+        raise HEvalError(f"{per_item} people for each item make no study; ask for at least 1.")
+    if not 0 <= controls <= MOST_CONTROLS:
+        raise HEvalError(f"The share of control items is {controls:g}; it should be from 0 to {MOST_CONTROLS:g}.")
     rng = random.Random(seed)
     order = sorted(explanations)
     rng.shuffle(order)
@@ -128,13 +131,6 @@ def make_study(explanations: Mapping[str, Explained], per_item: int = 3, control
     return [*practice(), *items]
 
 
-def _check(per_item: int, controls: float) -> None:
-    if per_item < 1:
-        raise HEvalError(f"{per_item} people for each item make no study; ask for at least 1.")
-    if not 0 <= controls <= MOST_CONTROLS:
-        raise HEvalError(f"The share of control items is {controls:g}; it should be from 0 to {MOST_CONTROLS:g}.")
-
-
 def _item(kind: str, name: str, question: Question, wanted: int | None, without: frozenset[int] = frozenset()) -> Item:
     """without: places of sentences that are removed."""
     explained = question.explained
@@ -152,31 +148,25 @@ def _item(kind: str, name: str, question: Question, wanted: int | None, without:
 
 
 def _control(name: str, explained: Explained, kind: str) -> Item | None:
-    question = next(_plain(explained), None)
+    question = next((question for question in questions(explained) if _is_plain(question)), None)
     # Of a negative item two sentences must be left to choose from, of a positive one there must be two.
     if question is None or len(question.sentences) < (3 if kind == NEGATIVE else 2):
         return None
     return _item(kind, name, question, None, question.gold if kind == NEGATIVE else frozenset())
 
 
-def _plain(explained: Explained) -> Iterator[Question]:
-    for question in questions(explained):
-        if len(question.gold) != 1 or not _sources_agree(explained, question):
-            continue
-        others = [_words(passage.text) for passage in explained.passages if passage.number != question.passage]
-        own_words = _words(explained.claim.passage(question.passage).text).difference(*others)
-        shared = [len(own_words & _words(sentence.bare)) for sentence in explained.sentences]
-        (citing,) = question.gold
-        best = shared.pop(citing)
-        if best and best >= 2 * max(shared, default=0):
-            yield question
-
-
-def _sources_agree(explained: Explained, question: Question) -> bool:
-    if explained.sources is None:
-        return True
-    from_passage: Sequence[int] = [index for index, source in enumerate(explained.sources) if question.passage in source]
-    return set(from_passage) == question.gold
+def _is_plain(question: Question) -> bool:
+    """Whether the answer is; see above."""
+    explained, sources = question.explained, question.explained.sources
+    made_from_it = None if sources is None else {index for index, own in enumerate(sources) if question.passage in own}
+    if len(question.gold) != 1 or made_from_it not in (None, question.gold):
+        return False
+    others = [_words(passage.text) for passage in explained.passages if passage.number != question.passage]
+    own_words = _words(explained.claim.passage(question.passage).text).difference(*others)
+    shared = [len(own_words & _words(sentence.bare)) for sentence in explained.sentences]
+    (citing,) = question.gold
+    best = shared.pop(citing)
+    return best > 0 and best >= 2 * max(shared, default=0)
 
 
 def _words(text: str) -> set[str]:

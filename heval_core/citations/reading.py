@@ -1,4 +1,4 @@
-"""A claim with its passages as a prompt, an explanation after it. Writers write and explainers read through the same files.
+"""A claim with its passages as a prompt. Writers write to it, and explainers read an explanation after it.
 
 A layout is a file of `prompts/`: a text with the places {passages}, {claim} and {verdict}, the last two where they are wanted.
 One passage is one line, `[{number}] {text}`, unless the file's first line gives another: `passage: {text} [{number}]`. The end
@@ -8,11 +8,11 @@ of the file is where the explanation begins; line breaks there are no part of th
 import difflib
 import functools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heval_core.citations.records import Claim, Explained, Passage
+from heval_core.citations.records import Claim, Passage
 from heval_core.records import HEvalError, Prompt, Span
 
 FOLDER = Path(__file__).parent / "prompts"
@@ -28,19 +28,6 @@ class Layout:
     id: str
     text: str
     passage: str = LINE
-
-
-@dataclass(frozen=True)
-class Reading:
-    """An explanation after the prompt that it answers.
-
-    prompt: its `documents` are the lines of the passages, its `question` is the claim. explanation:
-    the bare sentences, in one line. sentences: where each stands in it; an empty one has an empty span.
-    """
-
-    prompt: Prompt
-    explanation: str
-    sentences: tuple[Span, ...]
 
 
 def prompt_text(prompt_id: str) -> str:
@@ -105,20 +92,3 @@ def asked(claim: Claim, passages: Sequence[Passage], layout: Layout) -> Prompt:
 def _line(passage: Passage, layout: Layout) -> str:
     before, _, after = layout.passage.partition("{text}")
     return shown(passage).join(part.replace("{number}", str(passage.number)) for part in (before, after))
-
-
-def reading(explained: Explained, left_out: Collection[int] = ()) -> Reading:
-    """An explanation without any marker, after the prompt it was written to, less some passages.
-
-    No marker is there, so that none can tell where a sentence comes from. The numbers of the passages that remain stay.
-    left_out: numbers of passages. Raises HEvalError as `layout`.
-    """
-    kept = tuple(passage for passage in explained.passages if passage.number not in left_out)
-    prompt_layout = layout(explained.prompt)
-    text, spans = "", []
-    for sentence in explained.sentences:
-        bare = sentence.bare.strip()
-        text += " " if text and bare else ""
-        spans.append(Span(len(text), len(text) + len(bare)))
-        text += bare
-    return Reading(asked(explained.claim, kept, prompt_layout), text, tuple(spans))

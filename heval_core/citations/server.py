@@ -102,20 +102,20 @@ class Server:
             )
             answer = _read(response.content, tokens)
             self._count(failed=False)
+            return answer
         except self._openai.APIStatusError as error:
             if error.status_code not in _OF_THE_PROMPT:
                 self._count(failed=True)
-            answer = Answer("", problem=self._refusal(error.status_code, error.body or error.message))
+            problem = self._refusal(error.status_code, error.body or error.message)
         except self._openai.APITimeoutError:
             self._count(failed=True)
-            answer = Answer("", problem=f"the server did not answer within {self.seconds:g} s")
+            problem = f"the server did not answer within {self.seconds:g} s"
         except self._openai.APIConnectionError as error:
             self._count(failed=True)
-            why = self._line(error.__cause__ or error)
-            answer = Answer("", problem=f"the server at {self.address} cannot be reached: {why}")
+            problem = f"the server at {self.address} cannot be reached: {self._line(error.__cause__ or error)}"
         except Exception as error:  # whatever one prompt or one answer makes the client raise
-            answer = Answer("", problem=f"the server could not be asked: {self._line(error)}")
-        return answer
+            problem = f"the server could not be asked: {self._line(error)}"
+        return Answer("", problem=problem)
 
     def _count(self, failed: bool) -> None:
         with self._counting:

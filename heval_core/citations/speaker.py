@@ -14,19 +14,18 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from heval_core.citations.records import Claim
 from heval_core.records import Prompt, Span
-from heval_core.store.shards import append_lines
+from heval_core.store.shards import append_lines, read_lines
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
 
-T = TypeVar("T")
 FILE = "answers.jsonl"
 # So many prompts are asked before their answers are written: what a killed run loses.
 PORTION = 64
@@ -73,11 +72,12 @@ class ByClaim:
 
     asks = False
 
-    def of(self, claim: Claim) -> Selection:
+    def of(self, claim: Claim) -> tuple[tuple[int, ...], str]:
+        """The numbers of the passages, and why there are none, where there are none."""
         raise NotImplementedError
 
     def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
-        return [self.of(claim) for claim in claims]
+        return [Selection(numbers, "" if numbers else why) for numbers, why in map(self.of, claims)]
 
 
 class Speaker(Protocol):
@@ -100,60 +100,54 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-class Unreadable(ValueError):
-    """An answer that is not what was asked for. Its text says why, as a clause: `it has no number`."""
+Numbers = tuple[tuple[int, ...] | None, str]  # what was read, and ""; or None, and why nothing was
 
 
 def asked_twice(
-    speaker: Speaker, prompts: Sequence[str], tokens: int, reads: Sequence[Callable[[str], T]]
-) -> list[tuple[T | None, str]]:
-    """What was read from the answer to each prompt, and "", or None and the problem.
+    speaker: Speaker, prompts: Sequence[str], tokens: int, what: str, there: Sequence[Collection[int]]
+) -> list[Numbers]:
+    """The numbers that the answer to each prompt names.
 
-    tokens: the cap for each answer. reads: one function for each prompt, from the answer's text; it raises Unreadable. Such an
-    answer is told to the model with the reason, and it is asked a second time; no third time follows.
+    tokens: the cap for each answer. what, there: see `numbers_in`; `there` of each prompt. An answer that cannot be read is
+    told to the model with the reason, and it is asked a second time; no third time follows.
     """
     answers = speaker.answer(prompts, tokens) if prompts else []
-    values = [_found(answer, read) for answer, read in zip(answers, reads, strict=True)]
+    values = [_found(answer, what, known) for answer, known in zip(answers, there, strict=True)]
     again = [index for index, (answer, (_, why)) in enumerate(zip(answers, values, strict=True)) if why and not answer.problem]
     if again:
         repeated = [_repeated(prompts[index], answers[index].text, values[index][1]) for index in again]
         for index, answer in zip(again, speaker.answer(repeated, tokens), strict=True):
-            value, why = _found(answer, reads[index])
+            value, why = _found(answer, what, there[index])
             problem = why if answer.problem or not why else f"two answers could not be read: {why}"
             values[index] = (value, problem)
     return values
 
 
-def numbers_in(text: str, what: str, there: Collection[int]) -> tuple[int, ...]:
+def _found(answer: Answer, what: str, there: Collection[int]) -> Numbers:
+    return (None, answer.problem) if answer.problem else numbers_in(answer.text, what, there)
+
+
+def numbers_in(text: str, what: str, there: Collection[int]) -> Numbers:
     """Those of some numbers that an answer names which is nothing else: `2, 5`, `[2][5]`, `Passages: 2 and 5`; () for `none`
     and `-1`. what: they are of.
 
-    Only the first paragraph is read: a model that was not trained to answer goes on with an example of its own. Raises
-    Unreadable where there is anything but numbers, because a number in a sentence may be about something else, and for a
-    number that is not there.
+    Only the first paragraph is read: a model that was not trained to answer goes on with an example of its own. Nothing is
+    read, with the reason as a clause, where there is anything but numbers, because a number in a sentence may be about
+    something else, and of a number that is not there.
     """
     paragraph = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].strip()
     listed = re.sub(r"^(?:passages?|sentences?|numbers?)\b\s*:?", "", paragraph, flags=re.IGNORECASE).strip().removesuffix(".")
     if listed.strip().casefold() in _NOTHING:
-        return ()
+        return (), ""
     parts = [part for part in re.split(r"[\s,;&\[\]]+|\band\b", listed) if part]
     if not parts:
-        raise Unreadable("it has no number")
+        return None, "it has no number"
     if strange := next((part for part in parts if not re.fullmatch(r"\d{1,9}", part, re.ASCII)), ""):
-        raise Unreadable(f"it says {strange[:_LONGEST_QUOTED]!r}, which is not a number")
+        return None, f"it says {strange[:_LONGEST_QUOTED]!r}, which is not a number"
     named = dict.fromkeys(map(int, parts))
     if unknown := [number for number in named if number not in there]:
-        raise Unreadable(f"it names {what} {unknown[0]}, which is not there")
-    return tuple(number for number in there if number in named)
-
-
-def _found(answer: Answer, read: Callable[[str], T]) -> tuple[T | None, str]:
-    if answer.problem:
-        return None, answer.problem
-    try:
-        return read(answer.text), ""
-    except Unreadable as unreadable:
-        return None, str(unreadable)
+        return None, f"it names {what} {unknown[0]}, which is not there"
+    return tuple(number for number in there if number in named), ""
 
 
 def _repeated(prompt: str, answer: str, why: str) -> str:
@@ -189,8 +183,9 @@ class LocalSpeaker:
         answers: list[Answer] = [Answer("")] * len(prompts)
         askable: dict[int, tuple[int, ...]] = {}
         for index, prompt in enumerate(prompts):
+            asked = Prompt(storable(prompt), (), Span(0, len(prompt)), (), chat=self.chat)
             try:
-                askable[index] = self._ids(storable(prompt))
+                askable[index] = self._lm.tokenise(asked, check_length=False).ids
             except Exception as error:  # a template and a tokenizer may raise anything
                 answers[index] = _failed(error)
         for index, answer in zip(askable, self._said(list(askable.values()), tokens), strict=True):
@@ -221,11 +216,6 @@ class LocalSpeaker:
             )
         # Without the end of text: only an answer that the cap cut off has as many tokens as the cap.
         return Answer.said(self._lm.decode(list(written)), len(written) - ended)
-
-    def _ids(self, prompt: str) -> tuple[int, ...]:
-        """Raises HEvalError for a prompt without tokens, and for one that the chat template does not take."""
-        as_prompt = Prompt(prompt, (), Span(0, len(prompt)), (), chat=self.chat)
-        return self._lm.tokenise(as_prompt, check_length=False).ids
 
 
 def _failed(error: Exception) -> Answer:
@@ -264,25 +254,21 @@ class Remembering:
         marks = [self._mark(prompt, tokens) for prompt in prompts]
         with self._answering:
             new = {mark: prompt for mark, prompt in zip(marks, prompts, strict=True) if mark not in self._known}
-            failed: dict[str, Answer] = {}
-            waiting = list(new)
+            found, waiting = dict[str, Answer](), list(new)
             for start in range(0, len(waiting), PORTION):
                 portion = waiting[start : start + PORTION]
                 self.asked += len(portion)
                 answers = self._speaker.answer([new[mark] for mark in portion], tokens)
-                answered = dict(zip(portion, answers, strict=True))
-                failed |= {mark: answer for mark, answer in answered.items() if answer.problem}
-                self._keep({mark: answer for mark, answer in answered.items() if not answer.problem})
-            return [failed[mark] if mark in failed else self._known[mark] for mark in marks]
-
-    def _keep(self, answers: dict[str, Answer]) -> None:
-        self._known |= answers
-        lines = [
-            {"asked": mark, "speaker": self.key, "text": answer.text, "tokens": answer.tokens}
-            for mark, answer in answers.items()
-        ]
-        with _WRITING:
-            append_lines(self._file, lines)
+                found |= zip(portion, answers, strict=True)
+                good = {mark: found[mark] for mark in portion if not found[mark].problem}
+                self._known |= good
+                lines = [
+                    {"asked": mark, "speaker": self.key, "text": answer.text, "tokens": answer.tokens}
+                    for mark, answer in good.items()
+                ]
+                with _WRITING:
+                    append_lines(self._file, lines)
+            return [found.get(mark) or self._known[mark] for mark in marks]
 
     def _mark(self, prompt: str, tokens: int) -> str:
         request = json.dumps([self.identity, prompt, tokens])  # escaped, so that any text can be hashed
@@ -290,14 +276,10 @@ class Remembering:
 
 
 def _stored(file: Path, speaker: str) -> Iterator[tuple[str, Answer]]:
-    """What is kept of one speaker. A line that is incomplete, or of another form, is passed over."""
-    if not file.is_file():
-        return
-    with file.open("rb") as lines:
-        for line in lines:
-            try:
-                entry = json.loads(line)
-                if entry["speaker"] == speaker and isinstance(entry["text"], str):
-                    yield str(entry["asked"]), Answer(entry["text"], entry["tokens"])
-            except (ValueError, LookupError, TypeError):
-                continue
+    """What is kept of one speaker. A line of another form is passed over."""
+    for entry in read_lines(file):
+        try:
+            if entry["speaker"] == speaker and isinstance(entry["text"], str):
+                yield str(entry["asked"]), Answer(entry["text"], entry["tokens"])
+        except (LookupError, TypeError):
+            continue

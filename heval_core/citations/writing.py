@@ -86,19 +86,17 @@ def write(
     only problem says why. An explanation that reaches the cap is used, and has a problem.
     Raises HEvalError for an unknown prompt.
     """
-    prompt = _layout(writer.prompt)
+    prompt, explanations = _layout(writer.prompt), list[Explained]()
     given = [() if picks.problem else claim.in_order(picks.passages) for claim, picks in zip(claims, selections, strict=True)]
-    to_write = [index for index, numbers in enumerate(given) if numbers]
-    texts = [asked(claims[index], [claims[index].passage(n) for n in given[index]], prompt).text for index in to_write]
-    answers = dict(zip(to_write, speaker.answer(texts, tokens) if texts else [], strict=True))
-    explanations = []
-    for index, (claim, selection) in enumerate(zip(claims, selections, strict=True)):
-        blank = Explained(claim, writer.key, selector, given[index], (), prompt.id)
-        if index not in answers:
+    blanks = [Explained(claim, writer.key, selector, own, (), prompt.id) for claim, own in zip(claims, given, strict=True)]
+    texts = [asked(blank.claim, blank.passages, prompt).text for blank in blanks if blank.selected]
+    answers = iter(speaker.answer(texts, tokens) if texts else [])
+    for blank, selection in zip(blanks, selections, strict=True):
+        if blank.selected:
+            explanations.append(_explained(blank, next(answers), tokens))
+        else:
             reason = f"No passage was selected: {selection.problem or 'the selection is empty'}."
             explanations.append(dataclasses.replace(blank, problems=(reason,)))
-        else:
-            explanations.append(_explained(blank, answers[index], tokens))
     return explanations
 
 

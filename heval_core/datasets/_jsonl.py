@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.datasets._reading import BadRecord, Malformed, Record, id_of, json_lines, read_each, spelt, text_of, texts_of
+from heval_core.datasets._reading import BadRecord, Malformed, Record, id_of, json_lines, read_one, spelt, text_of, texts_of
 from heval_core.prompts import mentions
 from heval_core.records import Fact, Passage
 
@@ -42,15 +42,14 @@ class JsonLines:
         """Raises HEvalError if the file is missing or empty."""
         places: dict[bytes, str] = {}
         for place, raw in json_lines(self.path):
-            for record in read_each([(place, raw)], self._fact):
-                if isinstance(record, Fact):
-                    # A hash in place of the id: there may be millions of them.
-                    identity = hashlib.blake2b(record.id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-                    first = places.setdefault(identity, place)
-                    if first != place:
-                        yield BadRecord(place, f"the id {record.id!r} is already used at {first}")
-                        continue
-                yield record
+            record = read_one(place, raw, self._fact)
+            if isinstance(record, Fact):
+                # A hash in place of the id: there may be millions of them.
+                identity = hashlib.blake2b(record.id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+                first = places.setdefault(identity, place)
+                if first != place:
+                    record = BadRecord(place, f"the id {record.id!r} is already used at {first}")
+            yield record
 
     def _fact(self, record: dict[str, Any]) -> Fact:
         spelt(record, "memory_answer", "accepted", "labels", "gold", "conflicting", "conflicting_2", "irrelevant", "off_topic")

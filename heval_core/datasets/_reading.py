@@ -16,11 +16,12 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
-from heval_core.records import Dropped, Fact, HEvalError
+from heval_core.prompts import mentions
+from heval_core.records import Dropped, Fact, HEvalError, Passage
 
 _CACHE = Path(__file__).resolve().parent.parent.parent / "cache" / "data"
 
@@ -103,27 +104,23 @@ def _read_error(path: Path, error: Exception) -> HEvalError:
 _UNREADABLE = (OSError, EOFError, zlib.error)
 
 
-def _opened(path: Path) -> IO[bytes]:
-    """A file's bytes; those of a file named `.gz` unpacked."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
-
-
 def json_lines(path: Path, needed: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
     """(file:line, object) of every line that is not blank, one at a time; an unreadable line comes as a Malformed.
 
     A file named `.gz` is unpacked while it is read. needed: fields of the first object. Raises HEvalError if it lacks one, or
     the file cannot be read, or is empty.
     """
-    empty, checked = True, not needed
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    empty = True
     try:
-        with _opened(path) as file:
+        with opened(path, "rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
                 empty, record = False, _json_line(line)
-                if not checked and isinstance(record, dict):
+                if isinstance(record, dict):
                     require(path, record, needed)
-                    checked = True
+                    needed = ()
                 yield f"{path.name}:{number}", record
     except _UNREADABLE as error:
         raise _read_error(path, error) from error
@@ -255,21 +252,40 @@ class Malformed(ValueError):
     """A record breaks its format; the message says what was expected."""
 
 
+def read_one(place: str, raw: Any, convert: Callable[[dict[str, Any]], Converted]) -> Converted | BadRecord | Unusable:
+    """A raw record, converted. It may itself be a Malformed that reading it raised."""
+    try:
+        if isinstance(raw, Malformed):
+            raise raw
+        if not isinstance(raw, dict):
+            raise Malformed(f"expected a JSON object, found {_kind(raw)}")
+        return convert(raw)
+    except Malformed as error:
+        return BadRecord(place, str(error))
+    except RecursionError:
+        return BadRecord(place, "the record has brackets within brackets, too many to be read")
+    except Dropped as dropped:
+        return Unusable(place, dropped.reason)
+
+
 def read_each(
     records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Converted]
 ) -> Iterator[Converted | BadRecord | Unusable]:
-    """Convert (place, raw record) pairs one by one. A raw record may itself be a Malformed that reading it raised."""
-    for place, raw in records:
-        try:
-            if isinstance(raw, Malformed):
-                raise raw
-            if not isinstance(raw, dict):
-                raise Malformed(f"expected a JSON object, found {_kind(raw)}")
-            yield convert(raw)
-        except Malformed as error:
-            yield BadRecord(place, str(error))
-        except Dropped as dropped:
-            yield Unusable(place, dropped.reason)
+    """Convert (place, raw record) pairs one by one."""
+    return (read_one(place, raw, convert) for place, raw in records)
+
+
+def with_document(fact: Fact, kind: str, said: str, text: str, stated: bool = True) -> Fact:
+    """The fact with one document. kind: `gold`, `conflicting` or `irrelevant`, which says nothing. said: what it answers.
+
+    Raises Dropped where the text should state its answer, and does not.
+    """
+    if kind == "irrelevant":
+        return replace(fact, irrelevant=Passage("", "", text, stated=False))
+    if stated and not mentions(said, text):
+        raise Dropped("answer not in document")
+    passage = Passage(fact.subject, said, text, stated)
+    return replace(fact, own=passage) if kind == "gold" else replace(fact, conflicting=(passage,))
 
 
 def text_of(record: dict[str, Any], *path: str) -> str:
@@ -286,6 +302,14 @@ def text_of(record: dict[str, Any], *path: str) -> str:
     if not value.strip():
         raise Malformed(f"{_dotted(path)} is empty")
     return value.strip()
+
+
+def optional_text(record: dict[str, Any], name: str) -> str:
+    """The text called `name`, without white space around it; "" where there is none."""
+    value = record.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Malformed(f"{name!r} should be a text")
+    return (value or "").strip()
 
 
 def spelt(record: dict[str, Any], *names: str) -> None:
@@ -307,9 +331,14 @@ def texts_of(record: dict[str, Any], name: str) -> tuple[str, ...]:
     value = record.get(name)
     if isinstance(value, str):
         value = [value]
-    if not isinstance(value, list) or not value or not all(isinstance(text, str) and text.strip() for text in value):
+    if not are_texts(value) or not value or not all(map(str.strip, value)):
         raise Malformed(f"{name!r} should be a list of texts, but is {_kind(value)}")
     return tuple(text.strip() for text in value)
+
+
+def are_texts(value: Any) -> TypeGuard[list[str]]:
+    """Whether it is a list of texts; they may be empty."""
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def _dotted(path: tuple[str, ...]) -> str:

@@ -89,23 +89,23 @@ ASKED = {"capital": _CAPITALS, "currency": _CURRENCIES, "language": _LANGUAGES}
 
 def sentences(row: Mapping[str, str], relation: str, answer: str) -> list[str]:
     """The sentences of one state's profile, in which `relation` has the value `answer`."""
-    values = {**row, relation: answer}
-    kind = _kind(row)
-    middle = [_CAPITALS[kind % 3], _CURRENCIES[kind // 3 % 3], _LANGUAGES[kind // 9 % 3]]
-    turn = kind // 27 % 3
-    frames = [_OPENINGS[kind // 81 % 3], *middle[turn:], *middle[:turn], CLOSINGS[kind // 243 % 3]]
+    capital, currency, language, turn, opening, closing = _choices(row)
+    middle, values = [_CAPITALS[capital], _CURRENCIES[currency], _LANGUAGES[language]], {**row, relation: answer}
+    frames = [_OPENINGS[opening], *middle[turn:], *middle[:turn], CLOSINGS[closing]]
     return [frame.format(**values) for frame in frames]
 
 
 def entry(row: Mapping[str, str], relation: str, answer: str) -> str:
     """The first sentence of a profile, which names the state, and the one that gives its capital, currency or language."""
-    kind, places = _kind(row), {"capital": 1, "currency": 3, "language": 9}
-    frames = _OPENINGS[kind // 81 % 3], ASKED[relation][kind // places[relation] % 3]
-    return " ".join(frame.format(**{**row, relation: answer}) for frame in frames)
+    choices, values = _choices(row), {**row, relation: answer}
+    frames = _OPENINGS[choices[4]], ASKED[relation][choices[list(ASKED).index(relation)]]
+    return " ".join(frame.format(**values) for frame in frames)
 
 
-def _kind(row: Mapping[str, str]) -> int:
-    return zlib.crc32(row["country"].encode())
+def _choices(row: Mapping[str, str]) -> tuple[int, int, int, int, int, int]:
+    """Of three wordings of each sentence, and of three orders, those of a state, by a hash of its name."""
+    kind = zlib.crc32(row["country"].encode())
+    return kind % 3, kind // 3 % 3, kind // 9 % 3, kind // 27 % 3, kind // 81 % 3, kind // 243 % 3
 
 
 STATEMENTS = {

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from heval_core.prompts import mentions
 from heval_core.records import Dropped, Span
 
-TYPES = ("date", "number", "person", "place", "team", "name", "phrase")
 YEARS = range(1900, 2030)
 # Draws of a date before it is given up that all stand in the passage already.
 DRAWS = 50
@@ -52,7 +51,7 @@ _TITLES = frozenset(
 
 
 def type_of(question: str, answer: str) -> str:
-    """One of TYPES.
+    """One of the types above.
 
     >>> type_of("when did red bull come to the united states", "1997")
     'date'

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from heval_core.datasets._reading import Malformed, id_of, text_of
-from heval_core.records import Fact, Passage
+from heval_core.datasets._reading import Malformed, id_of, text_of, with_document
+from heval_core.records import Fact
 
 LABELS = ("True", "False", "None")
 # A claim's verdict; a claim that is half true has no true answer among the labels.
@@ -33,20 +33,17 @@ def fact_of(dataset: str, record: dict[str, Any], about: str, labels: tuple[str,
     """One claim with one piece of evidence: `id`, `claim`, `claimant` and `evidence` of a record.
 
     about: the field whose first word is the fact-checking site, which is the relation. labels: the claim's verdict (may be
-    empty), and the label that the evidence speaks for. kind: `gold`, `conflicting` or `irrelevant`; irrelevant evidence
-    speaks for no label.
+    empty), and the label that the evidence speaks for. kind: as in `with_document`.
     """
     claim, evidence, claimant = text_of(record, "claim"), text_of(record, "evidence"), record.get("claimant")
     verdict, label = labels
-    passage = Passage(claim, label, evidence, stated=False)
-    return Fact(
+    fact = Fact(
         id=id_of(record),
         dataset=dataset,
         subject=claim,
         relation=re.split(r"[\W_]+", text_of(record, about))[0] or "claim",
         question=question_about(claim, claimant.strip() if isinstance(claimant, str) else ""),
         answer=verdict,
-        conflicting=(passage,) if kind == "conflicting" else (),
-        own=passage if kind == "gold" else None,
-        irrelevant=Passage("", "", evidence, stated=False) if kind == "irrelevant" else None,
+        conflicting=(),
     )
+    return with_document(fact, kind, label, evidence, stated=False)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from os.path import commonprefix
 from typing import Any
 
-from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, text_of, texts_of
+from heval_core.datasets._reading import Origin, Record, json_lines, locate, optional_text, read_each, text_of, texts_of
 from heval_core.prompts import mentions
 from heval_core.records import Dropped, Fact, Passage
 
@@ -136,10 +136,8 @@ class ConflictQA:
 
 def _texts(record: dict[str, Any], name: str) -> tuple[str, ...]:
     """A passage, and its aligned evidence if the record has one. Raises Malformed without the passage."""
-    evidence = record.get(f"{name}_aligned_evidence")
-    if evidence is not None and not isinstance(evidence, str):
-        raise Malformed(f"'{name}_aligned_evidence' should be a text")
-    return (text_of(record, name), *((evidence.strip(),) if evidence and evidence.strip() else ()))
+    evidence = optional_text(record, f"{name}_aligned_evidence")
+    return (text_of(record, name), evidence) if evidence else (text_of(record, name),)
 
 
 PLUGIN = ConflictQA()

@@ -18,7 +18,7 @@ Departure: a record whose subject's name contains the true answer ("Toyota Camry
 """
 
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -138,29 +138,25 @@ def _cloze(path: Path) -> str:
 
 
 def _single_valued(records: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    answers: dict[Any, set[Any]] = defaultdict(set)
-    for _, record in records:
-        if isinstance(record, dict):
-            answers[str(record.get("sub_label"))].add(str(record.get("obj_label")))
-    seen: set[str] = set()
-    kept = []
-    for place, record in records:
-        subject = str(record.get("sub_label")) if isinstance(record, dict) else place
-        if len(answers.get(subject, ())) <= 1 and subject not in seen:
-            seen.add(subject)
-            kept.append((place, record))
-    return kept
+    """Of each subject with one answer the first record; and what is no record."""
+    pairs = [
+        (str(record.get("sub_label")), str(record.get("obj_label"))) if isinstance(record, dict) else (place, "")
+        for place, record in records
+    ]
+    answers, firsts = Counter(subject for subject, _ in set(pairs)), dict[str, tuple[str, Any]]()
+    for (subject, _), record in zip(pairs, records, strict=True):
+        if answers[subject] == 1:
+            firsts.setdefault(subject, record)
+    return list(firsts.values())
 
 
 def _share(groups: list[list[tuple[str, Any]]]) -> Iterator[tuple[str, Any]]:
     """PARAREL_QUESTIONS usable records, as evenly from the groups as possible; leaks and bad records in addition."""
-    remaining = PARAREL_QUESTIONS
-    usable: list[list[tuple[str, Any]]] = []
+    remaining, usable = PARAREL_QUESTIONS, list[list[tuple[str, Any]]]()
     for group in groups:
-        good = [(place, record) for place, record in group if _asks(record)]
-        yield from ((place, record) for place, record in group if not _asks(record))
-        good.sort(key=lambda item: zlib.crc32(str(item[1]["prompt"]).encode()))
-        usable.append(good)
+        yield from (pair for pair in group if not _asks(pair[1]))
+        good = (pair for pair in group if _asks(pair[1]))
+        usable.append(sorted(good, key=lambda pair: zlib.crc32(str(pair[1]["prompt"]).encode())))
     for left, group in zip(range(len(usable), 0, -1), sorted(usable, key=len), strict=True):
         share = min(len(group), -(-remaining // left))
         remaining -= share
@@ -170,15 +166,16 @@ def _share(groups: list[list[tuple[str, Any]]]) -> Iterator[tuple[str, Any]]:
 def _asks(record: Any) -> bool:
     try:
         return not mentions(text_of(record, "attribute"), text_of(record, "subject"))
-    except (Malformed, AttributeError):
+    except Malformed:
         return False
 
 
 def _answers(records: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
+    """Relation ▶ the answers of its records."""
     by_relation: dict[str, set[str]] = defaultdict(set)
-    for _, record in records:
-        if isinstance(record, dict) and isinstance(record.get("attribute"), str):
-            by_relation[str(record.get("relation_id"))].add(record["attribute"].strip())
+    for pair in read_each(records, lambda record: (text_of(record, "relation_id"), text_of(record, "attribute"))):
+        if isinstance(pair, tuple):
+            by_relation[pair[0]].add(pair[1])
     return {relation: sorted(answers) for relation, answers in by_relation.items()}
 
 

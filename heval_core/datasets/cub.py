@@ -25,15 +25,15 @@ contains the true answer is left out. HTML tags in nq's contexts stay, as in CUB
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from heval_core.datasets import _reading, _verdicts
 from heval_core.datasets._swaps import type_of
 from heval_core.prompts import mentions
-from heval_core.records import Dropped, Fact, HEvalError, Passage
+from heval_core.records import Dropped, Fact, HEvalError
 
 FIELDS = {
     "counterfact": ("id", "context_type", "target_true", "target_new", "subject", "template", "template_w_context"),
@@ -43,19 +43,6 @@ FIELDS = {
 PARTS = tuple(FIELDS)
 FILE = "gpt2_xl_test.jsonl"
 _KINDS = {"gold": "gold", "edited": "conflicting", "irrelevant": "irrelevant"}
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One record of counterfact or nq: a question with one context."""
-
-    place: str
-    subject: str
-    relation: str
-    question: str
-    true: tuple[str, ...]
-    kind: str
-    passage: Passage
 
 
 def _kind(record: dict[str, Any]) -> str:
@@ -75,15 +62,6 @@ def _promoted(record: dict[str, Any], kind: str, true: tuple[str, ...]) -> str:
     return text
 
 
-def _passage(subject: str, answer: str, text: str, kind: str) -> Passage:
-    """Raises Dropped where a gold or conflicting context does not hold its answer."""
-    if kind == "irrelevant":
-        return Passage("", "", text, stated=False)
-    if not mentions(answer, text):
-        raise Dropped("answer not in document")
-    return Passage(subject, answer, text)
-
-
 def _rendered(template: str, subject: str, answer: str) -> str:
     text = template.replace("<subject-w-space>", f"{subject} ").replace("<subject>", subject)
     # Answers are read without the white space that may stand before them in the file.
@@ -96,27 +74,43 @@ def _rendered(template: str, subject: str, answer: str) -> str:
     return text
 
 
-def _counterfact(place: str, record: dict[str, Any]) -> _Row:
+def _counterfact(dataset: str, record: dict[str, Any]) -> Fact:
     subject, true, kind = _reading.text_of(record, "subject"), _reading.text_of(record, "target_true"), _kind(record)
-    answer = _promoted(record, kind, (true,))
-    cloze = _rendered(_reading.text_of(record, "template"), subject, "")
-    whole = _rendered(_reading.text_of(record, "template_w_context"), subject, answer)
+    said, relation = _promoted(record, kind, (true,)), _reading.text_of(record, "template")
+    cloze = _rendered(relation, subject, "")
+    whole = _rendered(_reading.text_of(record, "template_w_context"), subject, said)
     context = whole.removesuffix(cloze).strip()
     if not context or context == whole:
         raise _reading.Malformed("'template_w_context' should be a context and then the cloze of 'template'")
     if mentions(true, subject):
         raise Dropped("answer in subject")
-    passage = _passage(subject, answer, context, kind)
-    return _Row(place, subject, _reading.text_of(record, "template"), cloze, (true,), kind, passage)
+    fact = Fact(cloze, dataset, subject, relation, question=cloze, answer=true, conflicting=())
+    return _reading.with_document(fact, kind, said, context)
 
 
-def _nq(place: str, record: dict[str, Any]) -> _Row:
+def _nq(dataset: str, record: dict[str, Any]) -> Fact:
     question, true, kind = _reading.text_of(record, "question"), _reading.texts_of(record, "target_true"), _kind(record)
     text = _reading.text_of(record, "context")
     # Of several accepted answers the one that the gold context states.
     stated = next((answer for answer in true if mentions(answer, text)), true[0])
-    promoted = stated if kind == "gold" else _promoted(record, kind, true)
-    return _Row(place, question, type_of(question, stated), question, true, kind, _passage(question, promoted, text, kind))
+    said, relation = stated if kind == "gold" else _promoted(record, kind, true), type_of(question, stated)
+    fact = Fact(question, dataset, question, relation, question, answer=true[0], conflicting=(), accepted=true[1:])
+    return _reading.with_document(fact, kind, said, text)
+
+
+def _together(facts: Sequence[Fact]) -> Fact:
+    """One question's facts, each with a document of its own, as one."""
+    gold = next((fact.own for fact in facts if fact.own), None)
+    answer = gold.answer if gold else facts[0].answer
+    true = dict.fromkeys(name for fact in facts for name in (fact.answer, *fact.accepted))
+    return replace(
+        facts[0],
+        answer=answer,
+        conflicting=tuple(passage for fact in facts for passage in fact.conflicting),
+        own=gold,
+        irrelevant=next((fact.irrelevant for fact in facts if fact.irrelevant), None),
+        accepted=tuple(name for name in true if name != answer),
+    )
 
 
 @dataclass(frozen=True)
@@ -154,36 +148,19 @@ class Cub:
 
     def _questions(self, part: str) -> Iterator[_reading.Record]:
         """One fact for each question; its rows need not stand together."""
-        convert = _counterfact if part == "counterfact" else _nq
-        rows: dict[str, list[_Row]] = {}
+        convert = partial(_counterfact if part == "counterfact" else _nq, self.key)
+        rows: dict[str, list[tuple[str, Fact]]] = {}
         for place, record in self._records(part):
-            for row in _reading.read_each([(place, record)], partial(convert, place)):
-                if isinstance(row, _reading.BadRecord | _reading.Unusable):
-                    yield row
-                else:
-                    rows.setdefault(row.question, []).append(row)
+            found = _reading.read_one(place, record, convert)
+            if isinstance(found, Fact):
+                rows.setdefault(found.question, []).append((place, found))
+            else:
+                yield found
         for group in rows.values():
-            yield self._fact(group)
-            surplus = _of_kind(group, "gold")[1:] + _of_kind(group, "irrelevant")[1:]  # a fact has one of each
-            yield from (_reading.Unusable(row.place, "duplicate") for row in surplus)
-
-    def _fact(self, rows: list[_Row]) -> Fact:
-        first, gold = rows[0], _of_kind(rows, "gold")
-        answer = gold[0].passage.answer if gold else first.true[0]
-        accepted = tuple(dict.fromkeys(other for row in rows for other in row.true if other != answer))
-        irrelevant = _of_kind(rows, "irrelevant")
-        return Fact(
-            id=first.question,
-            dataset=self.key,
-            subject=first.subject,
-            relation=first.relation,
-            question=first.question,
-            answer=answer,
-            conflicting=tuple(row.passage for row in _of_kind(rows, "conflicting")),
-            own=gold[0].passage if gold else None,
-            irrelevant=irrelevant[0].passage if irrelevant else None,
-            accepted=accepted,
-        )
+            yield _together([fact for _, fact in group])
+            for slot in ("own", "irrelevant"):  # a fact has one of each
+                surplus = [place for place, fact in group if getattr(fact, slot)][1:]
+                yield from (_reading.Unusable(place, "duplicate") for place in surplus)
 
     def _claim(self, record: dict[str, Any]) -> Fact:
         kind, verdict = _kind(record), _verdicts.verdict_of(record.get("target_true"))
@@ -191,10 +168,6 @@ class Cub:
         if kind != "irrelevant" and label not in _verdicts.LABELS:
             raise _reading.Malformed(f"'target_new' should be {', '.join(_verdicts.LABELS)}, but is {label!r}")
         return _verdicts.fact_of(self.key, record, "id", (verdict, label), kind)
-
-
-def _of_kind(rows: list[_Row], kind: str) -> list[_Row]:
-    return [row for row in rows if row.kind == kind]
 
 
 PLUGIN = Cub()

@@ -15,18 +15,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from heval_core.datasets._reading import Malformed, Origin, Record, json_array, locate, read_each, text_of
+from heval_core.datasets._reading import Origin, Record, json_array, locate, read_each, text_of
 from heval_core.records import Fact, Passage
 
 _ORIGIN = Origin("base_fakepedia.json", "github.com/epfl-dlab/llm-grounding-analysis (data/fakepedia/base_fakepedia.json)")
 
 
-def _question_of(record: dict[str, Any]) -> tuple[str, str]:
-    return text_of(record, "subject"), text_of(record, "rel_p_id")
-
-
-def _passage_of(record: dict[str, Any]) -> Passage:
-    return Passage(text_of(record, "subject"), text_of(record, "object"), text_of(record, "fact_paragraph"))
+def _passage_of(record: dict[str, Any]) -> tuple[str, Passage]:
+    """The relation, and what is said in it of the subject."""
+    passage = Passage(text_of(record, "subject"), text_of(record, "object"), text_of(record, "fact_paragraph"))
+    return text_of(record, "rel_p_id"), passage
 
 
 def _order(passage: Passage) -> int:
@@ -48,17 +46,13 @@ class Fakepedia:
         """Raises HEvalError if the file is missing, or is not a JSON list."""
         records = list(json_array(locate(self.key, self.path, _ORIGIN)))
         siblings: dict[tuple[str, str], list[Passage]] = defaultdict(list)
-        for _, record in records:
-            try:
-                siblings[_question_of(record)].append(_passage_of(record))
-            except (Malformed, AttributeError):
-                continue  # reported when the record itself is converted
-        for passages in siblings.values():
-            passages.sort(key=_order)
+        for found in read_each(records, _passage_of):  # what is malformed is told when the record itself is converted
+            if isinstance(found, tuple):
+                siblings[found[0], found[1].subject].append(found[1])
 
         def convert(record: dict[str, Any]) -> Fact:
-            passage, (subject, relation) = _passage_of(record), _question_of(record)
-            others = [sibling for sibling in siblings[subject, relation] if sibling.answer != passage.answer]
+            relation, passage = _passage_of(record)
+            subject, others = passage.subject, sorted(siblings[relation, passage.subject], key=_order)
             return Fact(
                 id=f"{subject}|{relation}|{passage.answer}",
                 dataset=self.key,
@@ -66,7 +60,7 @@ class Fakepedia:
                 relation=relation,
                 question=text_of(record, "query"),
                 answer=text_of(record, "fact_parent", "object"),
-                conflicting=(passage, *others),
+                conflicting=(passage, *(other for other in others if other.answer != passage.answer)),
             )
 
         yield from read_each(records, convert)

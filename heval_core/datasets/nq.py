@@ -18,7 +18,7 @@ Checked: against the first 1,000 records. Context: about 466 characters.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -28,36 +28,6 @@ from heval_core.prompts import mentions
 from heval_core.records import Dropped, Fact, Passage
 
 _ORIGIN = Origin("nq-open-oracle.jsonl.gz", "github.com/nelson-liu/lost-in-the-middle/tree/main/qa_data")
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A question as the file has it. irrelevant: a passage of the same page without an accepted answer."""
-
-    question: str
-    title: str
-    answer: str
-    accepted: tuple[str, ...]
-    gold: str
-    irrelevant: str | None
-
-
-def _asked(record: dict[str, Any]) -> _Asked:
-    """Raises Malformed for a record of another form, Dropped where no accepted answer stands in the gold passage."""
-    question, answers = text_of(record, "question"), tuple(dict.fromkeys(texts_of(record, "answers")))
-    contexts = record.get("ctxs")
-    if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
-        raise Malformed("'ctxs' should be a list of objects")
-    gold = next((context for context in contexts if context.get("isgold") is True), None)
-    if gold is None:
-        raise Malformed("'ctxs' has no passage with 'isgold': true")
-    title, text = text_of(gold, "title"), text_of(gold, "text")
-    stated = next((answer for answer in answers if mentions(answer, text)), None)
-    if stated is None:
-        raise Dropped("answer not in document")
-    same_page = (text_of(c, "text") for c in contexts if c is not gold and c.get("title") == gold["title"])
-    irrelevant = next((other for other in same_page if not any(mentions(answer, other) for answer in answers)), None)
-    return _Asked(question, title, stated, tuple(answer for answer in answers if answer != stated), text, irrelevant)
 
 
 @dataclass(frozen=True)
@@ -74,28 +44,48 @@ class NaturalQuestions:
     def facts(self) -> Iterator[Record]:
         """Reads the file twice, because substitutes are other answers. Raises HEvalError if it is missing or empty."""
         path, answers = locate(self.key, self.path, _ORIGIN), Answers()
-        for asked in read_each(json_lines(path), _asked):
-            if isinstance(asked, _Asked):
-                answers.add(asked.question, asked.answer)
+        for fact in read_each(json_lines(path), self._asked):
+            if isinstance(fact, Fact):
+                answers.add(fact.question, fact.answer)
         yield from read_each(json_lines(path), partial(self._fact, answers))
 
-    def _fact(self, answers: Answers, record: dict[str, Any]) -> Fact:
-        asked = _asked(record)
-        kind = type_of(asked.question, asked.answer)
-        substitute = answers.substitute(asked.question, asked.answer, asked.accepted, asked.gold)
-        conflicting = swapped(asked.gold, kind, (asked.answer, *asked.accepted), substitute)
+    def _asked(self, record: dict[str, Any]) -> Fact:
+        """A question without its conflicting document.
+
+        Raises Malformed for a record of another form, Dropped where no accepted answer stands in the gold passage.
+        """
+        question, answers = text_of(record, "question"), tuple(dict.fromkeys(texts_of(record, "answers")))
+        contexts = record.get("ctxs")
+        if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
+            raise Malformed("'ctxs' should be a list of objects")
+        gold = next((context for context in contexts if context.get("isgold") is True), None)
+        if gold is None:
+            raise Malformed("'ctxs' has no passage with 'isgold': true")
+        title, text = text_of(gold, "title"), text_of(gold, "text")
+        stated = next((answer for answer in answers if mentions(answer, text)), None)
+        if stated is None:
+            raise Dropped("answer not in document")
+        same_page = (text_of(c, "text") for c in contexts if c is not gold and c.get("title") == gold["title"])
+        irrelevant = next((other for other in same_page if not any(mentions(answer, other) for answer in answers)), None)
         return Fact(
-            id=asked.question,
+            id=question,
             dataset=self.key,
-            subject=asked.title,
-            relation=kind,
-            question=asked.question,
-            answer=asked.answer,
-            conflicting=(Passage(asked.title, substitute, conflicting),),
-            own=Passage(asked.title, asked.answer, asked.gold),
-            irrelevant=Passage("", "", asked.irrelevant, stated=False) if asked.irrelevant else None,
-            accepted=asked.accepted,
+            subject=title,
+            relation=type_of(question, stated),
+            question=question,
+            answer=stated,
+            conflicting=(),
+            own=Passage(title, stated, text),
+            irrelevant=Passage("", "", irrelevant, stated=False) if irrelevant else None,
+            accepted=tuple(answer for answer in answers if answer != stated),
         )
+
+    def _fact(self, answers: Answers, record: dict[str, Any]) -> Fact:
+        fact = self._asked(record)
+        assert fact.own is not None
+        substitute = answers.substitute(fact.question, fact.answer, fact.accepted, fact.own.text)
+        conflicting = swapped(fact.own.text, fact.relation, (fact.answer, *fact.accepted), substitute)
+        return replace(fact, conflicting=(Passage(fact.subject, substitute, conflicting),))
 
 
 PLUGIN = NaturalQuestions()

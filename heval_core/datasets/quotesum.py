@@ -12,7 +12,7 @@ Departure: a passage is read as `Title: text`, because people copied titles too;
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, text_of
@@ -31,7 +31,7 @@ class Quoted(Fact):
     the answer's letters that were copied; documents are counted from 0."""
 
     documents: tuple[str, ...] = ()
-    spans: tuple[tuple[int, int, int], ...] = field(default=())
+    spans: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from heval_core.datasets.quotesum import Quoted
 from heval_core.prompt_styles import PromptStyle
@@ -61,55 +62,46 @@ class Gathering:
     """Builds a pool from a stream of facts, and keeps in memory little more than the pool will hold."""
 
     def __init__(self) -> None:
+        # Relation ▶ what it offers ▶ what belongs to that: to a subject its passage, to an answer nothing, or its other names.
         self._passages: dict[str, dict[str, Passage]] = {}
-        self._answers: dict[str, set[str]] = {}
+        self._answers: dict[str, dict[str, None]] = {}
         self._aliases: dict[str, dict[str, tuple[str, ...]]] = {}
 
     def add(self, fact: Fact) -> None:
-        passage = fact.own or next(iter(fact.conflicting), None)
-        if passage is not None:
-            passages = self._passages.setdefault(fact.relation, {})
-            known = passages.get(fact.subject)
-            # Most facts offer what is known: comparing costs less than hashing.
-            if known is None or (passage is not known and passage != known and digest(passage.text) < digest(known.text)):
-                passages[fact.subject] = passage
-            if len(passages) > 2 * POOLED:
-                self._passages[fact.relation] = {subject: passages[subject] for subject in _smallest(passages)}
-        answers = self._answers.setdefault(fact.relation, set())
-        for passage in fact.conflicting:
-            answers.add(passage.answer)
+        passages, passage = self._passages.setdefault(fact.relation, {}), fact.own or next(iter(fact.conflicting), None)
+        known = passages.get(fact.subject)
+        # Most facts offer what is known: comparing costs less than hashing.
+        differs = passage is not known and passage != known
+        if passage and differs and (known is None or digest(passage.text) < digest(known.text)):
+            passages[fact.subject] = passage
+        answers = self._answers.setdefault(fact.relation, {})
+        for false in fact.conflicting:
+            answers[false.answer] = None
         if fact.answer:
-            answers.add(fact.answer)
-        if len(answers) > 2 * POOLED:
-            self._answers[fact.relation] = set(_smallest(answers))
-        self._name(fact)
-
-    def _name(self, fact: Fact) -> None:
-        """Other names of the fact's answers. An answer with several sets of names keeps the one with the smallest hash."""
-        known = self._aliases.setdefault(fact.relation, {})
-        for answer, name in fact.aliases:
-            if known.get(answer) != (name,):
-                _keep(known, answer, (name,))
-        if fact.accepted:
-            _keep(known, fact.answer, fact.accepted)
-        if len(known) > 2 * POOLED:
-            self._aliases[fact.relation] = {kept: known[kept] for kept in _smallest(known)}
+            answers[fact.answer] = None
+        aliases = self._aliases.setdefault(fact.relation, {})
+        for answer, names in [*[(answer, (name,)) for answer, name in fact.aliases], (fact.answer, fact.accepted)]:
+            named = aliases.get(answer)
+            # Of several sets of names an answer keeps the one with the smallest hash.
+            if answer and names and names != named and (named is None or _order(names) < _order(named)):
+                aliases[answer] = names
+        everything: tuple[dict[str, Any], ...] = (passages, answers, aliases)
+        for offered in everything:
+            if len(offered) > 2 * POOLED:
+                for name in offered.keys() - set(_smallest(offered)):
+                    del offered[name]
 
     def pool(self) -> Pool:
-        return Pool(
-            {relation: tuple(known[s] for s in sorted(_smallest(known))) for relation, known in self._passages.items()},
-            {relation: tuple(sorted(_smallest(known))) for relation, known in self._answers.items()},
-            {relation: {a: known[a] for a in sorted(_smallest(known))} for relation, known in self._aliases.items() if known},
-        )
+        def offered(kind: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+            return {of: {name: known[name] for name in sorted(_smallest(known))} for of, known in kind.items() if known}
+
+        passages, answers = offered(self._passages), offered(self._answers)
+        every_passage = {relation: tuple(known.values()) for relation, known in passages.items()}
+        return Pool(every_passage, {relation: tuple(known) for relation, known in answers.items()}, offered(self._aliases))
 
 
 def digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
-
-
-def _keep(known: dict[str, tuple[str, ...]], answer: str, names: tuple[str, ...]) -> None:
-    if answer and (answer not in known or _order(names) < _order(known[answer])):
-        known[answer] = names
 
 
 def _order(names: tuple[str, ...]) -> bytes:
@@ -160,9 +152,7 @@ def sample(groups: Sequence[str], cap: int, minority: int = MINORITY) -> tuple[i
             by_group.setdefault(group, []).append(index)
     quota = min(minority, cap // max(1, len(by_group)))
     chosen = {index for members in by_group.values() for index in members[:quota]}
-    eligible = sorted(index for members in by_group.values() for index in members)
-    rest = [index for index in range(len(groups)) if groups[index] in UNCOMPARED]
-    for index in (*eligible, *rest):
+    for index in sorted(range(len(groups)), key=lambda index: groups[index] in UNCOMPARED):
         if len(chosen) >= cap:
             break
         chosen.add(index)

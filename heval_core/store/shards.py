@@ -107,7 +107,7 @@ class ShardStore:
     def entries(self) -> dict[str, Entry]:
         """The newest entry of every key whose file exists."""
         newest = {}
-        for line in _json_lines(self.folder / "manifest.jsonl"):
+        for line in read_lines(self.folder / "manifest.jsonl"):
             entry = Entry(**line)
             if (self.folder / entry.path).is_file():
                 newest[entry.key] = entry
@@ -155,7 +155,7 @@ class ShardStore:
         append_lines(self.folder / EVENTS, [{"at": now, "event": what, **fields}])
 
     def events(self) -> list[dict[str, Any]]:
-        return list(_json_lines(self.folder / EVENTS))
+        return list(read_lines(self.folder / EVENTS))
 
     def read(self, entry: Entry, columns: list[str] | None = None) -> pa.Table:
         """A shard's rows; by default all columns. Those that an older file lacks are null."""
@@ -209,7 +209,7 @@ class ShardStore:
         return list(standing.values())
 
     def journal(self, kind: str) -> list[dict[str, Any]]:
-        return [line for line in _json_lines(self.folder / "journal.jsonl") if line.pop("kind") == kind]
+        return [line for line in read_lines(self.folder / "journal.jsonl") if line.pop("kind") == kind]
 
 
 class ShardRows:
@@ -279,14 +279,16 @@ def append_lines(path: Path, records: Sequence[dict[str, Any]]) -> None:
         os.fsync(file.fileno())
 
 
-def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON lines of a file, if there is one; lines that are none are passed over."""
     if not path.is_file():
         return
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            continue  # incomplete after a crash: what it would have listed does not count yet
+    with path.open("rb") as lines:  # a text would end its line at other characters, too
+        for line in lines:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue  # incomplete after a crash: what it would have listed does not count yet
 
 
 def sha256_of(path: Path) -> str:

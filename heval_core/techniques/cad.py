@@ -16,8 +16,7 @@ from heval_core.techniques.shared.base import Base, Setting, Tensor, on_arrays
 @on_arrays
 def cad(z_c: Tensor, z_0: Tensor, alpha: float = 0.5) -> Tensor:
     """Logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for an alpha below 0."""
-    if alpha < 0:
-        raise HEvalError(f"cad needs an alpha of at least 0, not {alpha}.")
+    Cad(alpha).check()
     return (1 + alpha) * z_c - alpha * z_0
 
 

@@ -11,8 +11,9 @@ Cost: two passes, with the documents and without; the search needs no more than 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import log
 from typing import Any
 
@@ -27,30 +28,24 @@ ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
 def coiecd(z_c: Tensor, z_0: Tensor, lam: float = 0.25, alpha: float = 1.0) -> Tensor:
     """Logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for lam or alpha out of range."""
     check(lam, alpha)
-    return _Constraint(z_c, z_0).scores(lam, alpha)
+    return _scores(z_c, z_0)(lam, alpha)
 
 
-class _Constraint:
-    """What scores have in common under all lambda and alpha, computed once."""
+def _scores(z_c: Tensor, z_0: Tensor) -> Callable[[float, float], Tensor]:
+    """The scores under each lambda and alpha; what they have in common is computed once."""
+    lp_c, lp = z_c.double().log_softmax(-1), z_0.double().log_softmax(-1)
+    entropy = -(lp.exp() * lp).nan_to_num(0.0).sum(-1, keepdim=True)
+    q = (-lp_c - entropy).log_softmax(-1)
+    least, most, gained = q.amin(-1, keepdim=True), q.amax(-1, keepdim=True), lp_c - lp
 
-    def __init__(self, z_c: Tensor, z_0: Tensor):
-        self._lp_c, self._lp = z_c.double().log_softmax(-1), z_0.double().log_softmax(-1)
-        entropy = -(self._lp.exp() * self._lp).nan_to_num(0.0).sum(-1, keepdim=True)
-        self._q = (-self._lp_c - entropy).log_softmax(-1)
-        self._least, self._most = self._q.amin(-1, keepdim=True), self._q.amax(-1, keepdim=True)
-        self._gained = self._lp_c - self._lp
-        self._bases: dict[float, Tensor] = {}
+    @cache
+    def base(lam: float) -> Tensor:
+        low, high = least - log(lam), most + log(lam)
+        below = q < low
+        expected = ((q >= low) & (q <= high)) | (below & (below.sum(-1, keepdim=True) == 1))
+        return lp.where(expected, lp_c)
 
-    def _base(self, lam: float) -> Tensor:
-        if lam not in self._bases:
-            low, high = self._least - log(lam), self._most + log(lam)
-            below = self._q < low
-            expected = ((self._q >= low) & (self._q <= high)) | (below & (below.sum(-1, keepdim=True) == 1))
-            self._bases[lam] = self._lp.where(expected, self._lp_c)
-        return self._bases[lam]
-
-    def scores(self, lam: float, alpha: float) -> Tensor:
-        return self._base(lam) + alpha * self._gained
+    return lambda lam, alpha: base(lam) + alpha * gained
 
 
 def check(lam: float, alpha: float) -> None:
@@ -97,8 +92,8 @@ class Coiecd(Base):
         return coiecd(z_c, z_0, **self._values(setting))
 
     def combined_by(self, z_c: Tensor, z_0: Tensor, settings: Sequence[Setting]) -> Iterator[Any]:
-        constraint = _Constraint(z_c, z_0)
-        return (constraint.scores(**self._values(setting)) for setting in settings)
+        scores = _scores(z_c, z_0)
+        return (scores(values["lam"], values["alpha"]) for values in map(self._values, settings))
 
     def _values(self, setting: Setting) -> dict[str, Any]:
         return json.loads(setting.text) if setting.text else {"lam": self.lam, "alpha": self.alpha}

@@ -32,7 +32,6 @@ from heval_core.techniques.shared.lessons import Lesson, examples, in_shares, of
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
-    from heval_core.lm.training import Example, Trained
 
 MIXTURE, DEVELOPMENT = "mixture", "development"
 LONGEST = 150
@@ -94,7 +93,9 @@ class FineTuning(Base):
         from heval_core.lm.training import Recipe, train
 
         lm, seed = development.lm, development.seed
-        taught, held_out = (self._examples(lm, lessons, seed) for lessons in split(self._lessons(development), seed))
+        taught, held_out = (examples(lm, lessons) for lessons in split(self._lessons(development), seed))
+        if self.data == DEVELOPMENT:
+            taught, held_out = in_shares(taught, seed), in_shares(held_out, seed)
         if not taught or not held_out:
             raise HEvalError(
                 f"fine_tuning has no examples for {lm.key} to {'train on' if not taught else 'hold out'}: its data has no "
@@ -102,11 +103,16 @@ class FineTuning(Base):
             )
         recipe = Recipe(self.learning_rate, self.epochs, self.rank, 2.0 * self.rank)
         trained = train(lm, [example for _, example in taught], [example for _, example in held_out], recipe, seed)
-        return (Setting(self._text([lesson for lesson, _ in taught], len(held_out), trained), trained.adapter.as_bytes()),)
-
-    def _examples(self, lm: LanguageModel, lessons: Sequence[Lesson], seed: int) -> list[tuple[Lesson, Example]]:
-        tokenised = examples(lm, lessons)
-        return in_shares(tokenised, seed) if self.data == DEVELOPMENT else tokenised
+        summary = {
+            "data": self.data,
+            "examples": dict(sorted(Counter(lesson.kind for lesson, _ in taught).items())),
+            "held_out": len(held_out),
+            "epochs": len(trained.losses),
+            "best_epoch": trained.best,
+            "loss": [round(loss, 4) for loss in trained.losses],
+            "held_out_loss": [round(loss, 4) for loss in trained.held_out],
+        }
+        return (Setting(json.dumps(summary), trained.adapter.as_bytes()),)
 
     def _lessons(self, development: Development) -> list[Lesson]:
         if self.data == DEVELOPMENT:
@@ -117,18 +123,6 @@ class FineTuning(Base):
                 raise NotHere(f"The data file {path} of fine_tuning does not exist.")
             return of_file(path)
         return of_mixture(development.seed)
-
-    def _text(self, taught: Sequence[Lesson], held_out: int, trained: Trained) -> str:
-        summary = {
-            "data": self.data,
-            "examples": dict(sorted(Counter(lesson.kind for lesson in taught).items())),
-            "held_out": held_out,
-            "epochs": len(trained.losses),
-            "best_epoch": trained.best,
-            "loss": [round(loss, 4) for loss in trained.losses],
-            "held_out_loss": [round(loss, 4) for loss in trained.held_out],
-        }
-        return json.dumps(summary)
 
     @contextmanager
     def applied(self, lm: LanguageModel, setting: Setting) -> Iterator[LanguageModel]:

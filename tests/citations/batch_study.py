@@ -112,6 +112,12 @@ def study(claims: Path, **more: Any) -> Study:
     return Study((f"lines={claims}",), **asked | more)
 
 
+def own_study(claims: Path, **more: Any) -> Study:
+    """Of a file of one's own claims, explained as they came and asked of the control `random`."""
+    asked = {"writers": ("shipped",), "annotators": ("random",), "device": "cpu"}
+    return Study((str(claims),), **asked | more)
+
+
 def ran(store: Path, *lines: str, **more: Any) -> Outcome:
     """The study of these claims, every citation masked, in a store."""
     store.mkdir(parents=True, exist_ok=True)

@@ -9,9 +9,8 @@ import pytest
 from heval_core import catalogue
 from heval_core.citations.annotators.lexical import overlaps
 from heval_core.citations.annotators.llm import prompt_of
-from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
-from tests.citations.claims import Scripted
-from tests.citations.planted import of_texts, questions
+from heval_core.citations.records import Passage, Question
+from tests.citations.planted import Scripted, of_texts, questions
 
 SAID = ("Lima leads Peru.", "", "Salt is sold.", "Nobody knows.")
 OF = of_texts((Passage(4, "Lima leads."), Passage(5, "Salt, salt."), Passage(6, "Tea.")), SAID, "A claim.")
@@ -61,9 +60,9 @@ def test_lexical_chooses_the_best_passage_and_leaves_alone_what_shares_no_word()
     assert [choice.scores for choice in annotated("lexical", of=bare)] == [(), (), ()]
 
 
-CLAIM = Claim("c", "Peru has {passage}.", "true", (Passage(3, "Lima leads {sentences}."), Passage(7, "Salt.", "Sales")))
 SENTENCES = ("It is Lima [3].", "Salt [7].\n9: I am a sentence.", "No.")
-EXPLAINED = Explained(CLAIM, "w", "all", (3, 7), tuple(Sentence(text, text, ()) for text in SENTENCES))
+PASSAGES = (Passage(3, "Lima leads {sentences}."), Passage(7, "Salt.", "Sales"))
+EXPLAINED = of_texts(PASSAGES, SENTENCES, "Peru has {passage}.")
 QUESTIONS = [
     Question(EXPLAINED, 3, ("It is Lima.", *SENTENCES[1:]), frozenset({0})),
     Question(EXPLAINED, 7, SENTENCES, frozenset({1})),

@@ -12,7 +12,7 @@ from heval_core import catalogue
 from heval_core.citations.annotators.shared import weights
 from heval_core.citations.annotators.shared.choice import random_levels, resting
 from heval_core.citations.annotators.shared.weights import tokens_of
-from heval_core.citations.reading import FOLDER, asked, layout, parsed, reading
+from heval_core.citations.reading import FOLDER, asked, layout, parsed
 from heval_core.citations.records import Claim, Explained, Passage, Sentence
 from heval_core.lm.loading import load
 from heval_core.prompts import CHAT
@@ -26,18 +26,21 @@ SAID = ("Its capital is Lima.", "", "People there speak Spanish.", "It is so.")
 SMALL = of_texts([Passage(number, text) for number, text in enumerate(TEXTS, 2)], SAID)
 
 
+def prompt_text(of, left_out=()):
+    return asked(of.claim, [own for own in of.passages if own.number not in left_out], layout(of.prompt)).text
+
+
 def literal(plain, tokenizer, left_out):
     """log p of each sentence by the plain model: the text before it is run with it, and each of its tokens is looked up."""
-    found = reading(SMALL, left_out)
-    before = found.prompt.text + " "
-    values = []
-    for sentence, span in zip(SAID, found.sentences, strict=True):
-        text = before + found.explanation[: span.end]
+    text, values = prompt_text(SMALL, left_out), []
+    for sentence in SAID:
+        text += " " if sentence else ""
+        start, text = len(text), text + sentence
         encoded = tokenizer(text, return_offsets_mapping=True)
         ids = torch.tensor([encoded.input_ids])
         with torch.no_grad():
             logprobs = plain(ids).logits[0].log_softmax(-1)
-        own = [place for place, (_, end) in enumerate(encoded.offset_mapping) if end > len(before) + span.start]
+        own = [place for place, (_, end) in enumerate(encoded.offset_mapping) if end > start]
         values.append(sum(float(logprobs[place - 1, ids[0, place]]) for place in own) if sentence else 0.0)
     return np.array(values)
 
@@ -70,7 +73,7 @@ def test_contextcite_equals_a_literal_loop_over_the_subsets(lm, plain):
 
 
 def test_attention_is_the_mean_of_the_rows_that_predict_the_sentence(lm, plain):
-    text = tokens_of(lm, reading(SMALL))
+    text = tokens_of(lm, SMALL)
     attention = torch.stack(plain(torch.tensor([text.ids]), output_attentions=True).attentions).mean((0, 2))[0]
     found = weights.by_attention(lm, SMALL).phi
     span, passage = text.sentences[2], text.passages[1]
@@ -80,7 +83,7 @@ def test_attention_is_the_mean_of_the_rows_that_predict_the_sentence(lm, plain):
 
 
 def test_gradient_is_the_length_at_each_of_the_passages_tokens(lm, plain):
-    text = tokens_of(lm, reading(SMALL))
+    text = tokens_of(lm, SMALL)
     inputs = plain.get_input_embeddings()(torch.tensor([text.ids])).detach().requires_grad_()
     logprobs = plain(inputs_embeds=inputs).logits[0].log_softmax(-1)
     span, passage = text.sentences[3], text.passages[2]
@@ -138,7 +141,7 @@ def test_an_explanation_that_is_too_long_is_named_and_the_others_go_on(copying):
 
 
 def len_of(lm, of):
-    return len(lm.tokenizer(reading(of).prompt.text + " " + reading(of).explanation).input_ids)
+    return len(lm.tokenizer(" ".join((prompt_text(of), *(sentence.bare for sentence in of.sentences)))).input_ids)
 
 
 def test_a_claim_of_eight_passages_costs_nine_passes_whatever_its_sentences(copying, monkeypatch):
@@ -187,43 +190,38 @@ EXPLAINED = Explained(CLAIM, "w", "all", (3, 5), SENTENCES)
 TURNS = "{% for m in messages %}<{{ m.role }}>\n{{ m.content }}\n{% endfor %}<assistant>{{ '\\n' }}"
 
 
+def parts(lm, text):
+    """The texts of passages and sentences."""
+    return [lm.tokenizer.decode(text.ids[span.start : span.end]).strip() for span in (*text.passages, *text.sentences)]
+
+
 def test_in_a_chat_the_explanation_follows_the_header_of_the_answer(model_folders):
     lm = load(str(model_folders["gpt2"]), "cpu")
     lm.tokenizer.chat_template = TURNS
     with lm.asked_in(CHAT):
-        text = tokens_of(lm, reading(EXPLAINED, {3}))
+        text = tokens_of(lm, EXPLAINED, {3})
     assert lm.tokenizer.decode(text.ids).endswith("Explanation:\n<assistant>\nLima leads. It is big.")
-    parts = [lm.tokenizer.decode(text.ids[span.start : span.end]).strip() for span in (*text.passages, *text.sentences)]
-    assert parts == ["[5] Peru: It borders Chile.", "Lima leads.", "", "It is big."]
+    assert parts(lm, text) == ["[5] Peru: It borders Chile.", "Lima leads.", "", "It is big."]
 
 
-def texts(text, spans):
-    return [text[span.start : span.end] for span in spans]
-
-
-def test_a_reading_has_its_passages_and_sentences_where_its_spans_say():
-    found = reading(EXPLAINED)
-    assert texts(found.prompt.text, found.prompt.documents) == [
-        "[3] Lima is {claim} its capital.",
-        "[5] Peru: It borders Chile.",
-    ]
-    assert texts(found.prompt.text, [found.prompt.question]) == ["Peru is {verdict} large."]
-    assert found.explanation == "Lima leads. It is big."
-    assert texts(found.explanation, found.sentences) == ["Lima leads.", "", "It is big."]
-    assert found.prompt.text.endswith("Explanation:")
-
-
-def test_a_passage_is_left_out_with_its_whole_line_and_the_others_keep_their_numbers():
-    whole, found = reading(EXPLAINED), reading(EXPLAINED, {3})
-    assert texts(found.prompt.text, found.prompt.documents) == ["[5] Peru: It borders Chile."]
-    assert whole.prompt.text.replace("[3] Lima is {claim} its capital.\n", "") == found.prompt.text
-    assert reading(EXPLAINED, {3, 5}).prompt.documents == ()
+def test_a_passage_is_left_out_with_its_whole_line_and_the_others_keep_their_numbers(language_models):
+    lm = language_models["gpt2"]
+    whole, found = (tokens_of(lm, EXPLAINED, left_out) for left_out in ((), {3}))
+    line = "[3] Lima is {claim} its capital."
+    assert parts(lm, whole) == [line, "[5] Peru: It borders Chile.", "Lima leads.", "", "It is big."]
+    assert parts(lm, found) == parts(lm, whole)[1:]
+    assert lm.decode(list(whole.ids)).replace(f"{line}\n", "") == lm.decode(list(found.ids))
+    assert lm.decode(list(found.ids)).endswith("Explanation: Lima leads. It is big.")
+    assert tokens_of(lm, EXPLAINED, {3, 5}).passages == ()
 
 
 def test_a_file_may_put_the_number_after_the_passage():
     numbered = parsed("x", "passage: {text} [{number}]\n{passages}\nQ: {claim}\n\n")
     prompt = asked(CLAIM, CLAIM.passages[:2], numbered)
-    assert prompt.text == "Lima is {claim} its capital. [3]\nPeru: It borders Chile. [5]\nQ: Peru is {verdict} large."
+    first, second, said = "Lima is {claim} its capital. [3]", "Peru: It borders Chile. [5]", "Peru is {verdict} large."
+    assert prompt.text == f"{first}\n{second}\nQ: {said}"
+    spans = (*prompt.documents, prompt.question)
+    assert [prompt.text[span.start : span.end] for span in spans] == [first, second, said]
 
 
 @pytest.mark.parametrize("text", ["{claim}", "{passages} {passages}", "passage: {number}\n{passages}"])

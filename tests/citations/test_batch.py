@@ -13,13 +13,12 @@ from heval_core.citations.records import Choice
 from heval_core.records import HEvalError
 from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
-from precompute.citations.study import Study
 from precompute.cli import main
 from precompute.plan import Plan, as_lines, plan
 from precompute.run import parts_of, run
 from precompute.worker import Local
 from tests.citations import samples
-from tests.citations.batch_study import Chooser, known, line, published, ran, rows, study, write
+from tests.citations.batch_study import Chooser, known, line, own_study, published, ran, rows, study, write
 from tests.conftest import DEMO_MODELS
 from tests.datasets.samples import write_lines
 from tests.precompute.kills import contents
@@ -27,17 +26,17 @@ from tests.precompute.kills import contents
 QWEN = str(DEMO_MODELS / "demo-qwen2")
 
 
-def test_a_dozen_claims_from_a_file_to_published_tables(first, claims, tmp_path):
-    outcome = run(study(claims, masking="full"), tmp_path / "store")
+def test_a_dozen_claims_from_a_file_to_published_tables(first, claims, store):
+    outcome = run(study(claims, masking="full"), store)
     # Three chunks of claims, each a shard of explanations and two of answers.
     assert (outcome.computed, outcome.failed, outcome.left) == (9, 0, 0)
-    results = published(tmp_path / "store")
+    results = published(store)
     counts = {name: int(results.query(f"SELECT count(*) AS n FROM {name}")["n"].iloc[0]) for name in ("claim", "recovery")}
     assert counts == {"claim": 12, "recovery": 36}
     asked = results.query("SELECT claim_id FROM explanation ORDER BY rowid")["claim_id"]
     assert list(asked) == [f"claim {number}" for number in range(12)]  # in the order of the data
     assert len(results.runs()) == 1
-    again = run(study(claims, masking="full"), tmp_path / "store")
+    again = run(study(claims, masking="full"), store)
     assert (again.computed, again.already_done) == (0, 9)
 
 
@@ -53,25 +52,25 @@ class Killed(Local):
         super().submit(task, questions)
 
 
-def test_what_an_interrupted_run_has_made_is_not_made_again(first, claims, tmp_path):
+def test_what_an_interrupted_run_has_made_is_not_made_again(first, claims, tmp_path, store):
     Killed.begun = 0
-    stopped = run(study(claims, masking="full"), tmp_path / "store", Killed)
+    stopped = run(study(claims, masking="full"), store, Killed)
     assert stopped.interrupted
     assert (stopped.computed, stopped.left) == (2, 7)
-    before = contents(tmp_path / "store")
-    assert progress(tmp_path / "store").missing == 7
-    outcome = run(study(claims, masking="full"), tmp_path / "store")
+    before = contents(store)
+    assert progress(store).missing == 7
+    outcome = run(study(claims, masking="full"), store)
     assert (outcome.computed, outcome.already_done, outcome.left) == (7, 2, 0)
     run(study(claims, masking="full"), tmp_path / "quiet")
-    assert contents(tmp_path / "store") == contents(tmp_path / "quiet")
-    assert before.items() <= contents(tmp_path / "store").items()
+    assert contents(store) == contents(tmp_path / "quiet")
+    assert before.items() <= contents(store).items()
 
 
 @pytest.mark.parametrize(("before", "asked_before", "asked"), [({}, 12, 36), ({"limit": 7, "masking": "full"}, 21, 36)])
-def test_more_passages_and_more_claims_ask_only_the_rest(first, claims, tmp_path, before, asked_before, asked):
-    run(study(claims, **before), tmp_path / "store")
+def test_more_passages_and_more_claims_ask_only_the_rest(first, claims, tmp_path, store, before, asked_before, asked):
+    run(study(claims, **before), store)
     assert len(first.asked) == asked_before
-    run(study(claims, masking="full"), tmp_path / "store")
+    run(study(claims, masking="full"), store)
     assert len(first.asked) == len(set(first.asked)) == asked
     run(study(claims, masking="full"), tmp_path / "at once")
     there, at_once = ({str(row | {"seconds": 0}) for row in rows(tmp_path / name)} for name in ("store", "at once"))
@@ -79,33 +78,33 @@ def test_more_passages_and_more_claims_ask_only_the_rest(first, claims, tmp_path
     assert len(there) == asked
 
 
-def test_a_claim_that_changes_costs_no_other_one_its_answers(first, claims, tmp_path):
-    run(study(claims), tmp_path / "store")
+def test_a_claim_that_changes_costs_no_other_one_its_answers(first, claims, store):
+    run(study(claims), store)
     lines = claims.read_text().splitlines()
     write(claims, line("claim 0", "Another one [1]."), *lines[1:])
     first.asked.clear()
-    run(study(claims), tmp_path / "store")
+    run(study(claims), store)
     assert [claim for claim, _ in first.asked] == ["claim 0"]
-    results = published(tmp_path / "store")
+    results = published(store)
     assert len(results.query("SELECT * FROM claim")) == len(results.query("SELECT * FROM recovery")) == 12
     said = results.query("SELECT sentences[1] AS s FROM explanation WHERE claim_id = 'claim 0'")["s"]
     assert said.tolist() == ["Another one [1]."]
 
 
-def test_another_seed_is_another_draw_and_another_annotator_only_adds(first, claims, tmp_path, monkeypatch):
-    run(study(claims), tmp_path / "store")
-    before = contents(tmp_path / "store")
-    other = run(study(claims, seed=1), tmp_path / "store")
+def test_another_seed_is_another_draw_and_another_annotator_only_adds(first, claims, store, monkeypatch):
+    run(study(claims), store)
+    before = contents(store)
+    other = run(study(claims, seed=1), store)
     assert other.already_done == 0
     known(monkeypatch, first, Chooser("none", lambda question: ()))
-    added = run(study(claims, annotators=("first", "none")), tmp_path / "store")
+    added = run(study(claims, annotators=("first", "none")), store)
     assert (added.computed, added.already_done) == (3, 6)
-    assert before.items() <= contents(tmp_path / "store").items()
+    assert before.items() <= contents(store).items()
     # The newest run stands: of the first seed.
-    assert set(published(tmp_path / "store").query("SELECT annotator FROM recovery")["annotator"]) == {"first", "none"}
+    assert set(published(store).query("SELECT annotator FROM recovery")["annotator"]) == {"first", "none"}
 
 
-def test_a_record_that_cannot_be_used_and_a_claim_that_fails_cost_only_themselves(claims, tmp_path, monkeypatch, capsys):
+def test_a_record_that_cannot_be_used_and_a_claim_that_fails_cost_only_themselves(claims, store, monkeypatch, capsys):
     working = []
 
     def choose(question):
@@ -115,9 +114,9 @@ def test_a_record_that_cannot_be_used_and_a_claim_that_fails_cost_only_themselve
 
     known(monkeypatch, Chooser("first", choose))
     write(claims, *claims.read_text().splitlines(), "bad", line("claim 0", "The same id [1]."), line("claim 12"))
-    outcome = run(study(claims), tmp_path / "store")
+    outcome = run(study(claims), store)
     assert outcome.failed == 3  # two records, and a shard with a failure
-    results = published(tmp_path / "store")
+    results = published(store)
     unusable = results.query("SELECT claim_id, unusable FROM claim WHERE unusable IS NOT NULL ORDER BY rowid")
     assert unusable["unusable"].tolist() == ["it is not JSON", "another claim before it has the same id"]
     assert len(results.query("SELECT * FROM claim WHERE claim_id = 'claim 0' AND unusable IS NULL")) == 1
@@ -126,74 +125,74 @@ def test_a_record_that_cannot_be_used_and_a_claim_that_fails_cost_only_themselve
     assert len(results.query("SELECT * FROM recovery")) == 11
     failures = results.failures()
     assert set(failures["error"]) > {"RuntimeError: this one breaks"}
-    assert main(["citations", "status", "--store", str(tmp_path / "store")]) == 1
+    assert main(["citations", "status", "--store", str(store)]) == 1
     assert "shipped · lines · citations · shipped · first · claim 3: RuntimeError: this one breaks" in capsys.readouterr().out
     working.append(True)
-    again = run(study(claims), tmp_path / "store")
+    again = run(study(claims), store)
     assert (again.computed, again.failed) == (1, 2)
-    assert len({row["explanation_id"] for row in rows(tmp_path / "store")}) == 12
+    assert len({row["explanation_id"] for row in rows(store)}) == 12
 
 
 @pytest.mark.parametrize("chosen", [{7}, Choice(frozenset(), (1.0,))], ids=["a sentence that is not there", "too few scores"])
-def test_an_answer_that_does_not_fit_is_a_failure_and_no_number(claims, tmp_path, monkeypatch, chosen):
+def test_an_answer_that_does_not_fit_is_a_failure_and_no_number(claims, store, monkeypatch, chosen):
     known(monkeypatch, Chooser("first", lambda question: chosen))
-    assert run(study(claims), tmp_path / "store").failed == 3
-    assert rows(tmp_path / "store") == []
-    assert "ValueError: first" in str(ShardStore(tmp_path / "store").failures()[0]["error"])
+    assert run(study(claims), store).failed == 3
+    assert rows(store) == []
+    assert "ValueError: first" in str(ShardStore(store).failures()[0]["error"])
 
 
-def test_a_writer_that_cannot_be_loaded_costs_only_itself(first, claims, tmp_path, capsys):
+def test_a_writer_that_cannot_be_loaded_costs_only_itself(first, claims, tmp_path, store, capsys):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
     writers = ("no/such/model", str(tmp_path / "broken"), "shipped")
-    outcome = run(study(claims, writers=writers, selectors=("all",)), tmp_path / "store")
+    outcome = run(study(claims, writers=writers, selectors=("all",)), store)
     assert outcome.failed == 2
     assert outcome.computed == 6
-    failed = {line["model"]: line["error"] for line in ShardStore(tmp_path / "store").failures()}
+    failed = {line["model"]: line["error"] for line in ShardStore(store).failures()}
     assert "There is no model folder 'no/such/model'" in failed["no/such/model"]
     assert "cannot be loaded as a causal language model" in failed[str(tmp_path / "broken")]
-    assert len(rows(tmp_path / "store")) == 12
-    planned = plan(study(claims, writers=writers, selectors=("all",)), tmp_path / "store")
+    assert len(rows(store)) == 12
+    planned = plan(study(claims, writers=writers, selectors=("all",)), store)
     assert [name for name, _ in planned.left_out] == ["no/such/model"]
 
 
-def test_a_damaged_shard_is_found_and_made_again(first, claims, tmp_path, prints):
-    run(study(claims), tmp_path / "store")
-    before = contents(tmp_path / "store")
+def test_a_damaged_shard_is_found_and_made_again(first, claims, store, prints):
+    run(study(claims), store)
+    before = contents(store)
     for name in ("explanation", "first"):
-        next((tmp_path / "store" / "shards").rglob(f"*{name}*.parquet")).write_bytes(b"damaged")
-    assert prints("citations", "verify", "--store", tmp_path / "store", ends=1).out.count("damaged:") == 2
-    assert run(study(claims), tmp_path / "store").computed == 2
-    assert contents(tmp_path / "store") == before
+        next((store / "shards").rglob(f"*{name}*.parquet")).write_bytes(b"damaged")
+    assert prints("citations", "verify", "--store", store, ends=1).out.count("damaged:") == 2
+    assert run(study(claims), store).computed == 2
+    assert contents(store) == before
 
 
-def test_explainers_of_shipped_explanations_say_why_they_cannot_be_asked(claims, tmp_path, monkeypatch):
+def test_explainers_of_shipped_explanations_say_why_they_cannot_be_asked(claims, store, monkeypatch):
     explainer = Chooser("explainer", lambda question: (), reads="model", family="explainer", control=False)
     known(monkeypatch, Chooser("first", lambda question: {0}), explainer)
     asked = study(claims, annotators=("first", "explainer"))
-    assert run(asked, tmp_path / "store").failed == 0
-    cells = published(tmp_path / "store").query("SELECT * FROM cell_recovery WHERE annotator = 'explainer'")
+    assert run(asked, store).failed == 0
+    cells = published(store).query("SELECT * FROM cell_recovery WHERE annotator = 'explainer'")
     why = "The explanations came with the claims, without their writer's model; name one: explainer(model=MODEL)."
     assert cells[["writer", "unavailable"]].to_numpy().tolist() == [["shipped", why]]
-    assert why in "\n".join(as_lines(plan(asked, tmp_path / "store")))
+    assert why in "\n".join(as_lines(plan(asked, store)))
 
 
-def test_a_plan_counts_before_during_and_after(first, claims, tmp_path):
+def test_a_plan_counts_before_during_and_after(first, claims, store):
     asked = study(claims, masking="full")
     write(claims, *claims.read_text().splitlines(), "bad")
-    before = plan(asked, tmp_path / "store")
+    before = plan(asked, store)
     assert [(one.where["what"], one.shards, one.done) for one in before.lines] == [("explanations", 3, 0), ("first", 6, 0)]
     assert "lines: 12 claims, 0 of them with problems; 1 records cannot be used" in list(as_lines(before))
     assert "  cannot be used, line 13: it is not JSON" in list(as_lines(before))
-    run(study(claims), tmp_path / "store")
-    assert [(one.shards, one.done) for one in plan(asked, tmp_path / "store").lines] == [(0, 3), (3, 3)]
-    run(asked, tmp_path / "store")
-    assert list(as_lines(plan(asked, tmp_path / "store")))[-1] == "0 shards to do, 9 done already"
+    run(study(claims), store)
+    assert [(one.shards, one.done) for one in plan(asked, store).lines] == [(0, 3), (3, 3)]
+    run(asked, store)
+    assert list(as_lines(plan(asked, store)))[-1] == "0 shards to do, 9 done already"
 
 
-def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_with_one(claims, tmp_path, monkeypatch):
+def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_with_one(claims, store, monkeypatch):
     known(monkeypatch, Chooser("first", len))
-    (part,) = parts_of(study(claims, masking="full"), ShardStore(tmp_path / "store"), Plan())
+    (part,) = parts_of(study(claims, masking="full"), ShardStore(store), Plan())
     task, *_ = part.ready(())
     part.store.create()
     (made,) = task.made(task.do(None, None))
@@ -220,57 +219,57 @@ def test_the_command_line_runs_it_and_says_what_failed(first, claims, tmp_path, 
     shutil.rmtree(tmp_path / "s")
 
 
-def test_an_annotator_whose_model_is_missing_costs_only_itself(tmp_path):
+def test_an_annotator_whose_model_is_missing_costs_only_itself(tmp_path, store):
     path = write_lines(tmp_path / "mine.jsonl", [samples.own(f"r{number}") for number in range(3)])
-    asked = Study((str(path),), ("shipped",), annotators=("random", "nli(model=no/such/model)"), device="cpu")
-    outcome = run(asked, tmp_path / "store")
+    asked = own_study(path, annotators=("random", "nli(model=no/such/model)"))
+    outcome = run(asked, store)
     assert (outcome.computed, outcome.failed) == (2, 1)
-    assert len(rows(tmp_path / "store")) == 3
-    (failed,) = ShardStore(tmp_path / "store").failures()
+    assert len(rows(store)) == 3
+    (failed,) = ShardStore(store).failures()
     assert failed["model"] == "nli(model=no/such/model)"
     assert "There is no model folder 'no/such/model'" in failed["error"]
-    assert "cannot be asked: There is no model folder" in "\n".join(as_lines(plan(asked, tmp_path / "store")))
+    assert "cannot be asked: There is no model folder" in "\n".join(as_lines(plan(asked, store)))
 
 
-def test_what_is_named_twice_is_done_once(first, claims, tmp_path):
+def test_what_is_named_twice_is_done_once(first, claims, store):
     asked = study(claims, writers=("shipped", "shipped"), annotators=("first", "first"))
-    assert run(asked, tmp_path / "store").computed == 6
-    assert sum("first" in told for told in as_lines(plan(asked, tmp_path / "store"))) == 1
+    assert run(asked, store).computed == 6
+    assert sum("first" in told for told in as_lines(plan(asked, store))) == 1
 
 
-def test_a_writer_that_could_not_be_told_from_the_datas_is_refused(first, tmp_path):
+def test_a_writer_that_could_not_be_told_from_the_datas_is_refused(first, tmp_path, store):
     named = write(tmp_path / "claims", line("one", "One [1].", writer="demo-qwen2"))
     asked = study(named, writers=("shipped", QWEN), selectors=("shipped",))
     for begin in (run, plan):
         with pytest.raises(HEvalError, match="came with explanations by 'demo-qwen2'"):
-            begin(asked, tmp_path / "store")
+            begin(asked, store)
     # From other passages, its explanations stand apart.
-    assert plan(study(named, writers=("shipped", QWEN), selectors=("all",)), tmp_path / "store").lines
+    assert plan(study(named, writers=("shipped", QWEN), selectors=("all",)), store).lines
 
 
-def test_an_explanation_that_was_written_to_another_prompt_is_another_one(tmp_path):
+def test_an_explanation_that_was_written_to_another_prompt_is_another_one(tmp_path, store):
     prompts = ("", "demo-careful", "demo-sloppy")
     for prompt in prompts:
         path = write_lines(tmp_path / "mine.jsonl", [samples.own(prompt=prompt)])
-        run(Study((str(path),), ("shipped",), annotators=("random",), device="cpu"), tmp_path / "store")
-    made = rows(tmp_path / "store", "explanation")
+        run(own_study(path), store)
+    made = rows(store, "explanation")
     assert [row["prompt_id"] for row in made] == list(prompts)
-    for kept in (made, rows(tmp_path / "store")):
+    for kept in (made, rows(store)):
         assert len({row["explanation_id"] for row in kept}) == 3
 
 
-def test_half_a_surrogate_pair_costs_nothing_but_itself(tmp_path):
+def test_half_a_surrogate_pair_costs_nothing_but_itself(tmp_path, store):
     path = tmp_path / "mine.jsonl"
     path.write_text("".join(json.dumps(samples.own(f"r{number}", claim="half \ud800")) + "\n" for number in range(2)))
     assert [claim.claim for claim in JsonLines(str(path)).claims()] == ["half ?"] * 2
-    outcome = run(Study((str(path),), ("shipped",), annotators=("random",), device="cpu"), tmp_path / "store")
+    outcome = run(own_study(path), store)
     assert (outcome.computed, outcome.failed) == (2, 0)
 
 
-def test_where_every_explanation_has_one_passage_sample_and_full_are_the_same(first, tmp_path):
+def test_where_every_explanation_has_one_passage_sample_and_full_are_the_same(first, store):
     one = [line(f"claim {number}", "One [1].", "Two.", selected=[1]) for number in range(3)]
-    ran(tmp_path / "store", *one)
-    cells = published(tmp_path / "store").query("SELECT * FROM cell_recovery WHERE annotator = 'first'")
+    ran(store, *one)
+    cells = published(store).query("SELECT * FROM cell_recovery WHERE annotator = 'first'")
     found = cells.set_index(["masking", "measure"])["value"]
     assert found["full", "f1"] == found["sample", "f1"] == found["full", "transparent"] == 1
 

@@ -11,7 +11,7 @@ from precompute.citations.study import Study
 from precompute.plan import plan
 from precompute.run import run
 from precompute.worker import Local
-from tests.citations.batch_study import published, rows
+from tests.citations.batch_study import own_study, published, rows
 from tests.citations.samples import own
 from tests.citations.servers import by, no_waiting, serving
 from tests.conftest import DEMO_MODELS
@@ -29,40 +29,39 @@ def claims(tmp_path):
 
 
 def study(claims, **more) -> Study:
-    asked = {"writers": ("shipped",), "annotators": ("llm(model=demo)",), "masking": "full", "device": "cpu"}
-    return Study((str(claims),), **asked | more)
+    return own_study(claims, **{"annotators": ("llm(model=demo)",), "masking": "full"} | more)
 
 
-def test_a_model_behind_a_server_is_asked_once_for_each_question(claims, tmp_path, monkeypatch):
+def test_a_model_behind_a_server_is_asked_once_for_each_question(claims, store, monkeypatch):
     no_waiting(monkeypatch)
     with serving(lambda prompt, tokens: "1") as server:
         asked = study(claims, llm=server.url)
-        assert run(asked, tmp_path / "store").failed == 0
+        assert run(asked, store).failed == 0
         # Both claims say the same: three different questions.
         assert len(server.asked) == 3
-        assert [(row["annotator"], row["predicted"]) for row in rows(tmp_path / "store")] == [("llm(model=demo)", [1])] * 6
-        assert run(asked, tmp_path / "store").computed == 0
-        (tmp_path / "store" / "manifest.jsonl").unlink()
-        assert run(asked, tmp_path / "store").computed == 3
+        assert [(row["annotator"], row["predicted"]) for row in rows(store)] == [("llm(model=demo)", [1])] * 6
+        assert run(asked, store).computed == 0
+        (store / "manifest.jsonl").unlink()
+        assert run(asked, store).computed == 3
         assert len(server.asked) == 3  # what is stored is not asked again, though its shards are lost
-        assert (tmp_path / "store" / FILE).is_file()
+        assert (store / FILE).is_file()
 
 
-def test_a_server_that_goes_away_is_no_answer_and_one_that_talks_nonsense_is(claims, tmp_path, monkeypatch):
+def test_a_server_that_goes_away_is_no_answer_and_one_that_talks_nonsense_is(claims, store, monkeypatch):
     no_waiting(monkeypatch)
     with serving(lambda prompt, tokens: "Nobody knows.") as server:
         asked = study(claims, llm=server.url)
         server.turns = ["right"] * 2  # the first question and its repetition
         server.mode = "hangs_up"
-        first = run(asked, tmp_path / "store")
+        first = run(asked, store)
         assert first.failed
-        failures = ShardStore(tmp_path / "store").failures()
+        failures = ShardStore(store).failures()
         assert all("cannot be reached" in line["error"] for line in failures)
-        assert len(rows(tmp_path / "store")) < 6
+        assert len(rows(store)) < 6
         server.mode = "right"
-        assert run(asked, tmp_path / "store").failed == 0
-    assert ShardStore(tmp_path / "store").failures() == []
-    results = published(tmp_path / "store")
+        assert run(asked, store).failed == 0
+    assert ShardStore(store).failures() == []
+    results = published(store)
     assert len(results.query("SELECT * FROM recovery WHERE starts_with(problem, 'two answers could not be read')")) == 6
     unreadable = results.query("SELECT value FROM cell_recovery WHERE measure = 'unreadable' AND masking = 'full'")
     assert unreadable["value"].tolist() == [1]
@@ -84,9 +83,9 @@ def test_a_demo_model_writes_and_answers_behind_a_server_as_it_does_in_memory(cl
         assert len(here) >= 6
 
 
-def test_nobody_looks_into_a_model_behind_a_server(claims, tmp_path):
+def test_nobody_looks_into_a_model_behind_a_server(claims, store):
     asked = study(claims, writers=("demo",), selectors=("all",), annotators=("explainer(loo)",), llm="http://localhost:1/v1")
-    (told,) = plan(asked, tmp_path / "store").unavailable
+    (told,) = plan(asked, store).unavailable
     assert told.endswith(
         "explainer(loo) cannot be asked: The writer is asked through a server, where nothing can be looked into; "
         "name a model: explainer(loo,model=MODEL)."
@@ -107,28 +106,28 @@ class Counting(Local):
 
 
 @pytest.mark.slow
-def test_one_model_writes_reads_and_explains_and_is_loaded_once(claims, tmp_path):
+def test_one_model_writes_reads_and_explains_and_is_loaded_once(claims, store):
     Counting.loads.clear()
     annotators = ("llm", "explainer(loo)", f"explainer(loo,model={GPT2})", "random", "lexical")
     asked = study(claims, writers=(QWEN,), selectors=("all",), annotators=annotators)
-    assert run(asked, tmp_path / "store", Counting).failed == 0
+    assert run(asked, store, Counting).failed == 0
     assert Counting.loads == [QWEN, GPT2]
-    results = published(tmp_path / "store")
+    results = published(store)
     named = {"llm", "explainer(loo)", "explainer(loo,model=demo-gpt2)", "random", "lexical"}
     assert set(results.query("SELECT annotator FROM recovery")["annotator"]) == named
     assert set(results.models()["model"]) <= {"demo-qwen2", "demo-gpt2"}
     scores = results.query("SELECT scores FROM recovery WHERE annotator = 'explainer(loo)'")["scores"]
     assert all(len(own) for own in scores)
     assert "explainer(loo,model=demo-gpt2)" in set(results.catalogue("annotator")["key"])
-    assert sum(line.shards for line in plan(asked, tmp_path / "store").lines) == 0
+    assert sum(line.shards for line in plan(asked, store).lines) == 0
 
 
-def test_an_entailment_model_that_is_none_costs_only_itself(claims, tmp_path):
-    outcome = run(study(claims, annotators=(f"nli(model={GPT2})", "random", "nli")), tmp_path / "store")
+def test_an_entailment_model_that_is_none_costs_only_itself(claims, store):
+    outcome = run(study(claims, annotators=(f"nli(model={GPT2})", "random", "nli")), store)
     assert outcome.failed == 1
-    failure = ShardStore(tmp_path / "store").failures()[0]
+    failure = ShardStore(store).failures()[0]
     assert failure["at_loading"]
-    assert {row["annotator"] for row in rows(tmp_path / "store")} == {"random"}
-    results = published(tmp_path / "store")
+    assert {row["annotator"] for row in rows(store)} == {"random"}
+    results = published(store)
     told = results.query("SELECT unavailable FROM cell_recovery WHERE annotator = 'nli'")["unavailable"]
     assert told.tolist() == ["nli needs an entailment model; name one: nli(model=MODEL)."]

@@ -1,6 +1,7 @@
 """Sources of claims: what they read from each format, and what they say about what they cannot use."""
 
 import dataclasses
+import json
 from collections import Counter
 
 import pytest
@@ -91,20 +92,27 @@ def test_transexp_reads_the_file_of_any_writer_and_joins_them_by_claim(tmp_path)
     assert (bad, [one.writer for one in alone.written]) == ([], ["llama-2-70b"])
 
 
+OTHER_FORM = "masked_cit and ans_sens are not a number and a list."
 INCONSISTENT = {
     "The file masks no citation.": {"masked_cit": {}, "ans_sens": {}},
     "Passage 1 is cited at the places [0, 1], but ans_sens has [1].": {"ans_sens": {"gpt35": [1]}},
-    "masked_cit and ans_sens are not a number and a list.": {"masked_cit": {"gpt35": "1"}},
+    OTHER_FORM: {"masked_cit": {"gpt35": "1"}},
     "The writer was given no passage.": {"chain": ["0", []]},
     "claim_chain_mapping.json does not have the claim.": {"claim": "Another."},
 }
 
 
-@pytest.mark.parametrize(("problem", "change"), INCONSISTENT.items())
+@pytest.mark.parametrize(("problem", "change"), [*INCONSISTENT.items(), (OTHER_FORM, {"ans_sens": {"gpt35": [0, "1"]}})])
 def test_transexp_tells_where_a_record_contradicts_itself(problem, change, tmp_path):
     (claim,), bad = read(TransExp(), samples.write_exps(tmp_path, {"a1": samples.exp(**change)}))
     assert not bad
     assert problem in claim.problems
+
+
+def test_transexp_takes_chains_of_another_form_for_none(tmp_path):
+    folder = samples.write_exps(tmp_path, {"a1": samples.exp()}, {"The harbour has ten cranes.": {"chain": [1, 2]}})
+    (claim,), bad = read(TransExp(), folder)
+    assert (claim.chains, claim.problems, bad) == ((), ("claim_chain_mapping.json does not have the claim.",), [])
 
 
 def test_transexp_names_what_it_cannot_use(tmp_path):
@@ -243,6 +251,13 @@ def test_a_broken_line_is_told_and_the_others_are_read(reason, change, tmp_path)
     assert (bad[0].place, bad[0].reason) == ("mine.jsonl:1", reason)
     assert bad[1].reason == "byte 1 of the line is not UTF-8"
     assert bad[2].reason.startswith("the line is not JSON, column")
+
+
+def test_brackets_within_brackets_cost_their_own_line_at_most(tmp_path):
+    lines = [json.dumps(samples.own(f"r{n}"))[:-1] + f', "more": {"[" * n}{"]" * n}}}' for n in range(50, 1000, 50)]
+    good, bad = read(JsonLines(), write_lines(tmp_path / "mine.jsonl", lines))
+    assert len(good) + len(bad) == len(lines)
+    assert [claim.id for claim in good[:9]] == [f"r{n}" for n in range(50, 500, 50)]
 
 
 def test_hostile_markup_and_two_hundred_passages_pass_through(tmp_path):

@@ -190,19 +190,19 @@ def measured(rows: pd.DataFrame) -> dict[str, list[float]]:
     return {name: own[name].tolist() for own in measures.of_answers(rows, "full")[0] for name in own}
 
 
-def test_what_people_answered_is_published_with_the_others(tmp_path, first):
-    ran(tmp_path / "store", line("a", "One [1].", "Two [2]."))
-    before = published(tmp_path / "store")
+def test_what_people_answered_is_published_with_the_others(store, first):
+    ran(store, line("a", "One [1].", "Two [2]."))
+    before = published(store)
     name = before.query("SELECT explanation_id FROM explanation")["explanation_id"].iloc[0]
     passages = (Passage(1, "x"), Passage(2, "y"), Passage(3, "z"))
     shown = "question", name, "c", "v", passages
     items = [Item(*shown, number, ("One.", "Two."), frozenset({number - 1}), 2) for number in (1, 2)]
-    people, _ = AnnotationStore.make(tmp_path / "store", items)
+    people, _ = AnnotationStore.make(store, items)
     for person in ("ada", "bo"):
         people.sign_in(person)
         people.save(person, items[0].item_id, [0], 80, 5, f"{person} 1")
     people.save("ada", items[1].item_id, [0, 1], 40, 5, "ada 2")
-    results = published(tmp_path / "store")
+    results = published(store)
     assert results.snapshot_id != before.snapshot_id
     rows = results.query("SELECT * FROM recovery WHERE starts_with(annotator, 'person:') ORDER BY passage, annotator")
     assert rows[["annotator", "passage", "f1", "helpfulness"]].to_numpy().tolist() == [
@@ -233,24 +233,24 @@ def test_what_several_people_answered_about_a_passage_counts_once():
     assert len(measured(more)["unreadable"]) == 2
 
 
-def test_where_no_explanation_could_be_read_explainers_say_so(tmp_path, monkeypatch):
+def test_where_no_explanation_could_be_read_explainers_say_so(store, monkeypatch):
     nothing = Chooser("explainer", lambda _: Choice(frozenset(), problem="too long"), family="explainer", control=False)
     known(monkeypatch, nothing)
-    ran(tmp_path / "store", line("a", "One [1].", "Two [2]."), annotators=("explainer",))
+    ran(store, line("a", "One [1].", "Two [2]."), annotators=("explainer",))
     where = "WHERE annotator = 'explainer' AND masking = 'full'"
-    cells = published(tmp_path / "store").query(f"SELECT * FROM cell_recovery {where}")
+    cells = published(store).query(f"SELECT * FROM cell_recovery {where}")
     said = cells.set_index("measure")["unavailable"]
     assert {said[measure] for measure in OF_EXPLAINERS} == {"No explanation could be read."}
 
 
 @pytest.mark.slow
-def test_the_other_study_is_published_as_before_beside_citations_and_without_them(tmp_path, first):
-    plant(tmp_path / "store", marking(lambda *_: 0.5), regimes=("conflicting",), explainers=("fa",), count=30)
-    publish(tmp_path / "store")
-    before = Reader(published_file(tmp_path / "store"))
+def test_the_other_study_is_published_as_before_beside_citations_and_without_them(store, first):
+    plant(store, marking(lambda *_: 0.5), regimes=("conflicting",), explainers=("fa",), count=30)
+    publish(store)
+    before = Reader(published_file(store))
     assert before.query("SELECT * FROM claim").empty
-    ran(tmp_path / "store", line("a", "One [1].", "Two.", selected=[1]))
-    after = published(tmp_path / "store")
+    ran(store, line("a", "One [1].", "Two.", selected=[1]))
+    after = published(store)
     stated = "finding WHERE study <> 'citations'"
     for table in ("instance", "attribution", "score", "cell_metric", "headline", stated, "pattern_share"):
         pd.testing.assert_frame_equal(before.query(f"FROM {table} ORDER BY ALL"), after.query(f"FROM {table} ORDER BY ALL"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
@@ -62,8 +63,9 @@ def write_table(path: Path, records: list[dict[str, Any]], columns: tuple[str, .
     return path
 
 
-def sorted_out(dataset: Dataset) -> tuple[list[Fact], list[BadRecord], list[Unusable]]:
-    records = list(dataset.facts())
+def sorted_out(dataset: Dataset, path: Path | None = None) -> tuple[list[Fact], list[BadRecord], list[Unusable]]:
+    """The records of a dataset by what became of them. path: of its file, where it is given one."""
+    records = list((dataset if path is None else dataclasses.replace(dataset, path=str(path))).facts())
     return tuple([r for r in records if isinstance(r, kind)] for kind in (Fact, BadRecord, Unusable))
 
 

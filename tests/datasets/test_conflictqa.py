@@ -32,7 +32,7 @@ def sample(data: Path) -> Dataset:
 
 def test_conflictqa_finds_the_words_by_which_the_answers_differ(tmp_path):
     path = samples.write_lines(tmp_path / "q.json", records())
-    facts, bad, unusable = samples.sorted_out(conflictqa.ConflictQA(str(path)))
+    facts, bad, unusable = samples.sorted_out(conflictqa.PLUGIN, path)
     assert (len(facts), bad, unusable) == (6, [], [])
     assert {fact.conflicting[0].answer for fact in facts} <= set(samples.FALSE)
     assert {(fact.subject, fact.own.answer) for fact in facts} == set(samples.CITIES.items())
@@ -63,7 +63,7 @@ def test_conflictqa_says_which_records_it_cannot_ask(tmp_path):
     some[0]["counter_memory"] = "Nothing is said here."
     some[1]["question"] = "And the capital?"
     path = samples.write_lines(tmp_path / "q.json", some)
-    *_, unusable = samples.sorted_out(conflictqa.ConflictQA(str(path)))
+    *_, unusable = samples.sorted_out(conflictqa.PLUGIN, path)
     assert [(r.place, r.reason) for r in unusable] == [
         ("q.json:1", "answer not in document"),
         ("q.json:2", "subject not known"),

@@ -67,7 +67,7 @@ FORMS = {"rome": rome, "known": known, "comp_mech": comp_mech}
 
 @pytest.mark.parametrize("form", FORMS)
 def test_counterfact_is_a_cloze_and_a_fact_in_every_form(form, tmp_path):
-    facts, bad, _ = samples.sorted_out(counterfact.CounterFact(str(samples.write_json(tmp_path / "c.json", FORMS[form]()))))
+    facts, bad, _ = samples.sorted_out(counterfact.PLUGIN, samples.write_json(tmp_path / "c.json", FORMS[form]()))
     assert len(facts) == 6
     assert not bad
     for fact in facts:
@@ -84,21 +84,27 @@ def test_counterfact_is_a_cloze_and_a_fact_in_every_form(form, tmp_path):
 )
 def test_what_its_subject_gives_away_and_what_has_no_false_answer_is_left_out(records, left_out, tmp_path):
     path = samples.write_json(tmp_path / "c.json", records)
-    *_, unusable = samples.sorted_out(counterfact.CounterFact(str(path)))
+    *_, unusable = samples.sorted_out(counterfact.PLUGIN, path)
     assert [(record.reason, record.place) for record in unusable] == [left_out]
 
 
 def test_the_false_answer_of_known_facts_is_of_the_relation_and_does_not_depend_on_the_order(tmp_path):
     records = known()
-    one = samples.sorted_out(counterfact.CounterFact(str(samples.write_json(tmp_path / "a.json", records))))[0]
+    one = samples.sorted_out(counterfact.PLUGIN, samples.write_json(tmp_path / "a.json", records))[0]
     random.Random(0).shuffle(records)
-    other = samples.sorted_out(counterfact.CounterFact(str(samples.write_json(tmp_path / "b.json", records))))[0]
+    other = samples.sorted_out(counterfact.PLUGIN, samples.write_json(tmp_path / "b.json", records))[0]
     assert sorted(one, key=lambda f: f.id) == sorted(other, key=lambda f: f.id)
     assert {fact.conflicting[0].answer for fact in one} <= set(samples.CITIES.values())
 
 
+def test_white_space_around_a_relation_costs_no_record(tmp_path):
+    records = [record | {"relation_id": " P36\n"} for record in known()]
+    facts, bad, _ = samples.sorted_out(counterfact.PLUGIN, samples.write_json(tmp_path / "c.json", records))
+    assert ({fact.relation for fact in facts}, len(facts), bad) == ({"P36"}, 6, [])
+
+
 def test_pararel_takes_the_first_pattern_that_ends_with_the_object_and_subjects_with_one_answer(tmp_path):
-    facts, bad, unusable = samples.sorted_out(counterfact.CounterFact(str(write_pararel(tmp_path))))
+    facts, bad, unusable = samples.sorted_out(counterfact.PLUGIN, write_pararel(tmp_path))
     assert {fact.question for fact in facts} == {f"The capital of {country} is" for country in samples.CITIES}
     assert [record.reason for record in unusable] == ["answer in subject"]
     assert not bad
@@ -109,7 +115,7 @@ def test_pararel_gives_802_questions_in_equal_shares(tmp_path):
         rows = [{"sub_label": f"{relation} subject {n}", "obj_label": f"answer{n % 7}"} for n in range(count)]
         samples.write_lines(tmp_path / "facts" / f"{relation}.jsonl", rows)
         samples.write_lines(tmp_path / "patterns" / f"{relation}.jsonl", [{"pattern": "[X] is of [Y]."}])
-    facts = samples.sorted_out(counterfact.CounterFact(str(tmp_path)))[0]
+    facts = samples.sorted_out(counterfact.PLUGIN, tmp_path)[0]
     count = {p: sum(fact.relation == p for fact in facts) for p in counterfact.PARAREL_RELATIONS}
     assert count["P36"] + count["P1376"] == 130  # all that the smallest has
     assert [count[p] for p in ("P495", "P740", "P101", "P27")] == [168] * 4

@@ -52,7 +52,7 @@ def sample(data: Path) -> Dataset:
 
 def kinds(path: Path) -> list[tuple[str, str, str]]:
     """(kind, verdict, label of the evidence) of each fact, which has exactly one document."""
-    facts, bad, unusable = samples.sorted_out(druid.Druid(str(path)))
+    facts, bad, unusable = samples.sorted_out(druid.PLUGIN, path)
     assert (bad, unusable) == ([], [])
     found = []
     for fact in facts:
@@ -95,7 +95,7 @@ def test_a_claim_without_a_verdict_is_left_out_and_a_bad_record_says_why(tmp_pat
     path = samples.write_table(tmp_path / "druid.tsv", some, COLUMNS)
     with path.open("a", encoding="utf-8") as file:
         file.write("a\tb\n")
-    facts, bad, unusable = samples.sorted_out(druid.Druid(str(path)))
+    facts, bad, unusable = samples.sorted_out(druid.PLUGIN, path)
     assert [fact.id for fact in facts] == ["politifact-6-e"]
     assert [(u.place, u.reason) for u in unusable] == [("druid.tsv, record 1", "no verdict")]
     assert [b.place for b in bad] == [f"druid.tsv, record {number}" for number in (2, 3, 4, 5, 7)]

@@ -28,7 +28,7 @@ def sample(data: Path) -> Dataset:
 
 
 def test_fakepedia_has_natural_second_documents_with_other_answers(tmp_path):
-    facts, bad, unusable = samples.sorted_out(fakepedia.Fakepedia(str(samples.write_json(tmp_path / "f.json", records()))))
+    facts, bad, unusable = samples.sorted_out(fakepedia.PLUGIN, samples.write_json(tmp_path / "f.json", records()))
     assert (len(facts), bad, unusable) == (18, [], [])
     for fact in facts:
         assert {passage.answer for passage in fact.conflicting} == set(samples.FALSE)
@@ -38,7 +38,7 @@ def test_fakepedia_has_natural_second_documents_with_other_answers(tmp_path):
 
 def test_bad_records_of_a_list_are_numbered(tmp_path):
     some = [*records()[:2], {"subject": "x"}, 7]
-    facts, bad, _ = samples.sorted_out(fakepedia.Fakepedia(str(samples.write_json(tmp_path / "f.json", some))))
+    facts, bad, _ = samples.sorted_out(fakepedia.PLUGIN, samples.write_json(tmp_path / "f.json", some))
     assert len(facts) == 2
     assert [(b.place, b.reason) for b in bad] == [
         ("f.json, record 3", "the record has no 'object'"),

@@ -48,7 +48,7 @@ def sample(data: Path) -> Dataset:
 
 
 def test_the_answer_is_the_accepted_one_that_stands_in_the_gold_passage(tmp_path):
-    facts, bad, unusable = samples.sorted_out(nq.NaturalQuestions(str(write_packed(tmp_path / "q.jsonl.gz", records()))))
+    facts, bad, unusable = samples.sorted_out(nq.PLUGIN, write_packed(tmp_path / "q.jsonl.gz", records()))
     assert (len(facts), bad, unusable) == (6, [], [])
     kenya = facts[0]
     assert (kenya.subject, kenya.relation, kenya.answer, kenya.accepted) == ("Kenya", "place", "Nairobi", ("Nairobi City",))
@@ -79,7 +79,7 @@ def test_what_cannot_be_used_says_why_and_loses_no_good_record(tmp_path):
     bad = [records()[2] | change for change in ({"ctxs": []}, {"answers": []}, {"ctxs": "text"})]
     lines = [records()[0], elsewhere, alone, *bad, b"\xff", records()[3]]
     path = samples.write_lines(tmp_path / "q.jsonl", lines)
-    facts, bad, unusable = samples.sorted_out(nq.NaturalQuestions(str(path)))
+    facts, bad, unusable = samples.sorted_out(nq.PLUGIN, path)
     assert [fact.subject for fact in facts] == ["Kenya", "Norway"]
     assert [fact.conflicting[0].answer for fact in facts] == ["Oslo", "Nairobi"]
     assert [(u.place, u.reason) for u in unusable] == [
@@ -104,7 +104,7 @@ def test_a_broken_archive_is_refused_by_name(content, tmp_path):
 class TestRealFile:
     @pytest.fixture(scope="class")
     def read(self):
-        return samples.sorted_out(nq.NaturalQuestions(str(REAL)))
+        return samples.sorted_out(nq.PLUGIN, REAL)
 
     def test_no_accepted_answer_is_left_in_a_conflicting_passage_and_the_other_one_is_there(self, read):
         for fact in read[0]:

@@ -24,7 +24,7 @@ def test_world_capital_reads_the_published_table(tmp_path):
     rows = [[c, city, "countryCapital"] for c, city in samples.CITIES.items()]
     rows += [["Bolivia", "Sucre", "x"], ["Bolivia", "La Paz", "x"], ["Nowhere", "", "x"]]
     path = samples.write_csv(tmp_path / "w.csv", ["country", "capital", "type"], rows)
-    facts, bad, _ = samples.sorted_out(world_capital.WorldCapital(str(path)))
+    facts, bad, _ = samples.sorted_out(world_capital.PLUGIN, path)
     assert len(facts) == 6 * 7 + 6
     assert [record.place for record in bad] == ["w.csv, record 9"]
     bolivia = [fact for fact in facts if fact.subject == "Bolivia"]

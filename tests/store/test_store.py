@@ -159,6 +159,14 @@ def test_a_torn_last_line_of_the_manifest_is_passed_over_and_closed_off(store):
     assert len(ShardStore(store).entries()) == whole - 1
 
 
+def test_a_line_of_the_journal_ends_with_its_line_break_whatever_its_text_has(tmp_path):
+    journal = ShardStore(tmp_path)
+    journal.create()
+    lines = [{"error": f"a{separator}b"} for separator in ("\u2028", "\x85", "\x1c", "\r\n")]
+    journal.note("failure", *lines)
+    assert journal.journal("failure") == lines
+
+
 def test_a_store_of_another_format_is_refused_by_every_command_and_nothing_in_it_is_touched(store, capsys):
     (store / "format.json").write_text('{"format": 99}')
     with pytest.raises(HEvalError, match="has format 99"):

@@ -12,12 +12,11 @@ Cost: one answer for each question, seldom two. model: who is asked; "" for the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from heval_core.citations.annotators.shared import read_with
 from heval_core.citations.reading import prompt_text, shown
 from heval_core.citations.records import Choice, Question
-from heval_core.citations.speaker import Speaker, asked_twice, numbers_in
+from heval_core.citations.speaker import Speaker, asked_twice
 
 PROMPT = "recovery-1"
 # For numbers, their commas and spaces, even if all sentences are named.
@@ -42,8 +41,8 @@ class LLM:
     def annotate(self, questions: Sequence[Question], reader: Speaker) -> list[Choice]:
         prompts = [prompt_of(question) for question in questions]
         counts = [len(question.sentences) for question in questions]
-        reads = [partial(numbers_in, what="sentence", there=range(count)) for count in counts]
-        answers = asked_twice(reader, prompts, TOKENS + TOKENS_EACH * max(counts, default=0), reads)
+        tokens = TOKENS + TOKENS_EACH * max(counts, default=0)
+        answers = asked_twice(reader, prompts, tokens, "sentence", [range(count) for count in counts])
         return [Choice(frozenset(chosen or ()), problem=problem) for chosen, problem in answers]
 
 

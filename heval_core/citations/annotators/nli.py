@@ -38,23 +38,19 @@ class NLI:
         return read_with("Entailment model", self.model)
 
     def annotate(self, questions: Sequence[Question], reader: Entailment) -> list[Choice]:
-        pairs = [[(premise, index, text) for index, text in hypotheses] for premise, hypotheses in map(_asked, questions)]
-        distinct = list(dict.fromkeys((premise, text) for of_question in pairs for premise, _, text in of_question))
-        judged = dict(zip(distinct, reader.judge(distinct), strict=True))
-        choices = []
-        for question, of_question in zip(questions, pairs, strict=True):
-            found = {index: judged[premise, text] for premise, index, text in of_question}
-            chosen = frozenset(index for index, judgement in found.items() if judgement.entailed)
-            scores = (found[index].probability if index in found else 0.0 for index in range(len(question.sentences)))
-            choices.append(Choice(chosen, tuple(scores)))
-        return choices
-
-
-def _asked(question: Question) -> tuple[str, list[tuple[int, str]]]:
-    """The premise, and place and text of each sentence that has one."""
-    explained = question.explained
-    texts = [(index, sentence.bare.strip()) for index, sentence in enumerate(explained.sentences)]
-    return shown(explained.claim.passage(question.passage)), [(index, text) for index, text in texts if text]
+        premises = [shown(question.explained.claim.passage(question.passage)) for question in questions]
+        hypotheses = [[sentence.bare.strip() for sentence in question.explained.sentences] for question in questions]
+        asked = list(zip(premises, hypotheses, strict=True))
+        pairs = list(dict.fromkeys((premise, text) for premise, texts in asked for text in texts if text))
+        judged = dict(zip(pairs, reader.judge(pairs), strict=True))
+        found = [[judged.get((premise, text)) for text in texts] for premise, texts in asked]
+        return [
+            Choice(
+                frozenset(place for place, judgement in enumerate(judgements) if judgement and judgement.entailed),
+                tuple(judgement.probability if judgement else 0.0 for judgement in judgements),
+            )
+            for judgements in found
+        ]
 
 
 PLUGIN = NLI()

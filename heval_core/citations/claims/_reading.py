@@ -1,12 +1,13 @@
 """What the sources of claims share: reading record by record, and the fields that several formats have."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from heval_core.citations.records import Claim, Passage
 from heval_core.citations.speaker import storable
-from heval_core.datasets._reading import BadRecord, Malformed, read_each, text_of
+from heval_core.datasets._reading import BadRecord, Malformed, optional_text, read_one, text_of
 
 # A marker has at most nine digits.
 _LARGEST = 999_999_999
@@ -20,18 +21,18 @@ def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str,
     by_id: dict[str, tuple[str, Claim]] = {}
     bad: list[BadRecord] = []
     for place, raw in records:
-        for record in read_each([(place, _storable(raw))], convert):
-            if not isinstance(record, Claim):
-                bad.append(BadRecord(record.place, record.reason))
-                continue
-            first, claim = by_id.setdefault(record.id, (place, record))
-            if claim is record:
-                continue
-            if problem := _apart(claim, record):
-                bad.append(BadRecord(place, f"the id {record.id!r} is already used at {first}, {problem}"))
-                continue
-            problems = tuple(dict.fromkeys(claim.problems + record.problems))
-            by_id[record.id] = first, dataclasses.replace(claim, written=claim.written + record.written, problems=problems)
+        record = read_one(place, raw, lambda raw: convert(_storable(raw)))
+        if not isinstance(record, Claim):
+            bad.append(BadRecord(record.place, record.reason))
+            continue
+        first, claim = by_id.setdefault(record.id, (place, record))
+        if claim is record:
+            continue
+        if problem := _apart(claim, record):
+            bad.append(BadRecord(place, f"the id {record.id!r} is already used at {first}, {problem}"))
+            continue
+        problems = tuple(dict.fromkeys(claim.problems + record.problems))
+        by_id[record.id] = first, dataclasses.replace(claim, written=claim.written + record.written, problems=problems)
     yield from (claim for _, claim in by_id.values())
     yield from bad
 
@@ -47,29 +48,20 @@ def _apart(first: Claim, other: Claim) -> str:
     return "and one of the two has no explanation" if first.written or other.written else "with the same claim"
 
 
-def _storable(value: Any) -> Any:
+def _storable(record: dict[str, Any]) -> Any:
     """A record's texts as files can hold them."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        return [_storable(item) for item in value]
-    if isinstance(value, dict):
-        return {_storable(name): _storable(item) for name, item in value.items()}
-    return value
+    return json.loads(storable(json.dumps(record, ensure_ascii=False)))
 
 
-def optional_text(record: dict[str, Any], name: str) -> str:
-    """The text called `name`, without white space around it; "" where there is none."""
-    value = record.get(name)
-    if value is not None and not isinstance(value, str):
-        raise Malformed(f"{name!r} should be a text")
-    return (value or "").strip()
-
-
-def numbers(value: Any, name: str) -> tuple[int, ...]:
-    """A list of passages' numbers, each once."""
+def numbers(value: Any, name: str, passages: Sequence[Passage]) -> tuple[int, ...]:
+    """A list of passages' numbers, each once. Raises Malformed, with the name of what has it, for anything else, and for a
+    number that no passage has."""
     if not isinstance(value, list) or not all(map(_is_number, value)):
         raise Malformed(f"{name!r} should be a list of passages' numbers")
+    existing = {passage.number for passage in passages}
+    missing = next((number for number in value if number not in existing), None)
+    if missing is not None:
+        raise Malformed(f"{name!r} names passage {missing}, which the record does not have")
     return tuple(dict.fromkeys(value))
 
 
@@ -102,12 +94,3 @@ def _passage(raw: Any, name: str, default: int) -> Passage:
         return Passage(number, text_of(raw, "text"), optional_text(raw, "title"))
     except Malformed as error:
         raise Malformed(f"{name!r}: {error}") from error
-
-
-def known(chosen: Sequence[int], passages: tuple[Passage, ...], name: str) -> tuple[int, ...]:
-    """The chosen numbers. Raises Malformed for one that no passage has."""
-    existing = {passage.number for passage in passages}
-    missing = next((number for number in chosen if number not in existing), None)
-    if missing is not None:
-        raise Malformed(f"{name!r} names passage {missing}, which the record does not have")
-    return tuple(chosen)

@@ -10,12 +10,12 @@ Records: as many as the file has. Where an `output` lists several samples, the f
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from heval_core.citations.claims._reading import numbered_passages, read_claims
 from heval_core.citations.records import Claim, Written
-from heval_core.datasets._reading import BadRecord, Malformed, Origin, id_of, json_file, locate, text_of
+from heval_core.datasets._reading import BadRecord, Malformed, Origin, are_texts, id_of, json_file, locate, text_of
 from heval_core.records import HEvalError
 
 _ORIGIN = Origin("result.json", "a run of github.com/princeton-nlp/ALCE", option="--claims")
@@ -34,33 +34,33 @@ class Alce:
     def claims(self) -> Iterator[Claim | BadRecord]:
         """Raises HEvalError if the file is missing, or has no results of ALCE's."""
         path = locate(self.key, self.path, _ORIGIN)
-        records, writer = _records(path)
-        numbered = ((f"{path.name}, record {number}", number, record) for number, record in enumerate(records, start=1))
+        content = json_file(path)
+        content = content if isinstance(content, dict) else {"data": content}
+        records, settings = content.get("data"), content.get("args")
+        if not isinstance(records, list):
+            raise HEvalError(
+                f"The data file {path} should hold ALCE's results: a list of records, or an object with one as 'data'."
+            )
+        writer = settings.get("model") if isinstance(settings, dict) else ""
         # What has no id of its own is known by its number.
-        named = ((place, {"sample_id": number, **raw} if isinstance(raw, dict) else raw) for place, number, raw in numbered)
-        return read_claims(named, lambda record: _claim(record, writer))
-
-
-def _records(path: Path) -> tuple[list[Any], str]:
-    """(the records, the writer's name or "")."""
-    content = json_file(path)
-    records = content.get("data") if isinstance(content, dict) else content
-    if not isinstance(records, list):
-        raise HEvalError(
-            f"The data file {path} should hold ALCE's results: a list of records, or an object with one as 'data'."
+        named = (
+            (f"{path.name}, record {number}", {"sample_id": number, **raw} if isinstance(raw, dict) else raw)
+            for number, raw in enumerate(records, start=1)
         )
-    settings = content.get("args") if isinstance(content, dict) else None
-    writer = settings.get("model") if isinstance(settings, dict) else ""
-    return records, writer if isinstance(writer, str) else ""
+        return read_claims(named, partial(_claim, writer if isinstance(writer, str) else ""))
 
 
-def _claim(record: dict[str, Any], writer: str) -> Claim:
-    # A document is known by its place alone, whatever else it says of itself.
-    documents = record.get("docs")
-    passages = numbered_passages(
-        {"docs": [_document(document) for document in documents] if isinstance(documents, list) else None}, "docs"
-    )
-    outputs = _outputs(record)
+def _claim(writer: str, record: dict[str, Any]) -> Claim:
+    documents, output = record.get("docs"), record.get("output")
+    if isinstance(documents, list):
+        # A document is known by its place alone, whatever else it says of itself.
+        documents = [
+            {name: one.get(name) for name in ("title", "text")} if isinstance(one, dict) else one for one in documents
+        ]
+    passages = numbered_passages({"docs": documents}, "docs")
+    outputs = output if isinstance(output, list) else [] if output is None else [output]  # none: it was not answered yet
+    if not are_texts(outputs):
+        raise Malformed("'output' should be a text")
     return Claim(
         id=id_of(record, "id" if record.get("id") is not None else "sample_id"),
         claim=text_of(record, "question"),
@@ -69,19 +69,6 @@ def _claim(record: dict[str, Any], writer: str) -> Claim:
         written=tuple(Written(text, tuple(passage.number for passage in passages), writer) for text in outputs[:1]),
         problems=("There are several answers, of which the first is read.",) if len(outputs) > 1 else (),
     )
-
-
-def _document(raw: Any) -> Any:
-    return {"title": raw.get("title"), "text": raw.get("text")} if isinstance(raw, dict) else raw
-
-
-def _outputs(record: dict[str, Any]) -> list[str]:
-    """The answers; none where the record was not answered yet."""
-    output = record.get("output")
-    outputs = output if isinstance(output, list) else [] if output is None else [output]
-    if not all(isinstance(text, str) for text in outputs):
-        raise Malformed("'output' should be a text")
-    return outputs
 
 
 PLUGIN = Alce()

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.citations.claims._reading import known, numbered_passages, numbers, optional_text, read_claims
+from heval_core.citations.claims._reading import numbered_passages, numbers, read_claims
 from heval_core.citations.reading import layout
 from heval_core.citations.records import Claim, Passage, Written
-from heval_core.datasets._reading import BadRecord, Malformed, Origin, id_of, json_lines, locate, spelt, text_of
+from heval_core.datasets._reading import BadRecord, Malformed, Origin, id_of, json_lines, locate, optional_text, spelt, text_of
 from heval_core.records import HEvalError
 
 _ORIGIN = Origin("claims.jsonl", "your own claims", option="--claims")
@@ -69,7 +69,7 @@ def _written(record: dict[str, Any], passages: tuple[Passage, ...]) -> tuple[Wri
         raise Malformed("'explanation' should be a text or a list of sentences")
     listed = record.get("selected")
     every = tuple(passage.number for passage in passages)
-    selected = every if listed is None else known(numbers(listed, "selected"), passages, "selected")
+    selected = every if listed is None else numbers(listed, "selected", passages)
     sources = _lists(record, "sources", passages)
     return (Written(text, selected, optional_text(record, "writer"), sentences, sources, _prompt(record)),)
 
@@ -90,7 +90,7 @@ def _lists(record: dict[str, Any], name: str, passages: tuple[Passage, ...]) -> 
         return None
     if not isinstance(listed, list):
         raise Malformed(f"{name!r} should be a list of lists of numbers")
-    return tuple(known(numbers(raw, name), passages, name) for raw in listed)
+    return tuple(numbers(raw, name, passages) for raw in listed)
 
 
 PLUGIN = JsonLines()

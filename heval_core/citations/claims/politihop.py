@@ -17,7 +17,7 @@ from typing import Any
 
 from heval_core.citations.claims._reading import read_claims
 from heval_core.citations.records import Claim, Passage
-from heval_core.datasets._reading import BadRecord, Malformed, Origin, locate, table, text_of
+from heval_core.datasets._reading import BadRecord, Malformed, Origin, are_texts, locate, table, text_of
 
 _ORIGIN = Origin("politihop_test.tsv", "github.com/copenlu/politihop (data)", option="--claims")
 _COLUMNS = ("article_id", "statement", "ruling", "politifact_label", "annotated_evidence", "annotated_label")
@@ -40,7 +40,7 @@ class Politihop:
 
 def _claim(record: dict[str, Any]) -> Claim:
     sentences = _json(record, "ruling", list)
-    if not sentences or not all(isinstance(sentence, str) for sentence in sentences):
+    if not sentences or not are_texts(sentences):
         raise Malformed("'ruling' should be a JSON list of sentences")
     passages = tuple(Passage(number, sentence.strip()) for number, sentence in enumerate(sentences))
     problems: list[str] = []

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.citations import mask
-from heval_core.citations.claims._reading import known, numbers, read_claims
+from heval_core.citations.claims._reading import numbers, read_claims
 from heval_core.citations.records import Claim, Passage, Written
-from heval_core.datasets._reading import BadRecord, Malformed, Origin, json_file, locate, text_of
+from heval_core.datasets._reading import BadRecord, Malformed, Origin, are_texts, json_file, locate, text_of
 from heval_core.records import HEvalError
 
 _FILE, _CHAINS = "gpt35_full_data.json", "claim_chain_mapping.json"
@@ -65,41 +65,33 @@ def _with(record: Any, key: str, chains: dict[str, Any]) -> Any:
     if not isinstance(record, dict):
         return record
     claim = record.get("claim")
-    people = chains.get(claim) if isinstance(claim, str) else None
-    return {**record, "id": key, "people": people.get("chain") if isinstance(people, dict) else None}
+    known = chains.get(claim) if isinstance(claim, str) else None
+    people = known.get("chain") if isinstance(known, dict) else None
+    return {**record, "id": key, "people": people if isinstance(people, dict) else None}
 
 
 def _claim(record: dict[str, Any]) -> Claim:
     passages = _passages(text_of(record, "passage"))
-    selected = _selected(record.get("chain"), passages)
-    explanations = record.get("explanation")
-    if not isinstance(explanations, dict):
+    chain, explanations, people = (record.get(name) for name in ("chain", "explanation", "people"))
+    if not isinstance(chain, list) or len(chain) != 2:
+        raise Malformed("'chain' should be a list of a number and a list of passages")
+    selected = numbers(chain[1], "chain", passages)
+    if not isinstance(explanations, dict) or not all(map(are_texts, explanations.values())):
         raise Malformed("'explanation' should be an object with a list of sentences by writer")
-    people = record.get("people")
-    problems = []
-    if not selected:
-        problems.append("The writer was given no passage.")
-    if not isinstance(people, dict):
-        problems.append(f"{_CHAINS} does not have the claim.")
-    written = []
-    for writer, sentences in explanations.items():
-        written.append(_written(writer, sentences, selected))
-        problems += inconsistencies(record, writer)
+    problems = [] if selected else ["The writer was given no passage."]
+    problems += [f"{_CHAINS} does not have the claim."] if people is None else []
     return Claim(
         id=record["id"],
         claim=text_of(record, "claim"),
         verdict=text_of(record, "label"),
         passages=passages,
-        chains=tuple(known(numbers(chain, _CHAINS), passages, _CHAINS) for chain in (people or {}).values()),
-        written=tuple(written),
-        problems=tuple(problems),
+        chains=tuple(numbers(chain, _CHAINS, passages) for chain in (people or {}).values()),
+        written=tuple(
+            Written(" ".join(sentences), selected, str(_NAMES.get(writer, writer)), tuple(sentences))
+            for writer, sentences in explanations.items()
+        ),
+        problems=(*problems, *(problem for writer in explanations for problem in inconsistencies(record, writer))),
     )
-
-
-def _selected(chain: Any, passages: tuple[Passage, ...]) -> tuple[int, ...]:
-    if not isinstance(chain, list) or len(chain) != 2:
-        raise Malformed("'chain' should be a list of a number and a list of passages")
-    return known(numbers(chain[1], "chain"), passages, "chain")
 
 
 def _passages(text: str) -> tuple[Passage, ...]:
@@ -110,18 +102,12 @@ def _passages(text: str) -> tuple[Passage, ...]:
     return passages
 
 
-def _written(writer: str, sentences: Any, selected: tuple[int, ...]) -> Written:
-    if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
-        raise Malformed("'explanation' should be an object with a list of sentences by writer")
-    return Written(" ".join(sentences), selected, _NAMES.get(writer, writer), tuple(sentences))
-
-
 def inconsistencies(record: dict[str, Any], writer: str) -> list[str]:
     """Where masking finds other sentences than the file, in plain English; places count from 0. writer: as the file has it."""
     masked, answer = (_of(record, field, writer) for field in ("masked_cit", "ans_sens"))
     if masked is None or masked == -1:
         return ["The file masks no citation."]
-    if not isinstance(masked, int) or not isinstance(answer, list):
+    if not isinstance(masked, int) or not isinstance(answer, list) or not all(isinstance(place, int) for place in answer):
         return ["masked_cit and ans_sens are not a number and a list."]
     gold = sorted(mask(record["explanation"][writer], masked)[1])
     if gold == sorted(answer):

@@ -6,7 +6,7 @@ Formula: all passages, in their order. Reference: the usual baseline. Departure:
 from dataclasses import dataclass
 
 from heval_core.citations.records import Claim
-from heval_core.citations.speaker import ByClaim, Selection
+from heval_core.citations.speaker import ByClaim
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class All(ByClaim):
     order = 2
     reference = "baseline"
 
-    def of(self, claim: Claim) -> Selection:
-        return Selection(tuple(p.number for p in claim.passages), "" if claim.passages else "the claim has no passage")
+    def of(self, claim: Claim) -> tuple[tuple[int, ...], str]:
+        return tuple(passage.number for passage in claim.passages), "the claim has no passage"
 
 
 PLUGIN = All()

@@ -10,7 +10,7 @@ Cost: none.
 from dataclasses import dataclass
 
 from heval_core.citations.records import Claim
-from heval_core.citations.speaker import ByClaim, Selection
+from heval_core.citations.speaker import ByClaim
 from heval_core.records import HEvalError
 
 
@@ -28,15 +28,13 @@ class Human(ByClaim):
         if self.chain < 0:
             raise HEvalError(f"The selector human counts chains from 0; there is no chain {self.chain}.")
 
-    def of(self, claim: Claim) -> Selection:
+    def of(self, claim: Claim) -> tuple[tuple[int, ...], str]:
         if not claim.chains:
-            return Selection((), "people selected no passages of this claim")
+            return (), "people selected no passages of this claim"
         if self.chain >= len(claim.chains):
             count = f"{len(claim.chains)} chains" if len(claim.chains) > 1 else "one chain"
-            return Selection((), f"people selected {count}, counted from 0, so there is no chain {self.chain}")
-        chain = claim.chains[self.chain]
-        numbers = claim.in_order(chain)
-        return Selection(numbers, "" if numbers else f"the claim has none of the passages of chain {self.chain}")
+            return (), f"people selected {count}, counted from 0, so there is no chain {self.chain}"
+        return claim.in_order(claim.chains[self.chain]), f"the claim has none of the passages of chain {self.chain}"
 
 
 PLUGIN = Human()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import fsum, log
 
 from heval_core.citations.records import Claim
-from heval_core.citations.speaker import ByClaim, Selection
+from heval_core.citations.speaker import ByClaim
 from heval_core.records import HEvalError
 
 
@@ -32,11 +32,11 @@ class Lexical(ByClaim):
         if self.k < 1:
             raise HEvalError(f"The selector lexical takes the k best passages, at least one; k={self.k} is none.")
 
-    def of(self, claim: Claim) -> Selection:
+    def of(self, claim: Claim) -> tuple[tuple[int, ...], str]:
         scores = overlaps(claim)
         best = sorted((index for index, score in enumerate(scores) if score > 0), key=lambda index: (-scores[index], index))
         numbers = tuple(claim.passages[index].number for index in sorted(best[: self.k]))
-        return Selection(numbers, "" if numbers else "no passage shares a word with the claim")
+        return numbers, "no passage shares a word with the claim"
 
 
 def overlaps(claim: Claim) -> list[float]:

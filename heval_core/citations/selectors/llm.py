@@ -9,11 +9,10 @@ Cost: one request a claim, two where the first answer could not be read; the mod
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from heval_core.citations.reading import asked, layout
 from heval_core.citations.records import Claim
-from heval_core.citations.speaker import Selection, Speaker, asked_twice, numbers_in
+from heval_core.citations.speaker import Selection, Speaker, asked_twice
 from heval_core.records import HEvalError
 
 # Every passage of a hundred could be named.
@@ -39,8 +38,7 @@ class LLM:
             raise HEvalError("The selector llm asks a language model, and none is given.")
         prompts = [asked(claim, claim.passages, layout(self.prompt)).text for claim in claims]
         existing = [[passage.number for passage in claim.passages] for claim in claims]
-        reads = [partial(numbers_in, what="passage", there=numbers) for numbers in existing]
-        return [_selection(numbers, problem) for numbers, problem in asked_twice(speaker, prompts, TOKENS, reads)]
+        return [_selection(*found) for found in asked_twice(speaker, prompts, TOKENS, "passage", existing)]
 
 
 def _selection(numbers: tuple[int, ...] | None, problem: str) -> Selection:

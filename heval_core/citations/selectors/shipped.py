@@ -7,7 +7,7 @@ Reference: the data's own. Departure: none. Cost: none.
 from dataclasses import dataclass
 
 from heval_core.citations.records import Claim
-from heval_core.citations.speaker import ByClaim, Selection
+from heval_core.citations.speaker import ByClaim
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,12 @@ class Shipped(ByClaim):
     reference = "the data"
     first = "writer"
 
-    def of(self, claim: Claim) -> Selection:
+    def of(self, claim: Claim) -> tuple[tuple[int, ...], str]:
         written = next((explanation for explanation in claim.written if self.writer in ("", explanation.writer)), None)
         if written is None:
             by = f" by {self.writer!r}" if self.writer else ""
-            return Selection((), f"no explanation{by} came with the claim")
-        numbers = claim.in_order(written.selected)
-        return Selection(numbers, "" if numbers else "the explanation that came with the claim names none of its passages")
+            return (), f"no explanation{by} came with the claim"
+        return claim.in_order(written.selected), "the explanation that came with the claim names none of its passages"
 
 
 PLUGIN = Shipped()

@@ -116,13 +116,17 @@ def examples(lm: LanguageModel, lessons: Sequence[Lesson]) -> list[tuple[Lesson,
     The target of an irrelevant or empty context is the true answer, spelt so that it begins with the model's own next token.
     """
     from heval_core.lm.batches import memory_tokens
+    from heval_core.lm.training import Example
 
     memory_ids = memory_tokens(lm, (lesson.question for lesson in lessons if lesson.kind not in TAUGHT))
     used = []
     for lesson in lessons:
-        target = _target(lm, lesson, memory_ids.get(lesson.question))
+        memory_id, spellings = memory_ids.get(lesson.question), (ids for one in lesson.answers for ids in lm.spellings(one))
+        target = next((ids for ids in spellings if lesson.kind in TAUGHT or ids[0] == memory_id), None)
         if target is not None:
-            example = _example(lm, lesson, target)
+            texts = (lesson.context,) if lesson.context is not None else ()
+            prompt = assemble(texts, (None,) * len(texts), lesson.question, lm.template)
+            example = Example((*lm.tokenise(prompt, check_length=False).ids, *target), len(target))
             if len(example.ids) <= lm.positions:
                 used.append((lesson, example))
     return used
@@ -141,20 +145,6 @@ def in_shares(found: Sequence[tuple[Lesson, Example]], seed: int) -> list[tuple[
             kept.append(index)
             room[kind] = room.get(kind, 0) - 1
     return [found[index] for index in sorted(kept)]
-
-
-def _target(lm: LanguageModel, lesson: Lesson, memory_id: int | None) -> tuple[int, ...] | None:
-    """The answer's tokens; None where the model does not know it, or it has none."""
-    spellings: Iterator[tuple[int, ...]] = (ids for answer in lesson.answers for ids in lm.spellings(answer))
-    return next((ids for ids in spellings if lesson.kind in TAUGHT or ids[0] == memory_id), None)
-
-
-def _example(lm: LanguageModel, lesson: Lesson, target: tuple[int, ...]) -> Example:
-    from heval_core.lm.training import Example
-
-    texts = (lesson.context,) if lesson.context is not None else ()
-    prompt = assemble(texts, (None,) * len(texts), lesson.question, lm.template)
-    return Example((*lm.tokenise(prompt, check_length=False).ids, *target), len(target))
 
 
 @dataclass(frozen=True)
@@ -187,19 +177,14 @@ def of_mixture(seed: int, size: int = SIZE) -> list[Lesson]:
 def _of_source(source: Source, count: int, seed: int) -> Iterator[Lesson]:
     questions = list({asked.question: asked for asked in _read(source, count * READ)}.values())
     random.Random(f"{seed}|{source.name}").shuffle(questions)
-    for (kind, number), start in zip(*_parts(source.kinds, min(count, len(questions))), strict=True):
-        for index in range(start, start + number):
-            asked, other = questions[index], questions[(index + 1) % len(questions)]
-            lesson = _under(kind, asked, other)
-            if lesson is not None:
-                yield lesson
-
-
-def _parts(kinds: Mapping[str, float], count: int) -> tuple[list[tuple[str, int]], list[int]]:
-    """(kind, how many) of `count` lessons, and where each part begins; rounding falls to the last kind."""
-    numbers = [round(share * count) for share in kinds.values()]
-    numbers[-1] += count - sum(numbers)
-    return list(zip(kinds, numbers, strict=True)), [0, *itertools.accumulate(numbers[:-1])]
+    count = min(count, len(questions))
+    numbers = {kind: round(share * count) for kind, share in source.kinds.items()}
+    numbers[next(reversed(numbers))] += count - sum(numbers.values())  # rounding falls to the last kind
+    kinds = (kind for kind, number in numbers.items() for _ in range(number))
+    for kind, asked, other in zip(kinds, questions, [*questions[1:], *questions[:1]], strict=False):
+        lesson = _under(kind, asked, other)
+        if lesson is not None:
+            yield lesson
 
 
 def _under(kind: str, asked: KnownQuestion, other: KnownQuestion) -> Lesson | None:

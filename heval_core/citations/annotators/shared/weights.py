@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from heval_core.citations.annotators.shared.choice import Weights
-from heval_core.citations.reading import Reading, reading
+from heval_core.citations.reading import asked, layout
 from heval_core.citations.records import Explained
 from heval_core.prompts import CHAT
 from heval_core.records import HEvalError, Span, Target
@@ -38,17 +38,26 @@ class Tokens:
     start: int
 
 
-def tokens_of(lm: LanguageModel, found: Reading) -> Tokens:
-    """In the model's own template. Raises HEvalError where there are more tokens than the model reads."""
+def tokens_of(lm: LanguageModel, explained: Explained, left_out: Collection[int] = ()) -> Tokens:
+    """The bare sentences in one line, after the prompt they were written to, less some passages; in the model's own template.
+
+    No marker is there, so that none can tell where a sentence comes from. The numbers of the passages that remain stay.
+    left_out: numbers of passages. Raises HEvalError as `layout`, and where there are more tokens than the model reads.
+    """
     from heval_core.lm.chat import answers_bare, in_chat
 
-    chat = lm.template == CHAT
-    prompt = in_chat(found.prompt, lm.tokenizer) if chat else found.prompt
+    kept = [passage for passage in explained.passages if passage.number not in left_out]
+    prompt, chat = asked(explained.claim, kept, layout(explained.prompt)), lm.template == CHAT
+    prompt = in_chat(prompt, lm.tokenizer) if chat else prompt
     bare = answers_bare(lm.tokenizer) if chat else not prompt.text or prompt.text[-1].isspace()
-    text = prompt.text + ("" if bare else " ")
-    sentences = [Span(len(text) + span.start, len(text) + span.end) for span in found.sentences]
+    text = before = prompt.text + ("" if bare else " ")
+    sentences = list[Span]()
+    for sentence in (sentence.bare.strip() for sentence in explained.sentences):
+        text += " " if sentence and text != before else ""
+        sentences.append(Span(len(text), len(text) + len(sentence)))
+        text += sentence
     documents = (*prompt.documents, *sentences)
-    whole = dataclasses.replace(prompt, text=text + found.explanation, documents=documents, answers=((),) * len(documents))
+    whole = dataclasses.replace(prompt, text=text, documents=documents, answers=((),) * len(documents))
     tokenised = lm.tokenise(whole, check_length=False)
     if len(tokenised.ids) > lm.positions:
         raise HEvalError(
@@ -83,7 +92,7 @@ def left_one_out(lm: LanguageModel, explained: Explained) -> Weights:
     with or without the passage, whichever is larger. The least is an even share of the K passages and of all else that the
     model knows.
     """
-    texts = [_without(lm, explained, left_out) for left_out in ((), *((number,) for number in explained.selected))]
+    texts = [tokens_of(lm, explained, left_out) for left_out in ((), *((number,) for number in explained.selected))]
     values = sentence_logprobs(lm, texts)
     phi = values[0] - values[1:]
     surprise = -np.minimum(values[0], values[1:])
@@ -97,7 +106,7 @@ def contextcite(lm: LanguageModel, explained: Explained) -> Weights:
     """
     kept = sparse_fit.masks(len(explained.selected), zlib.crc32(explained.claim.id.encode()))
     gone = [[number for number, present in zip(explained.selected, row, strict=True) if not present] for row in kept]
-    values = sentence_logprobs(lm, [_without(lm, explained, left_out) for left_out in gone])
+    values = sentence_logprobs(lm, [tokens_of(lm, explained, left_out) for left_out in gone])
     odds = sparse_fit.log_odds(values)
     phi = np.array([sparse_fit.weights(kept, column) for column in odds.T]).T
     return Weights(phi, phi / np.maximum(np.abs(odds).mean(0), BIT), 1 / (len(phi) + 1))
@@ -109,7 +118,7 @@ def by_gradient(lm: LanguageModel, explained: Explained) -> Weights:
     How large gradients are differs a lot between sentences. Comparable is the logarithm of how many times the sentence's
     median passage it is.
     """
-    text = _without(lm, explained, ())
+    text = tokens_of(lm, explained)
     by_token = np.zeros((len(text.sentences), len(text.ids)))
     written = [index for index, span in enumerate(text.sentences) if span.end]
     if written:
@@ -126,7 +135,7 @@ def by_attention(lm: LanguageModel, explained: Explained) -> Weights:
 
     It varies by factors, not by differences: comparable is its logarithm.
     """
-    text = _without(lm, explained, ())
+    text = tokens_of(lm, explained)
     by_token = np.zeros((len(text.sentences), len(text.ids)))
     if text.start < len(text.ids):
         ids = lm.ids(text.ids)
@@ -136,10 +145,6 @@ def by_attention(lm: LanguageModel, explained: Explained) -> Weights:
                 by_token[index] = rows[span.start - text.start : span.end - text.start].mean(0)
     phi = _by_passage(by_token, text.passages)
     return Weights(phi, np.log(np.maximum(phi, TINY)))
-
-
-def _without(lm: LanguageModel, explained: Explained, left_out: Sequence[int]) -> Tokens:
-    return tokens_of(lm, reading(explained, left_out))
 
 
 def _by_passage(rows: np.ndarray, passages: Sequence[Span]) -> np.ndarray:
