@@ -65,8 +65,7 @@ def _train(options: argparse.Namespace) -> None:
         else:
             recipe = train.SMOKE_RECIPE if options.smoke else train.SHIPPED_RECIPES[architecture]
             taught = dataclasses.replace(recipe, seed=options.seed)
-            tokenizer = train.train_tokenizer(taught)
-            model = train.train(architecture, taught, tokenizer)
+            model, tokenizer = train.train(architecture, taught)
         train.save(model, tokenizer, folder)
         print(examine.write_card(folder, taught, 10 if options.smoke else QUESTIONS))
 

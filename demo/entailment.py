@@ -77,7 +77,7 @@ def _encoder(base: Path) -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-def train_nli(base: Path, recipe: NliRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def train_nli(base: Path, recipe: NliRecipe) -> train.Trained:
     """A classifier on the first layers of the model in `base`. Raises HEvalError if the folder has no model."""
     tokenizer = _encoder(train.found(base))
     torch.manual_seed(recipe.seed)
@@ -86,19 +86,18 @@ def train_nli(base: Path, recipe: NliRecipe) -> tuple[torch.nn.Module, PreTraine
     config.id2label = dict(enumerate(LABELS))
     config.label2id = {label: number for number, label in enumerate(LABELS)}
     model = Qwen2ForSequenceClassification.from_pretrained(base, config=config, dtype=torch.float32)
-    rng = random.Random(f"nli|{recipe.seed}")
 
-    def backward(step: int) -> float:
+    def backward(step: int, rng: random.Random) -> float:
         made = pairs(rng, TRAINING, recipe.batch)
         loss = cross_entropy(logits(model, tokenizer, made), torch.tensor([LABELS.index(one.label) for one in made]))
         loss.backward()
         return loss.item()
 
-    train.descend(model, "training nli", recipe.steps, recipe.learning_rate, backward)
+    train.descend(model, "training nli", f"nli|{recipe.seed}", recipe.steps, recipe.learning_rate, backward)
     return model.eval(), tokenizer
 
 
-def load(folder: Path) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def load(folder: Path) -> train.Trained:
     """A trained classifier in float32, and its tokenizer."""
     model = Qwen2ForSequenceClassification.from_pretrained(folder, dtype=torch.float32)
     return model.eval(), AutoTokenizer.from_pretrained(folder)

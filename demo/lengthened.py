@@ -10,9 +10,6 @@ import random
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
-from transformers import PreTrainedTokenizerFast
-
 from demo import corpus, examine, train
 from heval_core.lm.loading import load
 from heval_core.records import REGIMES
@@ -58,16 +55,13 @@ def examples(step: int, rng: random.Random, lessons: Lessons, short: int) -> lis
     return [corpus.long_question(rng, kept, tokens, rng.choice(TAUGHT)) for _ in range(prompts)]
 
 
-def lengthen(base: Path, recipe: Lengthening) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def lengthen(base: Path, recipe: Lengthening) -> train.Trained:
     """The model of a folder, trained on for long prompts, and its tokenizer. Raises HEvalError if the folder has no model."""
     model, tokenizer = train.going_on(base, recipe.seed, max_position_embeddings=POSITIONS)
     tokenizer.model_max_length = POSITIONS
-    for number, lessons in enumerate(recipe.cycles, start=1):
-        name, seed = f"lengthening {base.name}, cycle {number}", f"{base.name}|{recipe.seed}|{number}"
-        draw = functools.partial(examples, lessons=lessons, short=recipe.short)
-        train.run_cycle(model, train.Cycle(name, lessons.steps, recipe.learning_rate, draw, seed), tokenizer)
-        model.half().float()  # as if saved and loaded, so that a cycle may also be run by itself
-    return model.eval(), tokenizer
+    every = [(one, functools.partial(examples, lessons=one, short=recipe.short)) for one in recipe.cycles]
+    cycles = [(one.steps, recipe.learning_rate, train.reading(model, tokenizer, draw)) for one, draw in every]
+    return train.go_on(model, f"lengthening {base.name}", f"{base.name}|{recipe.seed}", cycles), tokenizer
 
 
 def make(architecture: str, out: Path, smoke: bool, seed: int) -> str:

@@ -16,7 +16,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import torch
-from tokenizers import AddedToken
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedTokenizerFast
 
@@ -71,23 +70,6 @@ def _listed(prompt: str, scene: Planted) -> tuple[dict[int, Span], dict[int, Spa
     return values, markers
 
 
-def backward_of(
-    model: torch.nn.Module, examples: list[tuple[Example, list[Look]]], weight: float, tokenizer: PreTrainedTokenizerFast
-) -> float:
-    """The mean loss over answer tokens, plus `weight` times that of the looks; adds its gradient. Returns the former."""
-    batch = train.encode([example for example, _ in examples], tokenizer)
-    where = [(row, *place) for row, (example, own) in enumerate(examples) for place in _tokens(example, own, tokenizer)]
-    out = model.base_model(batch.ids, output_attentions=True)
-    loss = cross_entropy(model.get_output_embeddings()(out.last_hidden_state[batch.rows, batch.places]), batch.targets)
-    given = []
-    for layer in sorted({place[1] for place in where}):
-        rows, _, heads, queries, seen = zip(*(place for place in where if place[1] == layer), strict=True)
-        given.append(out.attentions[layer][list(rows), list(heads), list(queries), list(seen)])
-    looking = -torch.cat(given).clamp_min(1e-6).log().mean() if given else 0.0
-    (loss + weight * looking).backward()
-    return float(loss.item())
-
-
 def _tokens(example: Example, own: list[Look], tokenizer: PreTrainedTokenizerFast) -> list[tuple[int, int, int, int]]:
     """(layer, head, token that looks, token looked at)"""
     offsets = tokenizer(f"{example.prompt} {example.answer}", return_offsets_mapping=True).offset_mapping
@@ -114,7 +96,7 @@ MARKERS = tuple(f" [{number}]" for number in range(10))
 class Lessons:
     """One cycle. batch: prompts a step. repeating: the share of prompts that ask to repeat a row of words. rivals: see
     `planted.World`. selected: the share of prompts with some of the passages only. bare: that of explanations without markers,
-    as explainers read them. guided: the weight of the loss on where to look, see `guiding`."""
+    as explainers read them. guided: the weight of the loss on where to look."""
 
     steps: int
     learning_rate: float
@@ -200,24 +182,33 @@ def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Exam
     return made
 
 
-def train_writer(base: Path, recipe: WriterRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def writing(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, lessons: Lessons) -> train.Backward:
+    """Steps on the mean loss over answer tokens, which is the one returned, plus that of the looks as `lessons` weigh it."""
+
+    def backward(step: int, rng: random.Random) -> float:
+        made = examples(step, rng, lessons)
+        batch = train.encode([example for example, _ in made], tokenizer)
+        where = [(row, *place) for row, (example, own) in enumerate(made) for place in _tokens(example, own, tokenizer)]
+        out = model.base_model(batch.ids, output_attentions=True)
+        loss = cross_entropy(model.get_output_embeddings()(out.last_hidden_state[batch.rows, batch.places]), batch.targets)
+        given = []
+        for layer in sorted({place[1] for place in where}):
+            rows, _, heads, queries, seen = zip(*(place for place in where if place[1] == layer), strict=True)
+            given.append(out.attentions[layer][list(rows), list(heads), list(queries), list(seen)])
+        looking = -torch.cat(given).clamp_min(1e-6).log().mean() if given else 0.0
+        (loss + lessons.guided * looking).backward()
+        return float(loss.item())
+
+    return backward
+
+
+def train_writer(base: Path, recipe: WriterRecipe) -> train.Trained:
     """The model of the folder `base`, trained on to write. Raises HEvalError if the folder has no model."""
     model, tokenizer = train.going_on(base, recipe.seed, "eager")
-    add_words(model, tokenizer)
-    for number, lessons in enumerate(recipe.cycles, start=1):
-        run(model, tokenizer, lessons, number, recipe.seed)
-    return model.eval(), tokenizer
-
-
-def run(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, lessons: Lessons, number: int, seed: int) -> None:
-    """One cycle. The weights are as if saved and loaded after it, so that a cycle may also be run by itself."""
-    rng = random.Random(f"writer|{seed}|{number}")
-
-    def backward(step: int) -> float:
-        return backward_of(model, examples(step, rng, lessons), lessons.guided, tokenizer)
-
-    train.descend(model, f"training writer, cycle {number}", lessons.steps, lessons.learning_rate, backward)
-    model.half().float()
+    words = {word for text in _texts() for word in re.findall(r"(?:^|(?<=\n)| )[A-Za-z]{2,}", re.sub(r"{\w+}", "", text))}
+    train.add_words(model, tokenizer, words | set(MARKERS), begun)
+    cycles = [(one.steps, one.learning_rate, writing(model, tokenizer, one)) for one in recipe.cycles]
+    return train.go_on(model, "training writer", f"writer|{recipe.seed}", cycles), tokenizer
 
 
 def _texts() -> list[str]:
@@ -228,15 +219,8 @@ def _texts() -> list[str]:
     return [*around, *said, *hands.SAID.values(), *hands.FILLERS, *(f"a {word}" for word in known)]
 
 
-def add_words(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast) -> None:
-    """Makes one token of each marker, and of each word that the tokenizer would spell. It begins as a random vector of the
-    usual length: digits and rare letters, which demo-qwen2 has hardly seen, are all alike to it, so that means of pieces would
-    be too, and what is alike is not copied apart."""
-    words = {word for text in _texts() for word in re.findall(r"(?:^|(?<=\n)| )[A-Za-z]{2,}", re.sub(r"{\w+}", "", text))}
-    new = [word for word in sorted(words | set(MARKERS)) if len(tokenizer(word).input_ids) > 1]
-    tokenizer.add_tokens([AddedToken(word, normalized=False) for word in new])
-    usual = model.get_input_embeddings().weight.norm(dim=1).mean()
-    embeddings = model.resize_token_embeddings(len(tokenizer), mean_resizing=False).weight
-    with torch.no_grad():
-        own = torch.randn(len(new), embeddings.shape[1])
-        embeddings[tokenizer.convert_tokens_to_ids(new)] = own * usual / own.norm(dim=1, keepdim=True)
+def begun(known: torch.Tensor, spelled: list[list[int]]) -> torch.Tensor:
+    """Random vectors of the usual length: digits and rare letters, which demo-qwen2 has hardly seen, are all alike to it, so
+    that means of pieces would be too, and what is alike is not copied apart."""
+    own = torch.randn(len(spelled), known.shape[1])
+    return own * known.norm(dim=1).mean() / own.norm(dim=1, keepdim=True)
