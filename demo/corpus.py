@@ -5,7 +5,7 @@ Only pairs of subject and answer that `prompt_styles.in_training` admits are eve
 
 import functools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -30,19 +30,16 @@ class Example:
 
 
 @functools.cache
-def _false_answers(country: str, relation: str) -> tuple[str, ...]:
-    true = {row["country"]: row[relation] for row in countries()}[country]
-    return tuple(a for a in answers(relation) if a != true and prompt_styles.in_training(country, a))
+def admitted(country: str, relation: str, admit: Callable[[str, str], bool] = prompt_styles.in_training) -> tuple[str, ...]:
+    """The answers that may be shown with a state, the true one among them if it is."""
+    return tuple(answer for answer in answers(relation) if admit(country, answer))
 
 
 @functools.cache
-def _others(country: str, relation: str) -> tuple[int, ...]:
-    """Rows whose own answer differs from the country's and may be paired with it in training."""
-    rows = countries()
-    true = next(row[relation] for row in rows if row["country"] == country)
-    return tuple(
-        index for index, row in enumerate(rows) if row[relation] != true and prompt_styles.in_training(country, row[relation])
-    )
+def _others(country: str, relation: str) -> tuple[dict[str, str], ...]:
+    """The rows whose own answer differs from the country's and may be paired with it in training."""
+    (true,) = (row[relation] for row in countries() if row["country"] == country)
+    return tuple(row for row in countries() if row[relation] != true and prompt_styles.in_training(country, row[relation]))
 
 
 def _passage(row: dict[str, str], relation: str, answer: str, kept: float, rng: random.Random) -> Passage:
@@ -61,12 +58,12 @@ def _passages(row: dict[str, str], relation: str, kept: float, rng: random.Rando
     """One or two passages, in any of the regimes' combinations, by equal chances."""
     country = row["country"]
     kinds = rng.choice((("c",), ("i",), ("c", "c"), ("c", "i"), ("i", "c"), ("c", "c")))
-    false = list(_false_answers(country, relation))
+    false = [answer for answer in admitted(country, relation) if answer != row[relation]]
     others = _others(country, relation)
     passages = []
     for kind in kinds:
         if kind == "i" and others:
-            other = countries()[rng.choice(others)]
+            other = rng.choice(others)
             passages.append(_passage(other, relation, other[relation], kept, rng))
         elif false:
             answer = false.pop(rng.randrange(len(false)))

@@ -8,11 +8,9 @@ passages, or some: the needed ones, or any.
 """
 
 import bisect
-import functools
 import random
 import re
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import torch
@@ -22,6 +20,7 @@ from transformers import PreTrainedTokenizerFast
 from demo import hands, planted, train
 from demo.corpus import Example
 from demo.planted import TRAINING, Planted, World, told
+from heval_core.citations.reading import asked, layout
 
 # (layer, head): a value looks at the same value in a passage, a marker at the same one in the list; and in the list a marker
 # looks back at the value of its own passage, so that it can be found by that value.
@@ -126,19 +125,10 @@ WRITER = WriterRecipe(
 SMOKE_WRITER = WriterRecipe((Lessons(2, 1e-3, batch=4, repeating=0.5), Lessons(2, 1e-3, batch=4, bare=0.5, guided=0.5)))
 
 
-@functools.cache
-def template(hand: str) -> tuple[str, str]:
-    """How one passage is written, and the prompt around the passages, with places for {claim}, {verdict} and {passages}."""
-    text = files("heval_core.citations").joinpath(f"prompts/demo-{hand}.txt").read_text(encoding="utf-8")
-    first, rest = text.split("\n", 1)
-    return first.removeprefix("passage: "), rest.removesuffix("\n")
-
-
 def prompt(hand: str, scene: Planted, selected: tuple[int, ...]) -> str:
-    line, around = template(hand)
-    claim = scene.claim
-    given = (line.format(text=p.text, number=p.number) for p in claim.passages if p.number in selected)
-    return around.format(claim=claim.claim, verdict=claim.verdict, passages="\n".join(given))
+    """What a hand is asked about a claim, with the selected passages."""
+    given = [passage for passage in scene.claim.passages if passage.number in selected]
+    return asked(scene.claim, given, layout(f"demo-{hand}")).text
 
 
 def example(hand: str, scene: Planted, selected: tuple[int, ...] | None = None, bare: bool = False) -> Example:
@@ -213,7 +203,8 @@ def train_writer(base: Path, recipe: WriterRecipe) -> train.Trained:
 
 def _texts() -> list[str]:
     """Everything that prompts and explanations say around names, and the values that demo-qwen2 does not know."""
-    around = [part for hand in hands.HANDS for part in template(hand)]
+    layouts = [layout(f"demo-{hand}") for hand in hands.HANDS]
+    around = [part for each in layouts for part in (each.passage, each.text)]
     said = [wording for every in planted.WORDINGS.values() for wording in every]
     known = [*planted.RIVERS, *planted.EXPORTS, planted.SUPPORTED, planted.REFUTED, *planted.WORDINGS]
     return [*around, *said, *hands.SAID.values(), *hands.FILLERS, *(f"a {word}" for word in known)]
