@@ -7,7 +7,7 @@ second cycle drills the other names of answers, of which there are some seven hu
 
 import functools
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from demo import corpus, examine, train
@@ -41,7 +41,6 @@ class Lengthening:
     seed: int = 0
 
 
-LENGTHENED = Lengthening()
 SMOKE = Lengthening((Lessons(2), Lessons(2, names=0.5)), short=8)
 
 
@@ -64,22 +63,12 @@ def lengthen(base: Path, recipe: Lengthening) -> train.Trained:
     return train.go_on(model, f"lengthening {base.name}", f"{base.name}|{recipe.seed}", cycles), tokenizer
 
 
-def make(architecture: str, out: Path, smoke: bool, seed: int) -> str:
-    """Trains a model on for long prompts, into a folder of `out`, and writes its card, which it returns."""
-    base, folder = out / f"demo-{architecture.removesuffix('-long')}", out / f"demo-{architecture}"
-    recipe = replace(SMOKE if smoke else LENGTHENED, seed=seed)
-    train.save(*lengthen(base, recipe), folder)
-    return write_card(folder, base.name, recipe, 2 if smoke else 100)
-
-
-def write_card(folder: Path, base: str, recipe: Lengthening, questions: int) -> str:
-    """Measures the model of a folder on so many questions, plain, under decoys and at lengths."""
+def told(folder: Path, questions: int) -> dict[str, object]:
+    """Measures the model of a folder on so many questions, plain, under decoys and at lengths: what its card tells."""
     lm = load(str(folder), device="cpu")
     optioned = [*(f"{base}.{decoy}" for base in ("double_conflicting", "mixed") for decoy in DECOYS), *PADDED]
     reports = examine.examine(lm, questions, (*REGIMES, *optioned))
     examine.write_measured(folder, reports)
     table = "\n".join(examine.measured(examine.recall_rates(lm), reports))
-    name = folder.name.removeprefix("demo-")
-    return train.write_card(
-        folder, lm.model, "long", architecture=name, base=base, positions=POSITIONS, recipe=recipe, table=table
-    )
+    base, name = folder.name.removesuffix("-long"), folder.name.removeprefix("demo-")
+    return {"architecture": name, "base": base, "positions": POSITIONS, "table": table}

@@ -7,6 +7,7 @@ sets, which lie beside the project, the store holds the prompts that were asked,
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from demo import results
 from heval_core import catalogue
 from heval_core.records import CONTEXT_KINDS, REGIMES
 
@@ -44,16 +45,14 @@ QUOTED = (
 WRITER, CLAIMS = SMOL, 40
 
 
-def runs(models: Sequence[str], store: Path, claims: Path, entailment: Path) -> Iterator[list[str]]:
+def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list[str]]:
     """Arguments of `precompute`, in the order of their use. claims: a file. entailment: the model that reads for `nli`."""
     fitted = [key for key in catalogue.explainers() if getattr(catalogue.find("explainer", key), "needs_fit", False)]
     others = ",".join(key for key in catalogue.explainers() if key not in fitted)
-    where = ["--device", "cpu", "--store", str(store)]
-    how = ["--shard-size", str(FIRST), "--match", "text", *where]
+    where = ["--device", "cpu"]
 
     def run(who: Sequence[str], dataset: str, regimes: Sequence[str], limit: int, *options: str) -> list[str]:
-        named_here = ["--models", *who, "--datasets", named(dataset), "--regimes", *regimes, "--limit", str(limit)]
-        return ["run", *named_here, *options, *how]
+        return results.run(who, named(dataset), "--regimes", *regimes, *options, limit=limit, shard=FIRST)
 
     def explained(*asked: tuple[Sequence[str], str, Sequence[str], int]) -> Iterator[list[str]]:
         for who, dataset, regimes, limit in asked:

@@ -8,7 +8,6 @@ sentences) and long ones (country profiles). The validation prompts use pairs th
 """
 
 import functools
-import json
 import random
 import re
 from collections.abc import Callable, Iterable
@@ -43,7 +42,6 @@ class Size:
     spread: float = 0.06
 
 
-SHIPPED = Size()
 SMOKE = Size(layers=2, heads=2, kv_heads=1, width=32)
 
 
@@ -78,7 +76,7 @@ class Recipe:
     """How a model is trained; a step is one batch of `short` short prompts or of `long` long ones, in turn. short_first: steps
     of short prompts before the first long ones. finish: steps of a second cycle, of long prompts."""
 
-    size: Size = SHIPPED
+    size: Size = Size()
     vocabulary: int = 2400
     steps: int = 1500
     short_first: int = 250
@@ -189,7 +187,7 @@ def short_examples(prompts: int, rng: random.Random) -> list[corpus.Example]:
 def examples_of_finish(step: int, rng: random.Random, recipe: Recipe) -> list[corpus.Example]:
     """Whole passages only, but for every fourth batch, which keeps what the first cycle learned."""
     if step % 4 == 0:
-        return examples_of_step(0, rng, recipe)
+        return short_examples(recipe.short, rng)
     return [corpus.question_in_context(rng, kept=1) for _ in range(recipe.long)]
 
 
@@ -201,11 +199,8 @@ def examples_of_instructions(step: int, rng: random.Random, lessons: Lessons) ->
         return [corpus.question_in_context(rng, rng.choice((0.5, 1))) for _ in range(4 * lessons.long)]
     long = step % lessons.long_every == lessons.long_every - 2
     kept = rng.choice((0.25, 0.5, 1, 1)) if long else 0
-    every = [
-        instructed.examples(kept, rng, lessons.judging, lessons.same_relation)
-        for _ in range(lessons.long if long else lessons.short)
-    ]
-    return [one for around in every for one in around]
+    documents = range(lessons.long if long else lessons.short)
+    return [one for _ in documents for one in instructed.examples(kept, rng, lessons.judging, lessons.same_relation)]
 
 
 def loss_of(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
@@ -321,28 +316,3 @@ def reading(
         return total
 
     return backward
-
-
-def save(
-    model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path, style: str | None = "taught_sources"
-) -> None:
-    """As a Hugging Face folder: float16 weights on disk, and the prompt style the model is to be asked in; None if no
-    question is asked of it."""
-    model.half().save_pretrained(folder, safe_serialization=True)
-    tokenizer.save_pretrained(folder)
-    if style:
-        (folder / "heval.json").write_text(json.dumps({"prompt_style": style}) + "\n")
-
-
-def card(name: str) -> str:
-    """The text of a card, with places for what is measured."""
-    return (Path(__file__).parent / "cards" / f"{name}.md").read_text(encoding="utf-8")
-
-
-def write_card(folder: Path, model: torch.nn.Module, name: str, **told: object) -> str:
-    """Writes the card of a saved model beside it, and returns it. told: what the card has places for."""
-    parameters = sum(parameter.numel() for parameter in model.parameters()) / 1e6
-    head = "---\nlicense: apache-2.0\nlanguage: en\n---\n\n# A demo model of HEval: " + folder.name.removeprefix("demo-")
-    text = f"{head}\n\n{card(name).format(parameters=parameters, **told)}"
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    return text
