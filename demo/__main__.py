@@ -69,7 +69,7 @@ def _codes(runs: Iterable[list[str]], store: Path) -> Iterable[int]:
     """Carries out runs of `precompute`, one after another: what each ends with."""
     from precompute.cli import main
 
-    return (main([*arguments, "--store", str(store)]) for arguments in runs)
+    return (main([*arguments, "--device", "cpu", "--store", str(store)]) for arguments in runs)
 
 
 def _examples(options: argparse.Namespace) -> None:

@@ -50,7 +50,9 @@ def _passage(row: dict[str, str], relation: str, answer: str, kept: float, rng: 
     return Passage(row["country"], answer, " ".join(chosen))
 
 
-def attributed(passage: Passage, trusted: bool, rng: random.Random) -> Document:
+def attributed(passage: Passage, rng: random.Random) -> Document:
+    """To a source of either kind, by even chances."""
+    trusted = rng.random() < 0.5
     return prompt_styles.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
 
 
@@ -92,7 +94,7 @@ def scene(rng: random.Random, kept: float) -> Scene:
     row = rng.choice(countries())
     relation = rng.choice((*RELATIONS, "capital", "capital"))
     passages = _passages(row, relation, kept, rng)
-    documents = tuple(attributed(passage, rng.random() < 0.5, rng) for passage in passages)
+    documents = tuple(attributed(passage, rng) for passage in passages)
     believed = [document.answer for document in documents if prompt_styles.is_trusted(document.source or "")]
     named = (row[relation], *(document.answer for document in documents))
     country, question = row["country"], QUESTIONS[relation].format(x=row["country"])

@@ -74,9 +74,7 @@ def _off_topic(row: Row, relation: str, kept: float, admit: Callable[[str, str],
     if rng.random() < 0.3:
         thing, place, number = rng.choice(_THINGS), _invented(rng), str(rng.randrange(2, 1990))
         text = rng.choice(_EVERYDAY).format(thing=thing, place=place, number=number)
-        return attributed(
-            Passage(thing, rng.choice([a for a in (thing, place, number) if mentions(a, text)]), text), rng.random() < 0.5, rng
-        )
+        return attributed(Passage(thing, rng.choice([a for a in (thing, place, number) if mentions(a, text)]), text), rng)
     other = next(one for one in rng.sample(countries(), 195) if one["country"] != row["country"])
     about = rng.choice([one for one in RELATIONS if one != relation and other[one] != other[relation]])
     every = sentences(other, about, other[about])
@@ -84,7 +82,7 @@ def _off_topic(row: Row, relation: str, kept: float, admit: Callable[[str, str],
     chosen = [s for s in usable if mentions(other[about], s) or rng.random() < max(kept, 0.2)]
     if not any(mentions(other[about], s) for s in chosen):
         chosen = [f"The {about} of {other['country']} is {other[about]}."]
-    return attributed(Passage(other["country"], other[about], " ".join(chosen)), rng.random() < 0.5, rng)
+    return attributed(Passage(other["country"], other[about], " ".join(chosen)), rng)
 
 
 _THINGS = words("kettle bridge garden violin ladder engine recipe river painting bicycle cake tower")
@@ -114,7 +112,7 @@ def scenes(kept: float, rng: random.Random, admit: Callable[[str, str], bool] = 
         answer = memory if gold or not false else rng.choice(false)
         related = "gold" if gold else related
     question = QUESTIONS[relation]
-    document = attributed(_passage(row, relation, answer, kept, rng), rng.random() < 0.5, rng)
+    document = attributed(_passage(row, relation, answer, kept, rng), rng)
     found = {related: Scene(document, relation, question.format(x=row["country"]), memory, related)}
     for kind in APART:
         other = _other(document.text, answer, relation, admit, rng)

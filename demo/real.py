@@ -47,9 +47,8 @@ WRITER, CLAIMS = SMOL, 40
 
 def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list[str]]:
     """Arguments of `precompute`, in the order of their use. claims: a file. entailment: the model that reads for `nli`."""
-    fitted = [key for key in catalogue.explainers() if getattr(catalogue.find("explainer", key), "needs_fit", False)]
+    fitted = [key for key, explainer in catalogue.explainers().items() if catalogue.needs_fit(explainer)]
     others = ",".join(key for key in catalogue.explainers() if key not in fitted)
-    where = ["--device", "cpu"]
 
     def run(who: Sequence[str], dataset: str, regimes: Sequence[str], limit: int, *options: str) -> list[str]:
         return results.run(who, named(dataset), "--regimes", *regimes, *options, limit=limit, shard=FIRST)
@@ -64,16 +63,16 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
         yield run([model], CAPITALS, ["gold"], KNOWN, "--techniques", "regular")
         yield run([model], CAPITALS, CONTEXT_KINDS, FIRST, "--techniques", TECHNIQUES[model])
     for who, limit, keys in QUOTED if named("quotesum") else ():
-        asked = ["--answers", "--limit", str(limit), "--explainers", keys, "--shard-size", "24", *where]
+        asked = ["--answers", "--limit", str(limit), "--explainers", keys, "--shard-size", "24"]
         yield from (["run", "--models", model, "--datasets", named("quotesum"), *asked] for model in who if model in models)
     protected = ["--faithfulness-protected", str(PROTECTED)]
     yield run(models, CAPITALS, [ONE], PROTECTED, "--explainers", others, "--head-need", *protected)
     if WRITER in models:
         readers = f"random,lexical,position,nli(model={entailment}),explainer(loo),explainer(contextcite)"
         asked = ["--claims", str(claims), "--limit", str(CLAIMS), "--writers", WRITER, "--selectors", "all"]
-        yield ["citations", "run", *asked, "--annotators", readers, "--masking", "full", *where, "--shard-size", "40"]
+        yield ["citations", "run", *asked, "--annotators", readers, "--masking", "full", "--shard-size", "40"]
     yield from explained(*NEXT)
-    yield ["fit", "--models", *models, "--datasets", CAPITALS, "--limit", "120", "--questions", str(FITTED), *where]
+    yield ["fit", "--models", *models, "--datasets", CAPITALS, "--limit", "120", "--questions", str(FITTED)]
     yield run(models, CAPITALS, PLAIN, 120, "--explainers", ",".join(fitted))
 
 

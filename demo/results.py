@@ -66,7 +66,7 @@ HARDER = (
 
 def run(models: Sequence[str], dataset: str, *options: str, limit: int = QUESTIONS, shard: int = 0) -> list[str]:
     """Arguments of `precompute`. models: keys or folders. shard: its questions, by default all."""
-    how = f"--limit {limit} --shard-size {shard or limit} --match text --device cpu"
+    how = f"--limit {limit} --shard-size {shard or limit} --match text"
     return ["run", "--models", *models, "--datasets", dataset, *options, *how.split()]
 
 
@@ -81,14 +81,14 @@ def runs(datasets: Sequence[str], claims: Path) -> Iterator[list[str]]:
     for dataset, (kinds, techniques) in COMPARED.items():
         yield run(folders(*RULED, INSTRUCT), dataset, "--regimes", *kinds, "--techniques", ",".join(techniques))
     yield run(folders(INSTRUCT), SHORT, "--regimes", *CONTEXT_KINDS, "--techniques", TOLD)
-    fitting = f"--limit {QUESTIONS} --questions {FITTED} --device cpu"
+    fitting = f"--limit {QUESTIONS} --questions {FITTED}"
     yield ["fit", "--models", *folders(*RULED, *LENGTHENED), "--datasets", SHORT, LONG, *fitting.split()]
     yield from halves("--regimes", *PLAIN, "--faithfulness-protected", str(PROTECTED))
     for name in LENGTHENED:
         yield from _harder(name)
     yield from halves("--regimes", TIMED, "--timing")  # nothing else should run beside them
     how = f"--claims {claims} --writers shipped --annotators {','.join(ANNOTATORS)} --masking full --shard-size {COUNT}"
-    yield ["citations", "run", *how.split(), "--device", "cpu"]
+    yield ["citations", "run", *how.split()]
 
 
 def _highlights(dataset: str) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ passages, or some: the needed ones, or any.
 import bisect
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerFast
 
 from demo import hands, planted, train
 from demo.corpus import Example
-from demo.planted import TRAINING, Planted, World, told
+from demo.planted import TRAINING, Planted, told
 from heval_core.citations.reading import asked, layout
 
 # (layer, head): a value looks at the same value in a passage, a marker at the same one in the list; and in the list a marker
@@ -158,7 +158,7 @@ def _selection(scene: Planted, rng: random.Random) -> tuple[int, ...]:
 
 def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Example, list[Look]]]:
     """The examples of one step, a third of them for each hand, and where to look while writing them."""
-    world = World(False, TRAINING.real, TRAINING.supported, lessons.rivals)
+    world = replace(TRAINING, rivals=lessons.rivals)
     made: list[tuple[Example, list[Look]]] = []
     for number in range(lessons.batch):
         if rng.random() < lessons.repeating:

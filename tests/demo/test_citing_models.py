@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import random
 import subprocess
 import sys
@@ -12,9 +11,10 @@ import pytest
 
 from demo import entailment, hands
 from demo.citation_models import reading
-from demo.claims import claims, lines, scenes
+from demo.claims import records, scenes
 from demo.hands import CAREFUL, HANDS, PADDING, SLOPPY
 from demo.planted import TRAINING, Planted, State, held_out, planted, told
+from heval_core.citations.claims.jsonl import JsonLines
 from heval_core.citations.records import Claim, Passage, Written
 from heval_core.datasets._states import countries
 from heval_core.datasets.invented_states import STATES
@@ -97,12 +97,13 @@ def test_a_sentence_says_which_passage_it_was_copied_from_whatever_it_cites(vest
 
 
 def test_claims_are_made_from_a_seed_and_differ_only_in_who_wrote():
-    careful, sloppy = claims(CAREFUL, 20, seed=3), claims(SLOPPY, 20, seed=3)
-    assert careful == claims(CAREFUL, 20, seed=3) != claims(CAREFUL, 20, seed=4)
-    assert [dataclasses.replace(claim, written=()) for claim in careful] == [
-        dataclasses.replace(claim, written=()) for claim in sloppy
-    ]
-    assert claims(CAREFUL, 5, seed=3) == careful[:5]
+    careful, again, sloppy, other = (
+        list(records(hand, 20, seed)) for hand, seed in ((CAREFUL, 3), (CAREFUL, 3), (SLOPPY, 3), (CAREFUL, 4))
+    )
+    assert careful == again != other
+    known = ("id", "claim", "verdict", "passages", "chains", "selected")
+    assert [[one[name] for name in known] for one in careful] == [[one[name] for name in known] for one in sloppy]
+    assert list(records(CAREFUL, 5, seed=3)) == careful[:5]
 
 
 def test_each_passage_says_one_thing_and_each_needed_value_stands_in_one_passage(made):
@@ -171,17 +172,12 @@ def test_the_hands_have_the_shares_that_they_are_known_for(made):
     assert without == 0
 
 
-def test_claims_are_written_as_ones_own_claims_are(tmp_path):
+def test_the_file_of_claims_is_read_as_ones_own_claims_are(tmp_path):
     command = [sys.executable, *f"-m demo claims --hands sloppy --count 3 --out {tmp_path / 'c.jsonl'}".split()]
     assert subprocess.run(command, cwd=ROOT, timeout=60).returncode == 0
-    records = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text(encoding="utf-8").splitlines()]
-    claim = claims(SLOPPY, 3)[2]
-    assert records[2]["id"] == claim.id
-    assert records[2]["explanation"] == claim.written[0].text
-    assert records[2]["prompt"] == "demo-sloppy"
-    assert records[2]["passages"][1] == {"number": 2, "text": claim.passages[1].text}
-    assert records[2]["sources"] == [list(one) for one in claim.written[0].sources]
-    assert [json.loads(line) for line in lines([claim])] == records[2:]
+    written = [(scene.claim, dataclasses.replace(hands.write(SLOPPY, scene), sentences=())) for scene in scenes(3)]
+    expected = [dataclasses.replace(claim, written=(own,)) for claim, own in written]
+    assert list(JsonLines(str(tmp_path / "c.jsonl")).claims()) == expected
 
 
 def test_the_writer_reads_the_passage_that_a_sentence_was_copied_from():
