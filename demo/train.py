@@ -42,7 +42,8 @@ class Size:
     spread: float = 0.06
 
 
-SMOKE = Size(layers=2, heads=2, kv_heads=1, width=32)
+# As many layers and heads as demo-writer is told where to look with.
+SMOKE = Size(layers=4, heads=4, kv_heads=1, width=32)
 
 
 def config_of(architecture: str, size: Size, vocabulary: int, eos: int) -> PretrainedConfig:
