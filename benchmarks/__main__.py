@@ -39,15 +39,13 @@ def main() -> int:
         return 0
     result: dict[str, Any] = {"machine": machine()}
     asked = table.Choice(options.tokens, options.prompts, options.rows, not options.no_bfloat16)
+    rows = table.rows(options.models, asked, _say) if options.part == "table" else _ratios(options.part, options.models)
     try:
         if options.part == "gpu":
             gpu.on_gpu(_say, result)
         else:
             kept = result[options.part] = list[Any]()
-            for line, row in (
-                _table(options.models, asked) if options.part == "table" else _ratios(options.part, options.models)
-            ):
-                _say(line)
+            for row in rows:
                 kept.append(row)
     except HEvalError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -58,17 +56,14 @@ def main() -> int:
     return 0
 
 
-def _table(names: Sequence[str], asked: table.Choice) -> Iterator[tuple[str, table.Row]]:
-    return ((table.as_text(row), row) for row in table.rows(names, asked))
-
-
-def _ratios(part: str, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _ratios(part: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Of random weights, unless models are named; of answers the real model where it is installed."""
     names = names or ["smollm2"] * (part == "answers" and not PACKAGED["smollm2"].problem())
     small = (random_model(name, config()) for name, config in SMALL.items())
     for lm in (load(name, "cpu", "float32") for name in names) if names else small:
-        for figure in RATIOS[part](lm):
-            yield as_line(figure), asdict(figure) | {"reached": figure.reached}
+        for figure in RATIOS[part](lm.key, lm):
+            _say(as_line(figure))
+            yield asdict(figure) | {"reached": figure.reached}
 
 
 if __name__ == "__main__":

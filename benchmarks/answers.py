@@ -23,14 +23,14 @@ PROMPTS, ANSWER = (640, 80), 40
 TIMED = 24
 
 
-def answer_figures(lm: LanguageModel) -> Iterator[Figure]:
+def answer_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
     """Of each prompt that the model reads with its answer."""
     for tokens in PROMPTS:
         if tokens + ANSWER <= lm.positions:
             chosen = range(ANSWER), range(1), range(ANSWER - 1, ANSWER)
             every, first, last = best(*(passes(lm, tokens, places) for places in chosen))
             detail = f"answer of {ANSWER}, {TIMED} tokens: {every:.2f} s against {first:.2f} s; of its last {every / last:.2f}"
-            yield Figure(lm.key, tokens, "fa of all words / of the first one", every / first, 1.3, True, detail)
+            yield Figure(name, tokens, "fa of all words / of the first one", every / first, 1.3, True, detail)
 
 
 def passes(lm: LanguageModel, tokens: int, places: range) -> Callable[[], np.ndarray]:

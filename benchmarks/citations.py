@@ -16,7 +16,7 @@ PASSAGES, SENTENCES = 8, 6
 PASSAGE_TOKENS, SENTENCE_TOKENS = 20, 8
 
 
-def citation_figures(lm: LanguageModel) -> Iterator[Figure]:
+def citation_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
     """Of a claim with 8 passages, whose explanation has 6 sentences."""
     made = explanation(lm)
     texts = [tokens_of(lm, reading(made, left_out)) for left_out in ((), *((number,) for number in made.selected))]
@@ -25,12 +25,12 @@ def citation_figures(lm: LanguageModel) -> Iterator[Figure]:
     with counting(lm) as counted:
         left_one_out(lm, made)
     passes, what = counted.passes(1, length), "passes of loo / the explanation once per passage"
-    yield Figure(lm.key, length, what, passes / PASSAGES, 1.2, True, f"{shape}: {passes:.1f} against {PASSAGES}")
+    yield Figure(name, length, what, passes / PASSAGES, 1.2, True, f"{shape}: {passes:.1f} against {PASSAGES}")
     together, alone = best(
         lambda: sentence_logprobs(lm, texts), lambda: [sentence_logprobs(lm, [text]) for text in texts], rounds=1
     )
     detail = f"{shape}: {together:.2f} s against {alone:.2f} s"
-    yield Figure(lm.key, length, "loo, one text after the other / in a batch", alone / together, 3.0, detail=detail)
+    yield Figure(name, length, "loo, one text after the other / in a batch", alone / together, 3.0, detail=detail)
 
 
 def explanation(lm: LanguageModel) -> Explained:

@@ -10,7 +10,7 @@ ours, as a share of the largest score. *bfloat16*: how many times faster it is i
 both types, the mean and the lowest prompt; *same*: the share of prompts with one highest token in both.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -50,15 +50,16 @@ class Choice(NamedTuple):
     bfloat16: bool = True
 
 
-def rows(names: Sequence[str], asked: Choice) -> Iterator[Row]:
-    """All rows. names: of installed models, folders, GGUF files; without any, models of packages."""
+def rows(names: Sequence[str], asked: Choice, say: Callable[[str], None]) -> Iterator[Row]:
+    """All rows, each said as it is known. names: of installed models, folders, GGUF files; without any, models of packages."""
     for name in names or [key for key, place in installed.places().items() if place.source.startswith("package ")]:
         models = [load(name, "cpu", dtype) for dtype in ("float32", "bfloat16")[: 1 + asked.bfloat16]]
         for lm in models:
             lm.template = BEGUN if has_template(lm.tokenizer) else TEMPLATE
         for tokens in asked.lengths:
-            prompts = capitals(models[0], tokens, asked.prompts)
-            yield from measured(name, models, prompts, tokens, asked.rows or _all(tokens))
+            for row in measured(name, models, capitals(models[0], tokens, asked.prompts), tokens, asked.rows or _all(tokens)):
+                say(as_text(row))
+                yield row
 
 
 def _all(tokens: int) -> list[str]:

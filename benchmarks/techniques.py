@@ -32,9 +32,9 @@ DATASET, REGIME = "world_capital", "conflicting"
 ANSWERED, ONE_BY_ONE = 1000, 20
 
 
-def technique_figures(lm: LanguageModel) -> Iterator[Figure]:
+def technique_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
     for figure in (decoding_figure, patching_figure, batch_figure):
-        yield figure(lm)
+        yield figure(name, lm)
 
 
 def decoding() -> dict[Technique, list[Setting]]:
@@ -44,7 +44,7 @@ def decoding() -> dict[Technique, list[Setting]]:
     return {one: list(one.settings(nothing)) if is_searched(one) else [NOTHING] for one in techniques}
 
 
-def decoding_figure(lm: LanguageModel) -> Figure:
+def decoding_figure(name: str, lm: LanguageModel) -> Figure:
     """Regular's two passes and the answers of all decoding techniques under all settings, against the two passes alone."""
     with_context, alone = (prompts_of(lm, tokens, COMBINED).prompts for tokens in (WITH_DOCUMENT, ALONE))
     settings = decoding()
@@ -59,10 +59,10 @@ def decoding_figure(lm: LanguageModel) -> Figure:
 
     whole, two = best(everything, passes)
     detail = f"{COMBINED} prompts, {sum(map(len, settings.values()))} settings: {whole:.1f} s against {two:.1f} s"
-    return Figure(lm.key, WITH_DOCUMENT, "all decoding techniques / Regular's two passes", whole / two, 1.3, True, detail)
+    return Figure(name, WITH_DOCUMENT, "all decoding techniques / Regular's two passes", whole / two, 1.3, True, detail)
 
 
-def batch_figure(lm: LanguageModel, count: int = ANSWERED, sampled: int = ONE_BY_ONE) -> Figure:
+def batch_figure(name: str, lm: LanguageModel, count: int = ANSWERED, sampled: int = ONE_BY_ONE) -> Figure:
     """A job of many questions under all decoding techniques, against jobs of one (timed for some, and scaled)."""
     questions = load_questions(DATASET, count, 0, style_of(lm))
     # Random weights remember nothing that could be asked about, so that every question would be dropped.
@@ -70,7 +70,7 @@ def batch_figure(lm: LanguageModel, count: int = ANSWERED, sampled: int = ONE_BY
     memories = Memories({fact.question: tuple(ids) for fact, ids in zip(questions.facts, recalled, strict=True)})
     count, kept = len(questions.facts), 0
     every = max(1, count // sampled)
-    (together,), single = _jobs(lm.key, questions, range(count), count), _jobs(lm.key, questions, range(0, count, every), 1)
+    (together,), single = _jobs(name, questions, range(count), count), _jobs(name, questions, range(0, count, every), 1)
 
     def answered(jobs: list[JobTask]) -> None:
         nonlocal kept
@@ -83,7 +83,7 @@ def batch_figure(lm: LanguageModel, count: int = ANSWERED, sampled: int = ONE_BY
     one *= count / len(single)
     detail = f"{count} prompts, {kept} of them answered, in {many:.1f} s against {one:.0f} s"
     what = "one by one / a batch of 1,000, all decoding techniques"
-    return Figure(lm.key, WITH_DOCUMENT, what, one / many, 3.0, detail=detail)
+    return Figure(name, WITH_DOCUMENT, what, one / many, 3.0, detail=detail)
 
 
 def _jobs(name: str, questions: Questions, places: range, size: int) -> list[JobTask]:
@@ -93,7 +93,7 @@ def _jobs(name: str, questions: Questions, places: range, size: int) -> list[Job
     return list(job_tasks(pair, REGIME, places, (INSTANCES,), Arrangement(Chosen(), chosen, True)))
 
 
-def patching_figure(lm: LanguageModel, count: int = RANKED) -> Figure:
+def patching_figure(name: str, lm: LanguageModel, count: int = RANKED) -> Figure:
     """PH3's effects of all heads, against one plain pass over every prompt for each head (timed for one head, and scaled)."""
     both = prompts_of(lm, RANKED_TOKENS, 2 * count)
     prompts, twins, ids = both.prompts[:count], both.prompts[count:], both.ids[:count]
@@ -108,4 +108,4 @@ def patching_figure(lm: LanguageModel, count: int = RANKED) -> Figure:
     heads = lm.layers * lm.heads_per_layer
     detail = f"{count} prompts, {heads} heads: {one:.1f} s against {heads * whole:.0f} s"
     ratio = one / (heads * whole)
-    return Figure(lm.key, RANKED_TOKENS, "path patching / the model again for each head", ratio, 0.25, True, detail)
+    return Figure(name, RANKED_TOKENS, "path patching / the model again for each head", ratio, 0.25, True, detail)

@@ -27,7 +27,7 @@ def lm():
 
 
 def test_path_patching_is_timed_for_every_head(lm):
-    found = techniques.patching_figure(lm, 20)
+    found = techniques.patching_figure("tiny", lm, 20)
     assert 0 < found.ratio < np.inf
     assert "20 prompts, 8 heads" in found.detail
 
@@ -38,7 +38,7 @@ def test_all_decoding_techniques_are_timed_with_all_their_settings(lm, monkeypat
     monkeypatch.setattr(
         techniques, "greedy_tokens", lambda *given: asked.append((given[0].key, len(given[3]))) or real(*given)
     )
-    found = techniques.decoding_figure(lm)
+    found = techniques.decoding_figure("tiny", lm)
     assert dict(asked) == {"coiecd": 25, "acd": 1, "cad": 1, "adacad": 1}
     assert "100 prompts, 28 settings" in found.detail
 
@@ -47,7 +47,7 @@ def test_a_batch_and_one_by_one_answer_the_same_questions(lm, monkeypatch):
     jobs = []
     real = techniques.JobTask.do
     monkeypatch.setattr(techniques.JobTask, "do", lambda job, *rest: jobs.append(tuple(job.places)) or real(job, *rest))
-    found = techniques.batch_figure(lm, 12, 4)
+    found = techniques.batch_figure("tiny", lm, 12, 4)
     assert set(jobs) == {tuple(range(12)), (0,), (3,), (6,), (9,)}
     assert found.ratio > 0
     assert found.detail.startswith("12 prompts, 12 of them answered")
@@ -56,7 +56,7 @@ def test_a_batch_and_one_by_one_answer_the_same_questions(lm, monkeypatch):
 def test_an_explanations_sentences_share_their_passes():
     config = GPT2Config(vocab_size=2400, n_positions=1024, n_embd=32, n_layer=2, n_head=4)
     small = timing.random_model("tiny", config, torch.device("cpu"), torch.float32)
-    passes, batched = citations.citation_figures(small)
+    passes, batched = citations.citation_figures("tiny", small)
     # Nine texts, of which eight lack a passage.
     assert passes.ratio == 9 / 8
     assert "8 passages, 6 sentences" in passes.detail
@@ -64,7 +64,7 @@ def test_an_explanations_sentences_share_their_passes():
 
 
 def test_all_words_of_an_answer_and_one_of_them_lose_the_same(lm):
-    (found,) = answers.answer_figures(lm)  # of the prompt that is short enough
+    (found,) = answers.answer_figures("tiny", lm)  # of the prompt that is short enough
     assert (found.tokens, found.aim, found.at_most) == (80, 1.3, True)
     assert 0 < found.ratio < np.inf
     assert found.detail.startswith("answer of 40, 24 tokens")
@@ -88,7 +88,7 @@ def test_what_is_reached_depends_on_the_direction():
 @pytest.fixture(scope="module")
 def rows():
     """The table's on a demo model, three prompts of 60 tokens."""
-    return {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], table.Choice([60], 3))}
+    return {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], table.Choice([60], 3), lambda line: None)}
 
 
 def test_every_explainer_has_a_row_and_captum_computes_the_same(rows):
@@ -101,7 +101,7 @@ def test_every_explainer_has_a_row_and_captum_computes_the_same(rows):
 
 def test_a_screen_of_everything_is_exact_and_one_of_a_token_has_a_fifth():
     asked = table.Choice([60], 3, (table.EXACT, "fa(screen=sentences:99)", "fa(screen=cgim:1)"), False)
-    found = {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], asked)}
+    found = {row["what"]: row for row in table.rows([str(timing.TOKENIZER)], asked, lambda line: None)}
     every = found["fa(screen=sentences:99)"]
     assert (every["top"], every["five"], "spearman" in every) == (1, 1, False)
     assert found["fa(screen=cgim:1)"]["five"] == pytest.approx(0.2)
@@ -136,7 +136,7 @@ def test_other_weights_in_bfloat16_are_seen(monkeypatch):
 
     monkeypatch.setattr(table, "load", shaken)
     asked = table.Choice([60], 2, [table.EXACT])
-    exact = next(iter(table.rows([str(timing.TOKENIZER)], asked)))
+    exact = next(iter(table.rows([str(timing.TOKENIZER)], asked, lambda line: None)))
     assert exact["what"] == table.EXACT
     assert exact["spearman"] < 0.999
 
