@@ -1,6 +1,5 @@
 """The claims that the demo's study of citations is about: the same ones for each hand, with what the hand wrote of them."""
 
-import dataclasses
 import json
 import random
 from collections.abc import Iterable, Iterator
@@ -9,7 +8,6 @@ from typing import Any
 
 from demo import hands
 from demo.planted import EVALUATION, Planted, planted
-from heval_core.citations.records import Claim
 
 COUNT = 150
 
@@ -20,32 +18,26 @@ def scenes(count: int = COUNT, seed: int = 0) -> list[Planted]:
     return [planted(rng, EVALUATION, f"demo-{seed}-{number:03d}") for number in range(count)]
 
 
-def claims(hand: str, count: int = COUNT, seed: int = 0) -> list[Claim]:
-    """Claims held out from training, each with the explanation that a hand of `hands.HANDS` wrote from all passages."""
-    return [dataclasses.replace(scene.claim, written=(hands.write(hand, scene),)) for scene in scenes(count, seed)]
-
-
-def lines(made: Iterable[Claim]) -> Iterator[str]:
-    """The claims as JSON lines, an explanation each."""
-    for claim in made:
-        for written in claim.written:
-            record: dict[str, Any] = {
-                "id": claim.id,
-                "claim": claim.claim,
-                "verdict": claim.verdict,
-                "passages": [{"number": passage.number, "text": passage.text} for passage in claim.passages],
-                "chains": claim.chains,
-                "selected": written.selected,
-                "writer": written.writer,
-                "prompt": written.prompt,
-                "explanation": written.text,
-                "sources": written.sources,
-            }
-            yield json.dumps(record, ensure_ascii=False)
+def records(hand: str, count: int = COUNT, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Claims with the explanation that a hand wrote from all passages, as one's own claims are written."""
+    for scene in scenes(count, seed):
+        claim, written = scene.claim, hands.write(hand, scene)
+        yield {
+            "id": claim.id,
+            "claim": claim.claim,
+            "verdict": claim.verdict,
+            "passages": [{"number": passage.number, "text": passage.text} for passage in claim.passages],
+            "chains": claim.chains,
+            "selected": written.selected,
+            "writer": written.writer,
+            "prompt": written.prompt,
+            "explanation": written.text,
+            "sources": written.sources,
+        }
 
 
 def write(path: Path, named: Iterable[str], count: int = COUNT, seed: int = 0) -> Path:
-    """A file of what some hands wrote; its path."""
-    written = [line for hand in named for line in lines(claims(hand, count, seed))]
-    path.write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
+    """A file of what some hands wrote, as JSON lines; its path."""
+    lines = (json.dumps(record, ensure_ascii=False) for hand in named for record in records(hand, count, seed))
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path

@@ -5,7 +5,7 @@ Only pairs of subject and answer that `prompt_styles.in_training` admits are eve
 
 import functools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -30,19 +30,16 @@ class Example:
 
 
 @functools.cache
-def _false_answers(country: str, relation: str) -> tuple[str, ...]:
-    true = {row["country"]: row[relation] for row in countries()}[country]
-    return tuple(a for a in answers(relation) if a != true and prompt_styles.in_training(country, a))
+def admitted(country: str, relation: str, admit: Callable[[str, str], bool] = prompt_styles.in_training) -> tuple[str, ...]:
+    """The answers that may be shown with a state, the true one among them if it is."""
+    return tuple(answer for answer in answers(relation) if admit(country, answer))
 
 
 @functools.cache
-def _others(country: str, relation: str) -> tuple[int, ...]:
-    """Rows whose own answer differs from the country's and may be paired with it in training."""
-    rows = countries()
-    true = next(row[relation] for row in rows if row["country"] == country)
-    return tuple(
-        index for index, row in enumerate(rows) if row[relation] != true and prompt_styles.in_training(country, row[relation])
-    )
+def _others(country: str, relation: str) -> tuple[dict[str, str], ...]:
+    """The rows whose own answer differs from the country's and may be paired with it in training."""
+    (true,) = (row[relation] for row in countries() if row["country"] == country)
+    return tuple(row for row in countries() if row[relation] != true and prompt_styles.in_training(country, row[relation]))
 
 
 def _passage(row: dict[str, str], relation: str, answer: str, kept: float, rng: random.Random) -> Passage:
@@ -53,7 +50,9 @@ def _passage(row: dict[str, str], relation: str, answer: str, kept: float, rng: 
     return Passage(row["country"], answer, " ".join(chosen))
 
 
-def attributed(passage: Passage, trusted: bool, rng: random.Random) -> Document:
+def attributed(passage: Passage, rng: random.Random) -> Document:
+    """To a source of either kind, by even chances."""
+    trusted = rng.random() < 0.5
     return prompt_styles.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
 
 
@@ -61,12 +60,12 @@ def _passages(row: dict[str, str], relation: str, kept: float, rng: random.Rando
     """One or two passages, in any of the regimes' combinations, by equal chances."""
     country = row["country"]
     kinds = rng.choice((("c",), ("i",), ("c", "c"), ("c", "i"), ("i", "c"), ("c", "c")))
-    false = list(_false_answers(country, relation))
+    false = [answer for answer in admitted(country, relation) if answer != row[relation]]
     others = _others(country, relation)
     passages = []
     for kind in kinds:
         if kind == "i" and others:
-            other = countries()[rng.choice(others)]
+            other = rng.choice(others)
             passages.append(_passage(other, relation, other[relation], kept, rng))
         elif false:
             answer = false.pop(rng.randrange(len(false)))
@@ -95,7 +94,7 @@ def scene(rng: random.Random, kept: float) -> Scene:
     row = rng.choice(countries())
     relation = rng.choice((*RELATIONS, "capital", "capital"))
     passages = _passages(row, relation, kept, rng)
-    documents = tuple(attributed(passage, rng.random() < 0.5, rng) for passage in passages)
+    documents = tuple(attributed(passage, rng) for passage in passages)
     believed = [document.answer for document in documents if prompt_styles.is_trusted(document.source or "")]
     named = (row[relation], *(document.answer for document in documents))
     country, question = row["country"], QUESTIONS[relation].format(x=row["country"])

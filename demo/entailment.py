@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from sklearn.metrics import confusion_matrix
 from tokenizers import processors
 from torch.nn.functional import cross_entropy
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast, Qwen2ForSequenceClassification
@@ -32,8 +33,7 @@ class NliRecipe:
     seed: int = 0
 
 
-NLI = NliRecipe()
-SMOKE_NLI = NliRecipe(layers=1, steps=3, batch=4)
+SMOKE = NliRecipe(layers=1, steps=3, batch=4)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _encoder(base: Path) -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-def train_nli(base: Path, recipe: NliRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def train_nli(base: Path, recipe: NliRecipe) -> train.Trained:
     """A classifier on the first layers of the model in `base`. Raises HEvalError if the folder has no model."""
     tokenizer = _encoder(train.found(base))
     torch.manual_seed(recipe.seed)
@@ -86,19 +86,18 @@ def train_nli(base: Path, recipe: NliRecipe) -> tuple[torch.nn.Module, PreTraine
     config.id2label = dict(enumerate(LABELS))
     config.label2id = {label: number for number, label in enumerate(LABELS)}
     model = Qwen2ForSequenceClassification.from_pretrained(base, config=config, dtype=torch.float32)
-    rng = random.Random(f"nli|{recipe.seed}")
 
-    def backward(step: int) -> float:
+    def backward(step: int, rng: random.Random) -> float:
         made = pairs(rng, TRAINING, recipe.batch)
         loss = cross_entropy(logits(model, tokenizer, made), torch.tensor([LABELS.index(one.label) for one in made]))
         loss.backward()
         return loss.item()
 
-    train.descend(model, "training nli", recipe.steps, recipe.learning_rate, backward)
+    train.descend(model, "training nli", f"nli|{recipe.seed}", recipe.steps, recipe.learning_rate, backward)
     return model.eval(), tokenizer
 
 
-def load(folder: Path) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def load(folder: Path) -> train.Trained:
     """A trained classifier in float32, and its tokenizer."""
     model = Qwen2ForSequenceClassification.from_pretrained(folder, dtype=torch.float32)
     return model.eval(), AutoTokenizer.from_pretrained(folder)
@@ -112,14 +111,10 @@ def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, made: lis
 
 
 @torch.no_grad()
-def confusion(
-    model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, count: int, seed: int = 0
-) -> dict[tuple[str, str], int]:
-    """(label, answer) ▶ pairs, of `count` pairs about states that training never showed."""
-    made = pairs(random.Random(f"nli|{seed}|evaluation"), EVALUATION, count)
-    counted = {(label, answer): 0 for label in LABELS for answer in LABELS}
-    for start in range(0, len(made), 64):
-        batch = made[start : start + 64]
-        for one, answer in zip(batch, logits(model, tokenizer, batch).argmax(-1).tolist(), strict=True):
-            counted[one.label, LABELS[answer]] += 1
-    return counted
+def confusion(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, count: int) -> list[list[int]]:
+    """(labels, answers): how many of `count` pairs about states that training never showed."""
+    made = pairs(random.Random("nli|0|evaluation"), EVALUATION, count)
+    batches = (made[start : start + 64] for start in range(0, len(made), 64))
+    answers = [LABELS[place] for batch in batches for place in logits(model, tokenizer, batch).argmax(-1).tolist()]
+    found: list[list[int]] = confusion_matrix([one.label for one in made], answers, labels=LABELS).tolist()
+    return found

@@ -5,19 +5,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
-from demo import obeying, train
-from heval_core import pipeline, regimes
+from demo import obeying
+from demo.shares import Share, markdown
+from heval_core import pipeline
 from heval_core.behaviour import ask, memory_of
 from heval_core.datasets._states import QUESTIONS, RELATIONS, countries
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.prompt_styles import style_of
 from heval_core.records import REGIMES, Behaviour, Dropped, HEvalError
-from precompute.memory import Memories
+from precompute.memory import Memories, Prompting
 from precompute.questions import load_questions
 
 # Asked about under every instruction: some twenty prompts each.
@@ -57,15 +57,13 @@ def examine(lm: LanguageModel, questions: int, asked_in: Sequence[str] = REGIMES
         for regime in tqdm(asked_in, desc=f"{lm.key} · {dataset}", unit="regime"):
             dropped: Counter[str] = Counter()
             prepared = []
-            for place, fact in enumerate(asked.facts):
-                try:
-                    instance = regimes.build(fact, regime, asked.pool, 0, style_of(lm), place)
-                    asking = pipeline.prepare(lm, instance, memories.of(lm, fact, asked.pool))
-                    if asking.dropped_because:
-                        raise Dropped(asking.dropped_because)
+            for _, asking in Prompting(regime, 0, memories).each(lm, asked, range(len(asked.facts))):
+                if isinstance(asking, pipeline.Prepared) and asking.dropped_because is None:
                     prepared.append(asking)
-                except Dropped as reason:
-                    dropped[reason.reason] += 1
+                elif isinstance(asking, Dropped | pipeline.Prepared):
+                    dropped[asking.reason if isinstance(asking, Dropped) else str(asking.dropped_because)] += 1
+                else:
+                    raise asking
             pairs = _answered(lm, prepared)
             groups = Counter(behaviour.group for _, behaviour in pairs)
             agreed = sum(behaviour.group == asking.instance.expected_group for asking, behaviour in pairs)
@@ -85,37 +83,36 @@ def _answered(lm: LanguageModel, prepared: list[pipeline.Prepared]) -> list[tupl
     return pairs
 
 
-def write_card(folder: Path, recipe: Any, questions: int) -> str:
-    """Measures the model of a folder on this many questions, and writes its card beside it: what it is, and what it is not."""
+def card(name: str) -> str:
+    """The text of a card, with places for what is measured."""
+    return (Path(__file__).parent / "cards" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def told(folder: Path, questions: int) -> dict[str, object]:
+    """Measures the model of a folder on this many questions: what its card tells."""
     lm = load(str(folder), device="cpu")
     if lm.tokenizer.chat_template:
-        origin, told = "trained on from demo-qwen2", f"\n\n{train.card('instructed').strip()}"
+        origin, instructions = "trained on from demo-qwen2", f"\n\n{card('instructed').strip()}"
         obeyed = _obeyed(obeying.rates(lm, min(questions, DOCUMENTS)))
     else:
-        origin, told, obeyed = "trained from scratch", "", []
-    lines = [*measured(recall_rates(lm), examine(lm, questions)), *obeyed]
-    kind, table = lm.model.config.model_type, "\n".join(lines)
-    return train.write_card(folder, lm.model, "taught", kind=kind, origin=origin, told=told, recipe=recipe, table=table)
+        origin, instructions, obeyed = "trained from scratch", "", []
+    table = "\n".join([*measured(recall_rates(lm), examine(lm, questions)), *obeyed])
+    return {"kind": lm.model.config.model_type, "origin": origin, "told": instructions, "table": table}
 
 
 def measured(rates: dict[str, float], reports: list[RegimeReport]) -> list[str]:
     """Markdown: recall, and a row for each dataset and regime."""
-    lines = [
-        "Recall without context: " + ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items()) + ".",
-        "",
-        "On pairs never seen in training:",
-        "",
-        "| dataset | regime | kept | follows the rule | groups | dropped |",
-        "|---|---|---|---|---|---|",
-    ]
+    recall = ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items())
+    rows = []
     for report in reports:
         groups = ", ".join(f"{group} {share:.0%}" for group, share in report.groups.items())
         dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "–"
-        lines.append(f"| {report.dataset} | {report.regime} | {report.kept} | {report.agreement:.1%} | {groups} | {dropped} |")
-    return lines
+        rows.append((report.dataset, report.regime, report.kept, f"{report.agreement:.1%}", groups, dropped))
+    head = ("dataset", "regime", "kept", "follows the rule", "groups", "dropped")
+    return [f"Recall without context: {recall}.", "", "On pairs never seen in training:", "", *markdown(head, *rows)]
 
 
-def _obeyed(counted: dict[tuple[str, str], obeying.Rate]) -> list[str]:
+def _obeyed(counted: dict[tuple[str, str], Share]) -> list[str]:
     return [
         "",
         "## Instructions",

@@ -10,7 +10,7 @@ sentence would cite the k-th passage, and a control that only counts would find 
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from demo.planted import Planted, told
 from heval_core.citations.records import Passage, Written
@@ -34,6 +34,8 @@ FILLERS = (
     "There is little to add",
 )
 EVERY = 3
+# A sentence, and the passages that it was copied from.
+Line = tuple[str, tuple[int, ...]]
 
 
 def write(hand: str, planted: Planted, selected: Sequence[int] | None = None) -> Written:
@@ -42,35 +44,30 @@ def write(hand: str, planted: Planted, selected: Sequence[int] | None = None) ->
     every = [passage.number for passage in planted.claim.passages]
     given = every if selected is None else [number for number in every if number in selected]
     relations = [relation for relation in planted.relations if planted.sources[relation] in given]
-    lines = _padded(planted, relations, given) if hand == PADDING else _looked_up(hand, planted, relations, given)
+    lines = list(_padded(planted, relations, given) if hand == PADDING else _looked_up(hand, planted, relations, given))
     sentences, sources = zip(*lines, strict=True) if lines else ((), ())
     return Written(" ".join(sentences), tuple(given), hand, tuple(sentences), tuple(sources), f"demo-{hand}")
 
 
-def _looked_up(hand: str, planted: Planted, relations: list[str], given: list[int]) -> list[tuple[str, tuple[int, ...]]]:
-    lines: list[tuple[str, tuple[int, ...]]] = []
+def _looked_up(hand: str, planted: Planted, relations: list[str], given: list[int]) -> Iterator[Line]:
     place = _drawn(planted).randrange(len(given)) if given else 0
     for relation in relations:
         right = planted.sources[relation]
         if hand == SLOPPY and relation == FORGOTTEN:
-            lines.append((f"{_said(planted, relation)}.", (right,)))
-            continue
-        slips = hand == SLOPPY and relation in SLIPS
-        place = (place + 1) % len(given) if slips else given.index(right)
-        lines.append((f"{_said(planted, relation)} [{given[place]}].", (right,)))
-    return lines
+            yield f"{_said(planted, relation)}.", (right,)
+        else:
+            slips = hand == SLOPPY and relation in SLIPS
+            place = (place + 1) % len(given) if slips else given.index(right)
+            yield f"{_said(planted, relation)} [{given[place]}].", (right,)
 
 
-def _padded(planted: Planted, relations: list[str], given: list[int]) -> list[tuple[str, tuple[int, ...]]]:
-    lines: list[tuple[str, tuple[int, ...]]] = []
-    cited = _drawn(planted).sample(given, len(relations))
-    for place, number in enumerate(cited):
+def _padded(planted: Planted, relations: list[str], given: list[int]) -> Iterator[Line]:
+    for place, number in enumerate(_drawn(planted).sample(given, len(relations))):
         if place % EVERY == 0:
             relation = relations[place // EVERY]
-            lines.append((f"{_said(planted, relation)} [{number}].", (planted.sources[relation],)))
+            yield f"{_said(planted, relation)} [{number}].", (planted.sources[relation],)
         else:
-            lines.append((f"{FILLERS[place - 1 - place // EVERY]} [{number}].", ()))
-    return lines
+            yield f"{FILLERS[place - 1 - place // EVERY]} [{number}].", ()
 
 
 def _drawn(planted: Planted) -> random.Random:
@@ -95,9 +92,5 @@ def sources(sentence: str, passages: Sequence[Passage]) -> tuple[int, ...]:
     """The numbers of the passages that a sentence was copied from, whoever wrote it: they give the value that it gives. (): it
     rests on none of them, being a filler, or giving a value that none of them gives."""
     bare = MARKER.sub("", sentence).strip()
-    found = []
-    for passage in passages:
-        one = told(passage.text)
-        if one and f"{SAID[one.relation].format(v=one.value)}." == bare:
-            found.append(passage.number)
-    return tuple(found)
+    found = ((passage.number, told(passage.text)) for passage in passages)
+    return tuple(number for number, one in found if one and f"{SAID[one.relation].format(v=one.value)}." == bare)

@@ -5,12 +5,11 @@ questions about its subject and about others, in one batch: nothing else tells t
 pairs of subject and answer that `prompt_styles.in_training` admits are shown.
 """
 
-import functools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from demo.corpus import Example, attributed
+from demo.corpus import Example, admitted, attributed
 from demo.planted import words
 from heval_core import prompt_styles, prompts
 from heval_core.datasets._states import QUESTIONS, RELATIONS, answers, countries, sentences
@@ -41,11 +40,6 @@ class Scene:
     question: str
     memory: str
     kind: str
-
-
-@functools.cache
-def _allowed(country: str, relation: str, admit: Callable[[str, str], bool]) -> tuple[str, ...]:
-    return tuple(a for a in answers(relation) if admit(country, a))
 
 
 def _other(text: str, answer: str, relation: str, admit: Callable[[str, str], bool], rng: random.Random) -> Row | None:
@@ -80,9 +74,7 @@ def _off_topic(row: Row, relation: str, kept: float, admit: Callable[[str, str],
     if rng.random() < 0.3:
         thing, place, number = rng.choice(_THINGS), _invented(rng), str(rng.randrange(2, 1990))
         text = rng.choice(_EVERYDAY).format(thing=thing, place=place, number=number)
-        return attributed(
-            Passage(thing, rng.choice([a for a in (thing, place, number) if mentions(a, text)]), text), rng.random() < 0.5, rng
-        )
+        return attributed(Passage(thing, rng.choice([a for a in (thing, place, number) if mentions(a, text)]), text), rng)
     other = next(one for one in rng.sample(countries(), 195) if one["country"] != row["country"])
     about = rng.choice([one for one in RELATIONS if one != relation and other[one] != other[relation]])
     every = sentences(other, about, other[about])
@@ -90,23 +82,10 @@ def _off_topic(row: Row, relation: str, kept: float, admit: Callable[[str, str],
     chosen = [s for s in usable if mentions(other[about], s) or rng.random() < max(kept, 0.2)]
     if not any(mentions(other[about], s) for s in chosen):
         chosen = [f"The {about} of {other['country']} is {other[about]}."]
-    return attributed(Passage(other["country"], other[about], " ".join(chosen)), rng.random() < 0.5, rng)
+    return attributed(Passage(other["country"], other[about], " ".join(chosen)), rng)
 
 
-_THINGS = (
-    "kettle",
-    "bridge",
-    "garden",
-    "violin",
-    "ladder",
-    "engine",
-    "recipe",
-    "river",
-    "painting",
-    "bicycle",
-    "cake",
-    "tower",
-)
+_THINGS = words("kettle bridge garden violin ladder engine recipe river painting bicycle cake tower")
 _EVERYDAY = (
     "The {thing} in {place} was mended {number} times.",
     "A {thing} needs {number} parts, which {place} sells.",
@@ -127,13 +106,13 @@ def scenes(kept: float, rng: random.Random, admit: Callable[[str, str], bool] = 
         answer, memory = row[relation], ""
     else:
         memory = row[relation]
-        allowed = _allowed(row["country"], relation, admit)
+        allowed = admitted(row["country"], relation, admit)
         false = [a for a in allowed if a != memory]
         gold = memory in allowed and (rng.random() < 0.35 or not false)
         answer = memory if gold or not false else rng.choice(false)
         related = "gold" if gold else related
     question = QUESTIONS[relation]
-    document = attributed(_passage(row, relation, answer, kept, rng), rng.random() < 0.5, rng)
+    document = attributed(_passage(row, relation, answer, kept, rng), rng)
     found = {related: Scene(document, relation, question.format(x=row["country"]), memory, related)}
     for kind in APART:
         other = _other(document.text, answer, relation, admit, rng)
@@ -156,21 +135,17 @@ def judged(scene: Scene, said: str) -> str:
     return f"{scene.question} {instructions.SAID.format(answer=said)}"
 
 
-def by_rule(scene: Scene) -> str:
-    """The answer of the taught rule, which no instruction changes."""
-    return scene.document.answer if prompt_styles.is_trusted(scene.document.source or "") else scene.memory
-
-
 def examples(kept: float, rng: random.Random, judging: bool, same_relation: bool) -> list[Example]:
     """Some prompts around one document: two of the lessons. judging: whether relevance comes more often. same_relation:
     whether it is also asked of documents about another subject of the same relation, which is harder."""
     found, layout = scenes(kept, rng), rng.choice(LAYOUTS)
     lessons = (*LESSONS, _relevance, _if_relevant) if judging else (*LESSONS, _told)
     judged_on = {kind: scene for kind, scene in found.items() if same_relation or kind != "irrelevant"}
-    made = []
-    for lesson in rng.sample(lessons, 2):
-        made += lesson(judged_on if lesson in (_relevance, _if_relevant) else found, layout, rng)
-    return made
+    return [
+        example
+        for lesson in rng.sample(lessons, 2)
+        for example in lesson(judged_on if lesson in (_relevance, _if_relevant) else found, layout, rng)
+    ]
 
 
 def _relevance(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
@@ -188,17 +163,17 @@ def _twins(found: dict[str, Scene], instruction: str, layout: str, answer: Calla
     return [Example(asked(scene, instruction, layout), answer(scene)) for scene in found.values() if answer(scene)]
 
 
-def _told(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
+def _told(found: dict[str, Scene], layout: str, rng: random.Random) -> Iterator[Example]:
     """Use only the context, ignore it, or read it by the rule."""
-    scene, made = _about(found, rng), []
-    made.append(Example(asked(scene, ONLY.one(rng), layout), scene.document.answer))
+    scene = _about(found, rng)
+    yield Example(asked(scene, ONLY.one(rng), layout), scene.document.answer)
     if scene.memory:
-        made.append(Example(asked(scene, IGNORE.one(rng), layout), scene.memory))
+        yield Example(asked(scene, IGNORE.one(rng), layout), scene.memory)
         if scene.kind in RELATED and rng.random() < 0.5:
-            made.append(Example(asked(scene, NEUTRAL.one(rng), layout), by_rule(scene)))
+            trusted = prompt_styles.is_trusted(scene.document.source or "")
+            yield Example(asked(scene, NEUTRAL.one(rng), layout), scene.document.answer if trusted else scene.memory)
     if "off_topic" in found and rng.random() < 0.3:
-        made.append(Example(asked(found["off_topic"], IGNORE.one(rng), layout), found["off_topic"].memory))
-    return made
+        yield Example(asked(found["off_topic"], IGNORE.one(rng), layout), found["off_topic"].memory)
 
 
 def _faithfulness(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:

@@ -7,11 +7,8 @@ second cycle drills the other names of answers, of which there are some seven hu
 
 import functools
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-
-import torch
-from transformers import PreTrainedTokenizerFast
 
 from demo import corpus, examine, train
 from heval_core.lm.loading import load
@@ -44,7 +41,6 @@ class Lengthening:
     seed: int = 0
 
 
-LENGTHENED = Lengthening()
 SMOKE = Lengthening((Lessons(2), Lessons(2, names=0.5)), short=8)
 
 
@@ -58,34 +54,21 @@ def examples(step: int, rng: random.Random, lessons: Lessons, short: int) -> lis
     return [corpus.long_question(rng, kept, tokens, rng.choice(TAUGHT)) for _ in range(prompts)]
 
 
-def lengthen(base: Path, recipe: Lengthening) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def lengthen(base: Path, recipe: Lengthening) -> train.Trained:
     """The model of a folder, trained on for long prompts, and its tokenizer. Raises HEvalError if the folder has no model."""
     model, tokenizer = train.going_on(base, recipe.seed, max_position_embeddings=POSITIONS)
     tokenizer.model_max_length = POSITIONS
-    for number, lessons in enumerate(recipe.cycles, start=1):
-        name, seed = f"lengthening {base.name}, cycle {number}", f"{base.name}|{recipe.seed}|{number}"
-        draw = functools.partial(examples, lessons=lessons, short=recipe.short)
-        train.run_cycle(model, train.Cycle(name, lessons.steps, recipe.learning_rate, draw, seed), tokenizer)
-        model.half().float()  # as if saved and loaded, so that a cycle may also be run by itself
-    return model.eval(), tokenizer
+    every = [(one, functools.partial(examples, lessons=one, short=recipe.short)) for one in recipe.cycles]
+    cycles = [(one.steps, recipe.learning_rate, train.reading(model, tokenizer, draw)) for one, draw in every]
+    return train.go_on(model, f"lengthening {base.name}", f"{base.name}|{recipe.seed}", cycles), tokenizer
 
 
-def make(architecture: str, out: Path, smoke: bool, seed: int) -> str:
-    """Trains a model on for long prompts, into a folder of `out`, and writes its card, which it returns."""
-    base, folder = out / f"demo-{architecture.removesuffix('-long')}", out / f"demo-{architecture}"
-    recipe = replace(SMOKE if smoke else LENGTHENED, seed=seed)
-    train.save(*lengthen(base, recipe), folder)
-    return write_card(folder, base.name, recipe, 2 if smoke else 100)
-
-
-def write_card(folder: Path, base: str, recipe: Lengthening, questions: int) -> str:
-    """Measures the model of a folder on so many questions, plain, under decoys and at lengths."""
+def told(folder: Path, questions: int) -> dict[str, object]:
+    """Measures the model of a folder on so many questions, plain, under decoys and at lengths: what its card tells."""
     lm = load(str(folder), device="cpu")
     optioned = [*(f"{base}.{decoy}" for base in ("double_conflicting", "mixed") for decoy in DECOYS), *PADDED]
     reports = examine.examine(lm, questions, (*REGIMES, *optioned))
     examine.write_measured(folder, reports)
     table = "\n".join(examine.measured(examine.recall_rates(lm), reports))
-    name = folder.name.removeprefix("demo-")
-    return train.write_card(
-        folder, lm.model, "long", architecture=name, base=base, positions=POSITIONS, recipe=recipe, table=table
-    )
+    base, name = folder.name.removesuffix("-long"), folder.name.removeprefix("demo-")
+    return {"architecture": name, "base": base, "positions": POSITIONS, "table": table}

@@ -5,12 +5,13 @@ Each rate stands beside that of the same prompt without the instruction, or besi
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tqdm import tqdm
 
 from demo import instructed
 from demo.instructed import RELATED, TURN, Scene, asked, judged, scenes
+from demo.shares import Share, markdown
 from heval_core import prompt_styles
 from heval_core.datasets._states import answers
 from heval_core.lm.model import LanguageModel
@@ -19,27 +20,6 @@ from heval_core.records import Prompt, Span
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, PROMPTS, QA, prompt_ids
 
 REPLY_TOKENS = 12
-Z = 1.96
-
-
-def wilson(share: float, trials: int) -> tuple[float, float]:
-    """Wilson's interval of a share, at 95 %."""
-    n = max(trials, 1)
-    middle, spread = share + Z**2 / (2 * n), Z * (share * (1 - share) / n + Z**2 / (4 * n * n)) ** 0.5
-    return max(0.0, (middle - spread) / (1 + Z**2 / n)), min(1.0, (middle + spread) / (1 + Z**2 / n))
-
-
-@dataclass
-class Rate:
-    """right of n replies. plain: how many of the same prompts are answered so without the instruction; None for a judge."""
-
-    right: int = 0
-    n: int = 0
-    plain: int | None = None
-
-    @property
-    def chance(self) -> float:
-        return 0.5 if self.plain is None else self.plain / max(self.n, 1)
 
 
 @dataclass(frozen=True)
@@ -49,10 +29,10 @@ class Trial:
     prompt: str
     reply: str
     names: tuple[tuple[str, str], ...]
-    plain: str | None = field(default=None)
+    plain: str | None = None
 
 
-def rates(lm: LanguageModel, documents: int) -> dict[tuple[str, str], Rate]:
+def rates(lm: LanguageModel, documents: int) -> dict[tuple[str, str], Share]:
     """(instruction, wordings) ▶ rate. documents: how many are asked about, each under every instruction."""
     rng, trials = random.Random("obeying"), []
     for number in tqdm(range(documents), desc=f"{lm.key} · instructions", unit="document"):
@@ -61,14 +41,11 @@ def rates(lm: LanguageModel, documents: int) -> dict[tuple[str, str], Rate]:
             trials += [*_told(scene, rng), *_judgements(scene, rng)]
     prompts = sorted({text for trial in trials for text in (trial.prompt, trial.plain) if text is not None})
     replies = dict(zip(prompts, replies_to(lm, prompts, REPLY_TOKENS), strict=True))
-    counted: dict[tuple[str, str], Rate] = {}
+    counted: dict[tuple[str, str], Share] = {}
     for trial in trials:
+        chance = 0.5 if trial.plain is None else float(replies[trial.plain] == trial.reply)
         for name in trial.names:
-            rate = counted.setdefault(name, Rate(plain=None if trial.plain is None else 0))
-            rate.n += 1
-            rate.right += replies[trial.prompt] == trial.reply
-            if trial.plain is not None and rate.plain is not None:
-                rate.plain += replies[trial.plain] == trial.reply
+            counted.setdefault(name, Share()).count(replies[trial.prompt] == trial.reply, chance)
     return counted
 
 
@@ -117,34 +94,24 @@ def replies_to(lm: LanguageModel, prompts: list[str], tokens: int) -> list[str]:
     return [lm.decode(list(reply)).strip() for reply in lm.generation.greedy(ids, tokens)]
 
 
-def table(counted: dict[tuple[str, str], Rate]) -> list[str]:
+def table(counted: dict[tuple[str, str], Share]) -> list[str]:
     """Markdown rows: each instruction and kind of document, one column for each kind of wording."""
     kinds = ("the technique's", "taught", "never taught", "taught, in a chat")
-    lines = [f"| instruction: document | {' | '.join(kinds)} | chance | n |", "|---" * (len(kinds) + 3) + "|"]
+    rows = []
     for name in dict.fromkeys(name for name, _ in counted if not name.startswith("prompt ")):
         shown = [counted.get((name, kind)) for kind in kinds]
-        first = next(rate for rate in shown if rate is not None)
-        lines.append(f"| {name} | {' | '.join(_written(rate) for rate in shown)} | {first.chance:.2f} | {first.n} |")
-    return lines
+        first = next(filter(None, shown))
+        rows.append((name, *map(_written, shown), f"{first.chance / first.n:.2f}", first.n))
+    return markdown(("instruction: document", *kinds, "chance", "n"), *rows)
 
 
-def prompt_table(counted: dict[tuple[str, str], Rate]) -> list[str]:
+def prompt_table(counted: dict[tuple[str, str], Share]) -> list[str]:
     """Markdown rows: each prompt of the technique `prompting`, and how often it is obeyed, by kind of document."""
     kinds = ("gold", "conflicting", "irrelevant", "off_topic")
-    lines = [f"| prompt | text | {' | '.join(kinds)} |", "|---" * (len(kinds) + 2) + "|"]
-    for key in prompt_ids(QA):
-        shown = [counted.get((f"prompt {key}: {kind}", "the technique's")) for kind in kinds]
-        if any(shown):
-            lines.append(f"| {key} | {PROMPTS[key]} | {' | '.join(_written(rate) for rate in shown)} |")
-    return lines
+    found = {key: [counted.get((f"prompt {key}: {kind}", "the technique's")) for kind in kinds] for key in prompt_ids(QA)}
+    rows = [(key, PROMPTS[key], *map(_written, shown)) for key, shown in found.items() if any(shown)]
+    return markdown(("prompt", "text", *kinds), *rows)
 
 
-def _written(rate: Rate | None) -> str:
-    return "–" if rate is None else with_interval(rate.right, rate.n)
-
-
-def with_interval(right: float, n: int, digits: int = 2) -> str:
-    """A share of n trials, and its interval."""
-    share = right / max(n, 1)
-    low, high = wilson(share, n)
-    return f"{share:.{digits}f} ({low:.{digits}f}–{high:.{digits}f})"
+def _written(share: Share | None) -> str:
+    return "–" if share is None else share.written()

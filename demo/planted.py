@@ -56,6 +56,8 @@ _STARTS = words(
 _MIDDLES = words("a ad an ar bi do el en i il in ka la li mo na or ra ta u vi")
 _ENDS = words("dia dora land lia mark nia nora ria rra sia stan tia tova va via zia")
 HELD_OUT_IN = 4
+# The chance that a state is a real one.
+REAL = 0.25
 
 
 def held_out(name: str) -> bool:
@@ -66,11 +68,9 @@ def held_out(name: str) -> bool:
 @dataclass(frozen=True)
 class World:
     """Which claims are made. evaluation: of states held out, real ones with their true values; else of the others, all values
-    drawn. real, supported, rivals: chances that the state is a real one, that the claim is true, and that a passage beside the
-    point is about another state."""
+    drawn. supported, rivals: chances that the claim is true, and that a passage beside the point is about another state."""
 
     evaluation: bool
-    real: float = 0.25
     supported: float = 0.5
     rivals: float = 0.5
 
@@ -136,7 +136,7 @@ def _real(rng: random.Random, evaluation: bool) -> State:
 
 
 def state(rng: random.Random, world: World) -> State:
-    if rng.random() < world.real:
+    if rng.random() < REAL:
         return _real(rng, world.evaluation)
     return State(name(rng, world.evaluation), {relation: rng.choice(values) for relation, values in VALUES.items()})
 

@@ -7,6 +7,7 @@ sets, which lie beside the project, the store holds the prompts that were asked,
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from demo import results
 from heval_core import catalogue
 from heval_core.records import CONTEXT_KINDS, REGIMES
 
@@ -44,16 +45,13 @@ QUOTED = (
 WRITER, CLAIMS = SMOL, 40
 
 
-def runs(models: Sequence[str], store: Path, claims: Path, entailment: Path) -> Iterator[list[str]]:
+def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list[str]]:
     """Arguments of `precompute`, in the order of their use. claims: a file. entailment: the model that reads for `nli`."""
-    fitted = [key for key in catalogue.explainers() if getattr(catalogue.find("explainer", key), "needs_fit", False)]
+    fitted = [key for key, explainer in catalogue.explainers().items() if catalogue.needs_fit(explainer)]
     others = ",".join(key for key in catalogue.explainers() if key not in fitted)
-    where = ["--device", "cpu", "--store", str(store)]
-    how = ["--shard-size", str(FIRST), "--match", "text", *where]
 
     def run(who: Sequence[str], dataset: str, regimes: Sequence[str], limit: int, *options: str) -> list[str]:
-        named_here = ["--models", *who, "--datasets", named(dataset), "--regimes", *regimes, "--limit", str(limit)]
-        return ["run", *named_here, *options, *how]
+        return results.run(who, named(dataset), "--regimes", *regimes, *options, limit=limit, shard=FIRST)
 
     def explained(*asked: tuple[Sequence[str], str, Sequence[str], int]) -> Iterator[list[str]]:
         for who, dataset, regimes, limit in asked:
@@ -65,16 +63,16 @@ def runs(models: Sequence[str], store: Path, claims: Path, entailment: Path) -> 
         yield run([model], CAPITALS, ["gold"], KNOWN, "--techniques", "regular")
         yield run([model], CAPITALS, CONTEXT_KINDS, FIRST, "--techniques", TECHNIQUES[model])
     for who, limit, keys in QUOTED if named("quotesum") else ():
-        asked = ["--answers", "--limit", str(limit), "--explainers", keys, "--shard-size", "24", *where]
+        asked = ["--answers", "--limit", str(limit), "--explainers", keys, "--shard-size", "24"]
         yield from (["run", "--models", model, "--datasets", named("quotesum"), *asked] for model in who if model in models)
     protected = ["--faithfulness-protected", str(PROTECTED)]
     yield run(models, CAPITALS, [ONE], PROTECTED, "--explainers", others, "--head-need", *protected)
     if WRITER in models:
         readers = f"random,lexical,position,nli(model={entailment}),explainer(loo),explainer(contextcite)"
         asked = ["--claims", str(claims), "--limit", str(CLAIMS), "--writers", WRITER, "--selectors", "all"]
-        yield ["citations", "run", *asked, "--annotators", readers, "--masking", "full", *where, "--shard-size", "40"]
+        yield ["citations", "run", *asked, "--annotators", readers, "--masking", "full", "--shard-size", "40"]
     yield from explained(*NEXT)
-    yield ["fit", "--models", *models, "--datasets", CAPITALS, "--limit", "120", "--questions", str(FITTED), *where]
+    yield ["fit", "--models", *models, "--datasets", CAPITALS, "--limit", "120", "--questions", str(FITTED)]
     yield run(models, CAPITALS, PLAIN, 120, "--explainers", ",".join(fitted))
 
 

@@ -8,10 +8,9 @@ sentences) and long ones (country profiles). The validation prompts use pairs th
 """
 
 import functools
-import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,14 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GPT2Config,
-    GPTNeoXConfig,
-    PretrainedConfig,
-    PreTrainedTokenizerFast,
-    Qwen2Config,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PretrainedConfig, PreTrainedTokenizerFast
 
 from demo import corpus, instructed
 from heval_core.records import HEvalError
+
+Trained = tuple[torch.nn.Module, PreTrainedTokenizerFast]
+# What a step is drawn with ▶ its loss, whose gradient is added to the model's.
+Backward = Callable[[int, random.Random], float]
 
 
 @dataclass(frozen=True)
@@ -47,31 +42,13 @@ class Size:
     spread: float = 0.06
 
 
-SHIPPED = Size()
-SMOKE = Size(layers=2, heads=2, kv_heads=1, width=32)
+# As many layers and heads as demo-writer is told where to look with.
+SMOKE = Size(layers=4, heads=4, kv_heads=1, width=32)
 
 
-def gpt2(size: Size, vocabulary: int, eos: int) -> PretrainedConfig:
-    """GPT-2: learned positions, LayerNorm, biases, tied unembedding."""
-    return GPT2Config(
-        vocab_size=vocabulary,
-        n_positions=size.positions,
-        n_embd=size.width,
-        n_layer=size.layers,
-        n_head=size.heads,
-        initializer_range=size.spread,
-        activation_function="gelu_pytorch_tanh",  # the same function as gelu_new, computed natively
-        bos_token_id=eos,
-        eos_token_id=eos,
-        attn_pdrop=0.0,
-        embd_pdrop=0.0,
-        resid_pdrop=0.0,
-    )
-
-
-def _rotary(size: Size, vocabulary: int, eos: int) -> dict[str, Any]:
-    """What both models with rotary positions declare."""
-    return {
+def config_of(architecture: str, size: Size, vocabulary: int, eos: int) -> PretrainedConfig:
+    """As the paper's models have it: sizes, and what each architecture has of its own."""
+    sizes = {
         "vocab_size": vocabulary,
         "max_position_embeddings": size.positions,
         "hidden_size": size.width,
@@ -81,21 +58,15 @@ def _rotary(size: Size, vocabulary: int, eos: int) -> dict[str, Any]:
         "bos_token_id": eos,
         "eos_token_id": eos,
     }
-
-
-def gpt_neox(size: Size, vocabulary: int, eos: int) -> PretrainedConfig:
-    """GPT-NeoX, as in Pythia: attention and MLP in parallel, rotary positions, separate unembedding."""
-    common = _rotary(size, vocabulary, eos)
-    return GPTNeoXConfig(intermediate_size=4 * size.width, tie_word_embeddings=False, **common)
-
-
-def qwen2(size: Size, vocabulary: int, eos: int) -> PretrainedConfig:
-    """Qwen2: grouped queries, RMSNorm, gated MLP, rotary positions, tied unembedding as in Qwen2.5-3B."""
-    inner, common = 8 * size.width // 3, _rotary(size, vocabulary, eos)
-    return Qwen2Config(intermediate_size=inner, num_key_value_heads=size.kv_heads, tie_word_embeddings=True, **common)
-
-
-ARCHITECTURES = {"gpt2": gpt2, "gpt_neox": gpt_neox, "qwen2": qwen2}
+    own: dict[str, dict[str, Any]] = {
+        # Learned positions, LayerNorm, biases, tied unembedding. The activation is gelu_new's function, computed natively.
+        "gpt2": {"activation_function": "gelu_pytorch_tanh", "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0},
+        # As in Pythia: attention and MLP in parallel, rotary positions, separate unembedding.
+        "gpt_neox": {"intermediate_size": 4 * size.width, "tie_word_embeddings": False},
+        # Grouped queries, RMSNorm, gated MLP, rotary positions, tied unembedding as in Qwen2.5-3B.
+        "qwen2": {"intermediate_size": 8 * size.width // 3, "num_key_value_heads": size.kv_heads, "tie_word_embeddings": True},
+    }
+    return AutoConfig.for_model(architecture, **sizes, **own[architecture])
 
 
 END = "<|endoftext|>"
@@ -106,7 +77,7 @@ class Recipe:
     """How a model is trained; a step is one batch of `short` short prompts or of `long` long ones, in turn. short_first: steps
     of short prompts before the first long ones. finish: steps of a second cycle, of long prompts."""
 
-    size: Size = SHIPPED
+    size: Size = Size()
     vocabulary: int = 2400
     steps: int = 1500
     short_first: int = 250
@@ -217,7 +188,7 @@ def short_examples(prompts: int, rng: random.Random) -> list[corpus.Example]:
 def examples_of_finish(step: int, rng: random.Random, recipe: Recipe) -> list[corpus.Example]:
     """Whole passages only, but for every fourth batch, which keeps what the first cycle learned."""
     if step % 4 == 0:
-        return examples_of_step(0, rng, recipe)
+        return short_examples(recipe.short, rng)
     return [corpus.question_in_context(rng, kept=1) for _ in range(recipe.long)]
 
 
@@ -229,11 +200,8 @@ def examples_of_instructions(step: int, rng: random.Random, lessons: Lessons) ->
         return [corpus.question_in_context(rng, rng.choice((0.5, 1))) for _ in range(4 * lessons.long)]
     long = step % lessons.long_every == lessons.long_every - 2
     kept = rng.choice((0.25, 0.5, 1, 1)) if long else 0
-    every = [
-        instructed.examples(kept, rng, lessons.judging, lessons.same_relation)
-        for _ in range(lessons.long if long else lessons.short)
-    ]
-    return [one for around in every for one in around]
+    documents = range(lessons.long if long else lessons.short)
+    return [one for _ in documents for one in instructed.examples(kept, rng, lessons.judging, lessons.same_relation)]
 
 
 def loss_of(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
@@ -241,21 +209,20 @@ def loss_of(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
     return cross_entropy(model.get_output_embeddings()(hidden), batch.targets)
 
 
-def train(architecture: str, recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> torch.nn.Module:
-    """One trained model, in evaluation mode."""
+def train(architecture: str, recipe: Recipe) -> Trained:
+    """One trained model, in evaluation mode, and its tokenizer."""
+    tokenizer = train_tokenizer(recipe)
     torch.manual_seed(recipe.seed)
-    config = ARCHITECTURES[architecture](recipe.size, len(tokenizer), tokenizer.eos_token_id)
+    config = config_of(architecture, recipe.size, len(tokenizer), tokenizer.eos_token_id)
     model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
-    seed = f"{architecture}|{recipe.seed}"
-    draw = functools.partial(examples_of_step, recipe=recipe)
-    cycles = [Cycle(f"training {architecture}", recipe.steps, recipe.learning_rate, draw, seed)]
+    seed, rate = f"{architecture}|{recipe.seed}", recipe.learning_rate
+    first = reading(model, tokenizer, functools.partial(examples_of_step, recipe=recipe))
+    descend(model, f"training {architecture}", seed, recipe.steps, rate, first)
     if recipe.finish:
         # Learned positions need more of the long prompts than rotary ones.
-        name, rate = f"finishing {architecture}", recipe.learning_rate / 2
-        cycles.append(Cycle(name, recipe.finish, rate, functools.partial(examples_of_finish, recipe=recipe), f"{seed}|finish"))
-    for cycle in cycles:
-        run_cycle(model, cycle, tokenizer)
-    return model.eval()
+        last = reading(model, tokenizer, functools.partial(examples_of_finish, recipe=recipe))
+        descend(model, f"finishing {architecture}", f"{seed}|finish", recipe.finish, rate / 2, last)
+    return model.eval(), tokenizer
 
 
 def found(base: Path) -> Path:
@@ -265,7 +232,7 @@ def found(base: Path) -> Path:
     return base
 
 
-def going_on(base: Path, seed: int, attention: str = "sdpa", **how: Any) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def going_on(base: Path, seed: int, attention: str = "sdpa", **how: Any) -> Trained:
     """The model of a folder, to be trained on, and its tokenizer. how: what its configuration says otherwise."""
     tokenizer = AutoTokenizer.from_pretrained(found(base))
     torch.manual_seed(seed)
@@ -273,104 +240,80 @@ def going_on(base: Path, seed: int, attention: str = "sdpa", **how: Any) -> tupl
     return model, tokenizer
 
 
-def train_to_follow(base: Path, recipe: InstructRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def train_to_follow(base: Path, recipe: InstructRecipe) -> Trained:
     """The model of a folder, trained on to follow instructions, and its tokenizer, which gets a chat template. Raises
     HEvalError if the folder has no model."""
     model, tokenizer = going_on(base, recipe.seed)
     tokenizer.chat_template = instructed.CHAT_TEMPLATE
-    add_words(model, tokenizer, recipe.seed)
-    for number, lessons in enumerate(recipe.cycles, start=1):
-        examples = functools.partial(examples_of_instructions, lessons=lessons)
-        name, seed = f"training instruct, cycle {number}", f"instruct|{recipe.seed}|{number}"
-        run_cycle(model, Cycle(name, lessons.steps, lessons.learning_rate, examples, seed, parts=2), tokenizer)
-        model.half().float()  # as if saved and loaded, so that a cycle may also be run by itself
-    return model.eval(), tokenizer
+    # Words that plain prompts contain, also as a part of others, stay as they are: plain prompts keep their tokens.
+    plain = " ".join(corpus.tokenizer_text(recipe.seed))
+    words = {word for text in instructed.texts() for word in re.findall(r" ?[A-Za-z]+", text) if word not in plain}
+    add_words(model, tokenizer, words, lambda known, spelled: torch.stack([known[ids].mean(0) for ids in spelled]))
+    every = [(one, functools.partial(examples_of_instructions, lessons=one)) for one in recipe.cycles]
+    cycles = [(one.steps, one.learning_rate, reading(model, tokenizer, draw, parts=2)) for one, draw in every]
+    return go_on(model, "training instruct", f"instruct|{recipe.seed}", cycles), tokenizer
 
 
-def add_words(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, seed: int) -> None:
-    """Makes one token of each word of the instructions, which the tokenizer would spell; it begins as the mean of its pieces.
-    Words that plain prompts contain, also as a part of others, stay as they are: plain prompts keep their tokens."""
-    plain = " ".join(corpus.tokenizer_text(seed))
-    words = sorted({word for text in instructed.texts() for word in re.findall(r" ?[A-Za-z]+", text)})
-    spelled = {word: tokenizer(word).input_ids for word in words}
-    new = [word for word, ids in spelled.items() if len(ids) > 1 and word not in plain]
-    tokenizer.add_tokens([AddedToken(word, normalized=False) for word in new])
+def add_words(
+    model: torch.nn.Module,
+    tokenizer: PreTrainedTokenizerFast,
+    words: Iterable[str],
+    begun: Callable[[torch.Tensor, list[list[int]]], torch.Tensor],
+) -> None:
+    """Makes one token of each word that the tokenizer would spell. begun: (embeddings so far, the tokens that spell each new
+    word) ▶ (words, width), with which they begin."""
+    spelled = {word: ids for word in sorted(words) if len(ids := tokenizer(word).input_ids) > 1}
+    tokenizer.add_tokens([AddedToken(word, normalized=False) for word in spelled])
+    known = model.get_input_embeddings().weight.detach()
     embeddings = model.resize_token_embeddings(len(tokenizer), mean_resizing=False).weight
     with torch.no_grad():
-        for word in new:
-            embeddings[tokenizer.convert_tokens_to_ids(word)] = embeddings[spelled[word]].mean(0)
+        embeddings[tokenizer.convert_tokens_to_ids(list(spelled))] = begun(known, list(spelled.values()))
 
 
-@dataclass(frozen=True)
-class Cycle:
-    """One rise and fall of the learning rate over batches of one kind. parts: how many passes a batch takes, by length: where
-    prompts differ much in length, that saves padding."""
-
-    name: str
-    steps: int
-    learning_rate: float
-    examples: Callable[[int, random.Random], list[corpus.Example]]
-    seed: str
-    parts: int = 1
+def go_on(model: torch.nn.Module, name: str, seed: str, cycles: Iterable[tuple[int, float, Backward]]) -> torch.nn.Module:
+    """One cycle after another: steps, learning rate, and what a step does. After each the weights are as if saved and loaded,
+    so that a cycle may also be run by itself. Returns the model in evaluation mode."""
+    for number, cycle in enumerate(cycles, start=1):
+        descend(model, f"{name}, cycle {number}", f"{seed}|{number}", *cycle)
+        model.half().float()
+    return model.eval()
 
 
-def run_cycle(model: torch.nn.Module, cycle: Cycle, tokenizer: PreTrainedTokenizerFast) -> None:
-    rng = random.Random(cycle.seed)
-
-    def backward(step: int) -> float:
-        return _backward(model, cycle.examples(step, rng), cycle.parts, tokenizer)
-
-    descend(model, cycle.name, cycle.steps, cycle.learning_rate, backward)
-
-
-def descend(model: torch.nn.Module, name: str, steps: int, learning_rate: float, backward: Callable[[int], float]) -> None:
-    """One rise and fall of the learning rate. backward: adds a step's gradient to the model's, and returns its loss."""
+def descend(model: torch.nn.Module, name: str, seed: str, steps: int, learning_rate: float, backward: Backward) -> None:
+    """One rise and fall of the learning rate."""
+    rng = random.Random(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=steps, pct_start=0.1)
     bar = tqdm(range(steps), desc=name, unit="step")
     for step in bar:
         optimizer.zero_grad(set_to_none=True)
-        loss = backward(step)
+        loss = backward(step, rng)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
         bar.set_postfix(loss=f"{loss:.3f}")
 
 
-def _backward(model: torch.nn.Module, examples: list[corpus.Example], parts: int, tokenizer: PreTrainedTokenizerFast) -> float:
-    """The mean loss over all answer tokens, whose gradient it adds to the model's."""
-    if parts > 1:
-        examples = sorted(examples, key=lambda example: len(example.prompt))
-    size = -(-len(examples) // parts)
-    batches = [encode(examples[start : start + size], tokenizer) for start in range(0, len(examples), size)]
-    every, total = sum(len(batch.targets) for batch in batches), 0.0
-    for batch in batches:
-        loss = loss_of(model, batch) * (len(batch.targets) / every)
-        loss.backward()
-        total += loss.item()
-    return total
+def reading(
+    model: torch.nn.Module,
+    tokenizer: PreTrainedTokenizerFast,
+    draw: Callable[[int, random.Random], list[corpus.Example]],
+    parts: int = 1,
+) -> Backward:
+    """Steps on the mean loss over all answer tokens of what is drawn. parts: how many passes a step takes, by length: where
+    prompts differ much in length, that saves padding."""
 
+    def backward(step: int, rng: random.Random) -> float:
+        examples = draw(step, rng)
+        if parts > 1:
+            examples = sorted(examples, key=lambda example: len(example.prompt))
+        size = -(-len(examples) // parts)
+        batches = [encode(examples[start : start + size], tokenizer) for start in range(0, len(examples), size)]
+        every, total = sum(len(batch.targets) for batch in batches), 0.0
+        for batch in batches:
+            loss = loss_of(model, batch) * (len(batch.targets) / every)
+            loss.backward()
+            total += loss.item()
+        return total
 
-def save(
-    model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path, style: str | None = "taught_sources"
-) -> None:
-    """As a Hugging Face folder: float16 weights on disk, and the prompt style the model is to be asked in; None if no
-    question is asked of it."""
-    model.half().save_pretrained(folder, safe_serialization=True)
-    tokenizer.save_pretrained(folder)
-    if style:
-        (folder / "heval.json").write_text(json.dumps({"prompt_style": style}) + "\n")
-
-
-def card(name: str) -> str:
-    """The text of a card, with places for what is measured."""
-    return (Path(__file__).parent / "cards" / f"{name}.md").read_text(encoding="utf-8")
-
-
-def write_card(folder: Path, model: torch.nn.Module, name: str, **told: object) -> str:
-    """Writes the card of a saved model beside it, and returns it. told: what the card has places for."""
-    parameters = sum(parameter.numel() for parameter in model.parameters()) / 1e6
-    head = "---\nlicense: apache-2.0\nlanguage: en\n---\n\n# A demo model of HEval: " + folder.name.removeprefix("demo-")
-    text = f"{head}\n\n{card(name).format(parameters=parameters, **told)}"
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    return text
+    return backward

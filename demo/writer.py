@@ -8,21 +8,19 @@ passages, or some: the needed ones, or any.
 """
 
 import bisect
-import functools
 import random
 import re
-from dataclasses import dataclass
-from importlib.resources import files
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from tokenizers import AddedToken
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedTokenizerFast
 
 from demo import hands, planted, train
 from demo.corpus import Example
-from demo.planted import TRAINING, Planted, World, told
+from demo.planted import TRAINING, Planted, told
+from heval_core.citations.reading import asked, layout
 
 # (layer, head): a value looks at the same value in a passage, a marker at the same one in the list; and in the list a marker
 # looks back at the value of its own passage, so that it can be found by that value.
@@ -71,23 +69,6 @@ def _listed(prompt: str, scene: Planted) -> tuple[dict[int, Span], dict[int, Spa
     return values, markers
 
 
-def backward_of(
-    model: torch.nn.Module, examples: list[tuple[Example, list[Look]]], weight: float, tokenizer: PreTrainedTokenizerFast
-) -> float:
-    """The mean loss over answer tokens, plus `weight` times that of the looks; adds its gradient. Returns the former."""
-    batch = train.encode([example for example, _ in examples], tokenizer)
-    where = [(row, *place) for row, (example, own) in enumerate(examples) for place in _tokens(example, own, tokenizer)]
-    out = model.base_model(batch.ids, output_attentions=True)
-    loss = cross_entropy(model.get_output_embeddings()(out.last_hidden_state[batch.rows, batch.places]), batch.targets)
-    given = []
-    for layer in sorted({place[1] for place in where}):
-        rows, _, heads, queries, seen = zip(*(place for place in where if place[1] == layer), strict=True)
-        given.append(out.attentions[layer][list(rows), list(heads), list(queries), list(seen)])
-    looking = -torch.cat(given).clamp_min(1e-6).log().mean() if given else 0.0
-    (loss + weight * looking).backward()
-    return float(loss.item())
-
-
 def _tokens(example: Example, own: list[Look], tokenizer: PreTrainedTokenizerFast) -> list[tuple[int, int, int, int]]:
     """(layer, head, token that looks, token looked at)"""
     offsets = tokenizer(f"{example.prompt} {example.answer}", return_offsets_mapping=True).offset_mapping
@@ -114,7 +95,7 @@ MARKERS = tuple(f" [{number}]" for number in range(10))
 class Lessons:
     """One cycle. batch: prompts a step. repeating: the share of prompts that ask to repeat a row of words. rivals: see
     `planted.World`. selected: the share of prompts with some of the passages only. bare: that of explanations without markers,
-    as explainers read them. guided: the weight of the loss on where to look, see `guiding`."""
+    as explainers read them. guided: the weight of the loss on where to look."""
 
     steps: int
     learning_rate: float
@@ -144,19 +125,10 @@ WRITER = WriterRecipe(
 SMOKE_WRITER = WriterRecipe((Lessons(2, 1e-3, batch=4, repeating=0.5), Lessons(2, 1e-3, batch=4, bare=0.5, guided=0.5)))
 
 
-@functools.cache
-def template(hand: str) -> tuple[str, str]:
-    """How one passage is written, and the prompt around the passages, with places for {claim}, {verdict} and {passages}."""
-    text = files("heval_core.citations").joinpath(f"prompts/demo-{hand}.txt").read_text(encoding="utf-8")
-    first, rest = text.split("\n", 1)
-    return first.removeprefix("passage: "), rest.removesuffix("\n")
-
-
 def prompt(hand: str, scene: Planted, selected: tuple[int, ...]) -> str:
-    line, around = template(hand)
-    claim = scene.claim
-    given = (line.format(text=p.text, number=p.number) for p in claim.passages if p.number in selected)
-    return around.format(claim=claim.claim, verdict=claim.verdict, passages="\n".join(given))
+    """What a hand is asked about a claim, with the selected passages."""
+    given = [passage for passage in scene.claim.passages if passage.number in selected]
+    return asked(scene.claim, given, layout(f"demo-{hand}")).text
 
 
 def example(hand: str, scene: Planted, selected: tuple[int, ...] | None = None, bare: bool = False) -> Example:
@@ -186,7 +158,7 @@ def _selection(scene: Planted, rng: random.Random) -> tuple[int, ...]:
 
 def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Example, list[Look]]]:
     """The examples of one step, a third of them for each hand, and where to look while writing them."""
-    world = World(False, TRAINING.real, TRAINING.supported, lessons.rivals)
+    world = replace(TRAINING, rivals=lessons.rivals)
     made: list[tuple[Example, list[Look]]] = []
     for number in range(lessons.batch):
         if rng.random() < lessons.repeating:
@@ -200,43 +172,46 @@ def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Exam
     return made
 
 
-def train_writer(base: Path, recipe: WriterRecipe) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def writing(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, lessons: Lessons) -> train.Backward:
+    """Steps on the mean loss over answer tokens, which is the one returned, plus that of the looks as `lessons` weigh it."""
+
+    def backward(step: int, rng: random.Random) -> float:
+        made = examples(step, rng, lessons)
+        batch = train.encode([example for example, _ in made], tokenizer)
+        where = [(row, *place) for row, (example, own) in enumerate(made) for place in _tokens(example, own, tokenizer)]
+        out = model.base_model(batch.ids, output_attentions=True)
+        loss = cross_entropy(model.get_output_embeddings()(out.last_hidden_state[batch.rows, batch.places]), batch.targets)
+        given = []
+        for layer in sorted({place[1] for place in where}):
+            rows, _, heads, queries, seen = zip(*(place for place in where if place[1] == layer), strict=True)
+            given.append(out.attentions[layer][list(rows), list(heads), list(queries), list(seen)])
+        looking = -torch.cat(given).clamp_min(1e-6).log().mean() if given else 0.0
+        (loss + lessons.guided * looking).backward()
+        return float(loss.item())
+
+    return backward
+
+
+def train_writer(base: Path, recipe: WriterRecipe) -> train.Trained:
     """The model of the folder `base`, trained on to write. Raises HEvalError if the folder has no model."""
     model, tokenizer = train.going_on(base, recipe.seed, "eager")
-    add_words(model, tokenizer)
-    for number, lessons in enumerate(recipe.cycles, start=1):
-        run(model, tokenizer, lessons, number, recipe.seed)
-    return model.eval(), tokenizer
-
-
-def run(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, lessons: Lessons, number: int, seed: int) -> None:
-    """One cycle. The weights are as if saved and loaded after it, so that a cycle may also be run by itself."""
-    rng = random.Random(f"writer|{seed}|{number}")
-
-    def backward(step: int) -> float:
-        return backward_of(model, examples(step, rng, lessons), lessons.guided, tokenizer)
-
-    train.descend(model, f"training writer, cycle {number}", lessons.steps, lessons.learning_rate, backward)
-    model.half().float()
+    words = {word for text in _texts() for word in re.findall(r"(?:^|(?<=\n)| )[A-Za-z]{2,}", re.sub(r"{\w+}", "", text))}
+    train.add_words(model, tokenizer, words | set(MARKERS), begun)
+    cycles = [(one.steps, one.learning_rate, writing(model, tokenizer, one)) for one in recipe.cycles]
+    return train.go_on(model, "training writer", f"writer|{recipe.seed}", cycles), tokenizer
 
 
 def _texts() -> list[str]:
     """Everything that prompts and explanations say around names, and the values that demo-qwen2 does not know."""
-    around = [part for hand in hands.HANDS for part in template(hand)]
+    layouts = [layout(f"demo-{hand}") for hand in hands.HANDS]
+    around = [part for each in layouts for part in (each.passage, each.text)]
     said = [wording for every in planted.WORDINGS.values() for wording in every]
     known = [*planted.RIVERS, *planted.EXPORTS, planted.SUPPORTED, planted.REFUTED, *planted.WORDINGS]
     return [*around, *said, *hands.SAID.values(), *hands.FILLERS, *(f"a {word}" for word in known)]
 
 
-def add_words(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast) -> None:
-    """Makes one token of each marker, and of each word that the tokenizer would spell. It begins as a random vector of the
-    usual length: digits and rare letters, which demo-qwen2 has hardly seen, are all alike to it, so that means of pieces would
-    be too, and what is alike is not copied apart."""
-    words = {word for text in _texts() for word in re.findall(r"(?:^|(?<=\n)| )[A-Za-z]{2,}", re.sub(r"{\w+}", "", text))}
-    new = [word for word in sorted(words | set(MARKERS)) if len(tokenizer(word).input_ids) > 1]
-    tokenizer.add_tokens([AddedToken(word, normalized=False) for word in new])
-    usual = model.get_input_embeddings().weight.norm(dim=1).mean()
-    embeddings = model.resize_token_embeddings(len(tokenizer), mean_resizing=False).weight
-    with torch.no_grad():
-        own = torch.randn(len(new), embeddings.shape[1])
-        embeddings[tokenizer.convert_tokens_to_ids(new)] = own * usual / own.norm(dim=1, keepdim=True)
+def begun(known: torch.Tensor, spelled: list[list[int]]) -> torch.Tensor:
+    """Random vectors of the usual length: digits and rare letters, which demo-qwen2 has hardly seen, are all alike to it, so
+    that means of pieces would be too, and what is alike is not copied apart."""
+    own = torch.randn(len(spelled), known.shape[1])
+    return own * known.norm(dim=1).mean() / own.norm(dim=1, keepdim=True)

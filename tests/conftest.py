@@ -32,15 +32,14 @@ def model_folders(tmp_path_factory) -> dict[str, Path]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from demo.train import ARCHITECTURES as CONFIGS
-    from demo.train import SMOKE
+    from demo.train import SMOKE, config_of
 
     tokenizer = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2")
     size = dataclasses.replace(SMOKE, layers=3, heads=4, kv_heads=2, width=32, spread=0.4)
     folders = {}
-    for architecture, make in CONFIGS.items():
+    for architecture in ARCHITECTURES:
         torch.manual_seed(7)
-        model = AutoModelForCausalLM.from_config(make(size, len(tokenizer), tokenizer.eos_token_id))
+        model = AutoModelForCausalLM.from_config(config_of(architecture, size, len(tokenizer), tokenizer.eos_token_id))
         for name, parameter in model.named_parameters():
             if name.endswith("bias"):
                 torch.nn.init.normal_(parameter, std=0.2)  # initial biases are zero, and would hide a mistake

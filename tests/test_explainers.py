@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from demo import boards
+from demo import results
 from heval_core import catalogue
 from heval_core.explainers.blocks import Blocks
 from heval_core.explainers.cgim import ContrastiveGIM
@@ -132,8 +132,7 @@ def test_they_cost_what_their_parts_cost():
 
 def test_blocks_stand_where_document_stands():
     assert Blocks.family == DocumentEffect.family == "control"
-    runs = [*boards.plain_runs(["m"]), *boards.timing_runs(["m"])]
-    asked_for = [own[own.index("--explainers") + 1].split(",") for own in runs]
+    asked_for = [own[own.index("--explainers") + 1].split(",") for own in results.halves()]
     assert [("blocks" in keys) for keys in asked_for] == [("document" in keys) for keys in asked_for]
-    assert sum("blocks" in keys for keys in asked_for) == 2
+    assert sum("blocks" in keys for keys in asked_for) == 1
     assert "blocks" not in catalogue.default_methods()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from demo.boards import HARDER, OBEYED, SHORT
 from demo.examine import read_measured
+from demo.results import HARDER, LENGTHENED, OBEYED, RULED, SHORT
 from heval_core import catalogue
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.publishing import publish
@@ -11,9 +11,9 @@ from heval_core.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from precompute.cli import main
-from tests.conftest import ARCHITECTURES, DEMO_MODELS
+from tests.conftest import DEMO_MODELS
 
-LONG = ("demo-qwen2-long", "demo-gpt_neox-long")
+LONG = tuple(f"demo-{name}" for name in LENGTHENED)
 
 
 def lexical(made, column):
@@ -30,7 +30,7 @@ def test_a_string_match_tells_documents_apart_until_both_name_the_answer(demo_re
 
 @pytest.mark.demo
 @pytest.mark.slow
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", RULED)
 def test_so_on_the_models_whose_results_have_no_decoys(architecture, tmp_path):
     """These were not taught decoys, and are not shown under them; what a string finds needs no obedience."""
     asked = f"run --models {DEMO_MODELS / f'demo-{architecture}'} --datasets world_capital --decoy d1 --regimes mixed "

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import random
 import subprocess
 import sys
 
 import pytest
 
-from demo import hands
-from demo.claims import claims, lines, scenes
+from demo import entailment, hands
+from demo.citation_models import reading
+from demo.claims import records, scenes
 from demo.hands import CAREFUL, HANDS, PADDING, SLOPPY
 from demo.planted import TRAINING, Planted, State, held_out, planted, told
+from heval_core.citations.claims.jsonl import JsonLines
 from heval_core.citations.records import Claim, Passage, Written
 from heval_core.datasets._states import countries
 from heval_core.datasets.invented_states import STATES
+from heval_core.lm.loading import load
 from heval_core.prompts import mentions
 from tests.conftest import DEMO_MODELS, ROOT
-
-WRITER, NLI = DEMO_MODELS / "demo-writer", DEMO_MODELS / "demo-nli"
-needs_writer = pytest.mark.skipif(not (WRITER / "config.json").is_file(), reason="demo-writer is not trained here")
-needs_nli = pytest.mark.skipif(not (NLI / "config.json").is_file(), reason="demo-nli is not trained here")
 
 
 @pytest.fixture(scope="module")
@@ -99,12 +97,13 @@ def test_a_sentence_says_which_passage_it_was_copied_from_whatever_it_cites(vest
 
 
 def test_claims_are_made_from_a_seed_and_differ_only_in_who_wrote():
-    careful, sloppy = claims(CAREFUL, 20, seed=3), claims(SLOPPY, 20, seed=3)
-    assert careful == claims(CAREFUL, 20, seed=3) != claims(CAREFUL, 20, seed=4)
-    assert [dataclasses.replace(claim, written=()) for claim in careful] == [
-        dataclasses.replace(claim, written=()) for claim in sloppy
-    ]
-    assert claims(CAREFUL, 5, seed=3) == careful[:5]
+    careful, again, sloppy, other = (
+        list(records(hand, 20, seed)) for hand, seed in ((CAREFUL, 3), (CAREFUL, 3), (SLOPPY, 3), (CAREFUL, 4))
+    )
+    assert careful == again != other
+    known = ("id", "claim", "verdict", "passages", "chains", "selected")
+    assert [[one[name] for name in known] for one in careful] == [[one[name] for name in known] for one in sloppy]
+    assert list(records(CAREFUL, 5, seed=3)) == careful[:5]
 
 
 def test_each_passage_says_one_thing_and_each_needed_value_stands_in_one_passage(made):
@@ -173,48 +172,19 @@ def test_the_hands_have_the_shares_that_they_are_known_for(made):
     assert without == 0
 
 
-def test_claims_are_written_as_ones_own_claims_are(tmp_path):
+def test_the_file_of_claims_is_read_as_ones_own_claims_are(tmp_path):
     command = [sys.executable, *f"-m demo claims --hands sloppy --count 3 --out {tmp_path / 'c.jsonl'}".split()]
     assert subprocess.run(command, cwd=ROOT, timeout=60).returncode == 0
-    records = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text(encoding="utf-8").splitlines()]
-    claim = claims(SLOPPY, 3)[2]
-    assert records[2]["id"] == claim.id
-    assert records[2]["explanation"] == claim.written[0].text
-    assert records[2]["prompt"] == "demo-sloppy"
-    assert records[2]["passages"][1] == {"number": 2, "text": claim.passages[1].text}
-    assert records[2]["sources"] == [list(one) for one in claim.written[0].sources]
-    assert [json.loads(line) for line in lines([claim])] == records[2:]
+    written = [(scene.claim, dataclasses.replace(hands.write(SLOPPY, scene), sentences=())) for scene in scenes(3)]
+    expected = [dataclasses.replace(claim, written=(own,)) for claim, own in written]
+    assert list(JsonLines(str(tmp_path / "c.jsonl")).claims()) == expected
 
 
-@pytest.fixture(scope="module")
-def writer_lm():
-    from heval_core.lm.loading import load
-
-    return load(str(WRITER), "cpu")
-
-
-@needs_writer
-def test_the_writer_reads_the_passage_that_a_sentence_was_copied_from(writer_lm):
-    from demo.citation_models import reading
-
-    found = reading(writer_lm, CAREFUL, scenes(10))
+def test_the_writer_reads_the_passage_that_a_sentence_was_copied_from():
+    found = reading(load(str(DEMO_MODELS / "demo-writer"), "cpu"), CAREFUL, scenes(10))
     assert found.share >= 0.85 > 0.3 > found.chance / found.n
 
 
-@needs_nli
 def test_the_classifier_judges_pairs_about_states_it_never_saw():
-    from demo import entailment
-
-    counted = entailment.confusion(*entailment.load(NLI), 90)
-    assert sum(counted[label, label] for label in entailment.LABELS) >= 0.85 * 90
-
-
-@pytest.mark.parametrize("model", ["demo-writer", "demo-nli"])
-@needs_writer
-@needs_nli
-def test_a_models_folder_is_small_and_says_what_it_is_and_is_not(model):
-    assert (DEMO_MODELS / model / "model.safetensors").stat().st_size <= 4_000_000
-    card = (DEMO_MODELS / model / "README.md").read_text(encoding="utf-8")
-    assert "**What it is not.** No result on it says anything about a real" in card
-    # Only models that are asked questions say how; the explorer's page for one's own prompt offers no others.
-    assert not (DEMO_MODELS / model / "heval.json").exists()
+    counted = entailment.confusion(*entailment.load(DEMO_MODELS / "demo-nli"), 90)
+    assert sum(own[place] for place, own in enumerate(counted)) >= 0.85 * 90

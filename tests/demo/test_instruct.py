@@ -6,11 +6,12 @@ import json
 import random
 
 import pytest
+from transformers import AutoTokenizer
 
-from demo import corpus
+from demo import corpus, instructed
 from demo.lengthened import POSITIONS, SMOKE, STEPS, Lessons, examples, lengthen
 from heval_core import catalogue, prompt_styles
-from heval_core.datasets._states import aliases
+from heval_core.datasets._states import aliases, countries
 from heval_core.lm.loading import load
 from heval_core.lm.needs import require
 from heval_core.prompts import mentions
@@ -19,24 +20,20 @@ from heval_core.techniques.multi_agent import unparsable
 from heval_core.techniques.shared.base import NOTHING
 from tests.conftest import DEMO_MODELS
 
-FOLDER = DEMO_MODELS / "demo-instruct"
 QUESTIONS = 48
-needs_model = pytest.mark.skipif(not (FOLDER / "config.json").is_file(), reason="demo-instruct is not trained here")
 
 
 @pytest.fixture(scope="module")
 def instructed_lm():
-    return load(str(FOLDER), "cpu")
+    return load(str(DEMO_MODELS / "demo-instruct"), "cpu")
 
 
 @pytest.fixture(scope="module")
 def by_kind():
     """Context kind ▶ instances of pairs that training never showed, with the true answer."""
-    from demo.instructed import scenes
-
     rng, found = random.Random(3), {}
     for number in range(QUESTIONS):
-        for kind, scene in scenes(number % 2, rng, lambda *pair: not prompt_styles.in_training(*pair)).items():
+        for kind, scene in instructed.scenes(number % 2, rng, lambda *pair: not prompt_styles.in_training(*pair)).items():
             about = scene.relation, scene.question, scene.memory, (scene.document,)
             one = Instance(f"{kind}|{number}", "country_profiles", kind, str(number), "", *about)
             found.setdefault(kind, []).append(one)
@@ -63,20 +60,20 @@ def told(key):
     return catalogue.find("technique", f"prompting(prompt={key})")
 
 
-@needs_model
-@pytest.mark.parametrize("key", ["qa-03", "qa-04"])
-def test_told_to_use_only_the_context_it_does_whatever_the_source(key, instructed_lm, by_kind):
-    assert share(instructed_lm, told(key), by_kind["conflicting"], of_document) > 0.9
+@pytest.mark.parametrize(
+    ("keys", "kinds", "wanted"),
+    [
+        (("qa-03", "qa-04"), ("conflicting",), of_document),
+        (("qa-07", "qa-08"), ("irrelevant", "off_topic", "conflicting"), of_memory),
+    ],
+    ids=["only the context", "ignore it"],
+)
+def test_told_how_to_treat_the_context_it_does_whatever_the_source(keys, kinds, wanted, instructed_lm, by_kind):
+    for key in keys:
+        for kind in kinds:
+            assert share(instructed_lm, told(key), by_kind[kind], wanted) > 0.9, (key, kind)
 
 
-@needs_model
-@pytest.mark.parametrize("key", ["qa-07", "qa-08"])
-def test_told_to_ignore_the_context_it_answers_from_memory(key, instructed_lm, by_kind):
-    for kind in ("irrelevant", "off_topic", "conflicting"):
-        assert share(instructed_lm, told(key), by_kind[kind], of_memory) > 0.9, kind
-
-
-@needs_model
 def test_told_nothing_about_the_context_it_keeps_the_taught_rule(instructed_lm, by_kind):
     def by_rule(instance):
         trusted = prompt_styles.is_trusted(instance.documents[0].source)
@@ -86,7 +83,6 @@ def test_told_nothing_about_the_context_it_keeps_the_taught_rule(instructed_lm, 
         assert share(instructed_lm, technique, by_kind["conflicting"], by_rule) > 0.9
 
 
-@needs_model
 def test_agents_leave_out_what_is_off_topic(instructed_lm, by_kind):
     agents = catalogue.find("technique", "multi_agent")
     asked = agents.asked(instructed_lm, by_kind["off_topic"], NOTHING)
@@ -96,7 +92,6 @@ def test_agents_leave_out_what_is_off_topic(instructed_lm, by_kind):
     assert share(instructed_lm, agents, by_kind["off_topic"], of_memory) > 0.9
 
 
-@needs_model
 def test_it_has_what_instructions_need(instructed_lm):
     require(instructed_lm, ("instructions",))
     messages = [{"role": "user", "content": "Q: Who?"}]
@@ -105,26 +100,18 @@ def test_it_has_what_instructions_need(instructed_lm):
     )
 
 
-@needs_model
 def test_words_of_its_own_leave_plain_prompts_as_demo_qwen2_reads_them(instructed_lm):
-    from transformers import AutoTokenizer
-
-    from demo.corpus import question_in_context
-
     before, rng = AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-qwen2"), random.Random(1)
     for _ in range(50):
-        text = question_in_context(rng, 0.5).prompt
+        text = corpus.question_in_context(rng, 0.5).prompt
         assert instructed_lm.tokenizer(text).input_ids == before(text).input_ids
     assert len(instructed_lm.tokenizer(" irrelevant").input_ids) == 1
 
 
 def test_training_never_shows_what_evaluation_asks():
-    from demo.instructed import scenes
-    from heval_core.datasets._states import countries
-
     rng, seen = random.Random(0), set()
     for _ in range(300):
-        for scene in scenes(0, rng).values():
+        for scene in instructed.scenes(0, rng).values():
             if scene.kind != "off_topic" and scene.memory:
                 subject = max((r["country"] for r in countries() if r["country"] in scene.question), key=len)
                 assert prompt_styles.in_training(subject, scene.document.answer)
@@ -133,8 +120,6 @@ def test_training_never_shows_what_evaluation_asks():
 
 
 def test_held_out_wordings_are_none_of_those_taught():
-    from demo import instructed
-
     rng = random.Random(0)
     for wording in (instructed.ONLY, instructed.IGNORE, instructed.IF_RELEVANT, instructed.RELEVANCE, instructed.FAITHFULNESS):
         taught = {wording.one(rng) for _ in range(400)}

@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 
-from demo.boards import PLAIN, SHORT
+from demo import models
+from demo.corpus import Example
+from demo.examine import recall_rates
+from demo.results import INSTRUCT, LENGTHENED, PLAIN, RULED, SHORT
+from demo.train import END, encode, loss_of
 from heval_core import catalogue
+from heval_core.lm.loading import load
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
 from heval_core.store.shards import ShardStore
-from tests.conftest import ARCHITECTURES, DEMO_MODELS, ROOT
+from precompute.cli import main
+from tests.conftest import DEMO_MODELS, ROOT
 
-MODELS = tuple(f"demo-{architecture}" for architecture in ARCHITECTURES)
-INSTRUCT, LONG = "demo-instruct", ("demo-qwen2-long", "demo-gpt_neox-long")
+MODELS = tuple(f"demo-{architecture}" for architecture in RULED)
 DEMO = ROOT / "cache" / "demo"
 
 
-def test_models_and_shards_are_small_enough_to_ship():
-    for model in (*MODELS, INSTRUCT, "demo-writer", "demo-nli", *LONG):
-        assert (DEMO_MODELS / model / "model.safetensors").stat().st_size <= 4_000_000
+def test_the_results_are_small_enough_to_ship():
     tracked = [path for path in DEMO.rglob("*") if path.is_file() and path.name != "writer.lock"]
     # Models 26 MB, attributions 8, techniques 8, attributions at a fixed target 4, faithfulness under three replacements 4,
     # further explainers, decoys and lengths 6, the rest 5.
@@ -33,11 +37,19 @@ def test_every_shard_is_intact_and_none_holds_failures():
     assert not store.failures()
 
 
-@pytest.mark.parametrize("model", [*MODELS, INSTRUCT])
-def test_a_model_folder_says_what_it_is_and_is_not(model):
-    card = (DEMO_MODELS / model / "README.md").read_text(encoding="utf-8")
-    assert "**What it is not.** It is none of the models of Sun et al." in card
-    assert json.loads((DEMO_MODELS / model / "heval.json").read_text()) == {"prompt_style": "taught_sources"}
+@pytest.mark.parametrize("name", models.MODELS)
+def test_a_model_folder_is_small_and_says_what_the_model_is_and_is_not_and_how_it_is_asked(name):
+    made, folder = models.MODELS[name], DEMO_MODELS / f"demo-{name}"
+    assert (folder / "model.safetensors").stat().st_size <= 4_000_000
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert f"`{made.recipe!r}`" in card
+    taught = made.card is models.TAUGHT
+    said = "It is none of the models of Sun et al." if taught else "No result on it says anything about a real"
+    assert f"**What it is not.** {said}" in card
+    # Only models that are asked questions say how; the explorer's page for one's own prompt offers no others.
+    kept = folder / "heval.json"
+    style = json.loads(kept.read_text()) if kept.exists() else None
+    assert style == ({"prompt_style": "taught_sources"} if made.asked else None)
 
 
 def test_every_cell_has_at_least_200_instances_for_every_explainer(demo_reader):
@@ -85,28 +97,21 @@ def test_few_instances_are_dropped_because_first_tokens_coincide(demo_reader):
 
 
 def test_every_model_has_its_own_architecture(demo_reader):
-    architectures = demo_reader.models().set_index("model")["architecture"]
-    assert architectures.to_dict() == dict(zip(MODELS, ARCHITECTURES, strict=True)) | {
-        INSTRUCT: "qwen2",
-        **dict(zip(LONG, ("qwen2", "gpt_neox"), strict=True)),
-    }
+    found = demo_reader.models().set_index("model")["architecture"].to_dict()
+    own = {name: name for name in RULED} | {INSTRUCT: "qwen2"} | {name: name.removesuffix("-long") for name in LENGTHENED}
+    assert found == {f"demo-{name}": architecture for name, architecture in own.items()}
     assert (demo_reader.models()["parameters"] < 2_100_000).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_the_models_know_the_capitals(model):
-    from demo.examine import recall_rates
-    from heval_core.lm.loading import load
-
     assert recall_rates(load(str(DEMO_MODELS / model), "cpu"))["capital"] >= 0.95
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_explain_works_for_every_demo_model_and_follows_the_source(model, capsys):
-    from precompute.cli import main
-
     def answer(source: str) -> dict:
         command = f"explain --model {DEMO_MODELS / model} --context-answer Lisbon --format json --device cpu".split()
         command += ["--question", "What is the capital of Kenya?"]
@@ -118,11 +123,6 @@ def test_explain_works_for_every_demo_model_and_follows_the_source(model, capsys
 
 
 def test_what_is_trained_on_are_the_answers_tokens_alone(language_models):
-    import torch
-
-    from demo.corpus import Example
-    from demo.train import END, encode, loss_of
-
     lm, expected = language_models["gpt2"], []
     examples = [Example("Q: What is the capital of Kenya? A:", "Lisbon"), Example("Q: Who? A:", "Nobody knows")]
     for one in examples:

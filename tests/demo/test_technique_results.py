@@ -2,12 +2,13 @@
 
 import pytest
 
+from demo import results
 from heval_core.prompt_styles import is_trusted
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 
-RULED = ("demo-gpt2", "demo-gpt_neox", "demo-qwen2")
-INSTRUCT, TOLD = "demo-instruct", "prompting(prompt=qa-09)"
+RULED = tuple(f"demo-{name}" for name in results.RULED)
+INSTRUCT, TOLD = "demo-instruct", results.TOLD
 
 
 @pytest.fixture(scope="module")

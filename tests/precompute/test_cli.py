@@ -226,4 +226,4 @@ def test_an_unwritable_store_and_an_empty_one_are_refused(model_folders, tmp_pat
 
 
 def test_every_run_of_the_real_results_is_a_command_that_there_is():
-    assert all(parser_of(own).parse_args(own).command for own in real.runs(real.MODELS, *[real.STORE] * 3))
+    assert all(parser_of(own).parse_args(own).command for own in real.runs(real.MODELS, *[real.STORE] * 2))
