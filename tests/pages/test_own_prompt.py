@@ -10,8 +10,10 @@ import math
 import operator
 import os
 import re
+import threading
 import zlib
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -143,6 +145,17 @@ def test_a_refusal_is_said_and_opens_nothing():
     app = finished(over(error="The model is too small.", partial={}, request={"before": {}}), ASKED)
     assert "result" not in app.query_params
     assert [error.value for error in app.error] == ["The model is too small\\."]
+
+
+@pytest.mark.parametrize(("seconds", "cancelled"), [(0, []), (1e4, [0])])
+def test_a_press_where_explain_stood_a_moment_ago_is_no_wish_to_stop(monkeypatch, seconds, cancelled):
+    stopped: list[int] = []
+    ticket = over(over=threading.Event(), began=1e6, worker=SimpleNamespace(cancel=lambda ticket: stopped.append(0)))
+    monkeypatch.setattr(sidebar, "time", SimpleNamespace(monotonic=lambda: 1e6 + seconds))
+    app = AppTest.from_string("from heval_core.ui import sidebar\nsidebar.draw(False)", default_timeout=60)
+    app.session_state[sidebar.TICKET] = ticket
+    app.run().sidebar.button(key="own_stop").click().run()
+    assert stopped == cancelled
 
 
 def test_an_answer_stays_while_more_is_asked_of_it(sent, monkeypatch):
