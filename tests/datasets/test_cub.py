@@ -41,17 +41,11 @@ def nq() -> list[dict[str, Any]]:
 
 def druid() -> list[dict[str, Any]]:
     claim = {"claim": "The bridge is made of glass.", "claimant": "A post", "evidence": "It is of steel.", "relevant": True}
+    unrelated = {**claim, "relevant": False}
     return [
         {"id": "factly-1", **claim, "context_type": "gold", "target_true": "False", "target_new": "False"},
         {"id": "factly-2", **claim, "context_type": "edited", "target_true": "Half True", "target_new": "None"},
-        {
-            "id": "factly-3",
-            **claim,
-            "context_type": "irrelevant",
-            "target_true": "True",
-            "target_new": None,
-            "relevant": False,
-        },
+        {"id": "factly-3", **unrelated, "context_type": "irrelevant", "target_true": "True", "target_new": None},
     ]
 
 

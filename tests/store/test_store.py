@@ -161,7 +161,6 @@ def test_a_torn_last_line_of_the_manifest_is_passed_over_and_closed_off(store):
 
 def test_a_line_of_the_journal_ends_with_its_line_break_whatever_its_text_has(tmp_path):
     journal = ShardStore(tmp_path)
-    journal.create()
     lines = [{"error": f"a{separator}b"} for separator in ("\u2028", "\x85", "\x1c", "\r\n")]
     journal.note("failure", *lines)
     assert journal.journal("failure") == lines
