@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -227,16 +227,21 @@ def _insert_provenance(writer: Writer, store: ShardStore, entries: list[Entry], 
     writer.insert("run", list(runs.values()))
     writer.insert("model", list(models.values()))
     writer.insert("failure", store.failures())
-    writer.insert("dataset", _datasets(store))
+    writer.insert("dataset", _datasets(store, entries))
     writer.insert("catalogue", _plugins(entries))
 
 
-def _datasets(store: ShardStore) -> list[dict[str, Any]]:
-    plugins = catalogue.plugins("dataset")
-    newest = {line["dataset"]: line for line in store.journal("dataset")}
+def _datasets(store: ShardStore, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Rows of the table `dataset`: those with results, and those of which no question is usable. The last run may have asked
+    fewer questions than there are results of."""
+    plugins, asked = catalogue.plugins("dataset"), Counter[str]()
+    for entry in entries:
+        asked[entry.dataset] = max(asked[entry.dataset], entry.stop)
+    newest = {line["dataset"]: line | {"asked": asked[line["dataset"]]} for line in store.journal("dataset")}
     return [
         {**line, "unusable": json.dumps(line["unusable"]), "title": getattr(plugins.get(key.split("/")[0]), "title", key)}
         for key, line in sorted(newest.items())
+        if line["asked"] or not line["usable"]
     ]
 
 

@@ -263,6 +263,13 @@ def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store
     assert "random-qwen2 · mixed: 6 asked" in printed
 
 
+def test_what_was_read_says_how_many_questions_have_results_whatever_was_asked_last(model_folders, tmp_path):
+    published(model_folders, tmp_path, f"{CAPITALS} --limit 4")
+    ShardStore(tmp_path).note("dataset", ShardStore(tmp_path).journal("dataset")[0] | {"dataset": "planned"})
+    read = published(model_folders, tmp_path, f"{CAPITALS} --limit 2").datasets()
+    assert read[["dataset", "asked"]].to_numpy().tolist() == [["world_capital", 4]]
+
+
 def test_faithfulness_of_the_first_questions_only_and_later_of_all(tmp_path):
     demo = {"gpt2": ROOT / "cache/demo/models/demo-gpt2"}  # its answers are all compared
 
