@@ -26,13 +26,10 @@ EXPLAINED = (
     ((SMOL,), CAPITALS, PLAIN, 240), ((GEMMA,), CAPITALS, PLAIN, 120),
     ((SMOL,), "counterfact", (ONE,), 240), ((SMOL,), "counterfact", (TWO,), 120),
     ((GEMMA,), "counterfact", (ONE,), 120), ((GEMMA,), "counterfact", (TWO,), 240),
-    (MODELS, "invented_states", (ONE,), FIRST), (MODELS, CAPITALS, REST, FIRST),
+    (MODELS, "invented_states", (ONE,), FIRST), (MODELS, CAPITALS, REST, FIRST), (MODELS, "counterfact", REST, FIRST),
 )  # fmt: skip
 # Prompts several times as long come last, and are fewer.
-NEXT = (
-    (MODELS, "counterfact", REST, FIRST), (MODELS, "invented_states", (TWO, *REST), FIRST),
-    (MODELS, "country_profiles", PLAIN, 40),
-)  # fmt: skip
+NEXT = ((MODELS, "invented_states", (TWO, *REST), FIRST), (MODELS, "country_profiles", PLAIN, 40))
 # What each model is asked in; fine_tuning would need hours on two cores.
 TECHNIQUES = {SMOL: "prompting,multi_agent,coiecd,acd,cad,ph3", GEMMA: "coiecd,acd,cad,ph3"}
 # Of answers that people wrote the first are read, SmolLM2's by all explainers on a GPU: feature ablation takes minutes each.

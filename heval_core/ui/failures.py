@@ -35,16 +35,16 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
         )
         return
     names, shares = names_of(results), shares_of(counts)
-    explainers, ran_on_all = set(counts["explainer"]), set(side_by_side(shares)["explainer"])
+    compared, explainers = side_by_side(shares), set(counts["explainer"])
+    ran_on_all, methods = set(compared["explainer"]), [key for key in made.overall.methods if key in explainers]
     ranked = [row.key for row in made.rows if row.key in explainers and (row.key in ran_on_all or not row.control)]
     with st.container(key="answer"):
-        st.markdown(_verdict(side_by_side(shares), made.overall.methods, names))
+        st.markdown(_verdict(compared, methods, names))
     if few := sorted(map(names.explainer, set(shares["explainer"]) - ran_on_all)):
         ran = f"{listed(few)} ran on fewer of these instances and {'is' if len(few) == 1 else 'are'} not compared: "
         st.caption(f"{plain(ran)}choose the datasets and regimes that all have.")
-    datasets = list(dict.fromkeys(counts["dataset"]))
     figure = st.container()
-    mark = _examples(results, chosen, ranked, datasets, names)
+    mark = _examples(results, chosen, ranked, (methods or ranked)[-1], counts, names)
     with figure:
         draw_figures("failures", pattern_figure(counts, ranked, names), on_pick=_pick, picked=id_of(mark))
     _behind(results, chosen, counts, names)
@@ -59,11 +59,16 @@ def _verdict(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:
     first, last = (f"**{plain(names.explainer(key))}**" for key in (methods[0], methods[-1]))
     best = right.loc[methods[0]]
     sentence = f"{first} puts the answer first in {_share(best)} (guessing: {percent(best['chance'])})."
-    wrong = shares[(shares["explainer"] == methods[-1]) & (shares["pattern"] != "answer")]
-    if last == first or wrong.empty:
+    if last == first or not (kind := _failure(shares, methods[-1])):
         return sentence
-    kind = PATTERNS[wrong.loc[wrong["share"].idxmax(), "pattern"]].title.lower()
-    return f"{sentence} {last} does so in {_share(right.loc[methods[-1]])}; most often first: *{kind}*."
+    often = PATTERNS[kind].title.lower()
+    return f"{sentence} {last} does so in {_share(right.loc[methods[-1]])}; most often first: *{often}*."
+
+
+def _failure(shares: pd.DataFrame, explainer: str) -> str:
+    """The pattern of what it puts first most often where that is not the answer; "" if nothing is known of it."""
+    wrong = shares[(shares["explainer"] == explainer) & (shares["pattern"] != "answer")]
+    return "" if wrong.empty else str(wrong.loc[wrong["share"].idxmax(), "pattern"])
 
 
 def _share(row: pd.Series) -> str:
@@ -77,16 +82,21 @@ def _pick(id: Sequence[str]) -> None:
 
 
 def _examples(
-    results: Reader, chosen: Filter, explainers: list[str], datasets: list[str], names: Names
+    results: Reader, chosen: Filter, explainers: list[str], worst: str, counts: pd.DataFrame, names: Names
 ) -> tuple[str, str, str]:
-    """Which instances, and these. Returns the id of their mark."""
+    """Which instances, and these; at first those of the worst explainer's commonest failure. Returns the id of their mark."""
     titles = {key: names.explainer(key) for key in explainers}
-    patterns, everywhere = list(PATTERNS), {ALL: "all datasets"} | {key: names.dataset(key) for key in datasets}
+    patterns, everywhere = (
+        list(PATTERNS),
+        {ALL: "all datasets"} | {key: names.dataset(key) for key in counts["dataset"].unique()},
+    )
     first, second, third, fourth = st.columns(4)
     with first:
-        explainer = address.one_of("Instances in which", explainers, "explainer", what="explainer", titles=titles, menu=True)
+        label = "Instances in which"
+        explainer = address.one_of(label, explainers, "explainer", worst, what="explainer", titles=titles, menu=True)
     with second:
-        pattern = address.one_of("points at", patterns, "pattern", patterns[1], titles=words.titles(PATTERNS), menu=True)
+        usual = _failure(side_by_side(shares_of(counts)), explainer) or patterns[1]
+        pattern = address.one_of("points at", patterns, "pattern", usual, titles=words.titles(PATTERNS), menu=True)
     with third:
         dataset = address.one_of("in", list(everywhere), "in_dataset", what="dataset", titles=everywhere, menu=True)
     with fourth:
