@@ -81,7 +81,7 @@ def test_it_is_dequantised_once(gguf_file, cache, monkeypatch):
 def test_a_gguf_file_that_is_cut_short_says_so_and_leaves_nothing(gguf_file, cache, tmp_path):
     short = tmp_path / "short.gguf"
     short.write_bytes(gguf_file.read_bytes()[:20_000])
-    with pytest.raises(HEvalError, match=r"The GGUF file short\.gguf cannot be read: "):
+    with pytest.raises(HEvalError, match=r"^The GGUF file short\.gguf cannot be read: "):
         load(str(short), "cpu")
     with pytest.raises(HEvalError, match="short.gguf is no whole GGUF file; download it again"):
         installed.gguf_facts(short)

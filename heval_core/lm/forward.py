@@ -161,17 +161,14 @@ class Forward:
         return self._read_out.logits(self.suffix_states(prefix, start, suffixes, positions, prompts))
 
     def _check_kernel(self, read: torch.Tensor, again: Callable[[], torch.Tensor]) -> None:
-        """read: (b, …), what a pass gave. again: gives its first row once more, where attention is computed by its formula.
-
-        Raises HEvalError if that is another.
-        """
+        """read: (b, …), what a pass gave. again: gives its first row once more, with attention as its formula says. Raises
+        HEvalError if that is another."""
         self._passes += 1
         if self._facts.device.type not in KERNELS or self._passes % CHECKED or torch.is_grad_enabled():
             return
-        share = 0.0
         with sdpa_kernel(SDPBackend.MATH), suppress(torch.OutOfMemoryError):  # which makes a matrix of a long prompt's tokens
-            share = apart(read[:1], again())
-        if not share <= may_differ(self._model.dtype):
+            if (share := apart(read[:1], again())) <= may_differ(self._model.dtype):
+                return
             raise HEvalError(
                 f"A fast kernel of PyTorch computes the attention of {self._facts.key} wrongly on this GPU: results differ by "
                 f"{share:.2%}. Trust none of them; compute them again with --device cpu, or with another version of PyTorch."

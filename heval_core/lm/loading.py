@@ -179,7 +179,8 @@ def check_room(identity: Identity, device: torch.device, dtype: torch.dtype) -> 
 
 def cannot_load(name: str, error: Exception) -> HEvalError:
     """The one-line error for a model that cannot be loaded."""
-    return HEvalError(f"{name!r} cannot be loaded as a causal language model: {first_line(error)}")
+    said = isinstance(error, HEvalError)  # already, in a line of its own
+    return HEvalError(str(error) if said else f"{name!r} cannot be loaded as a causal language model: {first_line(error)}")
 
 
 def as_language_model(

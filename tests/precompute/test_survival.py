@@ -191,8 +191,7 @@ def test_a_task_that_comes_to_nothing_costs_its_shards_and_is_done_by_the_next_r
     printed = prints("status", "--store", tmp_path, ends=1).out
     assert "ActorDiedError: the worker died" in printed
     (cell,) = [cell for cell in progress(tmp_path).cells if cell.shards["failed"]]
-    assert (cell.shards["failed"], cell.shards["missing"]) == (6, 0)
-    assert run(small_grid, tmp_path).failed == 0
+    assert (cell.shards["failed"], cell.shards["missing"], run(small_grid, tmp_path).failed) == (6, 0, 0)
     assert contents(tmp_path) == contents(small_store)
     assert main(["status", "--store", str(tmp_path)]) == 0
 
@@ -203,7 +202,8 @@ def test_a_model_that_cannot_be_loaded_costs_only_itself_and_later_is_no_failure
     (folder / "model.safetensors").write_bytes(b"broken")
     command = f"run --models {folder} {model_folders['qwen2']} --datasets world_capital --regimes conflicting".split()
     command += f"--limit 3 --explainers attn --device cpu --store {tmp_path / 's'}".split()
-    assert "2 shards computed, 0 were done already, 1 failures" in prints(*command, ends=1).out
+    assert "2 shards computed, 0 were done already, 1 failures" in (printed := prints(*command, ends=1)).out
+    assert printed.err.count("cannot be loaded as a causal language model") == 1
     assert "cannot be loaded as a causal language model" in prints("status", "--store", tmp_path / "s", ends=1).out
     (folder / "model.safetensors").write_bytes(weights)
     assert main(command) == 0
