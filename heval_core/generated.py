@@ -26,6 +26,7 @@ from heval_core import sources as rules
 from heval_core.explainers.shared.left_out import said, said_in, units, without_earlier
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import require
+from heval_core.lm.targets import in_float64
 from heval_core.pipeline import Request, able_of
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
@@ -307,7 +308,7 @@ def finished(generated: Generated) -> tuple[Generated, Target]:
     """With the pass over the prompt and a whole answer, and what that says of its tokens; and these, with their foils."""
     written, clean = generated.written, generated.written.after(generated.clean)
     target = with_foils(clean, written.target)
-    values = clean.logits_at(target.positions)[0].double().log_softmax(-1)
+    values = in_float64(clean.logits_at(target.positions)[0]).log_softmax(-1)
     logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
     before = logprobs - without_earlier(clean, target, written.words)
     before[: written.words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from heval_core.citations.sentences import split
 from heval_core.explainers.shared.left_out import units
 from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.targets import in_float64
 from heval_core.prompts import is_chat, stops_of
 from heval_core.records import HEvalError, Target, TokenisedPrompt
 from heval_core.units import Unit, units_of
@@ -196,7 +197,7 @@ def given(clean: CleanPass, text: str) -> Written:
             f"The prompt and its answer have {len(prompt.ids) + len(ids)} tokens; {lm.key} reads at most {lm.positions}."
         )
     written = Written(prompt, ids, speller(lm, prompt)(ids), (), "it was given", True)
-    logprobs = written.after(clean).logits_at(written.target.positions)[0].double().log_softmax(-1)
+    logprobs = in_float64(written.after(clean).logits_at(written.target.positions)[0]).log_softmax(-1)
     probabilities = [float(row[token_id].exp()) for row, token_id in zip(logprobs, ids, strict=True)]
     return dataclasses.replace(written, probabilities=tuple(probabilities))
 

@@ -82,7 +82,7 @@ class AT2(ReadsHeads):
         """What the fit learns from the prompts of a pass; nothing from one with too few sources."""
         self.check()
         sources = [self._sources(prompt) for prompt in clean.prompts]
-        attention = _attention(clean, targets).flatten(1, 2).double().cpu().numpy()
+        attention = _attention(clean, targets).flatten(1, 2).cpu().double().numpy()
         observations = []
         for index, units in enumerate(sources):
             if len(units) < LEAST_SOURCES:
@@ -138,7 +138,7 @@ class AT2(ReadsHeads):
                 _log_odds(lm.forward.checked(lm.forward.logits_at(ids[start : start + together], target.positions)), target)
                 for start in range(0, masks, together)
             ]
-        return torch.cat(parts).double().cpu().numpy()
+        return torch.cat(parts).cpu().double().numpy()
 
 
 def _attention(clean: CleanPass, targets: Sequence[Target]) -> torch.Tensor:

@@ -37,6 +37,11 @@ def values(logits: torch.Tensor, targets: Sequence[Target], scale: str = "logit"
     return total.exp() if scale == "prob" else total
 
 
+def in_float64(logits: torch.Tensor) -> torch.Tensor:
+    """The same in float64; on the processor where the device has no such numbers (Apple's)."""
+    return (logits.cpu() if logits.device.type == "mps" else logits).double()
+
+
 def values_of_each(logits: torch.Tensor, targets: Sequence[Target], scale: str) -> torch.Tensor:
     """(B, …, P, V) logits ▶ (B, …, P): the parts at each position of the targets' values. scale: `logit`, `logprob` or
     `contrast`."""

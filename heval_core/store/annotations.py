@@ -142,8 +142,10 @@ class AnnotationStore:
                 raise HEvalError(f"Nobody is called {person!r} in this study; sign in first.")
             statement = "SELECT max(at) FROM answer WHERE annotator = ? AND item_id = ?"
             (changed_at,) = db.execute(statement, [person, item_id]).fetchone()
-            # After what it changes, whatever the clock says.
-            at = max(self._time(), _after(changed_at)) if changed_at else self._time()
+            at = self._time()
+            if changed_at:  # after what it changes, whatever the clock says
+                later = datetime.fromisoformat(changed_at) + timedelta(microseconds=1)
+                at = max(at, later.isoformat(timespec="microseconds"))
             answer = [answer_id, item_id, person, json.dumps(places), float(helpfulness), float(seconds), at]
             db.execute("INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?, ?, ?)", answer)
             db.execute("DELETE FROM lease WHERE annotator = ? AND item_id = ?", [person, item_id])
@@ -191,10 +193,6 @@ class AnnotationStore:
 
     def _time(self) -> str:
         return self.now().isoformat(timespec="microseconds")
-
-
-def _after(time: str) -> str:
-    return (datetime.fromisoformat(time) + timedelta(microseconds=1)).isoformat(timespec="microseconds")
 
 
 def _standings(db: sqlite3.Connection, person: str, *, leased: bool = True) -> list[ItemState]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from heval_core.figures.answer import SENTENCE, answer_page
+from heval_core.records import Span
 from heval_core.sources import verdict
 from heval_core.ui import own_prompts
 from heval_core.units import Matrix, Unit
@@ -153,10 +154,10 @@ def test_an_example_is_read_by_drag_shift_arrows_citation_and_matrix_and_its_spa
 def numbers_of_the_check(name, first, last):
     """What `sources.verdict` says of a span without the sentence that it loses most without: nats, shares of tokens."""
     left = own_prompts.find(name).result["generated"]["matrix"][SENTENCE]
-    columns = range(int(first.get_attribute("data-start")), int(last.get_attribute("data-end")))
+    columns = Span(int(first.get_attribute("data-start")), int(last.get_attribute("data-end")))
     units = tuple(Unit(unit["start"], unit["end"], f"document {unit['document']}") for unit in left["units"])
     matrix = Matrix("sentence", units, np.array(left["values"]), changed=np.array(left["changed"], dtype=bool))
-    best = int(matrix.values[:, columns.start : columns.stop].sum(1).argmax())
+    best = int(matrix.values[:, columns.start : columns.end].sum(1).argmax())
     stands = verdict([best], columns, matrix)["stands"]
     return [f"{stands['nats']:.1f} nats", *(f"{100 * stands[part]:.0f} %" for part in ("changed", "others_changed"))]
 

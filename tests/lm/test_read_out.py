@@ -1,5 +1,7 @@
 """Logits are float32 from the last states on, whatever the model's dtype: against the literal product, in every read-out."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from heval_core.explainers.ig import IntegratedGradients
 from heval_core.lm import forward, read_out
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model, load
+from heval_core.lm.targets import in_float64
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import tied
 from tests.asked import KENYA, clean_of, runner_up
@@ -63,6 +66,12 @@ def test_passes_with_a_kernel_that_is_wrong_for_some_shapes_are_refused(model_fo
         explained()
     lengths = ()
     explained()
+
+
+def test_float64_is_computed_where_there_is_such_a_thing():
+    here = torch.ones(2)
+    apples = SimpleNamespace(device=torch.device("mps"), cpu=lambda: here)  # its own double() raises
+    assert in_float64(apples).dtype == in_float64(here).dtype == torch.float64
 
 
 def literally(lm, ids, tail=lambda z: z):

@@ -136,7 +136,7 @@ def without_earlier(clean: CleanPass, target: Target, words: Units) -> np.ndarra
     """
     import torch
 
-    from heval_core.lm.targets import values_of_each
+    from heval_core.lm.targets import in_float64, values_of_each
 
     lm, last = clean.lm, target.positions[0]
     start = last if clean.prefix.layers else 0
@@ -149,7 +149,7 @@ def without_earlier(clean: CleanPass, target: Target, words: Units) -> np.ndarra
         with torch.no_grad():
             logits = lm.forward.suffix_logits(clean.prefix, start, ids, read, [0] * len(some))
         parts = [target.part(word) for word in some]
-        return values_of_each(lm.forward.checked(logits).double(), parts, "logprob").cpu()
+        return values_of_each(in_float64(lm.forward.checked(logits)), parts, "logprob").cpu()
 
     logprobs_alone = np.zeros(len(target.ids))
     found = lm.budget.longest_first([last + len(word) for word in columns], work, alike=True)
@@ -196,11 +196,11 @@ def _first_changed(ids: Sequence[int], others: Sequence[int]) -> int:
 
 def _said(logits: torch.Tensor, targets: Sequence[Target]) -> list[Said]:
     """(b, P, V) logits ▶ for each of the b prompts log p (2, P) of its target's tokens and foils, and the likeliest (P,)."""
-    from heval_core.lm.targets import values_of_each
+    from heval_core.lm.targets import in_float64, values_of_each
 
     answers = []
     for row, target in zip(logits, targets, strict=True):  # one by one: in float64 they are large
-        exact = row.double()[None]
+        exact = in_float64(row)[None]
         foils = dataclasses.replace(target, ids=target.foils or target.ids)
         values = np.concatenate([values_of_each(exact, [expected], "logprob").cpu().numpy() for expected in (target, foils)])
         values[1] *= bool(target.foils)

@@ -157,8 +157,10 @@ def on_arrays(formula: Callable[..., Any]) -> Callable[..., Any]:
     def given(z_c: Any, z_0: Any, *options: Any, **named: Any) -> Any:
         import torch
 
+        from heval_core.lm.targets import in_float64
+
         as_arrays = not isinstance(z_c, torch.Tensor)
-        with_context, alone = (torch.as_tensor(logits).double() for logits in (z_c, z_0))
+        with_context, alone = (in_float64(torch.as_tensor(logits)) for logits in (z_c, z_0))
         if with_context.shape != alone.shape or not with_context.ndim:
             raise ValueError(
                 f"The logits with context and without must have the same shape (…, V); they have {tuple(with_context.shape)} "
