@@ -36,7 +36,8 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
         return
     names, shares = names_of(results), shares_of(counts)
     compared, explainers = side_by_side(shares), set(counts["explainer"])
-    ran_on_all, methods = set(compared["explainer"]), [key for key in made.overall.methods if key in explainers]
+    ran_on_all = set(compared["explainer"])
+    methods = [key for key in made.overall.methods if key in ran_on_all]
     ranked = [row.key for row in made.rows if row.key in explainers and (row.key in ran_on_all or not row.control)]
     with st.container(key="answer"):
         st.markdown(_verdict(compared, methods, names))
