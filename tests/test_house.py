@@ -19,7 +19,7 @@ CEILINGS = {
     "lines of the product": 44_278,
     "files of the product": 330,
     "lines of demo and benchmarks": 3_468,
-    "lines of tests": 31_834,
+    "lines of tests": 31_837,
     "files of tests": 227,
     "lines of JS and CSS": 2_650,
     "words of docs": 13_974,

@@ -58,7 +58,7 @@ class Forward:
 
     def __init__(self, facts: ModelFacts, read_out: ReadOut):
         self._facts, self._read_out, self._model = facts, read_out, facts.model
-        self._passes = 0
+        self._passes, self._wrong = 0, ""  # what was found of the kernel: no later pass is trusted
 
     def last_logits(self, ids: torch.Tensor) -> torch.Tensor:
         """(b, n) ids of equal length ▶ (b, V) logits of the last position, float32; gradients flow if enabled."""
@@ -164,15 +164,15 @@ class Forward:
         """read: (b, …), what a pass gave. again: gives its first row once more, with attention as its formula says. Raises
         HEvalError if that is another."""
         self._passes += 1
-        if self._facts.device.type not in KERNELS or self._passes % CHECKED or torch.is_grad_enabled():
-            return
-        with sdpa_kernel(SDPBackend.MATH), suppress(torch.OutOfMemoryError):  # which makes a matrix of a long prompt's tokens
-            if (share := apart(read[:1], again())) <= may_differ(self._model.dtype):
-                return
-            raise HEvalError(
-                f"A fast kernel of PyTorch computes the attention of {self._facts.key} wrongly on this GPU: results differ by "
-                f"{share:.2%}. Trust none of them; compute them again with --device cpu, or with another version of PyTorch."
-            )
+        if self._facts.device.type in KERNELS and self._passes % CHECKED == 0 and not torch.is_grad_enabled():
+            with sdpa_kernel(SDPBackend.MATH), suppress(torch.OutOfMemoryError):  # a long prompt's matrix may not fit
+                if (share := apart(read[:1], again())) > may_differ(self._model.dtype):
+                    self._wrong = (
+                        f"A fast kernel of PyTorch computes the attention of {self._facts.key} wrongly on this GPU: results "
+                        f"differ by {share:.2%}. Trust none of them; compute them again with --device cpu, or another PyTorch."
+                    )
+        if self._wrong:
+            raise HEvalError(self._wrong)
 
     def checked(self, logits: torch.Tensor) -> torch.Tensor:
         """The logits themselves. Raises HEvalError if they are not finite."""

@@ -61,11 +61,14 @@ def test_passes_with_a_kernel_that_is_wrong_for_some_shapes_are_refused(model_fo
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", fast)
     monkeypatch.setattr(forward, "CHECKED", 2)
     explained()  # on a processor nothing is checked
+    shapes, lengths = lengths, ()
     monkeypatch.setattr(forward, "KERNELS", ("cpu",))
-    with pytest.raises(HEvalError, match="computes the attention of random-qwen2 wrongly"):
-        explained()
-    lengths = ()
     explained()
+    lengths = shapes
+    for kernels in (("cpu",), ()):  # once it was wrong, no pass is trusted
+        monkeypatch.setattr(forward, "KERNELS", kernels)
+        with pytest.raises(HEvalError, match="computes the attention of random-qwen2 wrongly"):
+            explained()
 
 
 def test_float64_is_computed_where_there_is_such_a_thing():
