@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 
 from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
@@ -34,13 +35,14 @@ TARGETS = ("", "_context")
 class Labelled:
     """features: (M, f). labels: (M,) of 0 and 1. sizes: group ▶ how many. splits: (S, 2, M // 2), see `subsampling`.
 
-    suffix: one of TARGETS, which a part's name ends with.
+    questions: (M,) the same number for the same question. suffix: one of TARGETS, which a part's name ends with.
     """
 
     features: np.ndarray
     labels: np.ndarray
     sizes: tuple[tuple[str, int], ...]
     splits: np.ndarray
+    questions: np.ndarray
     suffix: str = ""
 
     @property
@@ -58,7 +60,7 @@ class Labelled:
     def digest(self) -> str:
         """A hash of all data behind a value on halves. Features as float32: their last bits differ between processors."""
         digest = hashlib.sha256(self.suffix.encode())
-        for array in (self.features.astype(np.float32), self.labels, self.splits.astype(np.int32)):
+        for array in (self.features.astype(np.float32), self.labels, self.splits.astype(np.int32), self.questions):
             digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
@@ -114,8 +116,10 @@ def _labelled(cell: Cell, scores: np.ndarray, there: np.ndarray, k: int, suffix:
     of_documents = [largest(scores[used], (document & layout.ranked)[used], k) for document in layout.documents]
     sizes = tuple((group, int((layout.groups[used] == group).sum())) for group in groups)
     features = np.concatenate(of_documents, axis=1) if of_documents else np.zeros((int(used.sum()), 0))
-    order = priorities(len(used)) if cell.priorities is None else cell.priorities
-    return Labelled(features, labels, sizes, splits(order[:, used]), suffix)
+    order = (priorities(len(used)) if cell.priorities is None else cell.priorities)[:, used]
+    # The instances of a question share its place in every order.
+    questions = pd.factorize(order[0])[0].astype(np.int32)
+    return Labelled(features, labels, sizes, splits(order), questions, suffix)
 
 
 def largest(scores: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:

@@ -1,9 +1,10 @@
-"""A linear probe: how well do an explanation's largest scores predict the answer's origin, on held-out instances?
+"""A linear probe: how well do an explanation's largest scores predict the answer's origin, on held-out questions?
 
-Formula: a logistic regression (scikit-learn's, L2 with C = 1, features standardised on the training folds) in 5 stratified
-folds. `accuracy`: share of instances predicted correctly. `information`: usable information in bits, H2(Y) minus the mean
--log2 p(y) of the held-out instances. Features as for nmutinf. Reference: Xu et al. 2020 (V-information, arXiv 2002.10689);
-Hewitt et al. 2021. Departure: not in the paper, whose NMutInf has a high chance level; held-out instances avoid this.
+Formula: a logistic regression (scikit-learn's, L2 with C = 1, features standardised on the training folds) in 5 folds, classes
+spread evenly, each question's instances in one: its false answers would give it away. `accuracy`: share of instances predicted
+correctly. `information`: usable information in bits, H2(Y) minus the mean -log2 p(y) of held-out instances. Features as for
+nmutinf. Reference: Xu et al. 2020 (V-information, arXiv 2002.10689); Hewitt et al. 2021.
+Departure: not in the paper, whose NMutInf has a high chance level; held-out instances avoid this.
 Range: accuracy [0, 1], information up to H2(Y), both higher is better; information below 0 means that the probe misleads.
 Chance: measured on 40 permutations of the labels, with its own error. Learning from uninformative features costs bits, so
 chance information is below 0, and chance accuracy below the larger class's share. p: Student's t of the value against these.
@@ -14,20 +15,19 @@ scikit-learn's own solver takes them one by one, some 2 s per value.
 
 Worked by hand: two distant groups are separated without a mistake.
 
->>> x, y = np.repeat([[0.0], [9.0]], 20, axis=0), np.repeat([0, 1], 20)
->>> probe(x, y).accuracy
-1.0
+>>> x, y = np.repeat([[0.0], [9.0]], 20, axis=0), np.repeat([[0, 1]], 20, axis=1)
+>>> bool(((held_out(x[None], y, fold_of(y, np.arange(40)[None], 5)) > 0.5) == y).all())
+True
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.metrics._features import SMALLEST_CLASS, Labelled, LearnedMetric, check_labelled, entropy
+from heval_core.metrics._features import SMALLEST_CLASS, Labelled, LearnedMetric, entropy
 from heval_core.metrics.shared.measure import of_origin
 from heval_core.statistics.subsampling import Runs
 from heval_core.statistics.values import Value
@@ -39,25 +39,24 @@ TOGETHER = 400_000
 SAME = 1e-9
 
 
-class Probe(NamedTuple):
-    """accuracy: share of 1. information: bits."""
+def fold_of(labels: np.ndarray, questions: np.ndarray, folds: int, seed: int = 0) -> np.ndarray:
+    """(B, N) labels and questions ▶ (B, N) the fold in which an instance is held out, with all of its question.
 
-    accuracy: float
-    information: float
-
-
-def fold_of(labels: np.ndarray, folds: int, seed: int = 0) -> np.ndarray:
-    """(B, N) labels ▶ (B, N) the fold in which each instance is held out: classes are spread evenly, in random order."""
-    rng = np.random.default_rng(seed)
-    keys = labels + rng.random(labels.shape)  # by class, and in random order within it
-    order = np.argsort(np.argsort(keys, axis=1, kind="stable"), axis=1, kind="stable")
-    return np.asarray(order % folds)
+    Questions are dealt out by their share of label 1, and in random order within it: classes are spread evenly.
+    """
+    rng, fold = np.random.default_rng(seed), np.empty(labels.shape, dtype=int)
+    for row, (label, asked) in enumerate(zip(labels, questions, strict=True)):
+        question = np.unique(asked, return_inverse=True)[1]
+        share = np.bincount(question, label) / np.bincount(question)
+        order = np.lexsort((rng.random(len(share)), share))
+        fold[row] = np.argsort(order)[question] % folds
+    return fold
 
 
 def held_out(features: np.ndarray, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:
     """(B, N) probability of label 1 for every instance of B samples, from a probe that did not see it.
 
-    features: (B, N, f), or (1, N, f) for all. labels, fold: (B, N).
+    features: (B, N, f), or (1, N, f) for all. labels, fold: (B, N). One half where all that it saw has one label.
     """
     held = np.empty(labels.shape)
     size = max(1, TOGETHER // max(1, features.shape[1] * features.shape[2]))
@@ -65,9 +64,10 @@ def held_out(features: np.ndarray, labels: np.ndarray, fold: np.ndarray) -> np.n
         samples = slice(start, start + size)
         rows = features if len(features) == 1 else features[samples]
         for number in range(int(fold.max(initial=0)) + 1):
-            out = fold[samples] == number
-            p = _fitted(rows, labels[samples].astype(np.float64), ~out)
-            held[samples] = np.where(out, p, held[samples])
+            told, out = labels[samples].astype(np.float64), fold[samples] == number
+            seen = np.where(out, np.nan, told)
+            both = np.nanmin(seen, axis=1, keepdims=True) < np.nanmax(seen, axis=1, keepdims=True)
+            held[samples] = np.where(out, np.where(both, _fitted(rows, told, ~out), 0.5), held[samples])
     return held
 
 
@@ -98,22 +98,14 @@ def _sigmoid(logits: np.ndarray) -> np.ndarray:
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -40, 40))))
 
 
-def probe(features: np.ndarray, labels: np.ndarray, folds: int = 5, seed: int = 0) -> Probe:
-    """Accuracy and usable information of one cell. features: (N, f). labels: (N,) of 0 and 1.
-
-    Raises HEvalError for features that are not finite, or a class too small.
-    """
-    check_labelled(features, labels, max(SMALLEST_CLASS, folds))
-    values = _contributions(np.asarray(features, dtype=np.float64)[None], np.asarray(labels)[None], folds, seed)
-    return Probe(*(float(value.mean()) for value in values))
-
-
-def _contributions(features: np.ndarray, labels: np.ndarray, folds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _contributions(
+    features: np.ndarray, labels: np.ndarray, questions: np.ndarray, folds: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Accuracy and information of B samples, as (B, N) contributions whose means they are.
 
-    features: (B, N, f) or (1, N, f). labels: (B, N).
+    features: (B, N, f) or (1, N, f). labels, questions: (B, N).
     """
-    p = held_out(features, labels, fold_of(labels, folds, seed))
+    p = held_out(features, labels, fold_of(labels, questions, folds, seed))
     of_label = np.where(labels > 0, p, 1 - p)
     bits = -np.log2(np.clip(of_label, 1e-12, 1))
     # A probability of exactly one half predicts neither label.
@@ -139,7 +131,7 @@ class LinearProbe(LearnedMetric):
             "accuracy",
             "share predicted correctly",
             "How often a logistic regression on the k largest scores of {documents} predicts where the answer came from, on "
-            "instances that it was not trained on. Chance is the same with permuted labels.",
+            "questions that it was not trained on. Chance is the same with permuted labels.",
             order=44,
             sections=False,
         ),
@@ -148,7 +140,7 @@ class LinearProbe(LearnedMetric):
             "Probe information",
             "information",
             "bits",
-            "How many bits of information the probe's probabilities give about the answer's origin, on instances that it was "
+            "How many bits of information the probe's probabilities give about the answer's origin, on questions that it was "
             "not trained on. Below 0 they mislead, as they do with permuted labels (chance).",
             order=46,
             sections=False,
@@ -156,12 +148,13 @@ class LinearProbe(LearnedMetric):
     )
 
     def of(self, data: Labelled) -> list[Value]:
-        features, labels = data.features[None], data.labels[None]
-        whole = _contributions(features, labels, self.folds, self.seed)
+        arrays = data.features, data.labels, data.questions
+        features, labels, questions = (array[None] for array in arrays)
+        whole = _contributions(features, labels, questions, self.folds, self.seed)
         shuffled = np.random.default_rng(self.seed).permuted(np.repeat(labels, self.permutations, axis=0), axis=1)
-        by_chance = _contributions(features, shuffled, self.folds, self.seed)
+        by_chance = _contributions(features, shuffled, np.repeat(questions, self.permutations, axis=0), self.folds, self.seed)
         halves = data.splits.reshape(-1, data.splits.shape[2])
-        of_halves = _contributions(data.features[halves], data.labels[halves], self.folds, self.seed)
+        of_halves = _contributions(*(array[halves] for array in arrays), self.folds, self.seed)
         best = (1.0, float(entropy(labels.mean())) / math.log(2))
         columns = zip(self.parts, whole, by_chance, of_halves, best, strict=True)
         return [self._estimate(data, *column) for column in columns]

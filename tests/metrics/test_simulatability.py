@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from heval_core.metrics.mdl import mdl
 from heval_core.metrics.nmutinf import PLUGIN as NMUTINF
 from heval_core.metrics.nmutinf import Neighbourhood, nmutinf
 from heval_core.metrics.probe import PLUGIN as PROBE
-from heval_core.metrics.probe import fold_of, held_out, probe
+from heval_core.metrics.probe import fold_of, held_out
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.records import HEvalError
 from heval_core.statistics.values import replicates
@@ -197,7 +198,7 @@ def test_the_probe_is_scikit_learns_cross_validated_regression():
     from sklearn.preprocessing import StandardScaler
 
     for features, labels in (sample(200, 1.2), sample(60, 8.0, width=10), sample(90, 0.0, width=18)):
-        (fold,) = fold_of(labels[None], 5)
+        (fold,) = fold_of(labels[None], np.arange(len(labels))[None], 5)
         for number in range(5):  # stratified: no fold has more of a class than another, but for one
             assert all(abs(((fold == number) & (labels == own)).sum() - (labels == own).sum() / 5) <= 1 for own in (0, 1))
         expected = np.empty(len(labels))
@@ -206,10 +207,29 @@ def test_the_probe_is_scikit_learns_cross_validated_regression():
             engine = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000, tol=1e-10))
             expected[out] = engine.fit(features[~out], labels[~out]).predict_proba(features[out])[:, 1]
         np.testing.assert_allclose(held_out(features[None], labels[None], fold[None])[0], expected, atol=1e-5)
-        found = probe(features, labels)
-        assert found.accuracy == pytest.approx(((expected > 0.5) == labels).mean())
+        data = labelled(cell_of(features, labels), features.shape[1])[0]
+        accuracy, information = PROBE.of(replace(data, features=features))
+        assert accuracy.value == pytest.approx(((expected > 0.5) == labels).mean())
         cost = -np.log2(np.where(labels, expected, 1 - expected)).mean()
-        assert found.information == pytest.approx(literal.entropy(labels.mean()) / math.log(2) - cost, abs=1e-4)
+        assert information.value == pytest.approx(literal.entropy(labels.mean()) / math.log(2) - cost, abs=1e-4)
+
+
+def test_the_probe_learns_nothing_of_a_question_that_it_is_asked():
+    """Ten features tell 40 questions apart, four instances each of one label: only their own question gives that away."""
+    rng, questions = np.random.default_rng(5), np.repeat(np.arange(40), 4)
+    features, labels = rng.standard_normal((40, 10))[questions] * 9, rng.permutation(np.repeat([0, 1], 20))[questions]
+    order = np.stack([rng.permutation(40)[questions] for _ in range(20)])
+    (accuracy, information) = PROBE.over(replace(cell_of(features, labels), priorities=order), 10)
+    assert (accuracy.value < 0.65, information.value < 0) == (True, True)
+    assert PROBE.over(cell_of(features, labels), 10)[0].value > 0.7
+    (fold,) = fold_of(labels[None], questions[None], 5)
+    assert all(len(set(fold[questions == own])) == 1 for own in range(40))
+    assert [(fold == own).sum() for own in range(5)] == [32] * 5
+
+
+def test_a_probe_that_saw_one_label_alone_predicts_neither():
+    labels, fold = np.repeat([0, 1], [8, 2]), np.repeat([0, 1], [8, 2])
+    assert (held_out(np.zeros((1, 10, 1)), labels[None], fold[None]) == 0.5).all()
 
 
 def test_the_probes_chance_is_measured_learning_from_nothing_costs_bits():
@@ -237,9 +257,9 @@ def test_a_cell_gives_what_the_function_gives_and_its_halves_scatter_around_it(m
     features, labels = sample(150, 1.5)
     features = -np.sort(-features, axis=1)
     found = {e.part: e for e in metric.over(cell_of(features, labels), 5)}
-    functions = {"nmutinf": nmutinf, "mdl": mdl, "probe": probe}
+    functions = {"nmutinf": nmutinf, "mdl": mdl}
     for part, estimate in found.items():
-        expected = getattr(functions[metric.key](features, labels), part)
+        expected = estimate.value if metric is PROBE else getattr(functions[metric.key](features, labels), part)
         assert estimate.value == pytest.approx(expected, rel=1e-4)
         error = estimate.error
         spread = replicates([estimate], np.ones((2000, 150)))[0]
@@ -269,7 +289,7 @@ def test_no_labels_beyond_the_first_block_are_not_enough_for_mdl():
         mdl(features, labels)
 
 
-@pytest.mark.parametrize("function", [nmutinf, mdl, probe])
+@pytest.mark.parametrize("function", [nmutinf, mdl])
 @pytest.mark.parametrize(
     ("features", "labels", "told"),
     [
