@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from heval_core.evaluation.board.conclusion import NOTHING, conclusion
+from heval_core.evaluation.board.making import behind_best
 from heval_core.evaluation.ranking import Ranking, clauses, ranking, sentences
 from tests.board.planted import lacking, level, planted
 
@@ -53,6 +55,20 @@ LEVEL = level(0.9, 0.9, 0.9)
 ])  # fmt: skip
 def test_what_to_use_in_two_sentences(table, how, text):
     assert said(planted(table, **how)) == text
+
+
+def test_a_method_that_shares_the_rank_and_is_behind_over_the_same_questions_is_not_recommended():
+    drawn = np.random.default_rng(0).normal(0, 0.1, 2000)
+    apart = np.random.default_rng(1).normal(0, 0.1, 2000)
+    values = pd.Series({"a": 0.9, "b": 0.85, "c": 0.85})
+    assert behind_best(values, {"a": 0.9 + drawn, "b": 0.85 + drawn + 0.01 * apart, "c": 0.85 + apart}) == ["b"]
+    made = planted({"a": LEVEL, "b": LEVEL, "c": LEVEL}, passes={"a": 9.0, "b": 1.0, "c": 2.0})
+    for keys, text in (
+        ("b", "C. It is level with A on the mean, and the cheapest of them: about 2"),
+        ("bc", "A. It is ahead on the mean, and costs about 9"),
+    ):
+        behind = replace(made, quality=made.quality.assign(behind=made.quality["explainer"].isin([*keys])))
+        assert said(behind) == f"Use {text} passes."
 
 
 def test_names_are_written_as_asked_for():

@@ -1,7 +1,7 @@
 """Which explainer a board recommends, in two sentences; whether decoys and length change that; and what it leaves open.
 
-Recommended is the cheapest of those that share the first rank of the mean. Who is best at a question, and which controls no
-method beats there, is `Board.ranking`'s.
+Recommended is the cheapest of those that are level with the best by the mean (`Board.level`). Who is best at a question, and
+which controls no method beats there, is `Board.ranking`'s.
 """
 
 from collections import Counter
@@ -37,8 +37,8 @@ class Conclusion(NamedTuple):
 def conclusion(board: Board, written: Written = str) -> Conclusion:
     """written: how the names of explainers, models and datasets are to be written, such as in bold."""
     names = {row.key: written(row.title) for row in board.rows}
-    # Of the methods that share the first rank the cheapest; of equally cheap ones the best.
-    best = min(board.overall.best, key=lambda key: board.passes.get(key, float("inf")), default="")
+    # Of equally cheap ones the best.
+    best = min(board.level, key=lambda key: board.passes.get(key, float("inf")), default="")
     return Conclusion(best, _said(board, best, names), _harder(board, best, names), _open(board, names, written))
 
 
@@ -47,12 +47,14 @@ def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
     if not best:
         texts = clauses({AT[question]: ranking for question, ranking in rankings.items()}, names.__getitem__)
         return sentences(texts) or NOTHING
-    others, cost = [names[key] for key in board.overall.best if key != best], board.passes.get(best)
+    others, cost = [names[key] for key in board.level if key != best], board.passes.get(best)
     if len(board.methods) == 1:
         reason = "is the only method here"
     elif others:
         named = listed(others) if len(others) < 3 else counted(len(others), "other")
         reason = f"is level with {named} on the mean"
+    elif len(board.overall.best) > 1:
+        reason = "is ahead on the mean"
     else:
         reason = listed(_by_question(best, rankings, names))
     if cost:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from heval_core.evaluation.board.costs import costs_of
 from heval_core.evaluation.board.records import ASKED, EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
-from heval_core.evaluation.comparisons import pairs_of
+from heval_core.evaluation.comparisons import LEVEL, apart, pairs_of
 from heval_core.evaluation.means import ABOVE, PLACE, available, counting, means, replicates, values_of
 from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.cell import DEFAULT_K
@@ -23,6 +23,7 @@ from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
 from heval_core.regime_keys import DECOYS, read_key
 from heval_core.statistics.bounded import mean_interval
+from heval_core.statistics.correlation import holm
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.techniques import pareto_front
@@ -211,15 +212,31 @@ def _quality(
     whole = [str(key) for key, part in scaled.groupby("explainer", sort=False) if (part["cells"] == part["of"]).all()]
     drawn = [replicates(counted, ["explainer"]) for counted in questions.values()]
     passes = costs[costs["size"] == EVERY_SIZE].set_index("explainer")["whole_passes"]
-    rows = []
+    rows, means_drawn = [], dict[str, np.ndarray]()
     for key in whole:
         of_columns = scaled[scaled["explainer"] == key].set_index("column").loc[[column.key for column in questions]]
         parts = [of_column[key,].mean(axis=1) for of_column in drawn if (key,) in of_column]
         together = np.stack(parts, axis=1) if len(parts) == len(drawn) else None
+        means_drawn |= {} if together is None or key not in methods else {key: together.mean(axis=1)}
         value, low, high = (of_columns[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
-        rows.append([key, value.mean(), *mean_interval(value, low, high, together), passes.get(key, np.nan), False])
+        rows.append([key, value.mean(), *mean_interval(value, low, high, together), passes.get(key, np.nan), False, False])
     made = pd.DataFrame(rows, columns=QUALITY)
     priced = made["explainer"].isin(list(methods)) & made["whole_passes"].notna()
     points = [(-row.whole_passes, row.value) for row in made[priced].itertuples()]
     front = dict(zip(made[priced]["explainer"], pareto_front(points), strict=True))
-    return made.assign(on_front=[front.get(key, False) for key in made["explainer"]])
+    behind = behind_best(made.set_index("explainer")["value"], means_drawn)
+    ticks = {"on_front": [front.get(key, False) for key in made["explainer"]], "behind": made["explainer"].isin(behind)}
+    return made.assign(**ticks)
+
+
+def behind_best(values: pd.Series, drawn: Mapping[str, np.ndarray]) -> list[str]:
+    """The methods that the best one beats over the same questions (paired, `comparisons.apart`, with Holm).
+
+    values: by method. drawn: (resamples,) replicates of those that have any.
+    """
+    best, *others = sorted(drawn, key=lambda key: -values[key]) or [""]
+    if not others:
+        return []
+    between = np.stack([drawn[best] - drawn[key] for key in others], axis=1)
+    p = holm(np.array([row["p"] for row in apart(values[best] - values[others].to_numpy(), between)]))
+    return [key for key, corrected in zip(others, p, strict=True) if corrected < LEVEL]

@@ -21,7 +21,7 @@ VALUES = [
 COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds", "ratio"]
 PAIRS = ["column", "first", "second"]
 PLACES = ["column", "explainer", "model", "dataset", "regime"]
-QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front"]
+QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front", "behind"]
 FRAMES = ("values", "by_model", "costs", "quality", "pairs", "places")
 # The size of a prompt in `costs` that stands for prompts of every size.
 EVERY_SIZE = "all"
@@ -102,7 +102,7 @@ class Board:
     EVERY_SIZE): tokens (median), passes (declared, of that many tokens), whole_passes (over the whole prompt, counted or else
     declared), n, seconds (of the explainer by itself for one prompt; NaN where it was not timed), ratio (of these to the
     yardstick's). quality: value, the mean of the plain columns of the questions, low, high;
-    whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one.
+    whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one; behind: see `level`.
     pairs: two rows in a model and dataset, in each plain column: see `comparisons.pairs_of`.
     datasets: their titles. places: what each number is over: column, explainer, model, dataset and regime.
     """
@@ -166,6 +166,12 @@ class Board:
     def overall(self) -> Ranking:
         """Who is best by the mean of the questions, of the rows that lack no cell of any."""
         return ranking(self.quality.assign(chance=0.0), self.controls)
+
+    @property
+    def level(self) -> tuple[str, ...]:
+        """The best by the mean, and those that share its rank and that it does not beat over the same questions either."""
+        behind = set(self.quality[self.quality["behind"].astype(bool)]["explainer"])
+        return tuple(key for key in self.overall.best if key not in behind)
 
     @property
     def passes(self) -> dict[str, float]:
