@@ -20,7 +20,8 @@ import pandas as pd
 from heval_core.groups import document_of
 from heval_core.prompts import mentions
 from heval_core.regime_keys import read_key
-from heval_core.statistics.bootstrap import Resamples, percentile_interval, resampled_sums
+from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.values import Column
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import TABLES
 from heval_core.store.reader import Reader
@@ -137,21 +138,19 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
     """How often each pattern ranks first, per dataset, technique and explainer, in instances answered from a document.
 
     counts: from `Reader.pattern_counts`. Columns: dataset, technique, explainer, pattern, instances, share, low, high (95 %,
-    questions resampled), chance (random scores on the same instances), n (the explainer's instances). A dataset and technique
+    over questions), chance (random scores on the same instances), n (the explainer's instances). A dataset and technique
     have rows for the patterns that occur, or could occur by chance.
     """
     counts = counts.assign(tied_chance=0.0)
     rows: list[tuple[Any, ...]] = []
     for (dataset, technique), group in counts.groupby(["dataset", "technique"]):
         patterns = [key for key in PATTERNS if group[[key, f"{key}_chance"]].to_numpy().any()]
-        table = group.pivot_table(index="fact_id", columns="explainer", values=[*patterns, "n"], aggfunc="sum", fill_value=0)
-        drawn = resampled_sums(resamples(str(dataset)).of(table.index), table.to_numpy(dtype=float))
-        spread = dict(zip(table.columns, drawn.T, strict=True))
-        for explainer, by_question in group.groupby("explainer"):
-            sums = by_question[[*patterns, *(f"{key}_chance" for key in patterns), "n"]].sum()
+        for explainer, by_fact in group.groupby("explainer"):
+            sums = by_fact[[*patterns, *(f"{key}_chance" for key in patterns), "n"]].sum()
+            questions = np.unique(resamples(str(dataset)).questions(by_fact["fact_id"]), return_inverse=True)[1]
             for key in patterns:
-                with np.errstate(invalid="ignore"):
-                    interval = percentile_interval(spread[key, explainer] / spread["n", explainer])
+                column = Column(by_fact[key].to_numpy(float), by_fact["n"].to_numpy(float), ends=(0.0, 1.0))
+                interval = column.by(questions, questions.max() + 1).bounded().interval()
                 share, chance = sums[[key, f"{key}_chance"]] / sums["n"]
                 where = (dataset, technique, explainer, key)
                 rows.append((*where, int(sums[key]), share, *interval, chance, int(sums["n"])))

@@ -99,8 +99,8 @@ def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
     low, high: 95 % interval of the share, over questions, since a question is asked under several regimes.
     """
     rows = []
-    for (model, dataset), by_fact in reader.same_group_counts(chosen).groupby(["model", "dataset"]):
-        counts = by_fact.groupby("fact_id")[["same", "n"]].sum().to_numpy(dtype=float)
+    for (model, dataset), by_question in reader.same_group_counts(chosen).groupby(["model", "dataset"]):
+        counts = by_question.groupby("question")[["same", "n"]].sum().to_numpy(dtype=float)
         share = Column(counts[:, 0], counts[:, 1], ends=(0.0, 1.0)).bounded()
         same, n = (int(total) for total in counts.sum(axis=0))
         low, high = share.interval()

@@ -7,7 +7,8 @@ Survey Methodology 24, 193-201); where all answers are alike, v says nothing, an
 numbers between two ends is read as a share of the way from one to the other. Sums and differences, sum of f_i m_i: the lower
 end lies sqrt(sum of r_ij d_i d_j) below, with d_i how far f_i m_i is above its own lower end, and r_ij the correlation of the
 two (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693-1702). A paired difference is that of its positive and its
-negative part, so that questions that agree add nothing, and it has a width where all agree.
+negative part, so that questions that agree add nothing, and it has a width where all agree. Where terms cancel in every
+question it is what a question that was not drawn could add: the upper end of none of N.
 The mean over cells is such a sum of their values, whose own intervals may be of any kind.
 Why: percentiles of a bootstrap have no width where all answers are right, and cover the truth in 55 % of draws at p = .995.
 Departure: Korn and Graubard have the limits of Clopper and Pearson, which cover more than they say. Coverage: docs/metrics.md.
@@ -45,8 +46,8 @@ class Bounded(NamedTuple):
         span = self.most - self.least
         share = float(np.clip((self.value - self.least) / span, 0, 1))
         variance = float(np.square(self.influence / span).sum())
-        # Where all are alike, what is left of the influences is rounding.
-        alike = variance <= 1e-24 or not 0 < share < 1
+        # Where all are alike, what is left of the influences is rounding, of float32 too.
+        alike = variance <= 1e-12 or not 0 < share < 1
         count = self.questions if alike else share * (1 - share) / variance
         quantile = (1 + LEVEL) / 2
         count *= (student_quantile(quantile, self.n - 1) / student_quantile(quantile, self.questions - 1)) ** 2
@@ -111,5 +112,6 @@ def sum_interval(terms: Sequence[tuple[float, Bounded]], shift: float = 0.0) -> 
     np.fill_diagonal(together, 1.0)
     moved = factors[:, None] * (ends - means[:, None])
     down, up = np.abs(moved.min(axis=1)), np.abs(moved.max(axis=1))
-    low, high = (float(np.sqrt(max(0.0, away @ together @ away))) for away in (down, up))
+    unseen = max(abs(factor) * (mean.most - mean.least) * share_interval(0.0, mean.questions).high for factor, mean in terms)
+    low, high = (max(float(np.sqrt(max(0.0, away @ together @ away))), min(unseen, float(away.max()))) for away in (down, up))
     return Interval(value - low, value + high)

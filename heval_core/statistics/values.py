@@ -185,10 +185,11 @@ class Value(NamedTuple):
     def _around(self, error: subsampling.Error) -> Interval:
         if self.counted:
             return subsampling.share_interval(self.value, error, self.counted)
+        if error.se == 0:  # all halves are alike
+            ends = sorted((self.chance, self.best))
+            return Bounded(self.value, np.zeros(1), self.n, self.n, *ends).interval()
         low, high = subsampling.interval(self.value, error, self.bound)
-        if self.value == self.bound:  # from there it goes one way only
-            low, high = (low, min(high, self.bound)) if self.bound > self.chance else (max(low, self.bound), high)
-        return Interval(low, high)
+        return Interval(low, min(high, self.best)) if self.best > self.chance else Interval(max(low, self.best), high)
 
     def _influence(self, columns: tuple[Column, ...]) -> tuple[np.ndarray, int]:
         """How much each question moves the value, summing to 0; and the degrees of freedom of the value's error.

@@ -120,14 +120,14 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def needed_most(self, chosen: Filter, heads: int) -> pd.DataFrame:
-        """Per question: n answers from a document or memory whose need of each head is known, how many need MechLight's most,
+        """By question: n answers from a document or memory whose need of each head is known, how many need MechLight's most,
         and which head (counted from 1) each of them needs most. heads: per layer."""
         return self.under(
             chosen,
             "SELECT count(*) AS n, count(*) FILTER (lost[layer * ? + head + 1] >= list_max(lost)) AS most, "
             "list(list_position(lost, list_max(lost))) AS heads FROM head_need JOIN attribution USING (instance_id) "
             "JOIN instance USING (instance_id) "
-            f"WHERE explainer = 'mechlight' AND \"group\" NOT IN {UNCOMPARED} AND {{}} GROUP BY dataset, fact_id",
+            f"WHERE explainer = 'mechlight' AND \"group\" NOT IN {UNCOMPARED} AND {{}} GROUP BY dataset, question",
             heads,
         )
 
@@ -146,7 +146,7 @@ class Reader(InstanceQueries, CitationQueries):
         """Per model, dataset and question: n, the kept instances with both groups, and same, how many of them agree."""
         return self.under(
             chosen,
-            "SELECT model, dataset, fact_id, count(*) AS n, count(*) FILTER (first_group = text_group) AS same FROM instance "
+            "SELECT model, dataset, question, count(*) AS n, count(*) FILTER (first_group = text_group) AS same FROM instance "
             "WHERE dropped_because IS NULL AND first_group IS NOT NULL AND text_group IS NOT NULL AND {} "
             "GROUP BY ALL ORDER BY ALL",
             by=("model", "dataset", "regime"),

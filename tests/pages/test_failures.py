@@ -8,6 +8,7 @@ import pytest
 
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
+from heval_core.statistics.bounded import Bounded
 from heval_core.store.filters import Filter
 from heval_core.words import PATTERNS, titles
 from tests.pages.opening import board, named, open_page, open_well, table_of, text_of
@@ -36,20 +37,22 @@ def test_patterns_account_for_every_instance_answered_from_a_document(demo):
         assert other.start <= best < other.end
 
 
-def test_patterns_have_chance_and_the_interval_of_whole_questions_resampled(demo):
+def test_patterns_have_chance_and_the_interval_of_a_share_over_questions(demo):
     chosen = Filter(("demo-gpt2",), ("world_capital",), ("mixed", "irrelevant"))
     counts = patterns_under(demo, chosen).set_index(["explainer", "pattern"])
     rows = demo.query(
-        "SELECT fact_id, pattern, tokens, first_ranked FROM pattern JOIN instance USING (instance_id) WHERE explainer = 'ig' "
+        "SELECT question, pattern, tokens, first_ranked FROM pattern JOIN instance USING (instance_id) WHERE explainer = 'ig' "
         "AND model = 'demo-gpt2' AND dataset = 'world_capital' AND regime IN ('mixed', 'irrelevant')"
     )
     assert set(counts.loc["ig"]["n"]) == {len(rows)}
-    weights = demo.resamples("world_capital").of(rows["fact_id"]).astype(float)
+    asked = rows.groupby("question").ngroup().to_numpy()
     for pattern, own in counts.loc["ig"].iterrows():
         is_it = (rows["pattern"] == pattern).to_numpy()
         assert own["share"] == is_it.mean()
-        drawn = (weights * is_it).sum(axis=1) / weights.sum(axis=1)
-        assert (own["low"], own["high"]) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+        influence = np.bincount(asked, is_it - is_it.mean()) / len(rows)
+        expected = Bounded(is_it.mean(), influence, len(rows), len(influence)).interval()
+        assert (own["low"], own["high"]) == pytest.approx(expected)
+        assert own["low"] < own["high"]
     by_chance = counts.loc["random"]
     assert (by_chance["share"] - by_chance["chance"]).abs().max() < 0.05
     assert by_chance["chance"].sum() == pytest.approx(1)
@@ -94,7 +97,7 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
         of_kind = counts[counts["pattern"] == pattern]
         own = of_kind[of_kind["explainer"] == "fa"]
         (mean,), cells = panel.slots[0].dots, panel.slots[0].cells
-        assert (mean.value, mean.low, mean.high) == pytest.approx(tuple(own[["share", "low", "high"]].mean()))
+        assert (mean.value, mean.low, mean.high) == pytest.approx(tuple(own[["share", "low", "high"]].sum() / 2))
         assert [mark.value for mark in cells] == (own["share"].tolist() if len(own) > 1 else [])
         assert panel.chance == pytest.approx(of_kind[of_kind["explainer"].isin(whole)]["chance"].mean(), abs=1e-6)
     assert figure.axis.text(0.5) == "50 %"

@@ -143,9 +143,13 @@ def test_a_picked_head_is_compared_with_the_chosen_one_in_s_and_rank(shown, monk
 
 def test_how_often_the_chosen_head_is_needed_most_is_counted_by_question(demo):
     found = demo.needed_most(Filter(model=("demo-qwen2",)), 6)
-    sql = "SELECT lost, layer, head FROM head_need JOIN attribution USING (instance_id) JOIN instance USING (instance_id)"
-    rows = demo.query(f"{sql} WHERE explainer = 'mechlight' AND model = 'demo-qwen2' AND \"group\" <> 'other'").to_numpy()
-    most = sum(lost[int(6 * layer + head)] == max(lost) for lost, layer, head in rows)
+    rows = demo.query(
+        "SELECT lost, layer, head, dataset, question FROM head_need JOIN attribution USING (instance_id) "
+        "JOIN instance USING (instance_id) "
+        "WHERE explainer = 'mechlight' AND model = 'demo-qwen2' AND \"group\" <> 'other'"
+    ).to_numpy()
+    most = sum(lost[int(6 * layer + head)] == max(lost) for lost, layer, head, *_ in rows)
+    assert len(found) == len({(dataset, question) for *_, dataset, question in rows})
     assert (found["n"].sum(), found["most"].sum(), 0 < most < len(rows)) == (len(rows), most, True)
     assert sorted(found["heads"].explode()) == sorted(1 + np.argmax(lost) for lost, *_ in rows)
 

@@ -79,6 +79,20 @@ def test_what_agrees_everywhere_still_has_a_width_and_nothing_passes_the_possibl
     low, high = sum_interval([(1.0, right), (1.0, right)], -1.0)
     assert (low < 0.99, high) == (True, 1)
     assert difference(np.ones(20), np.zeros(20)).high == 1
+    # What differs by the rounding of float32 is alike.
+    assert mean_of(1e-7 * rng.random(55)).interval() == pytest.approx(mean_of(np.zeros(55)).interval(), abs=1e-6)
+
+
+@pytest.mark.parametrize("one_sided", [0.0, 0.01, 0.05, 0.1])
+def test_terms_that_cancel_in_nearly_every_question_are_held(one_sided):
+    """Followed and ignored, where whoever follows never ignores, but for a share who do both: the sum less 1 is that share."""
+    rng, held = np.random.default_rng(3), []
+    for _ in range(200):
+        follows, both = rng.random((2, 89)) < [[0.6], [one_sided / 0.6]]
+        low, high = sum_interval([(1.0, mean_of(follows)), (1.0, mean_of(~follows | both))], -1.0)
+        held.append(low <= one_sided <= high)
+        assert high - low > 0.02
+    assert np.mean(held) > 0.92
 
 
 @pytest.mark.parametrize(("p", "q", "size"), [(0.9, 0.8, 55), (0.98, 0.95, 157), (0.995, 0.9, 157), (0.5, 0.5, 20)])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from heval_core.statistics.bootstrap import SPLITS, priorities
+from heval_core.statistics.bounded import share_interval
 from heval_core.statistics.subsampling import Error, Runs, interval, replicates, splits
 from heval_core.statistics.values import Value
 
@@ -78,4 +79,7 @@ def test_next_to_a_bound_that_it_never_passes_an_interval_is_at_most_1_7_times_a
     (low, high), plain = interval(0.695, error, 0.6962), interval(0.695, error)
     assert 0.695 - low == pytest.approx((math.e - 1) * (0.695 - plain.low))
     assert 0.695 < high <= 0.6962
+    assert Value("", 1.0, 0.3, 1.2, error=error).interval().high == 1.2
+    alike = Value("", 1.0, 0.3, 1.0, (("C", 60),), error=error._replace(se=0.0), bound=1.0).interval()
+    assert alike == pytest.approx((0.3 + 0.7 * share_interval(1.0, 60.0).low, 1.0))
     assert Value("", 1.0, 0.3, 1.0, error=error, bound=1.0).interval() == pytest.approx((interval(1.0, error).low, 1.0))
