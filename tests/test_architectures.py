@@ -7,7 +7,7 @@ import resource
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, BertConfig
+from transformers import AutoModelForCausalLM, BertConfig, TrOCRConfig
 
 from heval_core.explainers.attn import Attention
 from heval_core.explainers.fa import FeatureAblation
@@ -153,6 +153,12 @@ def test_an_encoder_whose_tokens_see_later_ones_is_refused_and_as_a_decoder_it_i
     assert as_language_model("bert", decoder, demo_tokenizer()).layers == 2
     with pytest.raises(HEvalError, match="'bert' cannot be used as a causal language model: what it says after a token"):
         as_language_model("bert", encoder, demo_tokenizer())
+
+
+def test_a_decoder_that_gives_logits_nobody_asked_for_is_refused():
+    sizes = {"vocab_size": PLAIN["vocab_size"], "d_model": 32, "decoder_layers": 1, "decoder_attention_heads": 2}
+    with pytest.raises(HEvalError, match="'trocr' cannot be used: asked for some tokens' logits"):
+        as_language_model("trocr", AutoModelForCausalLM.from_config(TrOCRConfig(**sizes)).eval(), demo_tokenizer())
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,9 @@ from heval_core.lm.forward import Forward, Prefix
 from heval_core.lm.targets import leads, positions_of, token_ids, values
 from heval_core.records import Target
 
+# A pass with gradients keeps every layer's states. On a CPU a quarter of the tokens is as fast, with a seventh of the memory.
+KEPT = 4
+
 
 class Gradients:
     """Backward passes through one model, for gradient methods."""
@@ -45,7 +48,8 @@ class Gradients:
             logits = self._forward.suffix_logits(prefix, kept, ids, positions, in_turn)
             return logits.gather(-1, wanted[..., None])[..., 0].sum(-1)
 
-        together = max(len(ids), self._facts.budget.holds(ids.shape[1]))
+        length = ids.shape[1] * (KEPT if self._facts.budget.device.type == "cpu" else 1)
+        together = max(len(ids), self._facts.budget.holds(length))
         engine = LayerIntegratedGradients(value, self.embedding_layer)
         with torch.enable_grad():
             attributions = engine.attribute(

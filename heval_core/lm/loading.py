@@ -217,10 +217,12 @@ def _fuse_activations(model: torch.nn.Module) -> None:
 
 def _check_causal(key: str, model: PreTrainedModel) -> None:
     """Encoders (BERT) are loaded as causal language models too. Their tokens see later ones, so that no pass can be gone on
-    with, and prompts cannot be padded."""
+    with, and prompts cannot be padded. Decoders of speech and pictures give logits that were not asked for."""
     ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=model.device)
     with torch.no_grad():
-        one, other = model(input_ids=ids, use_cache=False).logits[:, :-1].float()
+        one, other = model(input_ids=ids, use_cache=False, logits_to_keep=torch.arange(3)).logits.float()
+    if len(one) > 3:
+        raise HEvalError(f"{key!r} cannot be used: asked for some tokens' logits (`logits_to_keep`), it gives those of all.")
     if float((one - other).abs().max()) > SAME_BEFORE * float(one.abs().max()):
         raise HEvalError(
             f"{key!r} cannot be used as a causal language model: what it says after a token depends on later ones."
