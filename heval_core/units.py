@@ -68,7 +68,7 @@ def units_of(tokens: Sequence[str], parts: Sequence[str], level: str = "token") 
     """The units of a prompt, in order, without gaps; none reaches from one part into the next.
 
     tokens: (n,) the text of each token. parts: (n,) what each token belongs to: a document, the question, … level: one of
-    LEVELS. A word begins at a token that begins with white space, or with a letter or digit after something else; a sentence
+    LEVELS. A word begins at a token that begins with white space, and where letters and digits meet something else; a sentence
     ends with a token that ends in `.`, `!`, `?` or a line break; `document` keeps every part whole.
     """
     units = []

@@ -71,7 +71,7 @@ def _difference(row: Record | None, key: str, kind: str, measure: str, names: Na
     head = f"{names.technique(key)}, {regime_title(kind).lower()}"
     if row is None or pd.isna(row["delta"]):
         return Slot(missing=Dot(0.0, (head, "not available", reason(row)), (key, kind)))
-    counts = [] if pd.isna(row["n"]) else [f"{int(row['n']):,} questions; click for the instances"]
+    counts = [] if pd.isna(row["n"]) else [f"{counted(int(row['n']), 'answer')}; click for the instances"]
     about = (head, f"{_change(row, measure)} against Regular", _value(row, measure), *counts)
     at, low, high = (_scaled(row[name], measure) for name in CHANGES)
     sure, text = bool(low > 0 or high < 0), change(row["delta"], change_unit(measure))
@@ -217,12 +217,12 @@ def searches(trials: pd.DataFrame) -> list[Search]:
 
 
 def _asked(rows: pd.DataFrame) -> str:
-    """`40 development questions of each kind`."""
+    """`40 development prompts of each kind`."""
     counts = rows.groupby("regime")["n"].max().dropna().astype(int)
     if counts.empty:
         return ""
     least, most = counts.min(), counts.max()
-    number = counted(int(most), "development question") if least == most else f"{least:,} to {most:,} development questions"
+    number = counted(int(most), "development prompt") if least == most else f"{least:,} to {most:,} development prompts"
     return f"{number} of each kind"
 
 
