@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 
 from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
@@ -117,8 +116,9 @@ def _labelled(cell: Cell, scores: np.ndarray, there: np.ndarray, k: int, suffix:
     sizes = tuple((group, int((layout.groups[used] == group).sum())) for group in groups)
     features = np.concatenate(of_documents, axis=1) if of_documents else np.zeros((int(used.sum()), 0))
     order = (priorities(len(used)) if cell.priorities is None else cell.priorities)[:, used]
-    # The instances of a question share its place in every order.
-    questions = pd.factorize(order[0])[0].astype(np.int32)
+    # The instances of a question share its place in every order. It has the number of its first one.
+    _, first, inverse = np.unique(order[0], return_index=True, return_inverse=True)
+    questions = first[inverse].astype(np.int32)
     return Labelled(features, labels, sizes, splits(order), questions, suffix)
 
 

@@ -148,13 +148,12 @@ class LinearProbe(LearnedMetric):
     )
 
     def of(self, data: Labelled) -> list[Value]:
-        arrays = data.features, data.labels, data.questions
-        features, labels, questions = (array[None] for array in arrays)
+        features, labels, questions = data.features[None], data.labels[None], data.questions[None]
         whole = _contributions(features, labels, questions, self.folds, self.seed)
         shuffled = np.random.default_rng(self.seed).permuted(np.repeat(labels, self.permutations, axis=0), axis=1)
         by_chance = _contributions(features, shuffled, np.repeat(questions, self.permutations, axis=0), self.folds, self.seed)
         halves = data.splits.reshape(-1, data.splits.shape[2])
-        of_halves = _contributions(*(array[halves] for array in arrays), self.folds, self.seed)
+        of_halves = _contributions(features[0, halves], labels[0, halves], questions[0, halves], self.folds, self.seed)
         best = (1.0, float(entropy(labels.mean())) / math.log(2))
         columns = zip(self.parts, whole, by_chance, of_halves, best, strict=True)
         return [self._estimate(data, *column) for column in columns]
