@@ -189,9 +189,7 @@ def given(clean: CleanPass, text: str) -> Written:
         raise HEvalError("The answer is empty; write one, or leave it out and let the model write (--generate).")
     bare = answers_bare(lm.tokenizer) if is_chat(lm.template) else prompt.text[-1:].isspace()
     answer = ("" if bare else " ") + text.strip()
-
-    before, whole = lm.encode(prompt.text), lm.encode(prompt.text + answer)
-    ids = whole[len(before) :] if whole[: len(before)] == before else lm.encode(answer)
+    ids = lm.encode_after(prompt.text, answer)
     if len(prompt.ids) + len(ids) - 1 > lm.positions:
         raise HEvalError(
             f"The prompt and its answer have {len(prompt.ids) + len(ids)} tokens; {lm.key} reads at most {lm.positions}."

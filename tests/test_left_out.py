@@ -35,8 +35,8 @@ PIECES = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\
 TURNS = "{% for m in messages %}<s>user\n{{m['content']}}</s>\n{% endfor %}{% if add_generation_prompt %}<s>model\n{% endif %}"
 
 
-@pytest.fixture(scope="module")
-def chatty(language_models):
+@pytest.fixture(scope="module", params=["<s>user\n", "User: "])
+def chatty(request, language_models):
     """A tokenizer with a chat template, as `without` wants it: in a model."""
     made = Tokenizer(models.BPE())
     whole = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -46,8 +46,9 @@ def chatty(language_models):
     trainer = trainers.BpeTrainer(
         vocab_size=400, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet, show_progress=False
     )
-    made.train_from_iterator([f"{FIRST} {SECOND}\n\n{QUESTION}"] * 30, trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="</s>", chat_template=TURNS)
+    made.train_from_iterator([f"{FIRST} {SECOND}\n\n{QUESTION} {FIRST} {QUESTION}"] * 30, trainer)
+    turns = TURNS.replace("<s>user\n", request.param)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="</s>", chat_template=turns)
     return as_language_model("chatty", language_models["gpt2"].model, tokenizer, template=CHAT)
 
 
@@ -73,6 +74,16 @@ def test_a_prompt_without_a_document_is_the_prompt_that_never_had_it(tiny):
     assert without(tiny, prompt, (one, two), (-1,))[0] == memory
     alone = asked(tiny, FIRST)
     assert without(tiny, alone, units(alone), (-1,))[0] == memory
+
+
+@pytest.mark.parametrize(
+    "template", ["Context:\n{documents}\nQ: {question}", "<doc>{documents}</doc> {question}", "Read {documents} {question}"]
+)
+def test_what_stands_before_the_documents_stays(tiny, template):
+    texts = (SECOND, FIRST), (FIRST,), (SECOND.split(". ")[1], FIRST)
+    both, first, rest = (tiny.tokenise(assemble(one, (None,) * len(one), QUESTION, template)) for one in texts)
+    for level, expected in (("document", first), ("sentence", rest)):
+        assert without(tiny, both, units(both, level)[:1], (-1,))[0] == expected.ids
 
 
 def test_in_a_chat_the_lines_between_documents_and_question_stay(chatty):

@@ -90,6 +90,11 @@ class ModelFacts:
         """The tokens of a text, without special tokens."""
         return tuple(self.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
+    def encode_after(self, before: str, text: str) -> tuple[int, ...]:
+        """The tokens of a text behind another one; its own where the two share a token."""
+        first, both = self.encode(before), self.encode(before + text)
+        return both[len(first) :] if both[: len(first)] == first else self.encode(text)
+
     @property
     def pad_id(self) -> int:
         """The tokenizer's pad if defined, else its end of text."""

@@ -272,10 +272,14 @@ def _spaced(
 
 
 def _begun(lm: LanguageModel, prompt: TokenisedPrompt, rest: list[tuple[int, int]], read: set[int]) -> list[tuple[int, int]]:
-    """(index, id) of the tokens with which a text now begins ▶ the same without the white space in front of them.
+    """(index, id) of the tokens with which a text now begins ▶ the same, with the white space that was in front of it.
 
     read: the indices of tokens that must stay what they are.
     """
+    first = prompt.tokens[prompt.first_ranked]
+    before = prompt.text.removesuffix("".join(prompt.tokens[prompt.first_ranked :]))
+    # A header's own space, as in `User: `, which the first word's token holds. A text in front of which nothing is has none.
+    space = first[: len(first) - len(first.lstrip())] if before and not before[-1:].isspace() else ""
     end = 0
     while end < len(rest) and not prompt.tokens[rest[end][0]].strip():
         end += 1
@@ -284,7 +288,6 @@ def _begun(lm: LanguageModel, prompt: TokenisedPrompt, rest: list[tuple[int, int
         end += 1
     beginning = rest[:end]
     text = "".join(prompt.tokens[index] for index, _ in beginning)
-    if not text[:1].isspace() or read & {index for index, _ in beginning}:
+    if not (space or text[:1].isspace()) or read & {index for index, _ in beginning}:
         return rest
-    ids = lm.tokenizer(text.lstrip(), add_special_tokens=False)["input_ids"]
-    return [(beginning[-1][0], token_id) for token_id in ids] + rest[end:]
+    return [(beginning[-1][0], token_id) for token_id in lm.encode_after(before, space + text.lstrip())] + rest[end:]
