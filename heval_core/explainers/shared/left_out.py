@@ -1,8 +1,9 @@
 """Prompts without some of their tokens, and what the model then says of the answer and of its competitor.
 
-The tokens are deleted, not masked: a prompt without its only document is the memory prompt. So a text that now begins with
-white space loses it, and its first word becomes the tokens that it has at the beginning of a text. And where a token that is
-gone held the space behind it too (`.` and two line breaks are one token in many models), that space stays.
+The tokens are deleted, not masked: a prompt without its only document is the memory prompt. So what now begins a text, or
+stands behind what a layout writes before documents, loses white space of its own, and its first word becomes the tokens that
+it has there. And where a token that is gone held the space behind it too (`.` and two line breaks are one token in many
+models), that space stays.
 Reference: leave-one-out of whole documents, as in RAG-E and AttriBoT; of any set of units, as in ContextCite (2409.00729).
 Cost: one forward pass for each prompt that lacks something, from the first token on that changes; those of equal length run
 together, within the budget of tokens.
@@ -220,12 +221,19 @@ def without(
     gone = {index for unit in left_out for index in unit.indices}
     if held := sorted(gone & read):
         raise HEvalError(f"A part of the prompt that is left out holds position {held[0]}, at which the answer is read.")
-    gone |= _double_spaces(prompt, gone) - read
+    passages = [span for span in passages_of(prompt) if span.end > span.start] or [Span(prompt.first_ranked, n)]
+    start = passages[0].start
+    # What remains of passages begins anew behind what stood before them, and where nothing did, what follows them.
+    begins = start in gone and (start == prompt.first_ranked or not gone.issuperset(range(start, passages[-1].end)))
+    if begins and prompt.tokens[start - 1 : start] == (" ",):  # it may be one token with the word that follows now
+        start -= 1
+        gone.add(start)
+    stay = read | {start - 1} if begins else read
+    gone |= _double_spaces(prompt, gone) - stay
     kept = [(index, token_id) for index, token_id in enumerate(prompt.ids) if index not in gone]
-    if prompt.first_ranked in gone:
-        first = sum(index < prompt.first_ranked for index, _ in kept)
-        kept[first:] = _begun(lm, prompt, kept[first:], read)
-    if spaces := {before: space for before, space in _lost_spaces(prompt, gone).items() if before not in read}:
+    if begins:
+        kept[start:] = _begun(lm, prompt, start, kept[start:], read)
+    if spaces := {before: space for before, space in _lost_spaces(prompt, gone).items() if before not in stay}:
         kept = _spaced(lm, prompt, kept, spaces)
     places = {index: position - len(kept) for position, (index, _) in enumerate(kept)}
     return tuple(token_id for _, token_id in kept), tuple(places[position % n] for position in positions)
@@ -271,13 +279,14 @@ def _spaced(
     return spaced
 
 
-def _begun(lm: LanguageModel, prompt: TokenisedPrompt, rest: list[tuple[int, int]], read: set[int]) -> list[tuple[int, int]]:
+def _begun(
+    lm: LanguageModel, prompt: TokenisedPrompt, start: int, rest: list[tuple[int, int]], read: set[int]
+) -> list[tuple[int, int]]:
     """(index, id) of the tokens with which a text now begins ▶ the same, with the white space that was in front of it.
 
-    read: the indices of tokens that must stay what they are.
+    start: the token with which it began. read: the indices of tokens that must stay what they are.
     """
-    first = prompt.tokens[prompt.first_ranked]
-    before = prompt.text.removesuffix("".join(prompt.tokens[prompt.first_ranked :]))
+    first, before = prompt.tokens[start], prompt.text.removesuffix("".join(prompt.tokens[start:]))
     # A header's own space, as in `User: `, which the first word's token holds. A text in front of which nothing is has none.
     space = first[: len(first) - len(first.lstrip())] if before and not before[-1:].isspace() else ""
     end = 0
