@@ -18,7 +18,7 @@ from heval_core.citations.sentences import split
 from heval_core.explainers.shared.left_out import units
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.targets import in_float64
-from heval_core.prompts import is_chat, stops_of
+from heval_core.prompts import stops_of
 from heval_core.records import HEvalError, Target, TokenisedPrompt
 from heval_core.units import Unit, units_of
 from heval_core.words import FUNCTION_WORDS
@@ -187,8 +187,7 @@ def given(clean: CleanPass, text: str) -> Written:
     lm, (prompt,) = clean.lm, clean.prompts
     if not text.strip():
         raise HEvalError("The answer is empty; write one, or leave it out and let the model write (--generate).")
-    bare = answers_bare(lm.tokenizer) if is_chat(lm.template) else prompt.text[-1:].isspace()
-    answer = ("" if bare else " ") + text.strip()
+    answer = ("" if answers_bare(lm.tokenizer, prompt.text) else " ") + text.strip()
     ids = lm.encode_after(prompt.text, answer)
     if len(prompt.ids) + len(ids) - 1 > lm.positions:
         raise HEvalError(

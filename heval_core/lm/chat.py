@@ -69,10 +69,11 @@ def in_chat(prompt: Prompt, tokenizer: Any) -> Prompt:
     return prompt.moved(moved, text=text + prompt.beginning, chat=False, ranked=Span(start, end), adds_special=False)
 
 
-def answers_bare(tokenizer: Any) -> bool:
-    """Whether an answer begins without a space: after an assistant's header that ends in white space or a special token."""
-    header = said(tokenizer, _WORDS).partition(_WORDS)[2]
-    return header[-1:].isspace() or any(header.endswith(token) for token in tokenizer.all_special_tokens)
+def answers_bare(tokenizer: Any, before: str | None = None) -> bool:
+    """Whether an answer begins without a space: after white space or a special token. before: by default the header of an
+    assistant's turn that has not begun."""
+    before = said(tokenizer, _WORDS).partition(_WORDS)[2] if before is None else before
+    return before[-1:].isspace() or any(before.endswith(token) for token in tokenizer.all_special_tokens)
 
 
 def _name_of(tokenizer: Any) -> str:
