@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -74,7 +74,9 @@ def units_of(tokens: Sequence[str], parts: Sequence[str], level: str = "token") 
     units = []
     for part, numbered in groupby(range(len(tokens)), parts.__getitem__):
         indices = list(numbered)
-        begins = [i for i in indices if i == indices[0] or _begins(tokens[i - 1], tokens[i], level)]
+        # A later part of a character has no text: no unit begins there, and it does not part the letters around it.
+        spelt = [index for index in indices if tokens[index] or level == "token"]
+        begins = [indices[0], *(i for last, i in pairwise(spelt) if _begins(tokens[last], tokens[i], level))]
         units += [Unit(start, end, part) for start, end in zip(begins, [*begins[1:], indices[-1] + 1], strict=True)]
     return tuple(units)
 

@@ -19,6 +19,10 @@ def test_words_begin_at_spaces_and_sentences_end_at_full_stops():
     assert texts("sentence", parts=["text"] * 11) == ["The capital of Kenya is Lisbon.", " Why?"]
     assert texts("document", parts=["text"] * 11) == ["".join(TEXT)]
     assert texts("token") == TEXT
+    letters = [" na", "ï", "", "vely", "ß", "", " it", ".", "", "5"]  # a letter in two tokens, whose second has no text
+    assert texts("word", letters, [""] * 10) == [" naïvelyß", " it", ".", "5"]
+    assert texts("sentence", letters, [""] * 10) == [" naïvelyß it.", "5"]
+    assert len(texts("token", letters, [""] * 10)) == 10
 
 
 def test_no_unit_reaches_into_the_next_part():
