@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -65,15 +66,16 @@ class ExplainedAnswer:
     def select(self, words: str | int | tuple[int, int]) -> Selection:
         """Some words of the answer: as it says them, one by its number, or from one number up to another, counted from 0.
 
-        Raises HEvalError, with what there is, for words that the answer does not have.
+        Capitals do not matter, and whole words come first: `is` stands in `Lisbon` too. Raises HEvalError, with what there is,
+        for words that the answer does not have.
         """
         written = self.generated.written
         if isinstance(words, str):
-            position = written.text.lower().find(words.strip().lower())
-            first, last = np.searchsorted(written.starts, (position, position + len(words.strip()) - 1), "right") - 1
-            chosen = [
-                word for word in written.words if word.start <= last and first < word.end and position >= 0 and words.strip()
-            ]
+            said, starts = re.escape(words.strip()), written.starts
+            whole = rf"(?:\b|(?=\W)){said}(?:\b|(?<=\W))"
+            found = re.search(whole, written.text, re.IGNORECASE) or re.search(said, written.text, re.IGNORECASE)
+            begin, end = found.span() if found else (0, 0)
+            chosen = [own for own in written.words if max(begin, starts[own.start]) < min(end, starts[own.end])]
         else:
             start, end = (words, words + 1) if isinstance(words, int) else words
             chosen = list(written.words[start:end]) if start >= 0 else []

@@ -187,6 +187,10 @@ def test_variants_of_one_explainer_agree_once(explained):
 def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
     assert explained.select("is lisbon").text == explained.select((1, 3)).text == " is Lisbon"
     assert explained.select("isb").text == explained.select(2).text == " Lisbon"
+    written = explained.generated.written
+    written = dataclasses.replace(written, tokens=(" İİ", " Lisbon", " is", *[""] * (len(written.ids) - 3)))
+    other = dataclasses.replace(explained, generated=dataclasses.replace(explained.generated, written=written))
+    assert [other.select(words).text for words in ("is", "lisbon", "İİ")] == [" is", " Lisbon", " İİ"]
     selection = explained.select("Lisbon")
     assert selection.scores("attnlrp").shape == selection.scores("attn").shape
     assert np.abs(selection.scores("attnlrp")).max() > 0
