@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue, protocols
-from heval_core.citations.sentences import split
 from heval_core.figures.answer import answer_page
 from heval_core.generated import COMPARES, Generated, Selection, Wanted, explain_answer, explained_by, finished, tokenised
 from heval_core.html import render
@@ -21,7 +20,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Request
 from heval_core.records import HEvalError, Span, TokenisedPrompt
 from heval_core.sources import changed_words
-from heval_core.units import Matrix, Unit, places_in
+from heval_core.units import Matrix, Unit, places_in, units_of
 from heval_core.writing import Written, write
 
 
@@ -86,20 +85,24 @@ class ExplainedAnswer:
         return self.generated.of(Span(chosen[0].start, chosen[-1].end))
 
     def without(self, document: int, sentence: int | None = None, instead: str = "") -> WrittenAgain:
-        """The answer that the model writes without a document, or without one of its sentences, both counted from 1.
+        """The answer that the model writes without a document, or without one of its sentences, counted from 1 as in verdicts.
 
-        instead: what stands there then. Raises HEvalError for a document or sentence that is not there.
+        instead: what stands there then. Raises HEvalError for a document or sentence that is not there, and for an answer that
+        was given: the model may write another one with all documents too.
         """
         prompt = self.generated.written.prompt
+        if self.generated.written.given:
+            raise HEvalError("The model did not write this answer; ask with generate=60 to see what changes in its own.")
         texts = [span.text(prompt.tokens).strip() for span in prompt.documents]
         if not 1 <= document <= len(texts):
             raise HEvalError(f"There is no document {document}; there are {len(texts)}, from 1.")
-        sentences = split(texts[document - 1])
+        tokens = prompt.tokens[prompt.documents[document - 1].start : prompt.documents[document - 1].end]
+        sentences = [unit.text(tokens) for unit in units_of(tokens, [""] * len(tokens), "sentence")]
         if sentence is not None and not 1 <= sentence <= len(sentences):
             raise HEvalError(f"Document {document} has no sentence {sentence}; it has {len(sentences)}, from 1.")
         replaced = slice(None) if sentence is None else slice(sentence - 1, sentence)
-        space = sentences[sentence - 1][len(sentences[sentence - 1].rstrip()) :] if sentence and instead.strip() else ""
-        sentences[replaced] = [instead.strip() + space]
+        new = re.sub(r"(?s)\S(.*\S)?", lambda _: instead.strip(), "".join(sentences[replaced]))
+        sentences[replaced] = [new if new.strip() else ""]
         rest = "".join(sentences).strip()
         kept = [*texts[: document - 1], *([rest] if rest else []), *texts[document:]]
         question = prompt.question.text(prompt.tokens).strip()

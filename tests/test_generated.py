@@ -284,26 +284,28 @@ def test_two_documents_that_say_the_same_leave_it_unclear(copying):
 
 
 def test_the_answer_is_written_again_without_what_is_said_to_be_its_source(language_models):
-    found = explain(language_models["gpt2"], question=QUESTION, context=TEXTS, generate=8, explainers="attn")
-    again = found.without(1)
-    plain = explain(language_models["gpt2"], question=QUESTION, context=TEXTS[1], generate=8, explainers="attn")
+    def explained(*texts, **asked):
+        return explain(language_models["gpt2"], question=QUESTION, context=texts, explainers="attn", **{"generate": 8} | asked)
+
+    found = explained(f"{KENYA} It is 3.5 km.", PERU)
+    again, plain = found.without(1), explained(PERU)
     assert again.text == plain.generated.written.text
     assert "".join(word for word, _ in again.before) == found.generated.written.text
     assert "".join(word for word, _ in again.after) == again.text
     kept = [[word.strip() for word, changed in words if not changed] for words in (again.before, again.after)]
     assert kept[0] == kept[1]
-    other = (f"{KENYA} It is closed.", TEXTS[1])
-    changed = explain(language_models["gpt2"], question=QUESTION, context=other, generate=8, explainers="attn")
-    assert found.without(1, sentence=2, instead="It is closed.").text == changed.generated.written.text
-    assert found.without(1, sentence=2).text
+    assert found.without(1, 2, "It has 3.").text == explained(f"{KENYA} It has 3.5 km.", PERU).generated.written.text
+    assert found.without(1, 2).text == explained(f"{KENYA}5 km.", PERU).generated.written.text
     framed = found._repr_html_()
     assert framed.startswith("<iframe")
     assert "<script" not in framed
     assert "&lt;script" in framed
     with pytest.raises(HEvalError, match="no document 3; there are 2, from 1"):
         found.without(3)
-    with pytest.raises(HEvalError, match="Document 1 has no sentence 3; it has 2, from 1"):
-        found.without(1, 3)
+    with pytest.raises(HEvalError, match="Document 1 has no sentence 4; it has 3, from 1"):  # as verdicts count them
+        found.without(1, 4)
+    with pytest.raises(HEvalError, match="The model did not write this answer"):
+        explained(PERU, answer=ANSWER).without(1)
 
 
 def test_a_source_by_hand():
