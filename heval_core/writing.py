@@ -185,8 +185,6 @@ def given(clean: CleanPass, text: str) -> Written:
     from heval_core.lm.chat import answers_bare
 
     lm, (prompt,) = clean.lm, clean.prompts
-    if not text.strip():
-        raise HEvalError("The answer is empty; write one, or leave it out and let the model write (--generate).")
     answer = ("" if answers_bare(lm.tokenizer, prompt.text) else " ") + text.strip()
     ids = lm.encode_after(prompt.text, answer)
     if len(prompt.ids) + len(ids) - 1 > lm.positions:
@@ -194,6 +192,8 @@ def given(clean: CleanPass, text: str) -> Written:
             f"The prompt and its answer have {len(prompt.ids) + len(ids)} tokens; {lm.key} reads at most {lm.positions}."
         )
     written = Written(prompt, ids, speller(lm, prompt)(ids), (), "it was given", True)
+    if not written.text.strip():
+        raise HEvalError("The answer is empty, or only special tokens; write one, or let the model write (--generate).")
     logprobs = in_float64(written.after(clean).logits_at(written.target.positions)[0]).log_softmax(-1)
     probabilities = [float(row[token_id].exp()) for row, token_id in zip(logprobs, ids, strict=True)]
     return dataclasses.replace(written, probabilities=tuple(probabilities))
