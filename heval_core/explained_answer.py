@@ -122,10 +122,9 @@ class ExplainedAnswer:
 
     def citations(self) -> pd.DataFrame:
         """One row per sentence and document that it cites, strongest first, beside the random level."""
-        sentences = [self.generated.of(sentence) for sentence in self.generated.written.sentences]
         rows = [
             {"sentence": number, "text": sentence.text.strip(), **cited._asdict()}
-            for number, sentence in enumerate(sentences)
+            for number, sentence in enumerate(map(self.generated.of, self.generated.written.sentences))
             for cited in sentence.citations()
         ]
         return pd.DataFrame(rows, columns=["sentence", "text", "document", "nats", "level"])

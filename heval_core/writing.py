@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heval_core.citations.sentences import split
 from heval_core.explainers.shared.left_out import units
+from heval_core.lm.chat import answers_bare
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.targets import in_float64
 from heval_core.prompts import stops_of
@@ -182,8 +183,6 @@ def write(clean: CleanPass, most: int, question: str) -> Iterator[Written]:
 
 def given(clean: CleanPass, text: str) -> Written:
     """An answer that somebody else wrote, after the prompt of a pass. Raises HEvalError where it is empty or too long."""
-    from heval_core.lm.chat import answers_bare
-
     lm, (prompt,) = clean.lm, clean.prompts
     answer = ("" if answers_bare(lm.tokenizer, prompt.text) else " ") + text.strip()
     ids = lm.encode_after(prompt.text, answer)

@@ -9,9 +9,10 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from heval_core import catalogue
 from heval_core.explainers.at2 import AT2, RIDGE
+from heval_core.explainers.shared import left_out
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
-from heval_core.records import HEvalError
+from heval_core.records import HEvalError, Span
 from tests.asked import clean_of, runner_ups
 from tests.conftest import DEMO_MODELS
 from tests.fitted import fit_of
@@ -54,9 +55,8 @@ def test_the_fit_is_that_of_literal_numpy(lm):
     for clean in passes:
         prompt, target = clean.prompts[0], runner_ups(clean)[0].ids[0]
         attention = literal_attention(lm, prompt.ids).reshape(-1, len(prompt.ids))
-        units = explainer._sources(prompt)
-        assert [unit.start for unit in units][0] == prompt.documents[0].start
-        assert units[-1].end == prompt.documents[0].end
+        units = left_out.units(prompt, explainer.unit)
+        assert prompt.documents == (Span(units[0].start, units[-1].end),)
         xs, ys = [], []
         for kept in explainer._kept(prompt, units):
             assert sum(kept[unit.start] for unit in units) == len(units) // 2

@@ -81,7 +81,7 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "explanation":
         "catalogue explained_answer figures generated groups html lm pipeline protocols records sources statistics stored "
         "units words",
-    "explained_answer": "catalogue citations figures generated html lm pipeline protocols records sources units writing",
+    "explained_answer": "catalogue figures generated html lm pipeline protocols records sources units writing",
     "generated": "catalogue explainers lm pipeline prompts protocols records sources statistics units writing",
     "writing": "citations explainers lm prompts records units words",
     "quoted": "catalogue citations datasets explainers generated lm pipeline protocols records statistics units writing",

@@ -19,7 +19,7 @@ from heval_core.explainers.shared.left_out import effects, lead, logprobs, units
 from heval_core.explainers.shared.token_parts import PARTS
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
-from heval_core.prompts import CHAT, assemble, memory_prompt
+from heval_core.prompts import CHAT, TEMPLATE, assemble, memory_prompt
 from heval_core.records import HEvalError, Prompt, Span, Target
 from heval_core.statistics.sparse_fit import masks
 from heval_core.units import Unit
@@ -65,25 +65,17 @@ def literal(lm, ids, tokens):
     return [float(row[token]) for token in tokens]
 
 
-def test_a_prompt_without_a_document_is_the_prompt_that_never_had_it(tiny):
-    prompt = asked(tiny, FIRST, SECOND)
-    one, two = units(prompt)
-    assert without(tiny, prompt, (one,), (-1,))[0] == asked(tiny, SECOND).ids
-    assert without(tiny, prompt, (two,), (-1,))[0] == asked(tiny, FIRST).ids
-    memory = tiny.tokenise(memory_prompt(QUESTION)).ids
-    assert without(tiny, prompt, (one, two), (-1,))[0] == memory
-    alone = asked(tiny, FIRST)
-    assert without(tiny, alone, units(alone), (-1,))[0] == memory
+@pytest.mark.parametrize("before", ["", "Context:\n", "<doc>", "Read "])
+def test_a_prompt_without_a_document_is_the_prompt_that_never_had_it(tiny, before):
+    def asked(*texts):
+        return tiny.tokenise(assemble(texts, (None,) * len(texts), QUESTION, before + TEMPLATE))
 
-
-@pytest.mark.parametrize(
-    "template", ["Context:\n{documents}\nQ: {question}", "<doc>{documents}</doc> {question}", "Read {documents} {question}"]
-)
-def test_what_stands_before_the_documents_stays(tiny, template):
-    texts = (SECOND, FIRST), (FIRST,), (SECOND.split(". ")[1], FIRST)
-    both, first, rest = (tiny.tokenise(assemble(one, (None,) * len(one), QUESTION, template)) for one in texts)
-    for level, expected in (("document", first), ("sentence", rest)):
-        assert without(tiny, both, units(both, level)[:1], (-1,))[0] == expected.ids
+    prompt = asked(SECOND, FIRST)
+    (one, two), (sentence, *_) = units(prompt), units(prompt, "sentence")
+    for gone, texts in ((one, [FIRST]), (two, [SECOND]), (sentence, [SECOND.split(". ")[1], FIRST])):
+        assert without(tiny, prompt, (gone,), (-1,))[0] == asked(*texts).ids
+    for own in (prompt, asked(FIRST)) if not before else ():
+        assert without(tiny, own, units(own), (-1,))[0] == tiny.tokenise(memory_prompt(QUESTION)).ids
 
 
 def test_in_a_chat_the_lines_between_documents_and_question_stay(chatty):
@@ -93,10 +85,9 @@ def test_in_a_chat_the_lines_between_documents_and_question_stay(chatty):
     prompt = asked(FIRST, SECOND)
     one, two = units(prompt)
     assert prompt.tokens[two.end - 1] == ".\n\n"
-    memory = chatty.tokenise(memory_prompt(QUESTION, CHAT)).ids
-    for gone, expected in (((one,), asked(SECOND).ids), ((two,), asked(FIRST).ids), ((one, two), memory)):
+    for gone, expected in (((one,), asked(SECOND).ids), ((two,), asked(FIRST).ids), ((one, two), asked().ids)):
         assert without(chatty, prompt, gone, (-1,))[0] == expected
-    assert without(chatty, asked(FIRST), units(asked(FIRST)), (-1,))[0] == memory
+    assert without(chatty, asked(FIRST), units(asked(FIRST)), (-1,))[0] == asked().ids
     *_, of, peru, stop = units(prompt, "word")
     ids, _ = without(chatty, prompt, (peru, stop), (-1,))
     assert ids == asked(FIRST, SECOND.removesuffix(" Peru.")).ids
@@ -106,17 +97,11 @@ def test_in_a_chat_the_lines_between_documents_and_question_stay(chatty):
 
 
 def test_document_equals_the_formula_on_prompts_put_together_anew(tiny):
-    documents = [(FIRST, SECOND), (SECOND, FIRST), (FIRST, FIRST)]
-    for texts in documents:
-        prompt = asked(tiny, *texts)
-        clean = CleanPass(tiny, [prompt])
-        target = runner_up(clean)
-        tokens = (*target.ids, *target.foils)
-        whole = np.array(literal(tiny, prompt.ids, tokens))
-        expected = np.zeros(len(prompt.ids))
-        for span, other in zip(prompt.documents, reversed(texts), strict=True):
-            for_answer, for_foil = whole - literal(tiny, asked(tiny, other).ids, tokens)
-            expected[span.start : span.end] = for_answer - max(0, for_foil)
+    for texts in ((FIRST, SECOND), (SECOND, FIRST), (FIRST, FIRST)):
+        clean, target = given(tiny, *texts)
+        (prompt,), expected = clean.prompts, np.zeros(clean.length)
+        for number, span in enumerate(prompt.documents):
+            expected[span.start : span.end] = literal_effect(tiny, target, *texts, without=number)
         (found,) = DocumentEffect().explain(clean, (target,))
         np.testing.assert_allclose(found.scores, expected, atol=1e-4)
         bare = dataclasses.replace(target, foils=())
@@ -226,11 +211,8 @@ def given(lm, *documents):
 def literal_effect(lm, target, *documents, without):
     """E of one document, from two passes over prompts that are put together anew."""
     kept = [text for index, text in enumerate(documents) if index != without]
-    rows = []
-    for ids in (asked(lm, *documents).ids, (asked(lm, *kept) if kept else lm.tokenise(memory_prompt(QUESTION))).ids):
-        with torch.no_grad():
-            rows.append(lm.model(torch.tensor([ids])).logits[0, -1].double().log_softmax(-1))
-    answer, foil = (float(rows[0][token] - rows[1][token]) for token in (*target.ids, *target.foils))
+    tokens = (*target.ids, *target.foils)
+    answer, foil = np.subtract(*(literal(lm, asked(lm, *texts).ids, tokens) for texts in (documents, kept)))
     return answer - max(0.0, foil)
 
 
@@ -335,9 +317,8 @@ def test_contextcite_equals_a_literal_loop_over_the_masks(lm, unit):
     odds = []
     for row in kept:
         ids, _ = without(lm, prompt, [one for one, there in zip(sources, row, strict=True) if not there], (-1,))
-        with torch.no_grad():
-            p = lm.model(torch.tensor([ids])).logits[0, -1].double().softmax(-1)[target.ids[0]]
-        odds.append(float((p / (1 - p)).log()))
+        (logprob,) = literal(lm, ids, target.ids)
+        odds.append(logprob - np.log1p(-np.exp(logprob)))
     fit = Lasso(alpha=0.01).fit(kept.astype(float), odds)
     (found,) = ContextCite(unit=unit).explain(clean, [target])
     expected = np.zeros(len(prompt.ids))

@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from heval_core.explainers.shared.base import ReadsHeads
+from heval_core.explainers.shared.left_out import units
 from heval_core.records import BASELINE, Attribution, HEvalError, Target, TokenisedPrompt
-from heval_core.units import Unit, passages_of, units_of
+from heval_core.units import Unit, passages_of
 
 if TYPE_CHECKING:
     import torch
@@ -81,14 +82,14 @@ class AT2(ReadsHeads):
     def observed(self, clean: CleanPass, targets: Sequence[Target]) -> list[Observed]:
         """What the fit learns from the prompts of a pass; nothing from one with too few sources."""
         self.check()
-        sources = [self._sources(prompt) for prompt in clean.prompts]
+        sources = [units(prompt, self.unit) if passages_of(prompt) else () for prompt in clean.prompts]
         attention = _attention(clean, targets).flatten(1, 2).cpu().double().numpy()
         observations = []
-        for index, units in enumerate(sources):
-            if len(units) < LEAST_SOURCES:
+        for index, own in enumerate(sources):
+            if len(own) < LEAST_SOURCES:
                 continue
-            kept = self._kept(clean.prompts[index], units)
-            observations.append(Observed(kept @ attention[index].T, self._odds(clean, index, targets[index], units, kept)))
+            kept = self._kept(clean.prompts[index], own)
+            observations.append(Observed(kept @ attention[index].T, self._odds(clean, index, targets[index], own, kept)))
         return observations
 
     def fitted(self, observed: Sequence[Observed]) -> np.ndarray:
@@ -105,12 +106,6 @@ class AT2(ReadsHeads):
         if not ridge:
             raise HEvalError("at2 cannot be fitted: none of the prompts has sources whose ablation changes the answer's odds.")
         return np.linalg.solve(gram + ridge * np.eye(size), along)
-
-    def _sources(self, prompt: TokenisedPrompt) -> list[Unit]:
-        parts = [""] * len(prompt.ids)
-        for number, span in enumerate(passages_of(prompt), start=1):
-            parts[span.start : span.end] = [f"document {number}"] * (span.end - span.start)
-        return [unit for unit in units_of(prompt.tokens, parts, self.unit) if unit.part]
 
     def _kept(self, prompt: TokenisedPrompt, units: Sequence[Unit]) -> np.ndarray:
         """(masks, n) 1 for the tokens of the half of the sources that is kept. The same for a prompt in any company."""

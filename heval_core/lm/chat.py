@@ -70,8 +70,7 @@ def in_chat(prompt: Prompt, tokenizer: Any) -> Prompt:
 
 
 def answers_bare(tokenizer: Any, before: str | None = None) -> bool:
-    """Whether an answer begins without a space: after white space or a special token. before: by default the header of an
-    assistant's turn that has not begun."""
+    """Whether an answer begins bare: after white space or a special token. before: by default the assistant's header."""
     before = said(tokenizer, _WORDS).partition(_WORDS)[2] if before is None else before
     return before[-1:].isspace() or any(before.endswith(token) for token in tokenizer.all_special_tokens)
 

@@ -5,7 +5,6 @@ d_h width of a head.
 """
 
 import copy
-import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -119,10 +118,6 @@ class ModelFacts:
             raise HEvalError(f"{chosen!r} cannot replace a token of {self.key}; name a word, {PAD}, or a token's number.")
         return int(visible[0])
 
-    @functools.cached_property
-    def _answers_bare(self) -> bool:
-        return answers_bare(self.tokenizer)
-
     def first_tokens(self, answer: str) -> tuple[int, ...]:
         """The ids an answer may begin with.
 
@@ -137,7 +132,7 @@ class ModelFacts:
         """The ids of an answer in each form that `first_tokens` names, the likeliest form first; some may be equal."""
         answer = answer.strip()
         forms = [answer, answer[:1].upper() + answer[1:]] if answer[:1].islower() else [answer]
-        spaces = ("", " ") if self.template == CHAT and self._answers_bare else (" ", "")
+        spaces = ("", " ") if self.template == CHAT and answers_bare(self.tokenizer) else (" ", "")
         spelled = []
         for text in (f"{space}{form}" for form in forms for space in spaces):
             ids = self.encode(text)

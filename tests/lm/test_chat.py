@@ -167,14 +167,10 @@ def test_after_the_header_an_answer_leads_with_its_bare_form(chat_lm):
     tokenizer = chat_lm.tokenizer
     bare, spaced = (tokenizer(form, add_special_tokens=False).input_ids[0] for form in ("Lisbon", " Lisbon"))
     assert chat_lm.first_tokens("Lisbon") == (bare, spaced)
-    brackets = as_language_model(
-        "brackets", chat_lm.model, AutoTokenizer.from_pretrained(DEMO_MODELS / "demo-gpt2"), template=CHAT
-    )
-    brackets.tokenizer.chat_template = INST  # ends in [/INST], with no white space: then the answer brings it
-    assert brackets.first_tokens("Lisbon") == (spaced, bare)
-    brackets.tokenizer.chat_template = INST + "{{ eos_token }}"
-    del brackets.__dict__["_answers_bare"]
-    assert brackets.first_tokens("Lisbon") == (bare, spaced)
+    tokenizer.chat_template = INST  # ends in [/INST], with no white space: then the answer brings it
+    assert chat_lm.first_tokens("Lisbon") == (spaced, bare)
+    tokenizer.chat_template = INST + "{{ eos_token }}"
+    assert chat_lm.first_tokens("Lisbon") == (bare, spaced)
     with chat_lm.asked_in("{documents} {question}"):
         assert chat_lm.first_tokens("Lisbon") == (spaced, bare)
     assert chat_lm.template == CHAT

@@ -252,29 +252,24 @@ def _double_spaces(prompt: TokenisedPrompt, gone: set[int]) -> set[int]:
 def _lost_spaces(prompt: TokenisedPrompt, gone: set[int]) -> dict[int, str]:
     """Token before what is gone ▶ the white space with which that ended, where no other parts the token from what follows."""
     kept, tokens = [index for index in prompt.ranked if index not in gone], prompt.tokens
-    spaces = {}
-    for before, after in pairwise(kept):
-        last = tokens[after - 1]
-        space = last[len(last.rstrip()) :] if after - before > 1 else ""
-        if space and not tokens[before][-1:].isspace() and not tokens[after][:1].isspace():
-            spaces[before] = space
-    return spaces
+    parted = [(before, tokens[after - 1], tokens[after]) for before, after in pairwise(kept) if after - before > 1]
+    return {
+        before: last[len(last.rstrip()) :]
+        for before, last, after in parted
+        if last[-1:].isspace() and not (tokens[before][-1:].isspace() or after[:1].isspace())
+    }
 
 
 def _spaced(
     lm: LanguageModel, prompt: TokenisedPrompt, kept: list[tuple[int, int]], spaces: dict[int, str]
 ) -> list[tuple[int, int]]:
     """(index, id) of tokens ▶ the same with white space behind some of them, in one token with them where there is one."""
-
-    def ids(text: str) -> list[int]:
-        return list(lm.tokenizer(text, add_special_tokens=False)["input_ids"])
-
     spaced: list[tuple[int, int]] = []
     for number, (index, token_id) in enumerate(kept):
-        pieces = [token_id]
+        pieces: tuple[int, ...] = (token_id,)
         if index in spaces and index not in (later for later, _ in kept[number + 1 : number + 2]):
             text, space = prompt.tokens[index], spaces[index]
-            pieces = ids(text + space) if ids(text) == pieces else pieces + ids(space)
+            pieces = lm.encode(text + space) if lm.encode(text) == pieces else pieces + lm.encode(space)
         spaced += [(index, piece) for piece in pieces]
     return spaced
 
@@ -289,14 +284,10 @@ def _begun(
     first, before = prompt.tokens[start], prompt.text.removesuffix("".join(prompt.tokens[start:]))
     # A header's own space, as in `User: `, which the first word's token holds. A text in front of which nothing is has none.
     space = first[: len(first) - len(first.lstrip())] if before and not before[-1:].isspace() else ""
-    end = 0
-    while end < len(rest) and not prompt.tokens[rest[end][0]].strip():
-        end += 1
-    end += 1
-    while end < len(rest) and not prompt.tokens[rest[end][0]][:1].isspace():
-        end += 1
-    beginning = rest[:end]
-    text = "".join(prompt.tokens[index] for index, _ in beginning)
-    if not (space or text[:1].isspace()) or read & {index for index, _ in beginning}:
+    texts = [prompt.tokens[index] for index, _ in rest]
+    spoken = next((at for at, text in enumerate(texts) if text.strip()), len(rest))
+    end = next((at for at in range(spoken + 1, len(rest)) if texts[at][:1].isspace()), len(rest))
+    text = "".join(texts[:end])
+    if not (space or text[:1].isspace()) or read & {index for index, _ in rest[:end]}:
         return rest
-    return [(beginning[-1][0], token_id) for token_id in lm.encode_after(before, space + text.lstrip())] + rest[end:]
+    return [(rest[end - 1][0], token_id) for token_id in lm.encode_after(before, space + text.lstrip())] + rest[end:]
