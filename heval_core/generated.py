@@ -43,14 +43,15 @@ DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
 COLUMNS = ("token", "sentence")
 WRITTEN = 60  # tokens of an answer, unless another number is asked for
 COMPARES = "cgim"  # a word with its rival
+FEWEST = 10  # different texts of which a random level is made
 
 
 @dataclass(frozen=True)
 class Wanted:
     """generate: at most so many tokens. answer: given word for word; nothing is written then.
 
-    draws: how many texts take a document's place for random levels. texts: which, such as documents of other questions; by
-    default sentences about nothing that is asked.
+    draws: how many texts take a document's place for random levels, at most: each comes once. texts: which, such as documents
+    of other questions; of fewer than FEWEST none is used, but, as by default, sentences about nothing that is asked.
     """
 
     generate: int = WRITTEN
@@ -361,17 +362,19 @@ def _left_out(generated: Generated, target: Target) -> Iterator[tuple[str, Gener
 def _drawn(generated: Generated, target: Target, wanted: Wanted) -> np.ndarray:
     """(draws, m) the nats that texts about something else give in a document's place: so much better they are than no text.
 
-    The documents take turns; a text is repeated and cut to the length of the one that it replaces.
+    The documents take turns, and each text is the first of a draw once. Others follow it, up to the length of the document.
     """
     clean, documents = generated.clean, generated.matrices[DOCUMENT]
     (prompt,) = clean.prompts
-    texts, turns = wanted.texts or rules.neutral_sentences(), np.arange(wanted.draws) % max(1, len(documents.units))
-    rng = np.random.default_rng(zlib.crc32(np.array(prompt.ids).tobytes()))
+    given_texts = tuple(dict.fromkeys(wanted.texts))
+    texts = given_texts if len(given_texts) >= FEWEST else rules.neutral_sentences()
+    turns = np.arange(min(wanted.draws, len(texts))) % max(1, len(documents.units))
+    order = np.random.default_rng(zlib.crc32(np.array(prompt.ids).tobytes())).permutation(len(texts))
     positions = tuple(position - len(prompt.ids) for position in target.positions)
     variants = []
-    for turn in turns if documents.units else []:
+    for number, turn in enumerate(turns if documents.units else []):
         span = documents.units[turn]
-        text = " ".join(texts[index] for index in rng.permutation(len(texts)))
+        text = " ".join(texts[index] for index in np.roll(order, -number))
         space = " " * prompt.tokens[span.start][:1].isspace()
         drawn = tuple(islice(cycle(clean.lm.encode(space + text)), span.end - span.start))
         variants.append((prompt.ids[: span.start] + drawn + prompt.ids[span.end :], positions))

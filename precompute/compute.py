@@ -20,8 +20,10 @@ from heval_core.generated import Wanted, explain_answer
 from heval_core.lm.memory import NotEnoughMemory
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Answered, Prepared
+from heval_core.prompt_styles import style_of
 from heval_core.protocols import Method
-from heval_core.records import TECHNIQUE, UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, Instance, RegimeKey
+from heval_core.records import TECHNIQUE, UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, RegimeKey
+from heval_core.regimes.padding import unrelated_texts
 from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
 from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION
 from heval_core.store.shards import Shard
@@ -32,7 +34,7 @@ from precompute.task import MEASURED, WRITTEN, Failure, Result, Row, cost, named
 from precompute.techniques import PLAIN, Arrangement, UnderTechniques
 
 Rows = list[Row]
-# Documents of other questions for the random level of a whole answer.
+# Texts for the random level of a whole answer. They are of all the data set, and so neither the limit nor the shard decides.
 MOST = 20
 _OF_DOCUMENTS = ("answer", "kind", "origin", "source")
 
@@ -102,7 +104,6 @@ class _Computation:
         task = self.task
         ready = self._kept(task.prompting.each(self.lm, self.questions, task.places))
         ready = pipeline.going_on(self.lm, ready) if task.grid.match == "within" else ready
-        self.instances = [prepared.instance for prepared in ready]
         self.under = UnderTechniques(task.arrangement, self.lm, ready) if task.arrangement.compared else None
         main = task.arrangement.main
         with main.technique.applied(self.lm, main.setting) as self.lm:
@@ -239,7 +240,10 @@ class _Computation:
     def _whole_answers(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
         methods = [catalogue.method(key) for key in self.task.grid.explainers]
         for prepared in answered.prepared:
-            yield [answer_row(self.lm, prepared, methods, others(prepared.instance, self.instances))]
+            fact, documents = self.questions.facts[self._place(prepared)], prepared.instance.documents
+            key = f"{self.task.grid.seed}|{fact.id}|{prepared.instance.regime}"
+            texts = unrelated_texts(fact, documents, self.questions.pool, style_of(self.lm), key)
+            yield [answer_row(self.lm, prepared, methods, tuple(islice(texts, MOST)))]
 
     def _heads(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
         """Every head's attention from the last position."""
@@ -317,16 +321,10 @@ def attribution_row(attribution: Attribution, signed: bool, ranked: range) -> di
     }
 
 
-def others(instance: Instance, beside: Sequence[Instance]) -> tuple[str, ...]:
-    """The documents of questions about other subjects, which say what a document gives by chance."""
-    elsewhere = (other for other in beside if other.subject != instance.subject and other.question != instance.question)
-    return tuple(islice(dict.fromkeys(document.text for other in elsewhere for document in other.documents), MOST))
-
-
 def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Method], texts: tuple[str, ...]) -> dict[str, Any]:
     """The whole answer to the prompt of an instance; or why there is none. What it cost stands apart: no hash has it.
 
-    texts: take documents' places for the random level; without any, sentences about nothing do.
+    texts: take documents' places for the random level; see `Wanted`.
     """
     try:
         *_, (_, answer) = explain_answer(lm, prepared.prompt, prepared.instance.question, explainers, Wanted(texts=texts))

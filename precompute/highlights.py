@@ -93,7 +93,7 @@ def _shards(
             yield shard(kind, f"{what} {MEASURED[kind]!r}{first}", explainer=key)
     beside = {
         ANSWER.name: (
-            f"answer {[*explained.values()]}, other questions",
+            f"answer {[*explained.values()]}, all questions",
             grid.answers and regime in FOLLOWED and main.key == TECHNIQUE,
         ),
         "head_attention": (f"heads {grid.keep_heads}", places[0] < grid.keep_heads),

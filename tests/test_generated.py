@@ -271,6 +271,15 @@ def test_a_planted_copier_names_its_source_for_each_word_and_cites_no_document_f
     assert (found.citations()["nats"] > found.citations()["level"]).all()
 
 
+@pytest.mark.parametrize(("texts", "draws"), [(12, 12), (40, 20), (9, 20)])
+def test_a_random_level_has_each_text_once_and_few_texts_leave_it_to_the_neutral_ones(language_models, texts, draws):
+    others = tuple(told(number) for number in range(texts))
+    lm, request = language_models["gpt2"], Request((KENYA,), QUESTION)
+    one, usual = (explained_answer(lm, request, (), Wanted(answer=ANSWER, texts=own)).generated for own in (others, ()))
+    assert len(np.unique(one.drawn.sum(1))) == len(one.drawn) == draws
+    assert (one.drawn.shape == usual.drawn.shape and (one.drawn == usual.drawn).all()) == (texts < 10)
+
+
 def explained_source(found, words):
     return found.select(words).sources()["source"].item()
 

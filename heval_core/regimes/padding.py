@@ -8,7 +8,7 @@ the passages of a shorter one and more.
 
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from heval_core.prompt_styles import PromptStyle
@@ -24,23 +24,31 @@ CHARACTERS = 10
 def padding_of(
     fact: Fact, documents: Sequence[Document], length: int, pool: Pool, style: PromptStyle, key: str
 ) -> tuple[str, ...]:
-    """Texts in the order in which they are taken, about twice what a prompt of `length` tokens can hold, or all there are. A
-    passage that is one of the documents is none: where a dataset names no subjects, its names do not tell."""
+    """Texts in the order in which they are taken, about twice what a prompt of `length` tokens can hold, or all there are."""
+    taken: list[str] = []
+    characters = 0
+    for text in unrelated_texts(fact, documents, pool, style, key):
+        if characters >= CHARACTERS * length:
+            break
+        taken.append(text)
+        characters += len(text)
+    return tuple(taken)
+
+
+def unrelated_texts(fact: Fact, documents: Sequence[Document], pool: Pool, style: PromptStyle, key: str) -> Iterator[str]:
+    """Passages of the dataset, as the model reads them, that name no subject and no answer of the question or its documents;
+    `key` decides their order. One that is a document is none: where a dataset names no subjects, its names do not tell."""
     of_documents = (name for document in documents for name in (document.subject, document.answer, document.alias))
     ours = {fact.subject, fact.answer, *fact.accepted, *of_documents} - {""}
     passages = list(pool.every)
     random.Random(f"{key}|padding").shuffle(passages)
-    taken: list[str] = []
-    characters = 0
+    found = 0
     for passage in passages:
-        if characters >= CHARACTERS * length:
-            break
-        text = style.padding(passage, f"{key}|padding {len(taken)}")
+        text = style.padding(passage, f"{key}|padding {found}")
         among = any(passage.text in document.text for document in documents)
         if text.strip() and not among and not any(mentions(name, text) for name in ours):
-            taken.append(text)
-            characters += len(text)
-    return tuple(taken)
+            found += 1
+            yield text
 
 
 def fitted(instance: Instance, memory_answer: str, count: Callable[[Instance], int]) -> Instance:

@@ -1,6 +1,7 @@
 """Whole answers of a batch: stored, gone on with, read back, and shown on Instances as Your prompt shows them."""
 
 import dataclasses
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -11,12 +12,16 @@ from heval_core.explanation import methods_of
 from heval_core.figures.answer import drawn
 from heval_core.generated import SENTENCE, Wanted
 from heval_core.pipeline import Request
+from heval_core.prompt_styles import PromptStyle
 from heval_core.records import HEvalError
+from heval_core.regimes import build
+from heval_core.regimes.padding import unrelated_texts
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from heval_core.ui import own_answer
 from precompute.plan import plan
+from precompute.questions import load_questions
 from precompute.run import run
 from tests.pages.opening import open_page, text_of
 
@@ -41,16 +46,16 @@ def results(store):
 
 
 @pytest.mark.slow
-def test_a_stored_answer_is_what_explaining_its_prompt_gives(results, language_models):
-    """Its random level is that of the documents of the other questions."""
-    all_ids = results.instance_ids(Filter(regime=("gold",)))
-    instances = [results.instance(one) for one in all_ids]
-    (texts, *others), instance = (
-        [tuple("".join(each.tokens[own.start : own.end]).strip() for own in each.documents) for each in instances],
-        instances[0],
-    )
-    stored, why = results.whole_answer(all_ids[0])
-    asked, wanted = Request(texts, instance.question), Wanted(texts=tuple(text for of_other in others for text in of_other))
+def test_a_stored_answer_is_what_explaining_its_prompt_gives(grid, results, language_models):
+    """Its random level is that of 20 of the data set's other texts, also of those that are not asked."""
+    (one, *_) = results.instance_ids(Filter(regime=("gold",)))
+    instance, (stored, why) = results.instance(one), results.whole_answer(one)
+    questions, style = load_questions(grid.datasets[0], None, grid.seed, PromptStyle()), PromptStyle()
+    fact, pool = questions.facts[0], questions.pool
+    documents = build(fact, "gold", pool, grid.seed, style, 0).documents
+    texts = unrelated_texts(fact, documents, pool, style, f"{grid.seed}|{fact.id}|gold")
+    asked = Request(tuple(document.text for document in documents), instance.question)
+    wanted = Wanted(texts=tuple(islice(texts, 20)))
     now = explained_answer(language_models["gpt2"], asked, methods_of(["attn", "cgim"]), wanted)
     assert now.generated.written.prompt.tokens == instance.tokens
     expected = answer_json(now.generated)
