@@ -275,11 +275,6 @@ def _matrix(generated: Generated, key: str) -> dict[str, Any]:
     matrix, tokens = generated.matrices[key], generated.written.prompt.tokens
     documents = places_in(matrix.units, generated.documents) + 1
     seconds, passes = generated.costs[key]
-    before = matrix.said_before
-    if before is not None:
-        sizes = np.abs(before) + np.abs(matrix.values).sum(0)
-        sizes[sizes == 0] = 1
-        before = _short(np.abs(before) / sizes)
     return {
         "unit": matrix.level,
         "units": [
@@ -290,7 +285,7 @@ def _matrix(generated: Generated, key: str) -> dict[str, Any]:
         "columns": matrix.columns,
         "values": _short(matrix.values),
         "changed": None if matrix.changed is None else matrix.changed.astype(int).tolist(),
-        "said_before": before,
+        "said_before": None if matrix.said_before is None else _short(matrix.said_before),
         "parts": [asdict(columns) | {"values": _short(part)} for columns, part in generated.parts.get(key, {}).items()],
         "title": catalogue.method(key).title,
         "seconds": seconds,

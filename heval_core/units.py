@@ -28,8 +28,8 @@ class Matrix:
     """What each of U units of a prompt gives each of m tokens of an answer, or each of its sentences.
 
     level: one of LEVELS. columns: `token` or `sentence`. values: (U, columns) float32. changed: (U, m) bool, whether the model
-    would write another token without the unit; None where nothing was left out. said_before: (columns,) what the answer's
-    earlier tokens give; None where an explainer says nothing of them.
+    would write another token without the unit; None where nothing was left out. said_before: (columns,) the share of the
+    answer's earlier tokens, sizes of scores among those of the ranked tokens too; None where an explainer scores none.
     """
 
     level: str
@@ -44,8 +44,9 @@ class Matrix:
         """scores: (n, columns), of a prompt that an answer follows. answer: where it begins, if its scores mean anything."""
         ranked = prompt.ranked
         units = tuple(Unit(index, index + 1, "") for index in ranked)
-        before = None if answer is None else scores[answer:].sum(0)
-        return cls("token", units, scores[ranked.start : ranked.stop].astype(np.float32), said_before=before)
+        scored, earlier = scores[ranked.start : ranked.stop].astype(np.float32), np.abs(scores[answer:]).sum(0)
+        share = earlier / np.fmax(earlier + np.abs(scored).sum(0), np.finfo(float).tiny)
+        return cls("token", units, scored, said_before=None if answer is None else share)
 
     def within(self, larger: Sequence[Span], level: str) -> Matrix:
         """The same of larger units, in the order of the text: the sums of those that begin in them."""
