@@ -187,8 +187,8 @@ class Selection:
         return chosen
 
     def verdict(self) -> dict[str, Any]:
-        """Is it true? See `heval_core.sources.verdict`; empty before sentences are known."""
-        if SENTENCE not in self.generated.matrices:
+        """Is it true? See `heval_core.sources.verdict`; empty before sentences are known, and without documents."""
+        if SENTENCE not in self.generated.matrices or not self.generated.documents:
             return {}
         return rules.verdict(list(self.choices().values()), self.columns, self.generated.matrices[SENTENCE])
 
@@ -217,7 +217,7 @@ class Selection:
     def by_document(self) -> np.ndarray:
         """(D,) the nats that these words lose without each document."""
         nats, matrix = np.zeros(len(self.generated.documents)), self.generated.matrices.get(DOCUMENT)
-        if matrix is not None:
+        if matrix is not None and len(nats):  # without documents its units are sentences of the question
             nats[places_in(matrix.units, self.generated.documents)] = self.total(matrix.values)
         return nats
 

@@ -333,10 +333,12 @@ def test_a_source_by_hand():
 
 
 def test_an_answer_without_documents_is_all_memory(language_models):
-    found = explain(language_models["gpt2"], question=QUESTION, generate=6, explainers="fa,attn")
+    keys = ("fa", "attn", DOCUMENT, SENTENCE)
+    found = explain(language_models["gpt2"], question=f"{KENYA} {QUESTION}", generate=6, explainers=",".join(keys))
     assert set(found.sources()["source"]) == {"memory"}
     assert found.citations().empty
-    assert list(found.generated.matrices) == ["fa", "attn"]
+    assert tuple(found.generated.matrices) == keys
+    assert found.select(0).verdict() == {}
     assert found.to_json()["generated"]["sentences"][0]["citations"] == []
 
 
