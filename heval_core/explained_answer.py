@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue, protocols
-from heval_core.figures.answer import answer_page
+from heval_core.figures.answer import answer_page, spelt
 from heval_core.generated import COMPARES, Generated, Selection, Wanted, explain_answer, explained_by, finished, tokenised
 from heval_core.html import render
 from heval_core.lm.clean_pass import CleanPass
@@ -51,7 +51,7 @@ class ExplainedAnswer:
     template: str
 
     def __repr__(self) -> str:
-        sources = Counter(self.sources()["source"])
+        sources = Counter(word["source"] for word in spelt(self.sources().to_dict("records")))
         counts = ", ".join(f"{count} from {source}" for source, count in sources.items())
         model, text = self.generated.clean.lm.key, self.generated.written.text.strip()
         return f"<ExplainedAnswer: {model} answers {text!r}; words: {counts}>"
@@ -255,7 +255,7 @@ def _sentence(selection: Selection, words: list[dict[str, Any]]) -> dict[str, An
     found, columns = selection.generated, selection.columns
     # Before random levels are known, only of an answer without documents.
     known = found.drawn is not None or (found.together is not None and not found.documents)
-    sources = Counter(word["source"] for word in words if word["start"] in columns.indices)
+    sources = Counter(word["source"] for word in spelt([word for word in words if word["start"] in columns.indices]))
     return _text(selection) | {
         "citations": [citation._asdict() for citation in selection.citations()] if known else None,
         "by_document": _short(selection.by_document()),

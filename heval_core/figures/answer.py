@@ -255,12 +255,18 @@ def verdict(data: Mapping[str, Any]) -> str:
     counts = _counts(data)
     if not counts:
         return f"{data['model']}: not computed to the end."
-    return f"{data['model']} wrote {len(data['words'])} words: {', '.join(f'{many} {name}' for name, many in counts.items())}."
+    words, did = so_many(sum(counts.values()), "word"), "read an answer of" if data["given"] else "wrote"
+    return f"{data['model']} {did} {words}: {', '.join(f'{many} {name}' for name, many in counts.items())}."
+
+
+def spelt(words: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The words that have a letter or a digit, which are those that count; all, where none has."""
+    return [word for word in words if any(map(str.isalnum, word["text"]))] or [*words]
 
 
 def _counts(data: Mapping[str, Any]) -> dict[str, int]:
     """`from document 1` or `unclear` ▶ how many words, the most first; none where not all is known."""
-    sources = [word["source"] for word in data["words"]]
+    sources = [word["source"] for word in spelt(data["words"])]
     if None in sources:
         return {}
     ordered = sorted(set(sources), key=lambda source: (-sources.count(source), source))
@@ -274,7 +280,6 @@ _FIRST = 14
 def on_card(data: Mapping[str, Any]) -> dict[str, Any]:
     """An answer's first words with their sources, how many documents were read, and where most words come from."""
     words = [{name: word[name] for name in ("text", "source", "nats")} for word in data["words"][:_FIRST]]
-    total, read = len(data["words"]), len(data["documents"])
-    name, most = next(iter(_counts(data).items()), ("", 0))
-    about = so_many(read, "document")
-    return {"words": words, "cut": total > _FIRST, "about": about, "found": f"{most} of {total} {name}" if name else ""}
+    counts, cut = _counts(data), len(data["words"]) > _FIRST
+    found = next((f"{most} of {sum(counts.values())} {name}" for name, most in counts.items()), "")
+    return {"words": words, "cut": cut, "about": so_many(len(data["documents"]), "document"), "found": found}

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from heval_core.figures.answer import GREY, HUES, Change, answer_card, answer_page, compared, drawn
+from heval_core.figures.answer import GREY, HUES, Change, answer_card, answer_page, compared, drawn, on_card
 from heval_core.installed import places
 from heval_core.records import HEvalError
 from heval_core.ui import own_answer, own_prompts, sidebar
@@ -316,7 +316,9 @@ def test_a_card_has_every_word_with_its_bar_and_says_what_was_found():
     first, memory, second = (float(height) for height, _ in sized)
     assert second > first > memory  # 6 nats, 3, none
     assert card.count("stroke-dasharray") == 1
-    assert "made-up wrote 4 words: 1 from document 1, 1 from document 2, 1 from memory, 1 unclear." in card
+    assert "made-up wrote 3 words: 1 from document 1, 1 from document 2, 1 unclear." in card  # a full stop is none
+    assert "made-up read an answer of 3 words: 1 from document 1, " in answer_card(made_up(given=True).result, "Where?")
+    assert on_card(data)["found"] == "1 of 3 from document 1"
 
 
 def test_without_a_document_the_words_that_change_are_marked_and_whether_bars_had_said_so():
