@@ -265,12 +265,12 @@ def test_a_planted_copier_names_its_source_for_each_word_and_cites_no_document_f
     answer = f"{told(25)} {told(3)} {told(50)} {told(36)}"
     found = of_copier(copying, lines, answer)
     for number, source in ((25, "document 3"), (3, "document 1"), (36, "document 4")):
-        assert explained_source(found, f"Value{number}") == source
+        assert found.select(f"Value{number}").source().source == source
         verdict = found.select(f"Value{number}").verdict()
         assert verdict["points"]["agree"] == verdict["points"]["of"] == 2
         assert f"document {verdict['points']['document']}" == source
         assert verdict["stands"]["holds"]
-    assert explained_source(found, "Value50") == "unclear"
+    assert found.select("Value50").source().source == "unclear"
     cited = found.citations().groupby("sentence")["document"].first()
     assert dict(cited) == {0: 3, 1: 1, 3: 4}
     assert (found.citations()["nats"] > found.citations()["level"]).all()
@@ -285,14 +285,10 @@ def test_a_random_level_has_each_text_once_and_few_texts_leave_it_to_the_neutral
     assert (one.drawn.shape == usual.drawn.shape and (one.drawn == usual.drawn).all()) == (texts < 10)
 
 
-def explained_source(found, words):
-    return found.select(words).sources()["source"].item()
-
-
 def test_two_documents_that_say_the_same_leave_it_unclear(copying):
     lines = [told(3), told(3), told(14)]
     found = of_copier(copying, lines, told(3))
-    assert explained_source(found, "Value3") == "unclear"
+    assert found.select("Value3").source().source == "unclear"
     assert found.generated.together[1] > 1
 
 

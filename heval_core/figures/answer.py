@@ -115,12 +115,13 @@ def _sentences(tokens: Sequence[str], start: int, end: int) -> list[list[int]]:
 def _method(key: str, response: Mapping[str, Any], tokens: int) -> dict[str, Any]:
     """An explainer with its scores, or why it has none, or neither: then it waits. tokens: of the prompt."""
     plugin, scores = catalogue.method(key), response["matrix"].get(key)
+    lost = "nats lost without it" if key in (DOCUMENT, SENTENCE) else "nats in all, its words left out one by one"
     method: dict[str, Any] = {
         "key": key,
         "title": _TITLES.get(key, plugin.title),
         "about": first_sentence(catalogue.docstring(plugin)),
         "refused": response["refused"].get(key),
-        "nats": key.partition("(")[0] in _IN_NATS,
+        "nats": lost if key.partition("(")[0] in _IN_NATS else "",
         "passes": round(plugin.cost(tokens).tokens / tokens),
         "values": None,
     }
@@ -145,7 +146,7 @@ def _contrast(contrast: Mapping[str, Any], first: int) -> dict[str, Any]:
     head = {"key": f"against({start})", "title": f"{title}, not “{against}”", "about": about, "against": against}
     body = {"columns": "sentence", "values": [], "parts": [[start, int(contrast["end"]), values]], "unit": "token"}
     units = [[first + index, first + index + 1] for index in range(len(values))]
-    return {**head, **body, "refused": None, "nats": False, "units": units, "passes": 2, "seconds": float(contrast["seconds"])}
+    return {**head, **body, "refused": None, "nats": "", "units": units, "passes": 2, "seconds": float(contrast["seconds"])}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from heval_core.ui import own_prompts
 from heval_core.units import Matrix, Unit
 from tests.conftest import ARCHITECTURES
 from tests.e2e.browser import IN_A_BROWSER, heard_alone, open_form, query_of, reload, save, settle, somebody_else, visit
-from tests.pages.whole_answers import made_up, matrix
+from tests.pages.whole_answers import made_up, matrix, sentence, word
 
 pytestmark = IN_A_BROWSER
 
@@ -253,6 +253,31 @@ def test_sentences_whose_tokens_a_screen_did_not_look_at_are_marked(page, tmp_pa
         page.locator(f'.methods button[data-key="{key}"]').click()
         marked = [text.evaluate("text => text.classList.contains('together')") for text in page.locator(".line .text").all()]
         assert marked == ([False, True] if screen == "sentences:1" else [True, True])
+
+
+def test_a_sentence_in_two_documents_is_the_source_in_both_and_what_comes_from_neither_fades(page, tmp_path):
+    tokens, sources = [" Ice", " is", " cold", " in", " all", " seas", "."] * 2, ["document 1"] * 5 + ["memory", "unclear"]
+    words = [word(n, own, sources[n], 1.0) for n, own in enumerate([*tokens[:6], " [2]"])]
+    units = [{"start": start, "end": start + 7, "document": 1 + start // 7, "text": ""} for start in (0, 7)]
+    values = [[1, 1, 1, 0.2, 1, 1, 0], [0.5] * 3 + [0] * 4]
+    whole = matrix("sentence", values) | {"units": units, "changed": [[0] * 7, [0] * 7]}
+    left_out = {SENTENCE: whole, "fa": whole, "attn": whole | {"values": values[::-1]}}
+    said = sentence(0, "".join(one["text"] for one in words), 1, 5.0, [5.0, 0.2]) | {"end": 7}
+    result = made_up(words=words, sentences=[said], matrix=left_out, probabilities=[1.0] * 7).result
+    page_text = answer_page(result | {"tokens": tokens, "documents": units}, "Where?")
+    (file := tmp_path / "answer.html").write_text(page_text, encoding="utf-8")
+    with somebody_else(page) as page:
+        page.goto(f"file://{file}")
+        page.locator(".word").first.dblclick()
+        page.locator('.methods button[data-key="fa"]').click()
+        assert "(1.1): 5.2 nats in all, its words left out one by one." in page.locator(".read").inner_text()
+        page.locator('.methods button[data-key="attn"]').click()  # its first choice is 2.1
+        wrong, right = (own.get_attribute("title") for own in page.locator(".wrong, .checks .yes").all()[:2])
+        assert "no more than without a text about something else, or at most .3" in wrong
+        assert "document 1, sentence 1 and document 2, sentence 1" in right
+        page.keyboard.press("1")
+        page.locator(".line .text").first.click()
+        assert page.locator(".word.faded").all_inner_texts() == ["in", "seas", "[2]"]
 
 
 def test_tokens_are_counted_while_one_types(address, page):

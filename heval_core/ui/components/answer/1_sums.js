@@ -50,6 +50,9 @@ function choices(data, method, span) {
   const each = method.unit !== "document" ? bySentence(data, method, span) : summedOver(data, method, span).map((value, document) => ({ document, place: null, value }));
   return each.filter((one) => one.value > 0).sort((one, other) => other.value - one.value);
 }
+// The first of them, unless that is next to nothing.
+const WEAK = 0.3; // nats, as for a word without a source
+const firstChoice = (data, method, span) => choices(data, method, span).slice(0, 1).find((one) => !method.nats || one.value >= WEAK);
 const nameOf = (choice) => (choice.place === null ? `${choice.document + 1}` : `${choice.document + 1}.${choice.place + 1}`);
 const inWords = (choice) => (choice.place === null ? `document ${choice.document + 1}` : `document ${choice.document + 1}, sentence ${choice.place + 1}`);
 
@@ -68,19 +71,19 @@ function deleted(data, choice, span) {
 
 const plain = (text) => (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
 
-// The sentence of a document that a selection is copied from: with some of it the answer's sentence shares five words in a row
-// or more, more than with any other.
-const COPIED = 5;
+// The sentences of documents that a selection is copied from: around it the answer's sentence shares most words in a row with them.
+const COPIED = 5; // at least
 function copiedFrom(data, sentence, [start, end]) {
   const said = plain(sentence.text), inside = data.words.filter((word) => word.start >= sentence.start && word.end <= sentence.end);
   const before = (token) => plain(inside.filter((word) => word.start < token).map((word) => word.text).join("")).length;
   const [from, to] = [before(start), before(end)];
-  let best = null;
+  let copied = { run: COPIED, from: [] };
   data.documents.forEach((document, number) => document.sentences.forEach(([start, end], place) => {
     const words = plain(data.tokens.slice(start, end).join("")), run = longestRun(said, words, from, to);
-    if (run >= COPIED && (!best || run > best.run)) best = { document: number, place, run };
+    if (run > copied.run) copied = { run, from: [] };
+    if (run === copied.run) copied.from.push({ document: number, place });
   }));
-  return best;
+  return copied;
 }
 
 // Of the runs that have a word from `from` to `to`.

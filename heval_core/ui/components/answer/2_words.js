@@ -57,7 +57,7 @@ function markWords(root, data, chosen, source, method) {
       const on = Boolean(chosen) && span[0] < chosen[1] && span[1] > chosen[0];
       one.classList.toggle("chosen", on && !whole);
       one.setAttribute("aria-pressed", String(on));
-      const [first] = source ? choices(data, method, span) : [];
+      const first = source && !one.classList.contains("memory") && firstChoice(data, method, span);
       one.classList.toggle("faded", Boolean(source) && !(first && first.document === source[0] && (first.place === null || first.place === source[1])));
     }
   }
@@ -68,7 +68,7 @@ function drawCitations(data, sentence, number, act) {
   const text = wordsIn(data, [sentence.start, sentence.end]).map((word) => word.text).join("");
   const written = [...text.matchAll(/\[(\d[\d, ]*)\]/g)].flatMap((found) => found[1].split(",").map(Number));
   const wrong = [...new Set(written)].filter((one) => data.documents[one - 1] && !sentence.citations.some((citation) => citation.document === one));
-  const named = wrong.map((one) => having(element("span", "cite wrong", `[${one}] adds nothing`), { title: `The answer cites document ${one} here, but the sentence loses ${nats(sentence.documents[one - 1])} nats without it, no more than without a text about something else.` }));
+  const named = wrong.map((one) => having(element("span", "cite wrong", `[${one}] adds nothing`), { title: `The answer cites document ${one} here, but the sentence loses ${nats(sentence.documents[one - 1])} nats without it: no more than without a text about something else, or at most ${nats(WEAK)}.` }));
   if (!sentence.citations.length) return [element("span", "cite none", "no single source"), ...named];
   return sentence.citations.slice(0, 3).map((citation) => {
     const made = button(`cite ${hueOf(citation.document - 1)}`, `[${citation.document}] `, null, () => act.cite(number, citation.document - 1));
@@ -88,7 +88,7 @@ function readOut(data, method, chosen, act) {
   const name = sentence && words.length > 1 ? `Sentence ${data.sentences.indexOf(sentence) + 1}` : words.length === 1 ? `“${words[0].text.trim()}”` : `“${words[0].text.trim()} … ${words.at(-1).text.trim()}”`;
   made.append(element("b", "", name), text);
   const [first, second] = choices(data, method, chosen);
-  const of = method?.nats ? "nats lost without it" : "is its score", word = words.length === 1 ? words[0] : null;
+  const of = method?.nats || "is its score", word = words.length === 1 ? words[0] : null;
   if (!knows(data, method, chosen)) {
     text.append(method?.against ? `${method.title}, compares one word alone. Choose another explainer above.` : method?.values?.length ? `${method.title} scored whole sentences: a double click takes one. ` : "not computed yet.");
     if (method?.values?.length && !data.static && !data.status) text.append(button("ask", words.length > 1 ? "Explain these words" : "Explain this word", null, () => act.part(method.key, chosen)));

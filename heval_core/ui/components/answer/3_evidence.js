@@ -29,8 +29,8 @@ function checks(data, method, chosen) {
   const sentence = sentenceAt(data, chosen[0]), [mine] = choices(data, method, chosen);
   if (!mine || !sentence) return [];
   const found = deleted(data, mine, chosen), copied = copiedFrom(data, sentence, chosen), number = data.sentences.indexOf(sentence) + 1, list = [];
-  const right = copied && mine.document === copied.document && (mine.place === null || mine.place === copied.place);
-  if (copied) list.push([right, right ? "points at the source" : "points elsewhere", `Around what is selected the answer’s sentence ${number} shares ${copied.run} words in a row with ${inWords(copied)}.`]);
+  const right = copied.from.some((one) => mine.document === one.document && (mine.place === null || mine.place === one.place));
+  if (copied.from.length) list.push([right, right ? "points at the source" : "points elsewhere", `Around what is selected the answer’s sentence ${number} shares ${copied.run} words in a row with ${copied.from.map(inWords).join(" and ")}.`]);
   else list.push([null, "source not known", `No sentence of a document shares ${COPIED} words in a row with the answer’s sentence ${number} around what is selected.`]);
   if (found) {
     const { changed, others, elsewhere, lost } = found, share = (part) => `${Math.round(part * 100)} %`;
@@ -54,14 +54,11 @@ function drawChecks(data, method, chosen) {
   return element("div", "checks", ...found);
 }
 
-const WEAK = 0.3; // nats, as for a word without a source
-
 function drawDocuments(data, method, chosen, act) {
   const made = element("div", "documents"), known = chosen && knows(data, method, chosen);
   const sentences = known ? bySentence(data, method, chosen) : [];
-  // Next to nothing is neither dark nor framed.
-  const [best] = known ? choices(data, method, chosen) : [], mine = method?.nats && best?.value < WEAK ? null : best;
-  const largest = Math.max(...sentences.map((one) => one.value), method?.nats ? 1 : 1e-9);
+  const mine = known && firstChoice(data, method, chosen);
+  const largest = Math.max(...sentences.map((one) => one.value), method?.nats ? 1 : 1e-9); // next to nothing is not dark
   const sums = known && method.unit !== "document" && method.unit !== "sentence" ? summedOver(data, method, chosen) : null;
   const tokens = sums ? tokenScores(data, method, sums) : null, strongest = tokens ? Math.max(...tokens, 1e-9) : 1;
   data.documents.forEach((document, number) => {
