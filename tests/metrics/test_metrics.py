@@ -38,47 +38,38 @@ def test_the_published_chance_level_of_a_short_prompt():
     assert reciprocal(0, 22, 1) == pytest.approx(0.168, abs=5e-4)
 
 
-def planted(kind: str, count: int = 120):
-    """Of an explainer that points at the used document, or at early tokens. Prompts: 4 tokens c1, 6 of c2, 5 of question."""
-    groups, spans = ["C1" if i % 2 else "C2" for i in range(count)], {"C1": (0, 4), "C2": (4, 10)}
-    layout = Layout.of([15] * count, [0] * count, [[*spans.values()]] * count, [[(2,), (7, 8)]] * count, groups)
-    scores = np.random.default_rng(5).random((count, 15)) * 0.1
-    for row, group in zip(scores, groups, strict=True):
-        row[slice(*spans[group])] += 1
-    return Cell(layout, scores if kind == "document" else np.tile(-np.arange(15.0), (count, 1)))
-
-
 def value_of(metric, cell, part, k=5):
     return next(e for e in metric.over(cell, k) if e.part == part)
 
 
+def of_two(second, first, scores):
+    """So many prompts that use the second document, then so many that use the first: 6 tokens each, and 3 of question."""
+    count, groups = second + first, ["C2"] * second + ["C1"] * first
+    layout = Layout.of([15] * count, [0] * count, [[(0, 6), (6, 12)]] * count, [[[1], [7]]] * count, groups)
+    return Cell(layout, scores)
+
+
 def test_to_point_always_at_the_document_that_is_used_more_often_is_no_skill():
     """All scores rise with the place in the prompt, and the later of two equal documents is used in nine of ten instances."""
-    groups = ["C2"] * 360 + ["C1"] * 40
-    spans = [[(0, 6), (6, 12)]] * 400
-    layout = Layout.of([15] * 400, [0] * 400, spans, [[[1], [7]]] * 400, groups)
-    cell = Cell(layout, np.tile(np.arange(15.0), (400, 1)))
+    cell = of_two(360, 40, np.tile(np.arange(15.0), (400, 1)))
     found = {part: value_of(InstanceRankMargin(), cell, part).value for part in ("C1", "C2", "balanced", "gap")}
     assert (found["C1"], found["C2"], found["balanced"], found["gap"]) == (-6, 6, 0, -12)
+    assert value_of(GroupRankMargin(), cell, "c1").value == 0
     assert value_of(PositionBias(), cell, "tilt").value == -6
 
 
-def test_a_preference_for_early_tokens_shows_as_a_gap_between_documents_and_not_as_a_group_margin():
-    cell = planted("early")
-    assert value_of(InstanceRankMargin(), cell, "C1").value > 0 > value_of(InstanceRankMargin(), cell, "C2").value
-    assert value_of(InstanceRankMargin(), cell, "gap").value > 5
-    assert value_of(GroupRankMargin(), cell, "c1").value == pytest.approx(0)
-
-
-def test_swapping_the_documents_swaps_the_parts():
-    cell = planted("document")
-    layout = cell.layout
-    flipped = np.where(layout.groups == "C1", "C2", "C1")
+def test_swapping_the_documents_swaps_the_parts(dual):
+    layout = dual.layout
+    flipped = [{"C1": "C2", "C2": "C1"}.get(group, group) for group in layout.groups]
     turned = (marks[::-1] for marks in (layout.documents, layout.gold))
-    mirror = Cell(Layout(layout.ranked, *turned, flipped), cell.scores)
-    for metric, k in ((InstanceRankMargin(), 5), (MeanReciprocalRank(), 0)):
-        assert value_of(metric, cell, "C1", k).value == value_of(metric, mirror, "C2", k).value
-    assert value_of(GroupRankMargin(), cell, "c1").value == value_of(GroupRankMargin(), mirror, "c2").value
+    mirror = Cell(Layout(layout.ranked, *turned, np.array(flipped)), dual.scores)
+    for metric, one, other in (
+        (InstanceRankMargin, "C1", "C2"),
+        (MeanReciprocalRank, "C1", "C2"),
+        (GroupRankMargin, "c1", "c2"),
+    ):
+        own = metric(smallest_group=5)
+        assert value_of(own, dual, one).value == value_of(own, mirror, other).value
 
 
 def test_all_equal_scores_get_exactly_what_chance_gives():
@@ -119,11 +110,8 @@ def test_ties_broken_by_draws_average_to_the_closed_form():
 
 def test_two_groups_together_need_as_many_as_one_alone_and_either_a_third():
     def found(first, second):
-        count = first + second
-        groups = ["C1"] * first + ["C2"] * second
-        layout = Layout.of([15] * count, [0] * count, [[(0, 6), (6, 12)]] * count, [[[1], [7]]] * count, groups)
-        cell = Cell(layout, np.random.default_rng(0).random((count, 15)))
-        return {e.part: e.unavailable for e in MeanReciprocalRank().over(cell, 0)}["balanced"]
+        cell = of_two(second, first, np.random.default_rng(0).random((first + second, 15)))
+        return value_of(MeanReciprocalRank(), cell, "balanced", 0).unavailable
 
     assert found(20, 10) is None
     assert found(15, 14) == "group used has 29 of the 30 instances needed"
@@ -132,10 +120,8 @@ def test_two_groups_together_need_as_many_as_one_alone_and_either_a_third():
 
 def test_both_groups_of_two_documents_weigh_alike():
     """An explainer that finds the token in C2 only, which is used in nine of ten prompts, knows half of what there is."""
-    groups = ["C2"] * 360 + ["C1"] * 40
-    layout = Layout.of([15] * 400, [0] * 400, [[(0, 6), (6, 12)]] * 400, [[[1], [7]]] * 400, groups)
-    scores = np.tile(np.arange(15.0) == 7, (400, 1)).astype(float)
-    found = {part: value_of(MeanReciprocalRank(), Cell(layout, scores), part, 0).value for part in ("C1", "C2", "balanced")}
+    cell = of_two(360, 40, np.tile(np.arange(15.0) == 7, (400, 1)).astype(float))
+    found = {part: value_of(MeanReciprocalRank(), cell, part, 0).value for part in ("C1", "C2", "balanced")}
     assert found["C2"] == 1
     assert found["balanced"] == pytest.approx((found["C1"] + 1) / 2)
 

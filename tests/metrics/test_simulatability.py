@@ -68,15 +68,6 @@ def whole(near, labels):
     return near.doubt(np.ones((1, len(labels)), dtype=bool), labels[None])[0]
 
 
-def test_neighbours_are_scikit_learns_in_its_exact_tree():
-    from sklearn.neighbors import KDTree
-
-    features, labels = sample(300, 0.0)
-    found = KDTree(standardised(features)).query(standardised(features), k=6)[1][:, 1:]
-    expected = np.mean([literal.entropy(labels[row].mean()) for row in found])
-    assert whole(Neighbourhood(features, 5), labels) == pytest.approx(expected)
-
-
 def test_neighbours_of_a_half_are_those_of_the_half_alone():
     features, labels = sample(120, 0.8)
     there = np.random.default_rng(1).random(120) < 0.5
