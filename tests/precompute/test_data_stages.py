@@ -12,14 +12,13 @@ from heval_core.behaviour import MEMORY_TOKENS, ask
 from heval_core.evaluation.publishing import publish
 from heval_core.prompts import memory_prompt
 from heval_core.regimes import PromptStyle
-from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute import journal, memory
 from precompute.cli import main
 from precompute.questions import KEPT_BAD, load_questions
 from tests.asked import greedily
-from tests.conftest import ROOT
+from tests.conftest import ROOT, reader_of
 from tests.datasets import samples, test_conflictqa, test_counterfact
 from tests.planted import accounting
 from tests.precompute.kills import rows
@@ -253,7 +252,7 @@ def test_datasets_counts_tokens_and_adds_what_was_run(model_folders, small_store
         assert row["model"] == "random-gpt2"
         assert row["left"] + sum(row["dropped"].values()) == row["questions"] == 6
         assert 3 < row["context_tokens"]["mean"] < row["context_characters"]["mean"]
-    reader = Reader(current_file(small_store))
+    reader = reader_of(small_store)
     for row in section["answered"]:
         stored = accounting(reader).query("model == @row['model'] and regime == @row['regime']")
         assert row["asked"] == stored["instances"].sum() == 6

@@ -2,10 +2,9 @@
 
 import pytest
 
-from heval_core.store.published import current_file
-from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
+from tests.conftest import reader_of
 from tests.precompute.test_own_file import SCORES, written
 
 pytestmark = pytest.mark.slow
@@ -25,8 +24,8 @@ def began(folder):
 
 
 def scores_by_instance(folder, explainer):
-    reader = Reader(current_file(folder))
-    found = reader.query("SELECT instance_id, scores FROM attribution WHERE explainer = ? ORDER BY instance_id", [explainer])
+    rows = "SELECT instance_id, scores FROM attribution WHERE explainer = ? ORDER BY instance_id"
+    found = reader_of(folder).query(rows, [explainer])
     return {row.instance_id: list(row.scores) for row in found.itertuples()}
 
 
@@ -76,7 +75,7 @@ def test_an_edited_file_is_computed_again_and_its_old_scores_are_gone(small_grid
 
 def test_another_limit_leaves_one_set_of_instances(small_grid, small_store, made):
     assert board(small_grid, small_store, made, written(made), limit=3) == 0
-    counts = Reader(current_file(made / "board")).query(
+    counts = reader_of(made / "board").query(
         "SELECT explainer, count(*) AS n FROM attribution GROUP BY explainer ORDER BY explainer"
     )
     assert counts["n"].nunique() == 1

@@ -132,7 +132,8 @@ def test_a_plan_counts_them_and_a_run_continues(timed, timed_grid):
 
 @pytest.mark.slow
 def test_what_is_published_is_of_one_measurement(timed):
-    own = Reader(publish(timed.folder)).timings(Filter())
+    reader = Reader(publish(timed.folder))
+    own = reader.timings(Filter())
     assert sorted(own["explainer"]) == ["attn", YARDSTICK, "mechlight"]
     assert (own["seconds"] > 0).all()
     # A clean pass each, and the last token's attention to all others for two of them.
@@ -143,7 +144,6 @@ def test_what_is_published_is_of_one_measurement(timed):
     for column in ("measured", "batch", "length", "device"):
         assert own[column].nunique() == 1
     length = int(own["length"].iloc[0])
-    reader = Reader(publish(timed.folder))
     assert len(reader.timings(Filter(tokens=(length, length)))) == 3
     assert reader.timings(Filter(tokens=(length + 1, 9999))).empty
     assert reader.timings(Filter(regime=("conflicting",))).empty

@@ -5,9 +5,7 @@ import pytest
 from heval_core import catalogue
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
-from tests.planted import marking
-from tests.planted import plant as plant_explained
-from tests.planted import published as published_explained
+from tests.conftest import reader_of
 from tests.techniques.planted import Answer, Case, blind, instance_id, perfect, plant, published
 
 
@@ -87,9 +85,8 @@ def test_an_unknown_change_is_said_to_be_one(reader):
     assert str(Filter(changed="lost")) == "changed: lost"
 
 
-def test_results_without_techniques_have_none(tmp_path):
-    plant_explained(tmp_path, marking(lambda *_: 0.5), regimes=("conflicting",), explainers=("fa",), count=40)
-    reader = published_explained(tmp_path)
+def test_results_without_techniques_have_none(small_store):
+    reader = reader_of(small_store)
     assert all(reader.rows(table).empty for table in ("pareto", "technique_trial", "feature_correlation"))
     assert reader.technique_cells(Filter()).empty
     assert reader.changes(Filter()).empty
