@@ -16,7 +16,6 @@ from heval_core.citations.records import Choice, Claim, Passage, Question, Writt
 from heval_core.datasets._reading import BadRecord
 from heval_core.evaluation.publishing import publish
 from heval_core.records import HEvalError
-from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from precompute.citations.study import Study
 from precompute.run import Outcome, run
@@ -40,18 +39,11 @@ class Lines:
                 yield BadRecord(f"line {number}", "it is not JSON")
                 continue
             told = json.loads(line)
-            written = tuple(
-                Written(" ".join(said), tuple(own["selected"]), own["writer"], said, _sources(own["sources"]))
-                for own in told["written"]
-                for said in [tuple(own["sentences"])]
-            )
-            passages = tuple(Passage(number, f"Passage {number} of {told['id']}.") for number in told["numbers"])
-            chains = tuple(tuple(chain) for chain in told.get("chains", ()))
-            yield Claim(told["id"], f"Claim {told['id']}", "true", passages, chains, written)
-
-
-def _sources(told: list[list[int]] | None) -> tuple[tuple[int, ...], ...] | None:
-    return None if told is None else tuple(tuple(own) for own in told)
+            said, sources = tuple(told["sentences"]), told["sources"] and tuple(map(tuple, told["sources"]))
+            written = Written(" ".join(said), tuple(told["selected"]), told["writer"], said, sources)
+            passages = tuple(Passage(number, f"Passage {number} of {told['id']}.") for number in (1, 2, 3))
+            chains = tuple(map(tuple, told["chains"]))
+            yield Claim(told["id"], f"Claim {told['id']}", "true", passages, chains, (written,) if said else ())
 
 
 @dataclass(frozen=True)
@@ -96,9 +88,8 @@ def known(monkeypatch: pytest.MonkeyPatch, *annotators: Chooser) -> None:
 
 def line(name: str, *sentences: str, **more: Any) -> str:
     """A claim with three passages, explained by one writer. more: selected, writer and sources of the explanation; chains."""
-    own = {"selected": [1, 2, 3], "writer": "", "sources": None, "sentences": sentences}
-    own |= {key: more.pop(key) for key in own.keys() & more.keys()}
-    return json.dumps({"id": name, "numbers": [1, 2, 3], "written": [own] if sentences else [], **more})
+    explained = {"sentences": sentences, "selected": [1, 2, 3], "writer": "", "sources": None}
+    return json.dumps({"id": name, "chains": [], **explained, **more})
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -129,5 +120,4 @@ def rows(store: Path, kind: str = "recovery") -> list[dict[str, Any]]:
 
 
 def published(store: Path) -> Reader:
-    publish(store)
-    return Reader(published_file(store))
+    return Reader(publish(store))

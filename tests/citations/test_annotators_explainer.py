@@ -12,7 +12,7 @@ from heval_core import catalogue
 from heval_core.citations.annotators.shared import weights
 from heval_core.citations.annotators.shared.choice import random_levels, resting
 from heval_core.citations.annotators.shared.weights import tokens_of
-from heval_core.citations.reading import FOLDER, asked, layout, parsed
+from heval_core.citations.reading import asked, layout, parsed
 from heval_core.citations.records import Claim, Explained, Passage, Sentence
 from heval_core.lm.loading import load
 from heval_core.prompts import CHAT
@@ -230,8 +230,5 @@ def test_a_file_that_is_no_layout_is_named(text):
         parsed("mine", text)
 
 
-def test_an_unknown_prompt_is_answered_with_the_known_ones():
-    with pytest.raises(HEvalError, match="There is no prompt '../x'; there are: .*writing-1"):
-        layout("../x")
+def test_an_explanation_that_names_no_prompt_is_read_under_the_first_one():
     assert layout("").id == "writing-1"
-    assert (FOLDER / "writing-1.txt").is_file()

@@ -219,18 +219,6 @@ def test_the_command_line_runs_it_and_says_what_failed(first, claims, tmp_path, 
     shutil.rmtree(tmp_path / "s")
 
 
-def test_an_annotator_whose_model_is_missing_costs_only_itself(tmp_path, store):
-    path = write_lines(tmp_path / "mine.jsonl", [samples.own(f"r{number}") for number in range(3)])
-    asked = own_study(path, annotators=("random", "nli(model=no/such/model)"))
-    outcome = run(asked, store)
-    assert (outcome.computed, outcome.failed) == (2, 1)
-    assert len(rows(store)) == 3
-    (failed,) = ShardStore(store).failures()
-    assert failed["model"] == "nli(model=no/such/model)"
-    assert "There is no model folder 'no/such/model'" in failed["error"]
-    assert "cannot be asked: There is no model folder" in "\n".join(as_lines(plan(asked, store)))
-
-
 def test_what_is_named_twice_is_done_once(first, claims, store):
     asked = study(claims, writers=("shipped", "shipped"), annotators=("first", "first"))
     assert run(asked, store).computed == 6

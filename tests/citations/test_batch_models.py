@@ -8,7 +8,7 @@ from heval_core.citations.speaker import FILE, LocalSpeaker
 from heval_core.lm.loading import load
 from heval_core.store.shards import ShardStore
 from precompute.citations.study import Study
-from precompute.plan import plan
+from precompute.plan import as_lines, plan
 from precompute.run import run
 from precompute.worker import Local
 from tests.citations.batch_study import own_study, published, rows
@@ -122,11 +122,14 @@ def test_one_model_writes_reads_and_explains_and_is_loaded_once(claims, store):
     assert sum(line.shards for line in plan(asked, store).lines) == 0
 
 
-def test_an_entailment_model_that_is_none_costs_only_itself(claims, store):
-    outcome = run(study(claims, annotators=(f"nli(model={GPT2})", "random", "nli")), store)
-    assert outcome.failed == 1
-    failure = ShardStore(store).failures()[0]
-    assert failure["at_loading"]
+def test_an_annotator_whose_model_is_missing_or_no_entailment_model_costs_only_itself(claims, store):
+    missing = "nli(model=no/such/model)"
+    asked = study(claims, annotators=(f"nli(model={GPT2})", missing, "random", "nli"))
+    assert run(asked, store).failed == 2
+    failures = {line["model"]: line for line in ShardStore(store).failures()}
+    assert "There is no model folder 'no/such/model'" in failures.pop(missing)["error"]
+    assert [line["at_loading"] for line in failures.values()] == [True]
+    assert "cannot be asked: There is no model folder" in "\n".join(as_lines(plan(asked, store)))
     assert {row["annotator"] for row in rows(store)} == {"random"}
     results = published(store)
     told = results.query("SELECT unavailable FROM cell_recovery WHERE annotator = 'nli'")["unavailable"]

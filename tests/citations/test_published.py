@@ -15,9 +15,7 @@ from heval_core.citations.records import Choice, Passage
 from heval_core.evaluation.citations import measures
 from heval_core.evaluation.citations.measures import of_sentences
 from heval_core.evaluation.citations.tables import answers_of
-from heval_core.evaluation.publishing import publish
 from heval_core.store.annotations import AnnotationStore
-from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.words import OF_EXPLAINERS
 from tests.citations.batch_study import Chooser, known, line, published, ran
@@ -246,8 +244,7 @@ def test_where_no_explanation_could_be_read_explainers_say_so(store, monkeypatch
 @pytest.mark.slow
 def test_the_other_study_is_published_as_before_beside_citations_and_without_them(store, first):
     plant(store, marking(lambda *_: 0.5), regimes=("conflicting",), explainers=("fa",), count=30)
-    publish(store)
-    before = Reader(published_file(store))
+    before = published(store)
     assert before.query("SELECT * FROM claim").empty
     ran(store, line("a", "One [1].", "Two.", selected=[1]))
     after = published(store)
