@@ -4,7 +4,6 @@ things, and what it does where two would be one, or one is not there."""
 import dataclasses
 import json
 import pickle
-import shutil
 
 import pytest
 
@@ -216,7 +215,6 @@ def test_the_command_line_runs_it_and_says_what_failed(first, claims, tmp_path, 
     shown = prints("citations", "status", "--store", tmp_path / "s", ends=1).out
     assert "citations, shipped" in shown
     assert "explanation 12, first 12" in shown
-    shutil.rmtree(tmp_path / "s")
 
 
 def test_what_is_named_twice_is_done_once(first, claims, store):

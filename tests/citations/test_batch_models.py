@@ -128,7 +128,9 @@ def test_an_annotator_whose_model_is_missing_or_no_entailment_model_costs_only_i
     assert run(asked, store).failed == 2
     failures = {line["model"]: line for line in ShardStore(store).failures()}
     assert "There is no model folder 'no/such/model'" in failures.pop(missing)["error"]
-    assert [line["at_loading"] for line in failures.values()] == [True]
+    (other,) = failures.values()
+    assert other["at_loading"]
+    assert "no label for entailment; its labels are: LABEL_0, LABEL_1" in other["error"]
     assert "cannot be asked: There is no model folder" in "\n".join(as_lines(plan(asked, store)))
     assert {row["annotator"] for row in rows(store)} == {"random"}
     results = published(store)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-
 from heval_core import catalogue, regimes
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import memory_prompt
@@ -20,26 +18,14 @@ def instance(subject, true, answer, relation="capital", text="The capital of {s}
     return Instance(name, "test", "conflicting", subject, subject, relation, question, true, (document,), None, accepted)
 
 
-def next_ids(lm, prompts) -> list[int]:
-    """The greedy next token of each prompt; prompts of equal length are run together."""
-    ids = [lm.tokenise(prompt).ids for prompt in prompts]
-    found = {}
-    for length in {len(own) for own in ids}:
-        alike = sorted({own for own in ids if len(own) == length})
-        for start in range(0, len(alike), 64):
-            rows = alike[start : start + 64]
-            logits = lm.forward.logits(torch.tensor(rows, device=lm.device))
-            found.update(zip(rows, logits.argmax(-1).tolist(), strict=True))
-    return [found[own] for own in ids]
-
-
 def development_of(lm, count, kinds=("conflicting", "irrelevant")) -> Development:
-    """The first questions of world_capital whose answer the model knows."""
+    """The first questions of world_capital whose answer the model knows: more than one in fifty."""
     style = style_of(lm)
     facts = list(catalogue.find("dataset", "world_capital").facts())
     pool = regimes.Pool.of(facts)
-    chosen = select(facts, None, 0, style)
-    memories = next_ids(lm, [memory_prompt(fact.question, lm.template) for fact in chosen])
+    chosen = select(facts, 50 * count, 0, style)
+    prompts = [lm.tokenise(memory_prompt(fact.question, lm.template)).ids for fact in chosen]
+    memories = [(*said, None)[0] for said in lm.generation.greedy(prompts, 1)]
     known = [(fact, own) for fact, own in zip(chosen, memories, strict=True) if own in lm.first_tokens(fact.answer)][:count]
     questions = {}
     for kind in kinds:
