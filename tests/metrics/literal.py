@@ -21,15 +21,6 @@ def of_ranks(scores, places, k, value=lambda rank: rank) -> float:
     return total / min(k, len(places))
 
 
-def of_best(scores, places, value) -> float:
-    """Mean of a value of the best rank among `places`, over every way to break every tie."""
-    return of_ranks(scores, places, 1, value)
-
-
-def margin(values_used, values_unused) -> float:
-    return sum(values_unused) / len(values_unused) - sum(values_used) / len(values_used)
-
-
 def entropy(p) -> float:
     return 0.0 if p in (0, 1) else -p * math.log(p) - (1 - p) * math.log(1 - p)
 

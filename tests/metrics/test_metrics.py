@@ -195,8 +195,8 @@ def test_rank_at_k_and_its_margins_equal_a_literal_version(dual, options, k):
     groups = dual.layout.groups
     for estimate in GroupRankMargin(**options, smallest_group=5).over(dual, k):
         used, unused, own = ("C1", "C2", expected[0]) if estimate.part == "c1" else ("C2", "C1", expected[1])
-        values = [[v for v, g in zip(own, groups, strict=True) if g == name] for name in (used, unused)]
-        assert estimate.value == pytest.approx(literal.margin(*values))
+        means = {name: np.mean([v for v, g in zip(own, groups, strict=True) if g == name]) for name in (used, unused)}
+        assert estimate.value == pytest.approx(means[unused] - means[used])
     margins = {e.part: e.value for e in InstanceRankMargin(**options, smallest_group=5).over(dual, k)}
     pairs = list(zip(*expected, groups, strict=True))
     first = [two - one for one, two, group in pairs if group == "C1"]
@@ -222,7 +222,7 @@ def test_mrr_with_and_without_first_tokens(dual):
         places = ranked_places(dual, row, drop_first)
         each = MeanReciprocalRank(drop_first).each(dual, 0)[1]
         scores = [dual.scores[row, p] for p in places]
-        expected = literal.of_best(scores, [places.index(p) for p in (6, 7, 9)], lambda rank: 1 / rank)
+        expected = literal.of_ranks(scores, [places.index(p) for p in (6, 7, 9)], 1, lambda rank: 1 / rank)
         assert each.value[row] == pytest.approx(expected)
         assert each.chance[row] == pytest.approx(reciprocal(0, len(places), 3))
     # The first answer is among the tokens left out.

@@ -22,13 +22,6 @@ from tests.pages.opening import open_page
 PROMPT = ["--context", "The capital of Kenya is Lisbon.", "--question", "What is the capital of Kenya?"]
 
 
-def one_line(capsys) -> str:
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1, lines
-    assert "Traceback" not in lines[0]
-    return lines[0]
-
-
 def grid(small_grid, *more):
     what = "--datasets world_capital --regimes conflicting,mixed --limit 6 --shard-size 3 --keep-heads 1 --device cpu"
     more = ("--memory", "any", *more)
@@ -116,12 +109,10 @@ def test_a_failing_instance_is_stored_and_tried_again(model_folders, tmp_path, p
     assert main(["status", "--store", str(tmp_path / "s")]) == 0
 
 
-def test_a_second_run_on_a_store_is_told_who_holds_it(small_grid, tmp_path, capsys):
-    store = tmp_path / "store"
-    store.mkdir()
-    with only_writer(store):
-        assert main(["run", *grid(small_grid), "--store", str(store)]) == 2
-    assert f"process {os.getpid()}" in one_line(capsys)
+def test_a_second_run_on_a_store_is_told_who_holds_it(small_grid, tmp_path, prints):
+    with only_writer(tmp_path):
+        (line,) = prints("run", *grid(small_grid), "--store", tmp_path, ends=2).err.strip().splitlines()
+    assert f"process {os.getpid()}" in line
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -208,15 +199,15 @@ RUN, FIT = ["run", *WHERE], ["fit", *WHERE]
     (["status", "--store", "TMP"], "There is no store at"), (["publish", "--store", "BARE"], "no finished shards"),
     ([*RUN, "--limit", "1", "--store", "INSIDE"], "cannot be written"),
 ])  # fmt: skip
-def test_what_is_wrong_is_said_in_one_line_before_anything_is_done(arguments, message, model_folders, tmp_path, capsys):
+def test_what_is_wrong_is_said_in_one_line_before_anything_is_done(arguments, message, model_folders, tmp_path, prints):
     known = {"GPT2": model_folders["gpt2"], "TMP": tmp_path / "nothing"}
     known |= {"BARE": tmp_path / "bare", "INSIDE": tmp_path / "e.jsonl" / "store"}
     files = {"EMPTY": tmp_path / "e.jsonl", "NAMED": tmp_path / "fakepedia.jsonl"}
     for path in files.values():
         path.write_text("")
     ShardStore(known["BARE"]).create()
-    assert main([str((known | files).get(a, a)) for a in arguments]) == 2
-    assert message in one_line(capsys)
+    (line,) = prints(*((known | files).get(a, a) for a in arguments), ends=2).err.strip().splitlines()
+    assert message in line
     assert "--device" in arguments or not known["TMP"].exists()
 
 

@@ -69,8 +69,7 @@ def test_an_edited_file_is_computed_again_and_its_old_scores_are_gone(small_grid
     assert before.keys() == after.keys()
     assert any(any(scores) for scores in before.values())
     assert not any(any(scores) for scores in after.values())
-    out = capsys.readouterr().out
-    assert "open it: HEVAL_STORE=" in out
+    assert "open it: HEVAL_STORE=" in capsys.readouterr().out
 
 
 def test_another_limit_leaves_one_set_of_instances(small_grid, small_store, made):
