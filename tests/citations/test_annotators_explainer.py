@@ -92,23 +92,16 @@ def test_gradient_is_the_length_at_each_of_the_passages_tokens(lm, plain):
     assert weights.by_gradient(lm, SMALL).phi[2, 3] == pytest.approx(float(expected), rel=1e-3, abs=1e-4)
 
 
-def found_of(way, copying, of):
-    """Per sentence the passage that it was chosen for, or ()."""
-    choices = catalogue.find("annotator", f"explainer({way})").annotate(questions(of), copying)
-    assert not any(choice.problem for choice in choices)
-    rests = [
-        [number for number, c in zip(of.selected, choices, strict=True) if i in c.chosen] for i in range(len(of.sentences))
-    ]
-    assert all(len(own) <= 1 for own in rests)
-    return [tuple(own) for own in rests]
-
-
 @pytest.mark.parametrize(("way", "least", "most"), [("loo", 0.95, 0.2), ("contextcite", 0.95, 0.2), ("attention", 0.9, 0.35)])
 def test_the_passage_a_sentence_was_copied_from_is_found_and_a_sentence_from_nothing_is_left_alone(copying, way, least, most):
     hits, invented = [], []
     for seed in range(2 if way == "contextcite" else 5):
         of = explained(seed)
-        for source, own in zip(of.sources, found_of(way, copying, of), strict=True):
+        choices = catalogue.find("annotator", f"explainer({way})").annotate(questions(of), copying)
+        assert not any(choice.problem for choice in choices)
+        for place, source in enumerate(of.sources):
+            own = tuple(number for number, c in zip(of.selected, choices, strict=True) if place in c.chosen)
+            assert len(own) <= 1
             (hits if source else invented).append(own == source if source else own != ())
     assert np.mean(hits) >= least
     assert np.mean(invented) <= most
@@ -134,14 +127,11 @@ def test_an_explanation_that_is_too_long_is_named_and_the_others_go_on(copying):
     long, short = explained(0, passages=50, copied=4, nothing=2), explained(3)
     choices = catalogue.find("annotator", "explainer(loo)").annotate([*questions(long), *questions(short)], copying)
     assert len(choices) == 58
-    assert {choice.problem for choice in choices[:50]} == {
-        f"The explanation and its prompt have {len_of(copying, long)} tokens; {copying.key} reads at most 256."
-    }
+    text = " ".join((prompt_text(long), *(sentence.bare for sentence in long.sentences)))
+    tokens = len(copying.tokenizer(text).input_ids)
+    told = f"The explanation and its prompt have {tokens} tokens; {copying.key} reads at most 256."
+    assert {choice.problem for choice in choices[:50]} == {told}
     assert not any(choice.problem for choice in choices[50:])
-
-
-def len_of(lm, of):
-    return len(lm.tokenizer(" ".join((prompt_text(of), *(sentence.bare for sentence in of.sentences)))).input_ids)
 
 
 def test_a_claim_of_eight_passages_costs_nine_passes_whatever_its_sentences(copying, monkeypatch):

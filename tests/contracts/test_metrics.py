@@ -86,11 +86,6 @@ def test_an_oracle_reaches_the_best_there_is(metric, dual):
             assert estimate.normalised <= 1 + 1e-9
 
 
-def asks_elsewhere(metric, dual):
-    """Whether it only asks about several documents, or only about one."""
-    return all(measure.question in ("RQ1" if dual else "RQ2", "") for measure in metric.measures)
-
-
 @pytest.mark.parametrize("dual", [False, True], ids=["one document", "two"])
 @pytest.mark.parametrize(
     "metric",
@@ -105,7 +100,8 @@ def test_scores_that_know_nothing_are_at_chance_within_their_own_error(metric, d
             assert estimate.unavailable is None, estimate.part
             low, high = estimate.intervals()[1]
             apart.setdefault(estimate.part, []).append((estimate.value - estimate.chance, (high - low) / 2 / 1.96))
-    assert apart or metric.key == "rank_at_k" or asks_elsewhere(metric, dual)
+    asks_elsewhere = all(measure.question in ("RQ1" if dual else "RQ2", "") for measure in metric.measures)
+    assert apart or metric.key == "rank_at_k" or asks_elsewhere
     for part, found in apart.items():
         values, errors = np.array(found).T
         assert abs(values.mean()) < 4 * np.sqrt(np.square(errors).sum()) / len(values), part
@@ -194,19 +190,14 @@ def test_what_is_published_is_what_the_functions_with_the_formula_give():
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.key)
 def test_what_a_metric_declares_is_whole(metric):
+    parts = {each.part for dual in (False, True) for each in metric.each(drawn(layout(dual, 60), 0), 5)}
     for measure in declared(metric):
         assert measure.question in (*QUESTIONS, "")
         assert measure.best in ("high", "low", "zero")
         assert measure.title
         assert measure.unit
         assert measure.meaning.endswith(".")
-        assert set(measure.instance_parts) <= parts_of(metric)
-
-
-def parts_of(metric):
-    """Of values of instances."""
-    cells = [drawn(layout(dual, 60), 0) for dual in (False, True)]
-    return {each.part for cell in cells for each in metric.each(cell, 5)}
+        assert set(measure.instance_parts) <= parts
 
 
 def test_no_two_measures_have_one_name():

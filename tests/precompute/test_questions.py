@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 from collections import Counter
 
@@ -19,6 +18,7 @@ from precompute.cli import main
 from precompute.commands.store import failure_lines
 from precompute.questions import load_questions, open_dataset
 from tests.conftest import DEMO_MODELS, ROOT
+from tests.datasets import samples
 
 
 @pytest.fixture(scope="module")
@@ -103,12 +103,9 @@ def test_a_line_names_the_groups_that_are_too_small_with_their_sizes():
 
 def test_questions_of_a_models_training_are_told_at_the_end_of_a_run_and_by_status(tmp_path, capsys, prints):
     capitals = ("Oslo", "Rome", "Cairo", "Lima", "Paris", "Madrid", "Berlin", "Vienna")
-    records = [
-        {"id": name, "subject": "Kenya", "relation": "capital", "question": "What is the capital of Kenya?",
-         "answer": "Nairobi", "conflicting": {"text": f"The capital of Kenya is {name}.", "answer": name}}
-        for name in capitals
-    ]  # fmt: skip
-    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, records)))
+    said = [{"text": f"The capital of Kenya is {name}.", "answer": name} for name in capitals]
+    records = [samples.own("Kenya", number, answer="Nairobi", conflicting=own) for number, own in enumerate(said)]
+    samples.write_lines(tmp_path / "mine.jsonl", records)
     seen = sum(in_training("Kenya", name) for name in capitals)
     assert 0 < seen < len(capitals)
     store = ["--store", str(tmp_path / "store")]
@@ -121,23 +118,19 @@ def test_questions_of_a_models_training_are_told_at_the_end_of_a_run_and_by_stat
     assert "Use another model, or write further false answers" in shown
     assert "rank margins need 30 answers per group, and have: conflicting C " in shown
     assert told in prints("status", *store).out
-    (line,) = run_state_warnings(tmp_path / "store")
-    assert "questions are not asked" in line
-
-
-def run_state_warnings(store):
-    """What the page Data and methods warns of, about training."""
 
     def page(folder):
+        """Its warnings on Data and methods."""
         from pathlib import Path
 
         from heval_core.ui import datasets
 
         datasets.warn(Path(folder))
 
-    app = AppTest.from_function(page, default_timeout=60, args=(str(store),)).run()
+    app = AppTest.from_function(page, default_timeout=60, args=(str(tmp_path / "store"),)).run()
     assert not app.exception
-    return [warning.value for warning in app.warning if "trained" in warning.value]
+    (line,) = [warning.value for warning in app.warning if "trained" in warning.value]
+    assert "questions are not asked" in line
 
 
 def test_what_fails_for_many_instances_alike_is_one_line_of_at_most_a_hundred():

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import pytest
@@ -20,6 +21,7 @@ from precompute.grid import GRIDS, Grid
 from precompute.plan import Plan, as_lines, plan
 from precompute.run import parts_of, run
 from precompute.techniques import DEVELOPMENT, TEST, arrangements, split_of
+from tests.datasets import samples
 from tests.precompute.kills import pair_of, rows
 
 pytestmark = pytest.mark.slow
@@ -98,14 +100,11 @@ def test_the_search_sees_development_questions_only_and_keeps_every_trial(store)
     assert json.loads(next(row["setting"] for row in searched if row["chosen"])) == {"lam": 1.0, "alpha": 1.0}
 
 
-def test_a_questions_instances_are_all_on_one_side():
-    facts = pair_of(replace(GRID, limit=3000)).questions.facts
-    sides = {}
-    for fact in facts:
-        sides.setdefault(fact.question, set()).add(split_of(fact.question))
-    assert {len(side) for side in sides.values()} == {1}
-    share = sum(side == {DEVELOPMENT} for side in sides.values()) / len(sides)
-    assert 0.15 < share < 0.35
+def test_about_a_quarter_of_the_questions_is_for_development():
+    questions = {fact.question for fact in pair_of(replace(GRID, limit=3000)).questions.facts}
+    sides = Counter(map(split_of, questions))
+    assert 0.15 < sides[DEVELOPMENT] / len(questions) < 0.35
+    assert set(sides) == {DEVELOPMENT, TEST}
 
 
 def test_regulars_answers_have_the_keys_they_have_without_techniques(store, tmp_path):
@@ -154,14 +153,12 @@ class Picky(Base):
 
 
 @dataclass(frozen=True)
-class Careless(Base):
+class Careless(Picky):
     """Fails when it is applied."""
 
     key = "careless"
-    title = "Careless"
-    family = "heads"
-    order = 98
-    reference = "none"
+    preparation = ""
+    settings = Base.settings
 
     def applied(self, lm, setting):
         raise RuntimeError("oops")
@@ -201,7 +198,6 @@ def test_other_techniques_are_asked_test_questions_only():
     assert others == []
     # Without a setting coiecd waits.
     assert [one.key for one in arrangements(("coiecd", "acd", TECHNIQUE), {})[0].all] == [TECHNIQUE, "acd"]
-    assert {split_of(str(number)) for number in range(50)} == {DEVELOPMENT, TEST}
 
 
 def test_the_plan_counts_searches_and_no_pass_twice(tmp_path, store):
@@ -227,14 +223,9 @@ def test_techniques_take_the_four_kinds_and_no_explainers_unless_named(tmp_path)
 
 
 def test_labels_that_share_a_first_token_are_said_in_one_line(tmp_path):
-    labels = ["Lima", "Lima City", "Oslo"]
-    record = {
-        "relation": "verdict", "question": "Is the claim Lima, Lima City or Oslo?", "labels": labels,
-        "memory_answer": "Lima", "gold": {"text": "Somebody says so.", "answer": "Lima"},
-        "conflicting": {"text": "Nobody says so.", "answer": "Lima City"},
-    }  # fmt: skip
-    file = tmp_path / "claims.jsonl"
-    file.write_text("\n".join(json.dumps(record | {"id": str(n), "subject": f"claim {n}"}) for n in range(24)))
+    label = {"labels": ["Lima", "Lima City", "Oslo"], "gold": {"text": "Somebody says so.", "answer": "Lima"}}
+    label |= {"conflicting": {"text": "Nobody says so.", "answer": "Lima City"}}
+    file = samples.write_lines(tmp_path / "claims.jsonl", [samples.own("Peru", n, **label) for n in range(24)])
     outcome = run(replace(GRID, datasets=(str(file),), techniques=("acd",)), tmp_path / "store")
     assert outcome.failed
     told = {line["error"] for line in ShardStore(tmp_path / "store").failures()}

@@ -31,8 +31,6 @@ def test_adacads_factor_is_ln_2_for_distributions_that_share_nothing_and_0_for_e
     apart = torch.tensor([[0.0, 0.0, NEVER, NEVER], [NEVER, NEVER, 0.0, 0.0]], dtype=torch.float64)
     assert float(divergence(apart[0], apart[1])) == pytest.approx(np.log(2))
     assert float(divergence(apart[0], apart[0])) == 0
-    z = np.random.default_rng(1).normal(size=(3, 9))
-    assert adacad(z, z) == pytest.approx(z)
 
 
 def test_acd_by_hand_and_in_the_middle_where_both_are_certain():
@@ -111,13 +109,11 @@ def test_coiecd_out_of_range_is_refused(lam, alpha):
         catalogue.find("technique", f"coiecd(lam={lam},alpha={alpha})")
 
 
-@pytest.mark.parametrize(("call", "error", "told"), [
-    (lambda: catalogue.find("technique", "cad(alpha=-1)"), HEvalError, "at least 0"),
-    (lambda: acd(np.zeros((2, 3)), np.zeros((2, 4))), ValueError, "same shape"),
-    (lambda: ccu(1.2, 0.5), ValueError, "probabilities"),
-], ids=["alpha below 0", "logits of different shapes", "what is no probability"])  # fmt: skip
-def test_what_cannot_be_is_refused(call, error, told):
-    with pytest.raises(error, match=told):
+@pytest.mark.parametrize(("call", "told"), [
+    (lambda: acd(np.zeros((2, 3)), np.zeros((2, 4))), "same shape"), (lambda: ccu(1.2, 0.5), "probabilities"),
+], ids=["logits of different shapes", "what is no probability"])  # fmt: skip
+def test_what_cannot_be_is_refused(call, told):
+    with pytest.raises(ValueError, match=told):
         call()
 
 

@@ -27,6 +27,10 @@ EXAMPLES = [Example(tuple(range(10 + n, 16 + n)), 1 + n % 2) for n in range(12)]
 QUICK = Recipe(learning_rate=0.01, epochs=2, rank=4, batch=4)
 
 
+def quickly(lm, seed=0, **recipe):
+    return train(lm, EXAMPLES, EXAMPLES[:3], dataclasses.replace(QUICK, **recipe), seed)
+
+
 def ids_of(lm):
     prompt = assemble(("The capital of Kenya is Lisbon.",), ("Lisbon",), "What is the capital of Kenya?")
     return lm.ids(lm.tokenise(prompt).ids)
@@ -134,10 +138,10 @@ def test_training_lowers_the_loss_the_same_way_for_the_same_seed_and_leaves_the_
     torch.manual_seed(5)
     follows = torch.rand(1)
     torch.manual_seed(5)
-    first = train(lm, EXAMPLES, EXAMPLES[:3], QUICK, 0)
+    first = quickly(lm)
     assert torch.equal(torch.rand(1), follows), "random numbers outside go on as if nothing had been drawn"
     assert all(torch.equal(own, before[name]) for name, own in lm.model.state_dict().items())
-    again, other = (train(lm, EXAMPLES, EXAMPLES[:3], QUICK, seed) for seed in (0, 1))
+    again, other = quickly(lm), quickly(lm, seed=1)
     assert first.adapter.as_bytes() == again.adapter.as_bytes()
     assert first.losses == again.losses
     assert first.adapter.as_bytes() != other.adapter.as_bytes()
@@ -150,30 +154,23 @@ def test_training_lowers_the_loss_the_same_way_for_the_same_seed_and_leaves_the_
 
 
 def test_dropout_is_on_while_the_adapter_is_trained(language_models):
-    with_it, without = (
-        train(language_models["gpt2"], EXAMPLES, EXAMPLES[:3], dataclasses.replace(QUICK, dropout=share, epochs=1), 0)
-        for share in (0.5, 0.0)
-    )
+    with_it, without = (quickly(language_models["gpt2"], dropout=share, epochs=1) for share in (0.5, 0.0))
     assert with_it.losses != without.losses
 
 
 def test_training_in_bfloat16_keeps_the_adapter_in_float32(model_folders):
     lm = load(str(model_folders["qwen2"]), "cpu", "bfloat16")
-    trained = train(lm, EXAMPLES, EXAMPLES[:3], QUICK, 0)
+    trained = quickly(lm)
     assert trained.losses[1] < trained.losses[0]
     assert {tensor.dtype for pair in trained.adapter.pairs.values() for tensor in pair} == {torch.float32}
     assert {own.dtype for own in adapted(lm, trained.adapter).model.parameters()} == {torch.bfloat16}
 
 
-def test_a_batch_in_parts_gives_the_same_adapter(language_models):
+def test_a_batch_in_parts_gives_the_same_adapter(language_models, monkeypatch):
     lm = language_models["gpt2"]
-    recipe = dataclasses.replace(QUICK, dropout=0.0)
-    whole, tokens = train(lm, EXAMPLES, EXAMPLES[:3], recipe, 0), lm.budget.tokens
-    lm.budget.tokens = 12
-    try:
-        parts = train(lm, EXAMPLES, EXAMPLES[:3], recipe, 0)
-    finally:
-        lm.budget.tokens = tokens
+    whole = quickly(lm, dropout=0.0)
+    monkeypatch.setattr(lm.budget, "tokens", 12)
+    parts = quickly(lm, dropout=0.0)
     assert parts.losses == pytest.approx(whole.losses, rel=1e-4)
 
 
@@ -187,11 +184,10 @@ def test_the_rate_and_early_stopping_by_hand():
 def test_training_stops_early_and_keeps_the_best_epoch(language_models, monkeypatch):
     told = iter([3.0, 1.0, 2.0, 2.0, 0.0])
     monkeypatch.setattr("heval_core.lm.training._mean_loss", lambda *_: next(told))
-    recipe = dataclasses.replace(QUICK, epochs=5)
-    trained = train(language_models["gpt2"], EXAMPLES, EXAMPLES[:3], recipe, 0)
+    trained = quickly(language_models["gpt2"], epochs=5)
     assert (trained.best, trained.held_out) == (2, (3.0, 1.0, 2.0, 2.0))
     told = iter([3.0, 1.0, 2.0, 2.0, 0.0])
-    shorter = train(language_models["gpt2"], EXAMPLES, EXAMPLES[:3], dataclasses.replace(recipe, patience=1), 0)
+    shorter = quickly(language_models["gpt2"], epochs=5, patience=1)
     assert shorter.adapter.as_bytes() == trained.adapter.as_bytes(), "what came after the best epoch is not kept"
     assert len(shorter.losses) == 3
 
