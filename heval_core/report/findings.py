@@ -223,7 +223,7 @@ def claimed(effect: Record) -> str:
 
 def effects_of(row: Record) -> Table:
     """The effects of a finding as readers see them: value, interval, expected range, and how many cells agree."""
-    rows = [
+    return Table.of(
         {
             "effect": effect["label"],
             row["unit"]: number_cell(effect, EXACT),
@@ -233,13 +233,12 @@ def effects_of(row: Record) -> Table:
             "n": effect["n"],
         }
         for effect in row["effects"]
-    ]
-    return Table.of(rows)
+    )
 
 
 def levels_of(row: Record) -> Table:
     """A finding's values beside the paper's own; empty where the paper reports none."""
-    rows = [
+    return Table.of(
         {
             "explainer": level["label"],
             "here": number_cell(level, EXACT),
@@ -247,5 +246,4 @@ def levels_of(row: Record) -> Table:
             "published": number(level["published"], EXACT),
         }
         for level in row["levels"]
-    ]
-    return Table.of(rows)
+    )

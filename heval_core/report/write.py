@@ -142,7 +142,12 @@ def write(store: Path, folder: Path, say: Callable[[str], None] = lambda _: None
         files |= {f"tables/{section.plan.key}.tex": text} if (text := section.latex(report.snapshot_id)) else {}
     try:
         for name, text in files.items():
-            _put(folder / name, text, say)
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f"{path.name}.tmp")
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(path)
+            say(str(path))
         # What an earlier report of these sections had, and this one has not.
         globs = [glob for one in report.sections for glob in (f"figures/{one.plan.key}-*.svg", f"tables/{one.plan.key}.tex")]
         for path in [path for pattern in globs for path in folder.glob(pattern)]:
@@ -150,14 +155,6 @@ def write(store: Path, folder: Path, say: Callable[[str], None] = lambda _: None
                 path.unlink()
     except OSError as error:
         raise HEvalError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
-
-
-def _put(path: Path, text: str, say: Callable[[str], None]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
-    say(str(path))
 
 
 # Columns of JSON.

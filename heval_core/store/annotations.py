@@ -100,20 +100,20 @@ class AnnotationStore:
     def sign_in(self, name: str) -> str:
         """The person of this name, without regard to case; a new one if there is none. Raises HEvalError for no name."""
         kept = name_of(name)
-        with self._writing() as db:
+        with self._transaction(writing=True) as db:
             db.execute("INSERT OR IGNORE INTO person VALUES (?, ?, ?)", [kept, kept.casefold(), self._time()])
         return self.person(kept) or kept
 
     def person(self, name: str) -> str | None:
         """As the name was first written; None if nobody of this name was here."""
-        with self._reading() as db:
+        with self._transaction() as db:
             row = db.execute("SELECT annotator FROM person WHERE folded = ?", [name.casefold()]).fetchone()
         return None if row is None else str(row["annotator"])
 
     def turn(self, person: str) -> Turn:
         """What this person is asked next. It is kept for them for some minutes, so that nobody else takes it. It stays the
         same until they answer, or until the time is over."""
-        with self._writing() as db:
+        with self._transaction(writing=True) as db:
             now = self._time()
             db.execute("DELETE FROM lease WHERE until < ?", [now])
             answered = {row["item_id"] for row in db.execute("SELECT item_id FROM answer WHERE annotator = ?", [person])}
@@ -134,7 +134,7 @@ class AnnotationStore:
         places = sorted(set(chosen))
         if not (0 <= helpfulness <= 100 and 0 <= seconds < float("inf")):
             raise HEvalError(f"The helpfulness is {helpfulness:g}; it should be from 0 to 100, and the seconds not negative.")
-        with self._writing() as db:
+        with self._transaction(writing=True) as db:
             last = len(item_of(db, item_id).sentences) - 1
             if wrong := set(places) - set(range(last + 1)):
                 raise HEvalError(f"The answer names sentence {min(wrong)}; the item {item_id} has the sentences 0 to {last}.")
@@ -152,17 +152,17 @@ class AnnotationStore:
 
     def item(self, item_id: str) -> Item:
         """Raises HEvalError for an unknown item."""
-        with self._reading() as db:
+        with self._transaction() as db:
             return item_of(db, item_id)
 
     def practice(self) -> list[str]:
-        with self._reading() as db:
+        with self._transaction() as db:
             rows = db.execute("SELECT item_id FROM item WHERE kind = ? ORDER BY place", [PRACTICE])
             return [row["item_id"] for row in rows]
 
     def answers_of(self, person: str) -> list[Given]:
         """The last answer of a person to each item but those of the practice round, in the order in which they came."""
-        with self._reading() as db:
+        with self._transaction() as db:
             rows = db.execute(
                 "SELECT item_id, predicted, helpfulness, seconds FROM latest JOIN item USING (item_id) "
                 "WHERE annotator = ? AND kind <> ? ORDER BY first, answer_id",
@@ -171,7 +171,7 @@ class AnnotationStore:
             return [Given(item_id, tuple(json.loads(predicted)), *numbers) for item_id, predicted, *numbers in rows]
 
     def progress(self) -> Progress:
-        with self._reading() as db:
+        with self._transaction() as db:
             standings = _standings(db, "", leased=False)
             people = db.execute("SELECT count(*) FROM person").fetchone()[0]
             left_out = {name: quality for name, quality in quality_of(db).items() if not quality.counts}
@@ -185,11 +185,8 @@ class AnnotationStore:
             left_out=left_out,
         )
 
-    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        return transaction(self.folder, writing=True, wait=self.wait)
-
-    def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        return transaction(self.folder, writing=False, wait=self.wait)
+    def _transaction(self, *, writing: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        return transaction(self.folder, writing=writing, wait=self.wait)
 
     def _time(self) -> str:
         return self.now().isoformat(timespec="microseconds")

@@ -101,9 +101,8 @@ class CitationQueries(Database):
     def explanation_ids(self, chosen: CitationFilter) -> list[str]:
         """The explanations under a filter, in stored order."""
         where, values = _where(chosen)
-        return list(
-            self.query(f"SELECT explanation_id {_FROM} WHERE {where} ORDER BY explanation.rowid", values)["explanation_id"]
-        )
+        rows = self.query(f"SELECT explanation_id {_FROM} WHERE {where} ORDER BY explanation.rowid", values)
+        return list(rows["explanation_id"])
 
     def explanations(self, chosen: CitationFilter, start: int, count: int) -> pd.DataFrame:
         """explanation_id, claim, verdict, writer of some of them."""
@@ -122,9 +121,8 @@ class CitationQueries(Database):
         ).to_pylist()
         if not rows:
             raise HEvalError(f"There is no explanation {explanation_id!r} in these results.")
-        (row,) = rows
-        read = {name: json.loads(row[name]) if row[name] else None for name in ("cited", "sources", "chains")}
-        return {**row, **read}
+        row = rows[0]
+        return row | {name: json.loads(row[name]) if row[name] else None for name in ("cited", "sources", "chains")}
 
     def recoveries(self, explanation_id: str) -> list[dict[str, Any]]:
         return self.arrow(

@@ -89,13 +89,10 @@ class InstanceQueries(Database):
             "AND instance_id IN (SELECT unnest(?)) GROUP BY ALL",
             [list({score.metric for score in shown.values()}), list(page["instance_id"])],
         ).pivot(index="instance_id", columns=["metric", "k", "explainer"], values="value")
-        first = ["subject", "answer", "group"]
         for title, score in shown.items():
             if score in columns.columns:
                 page = page.join(columns[score].rename(title), on="instance_id")
-                first.append(title)
-        last = ["instance_id"]
-        return page[[*first, *(name for name in page.columns if name not in (*first, *last)), *last]]
+        return page
 
     def instance(self, instance_id: str) -> StoredInstance:
         """One instance. Raises HEvalError for an unknown id."""

@@ -110,13 +110,12 @@ class Reader(InstanceQueries, CitationQueries):
             "FROM instance WHERE dropped_because IS NULL AND {}",
         )
 
-    def chosen_heads(self, chosen: Filter, explainer: str = "mechlight") -> pd.DataFrame:
-        """Per model, layer and head: how often an explainer chose it under a filter."""
+    def chosen_heads(self, chosen: Filter) -> pd.DataFrame:
+        """Per model, layer and head: how often MechLight chose it under a filter."""
         return self.under(
             chosen,
-            "SELECT model, layer, head, count(*) AS instances FROM attribution JOIN instance USING (instance_id) "
-            "WHERE explainer = ? AND layer IS NOT NULL AND {} GROUP BY ALL ORDER BY model, instances DESC, layer, head",
-            explainer,
+            "SELECT model, layer, head, count(*) AS instances FROM attribution JOIN instance USING (instance_id) WHERE "
+            "explainer = 'mechlight' AND layer IS NOT NULL AND {} GROUP BY ALL ORDER BY model, instances DESC, layer, head",
         )
 
     def needed_most(self, chosen: Filter, heads: int) -> pd.DataFrame:

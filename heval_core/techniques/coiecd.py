@@ -27,7 +27,7 @@ ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
 @on_arrays
 def coiecd(z_c: Tensor, z_0: Tensor, lam: float = 0.25, alpha: float = 1.0) -> Tensor:
     """Logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for lam or alpha out of range."""
-    check(lam, alpha)
+    Coiecd(lam, alpha).check()
     return _scores(z_c, z_0)(lam, alpha)
 
 
@@ -48,14 +48,6 @@ def _scores(z_c: Tensor, z_0: Tensor) -> Callable[[float, float], Tensor]:
     return lambda lam, alpha: base(lam) + alpha * gained
 
 
-def check(lam: float, alpha: float) -> None:
-    """Raises HEvalError for a lambda or an alpha out of range."""
-    if not 0.1 <= lam <= 1:
-        raise HEvalError(f"coiecd needs a lambda (lam) from 0.1 to 1, not {lam}.")
-    if not 0 <= alpha <= 2:
-        raise HEvalError(f"coiecd needs an alpha from 0 to 2, not {alpha}.")
-
-
 @dataclass(frozen=True)
 class Coiecd(Base):
     lam: float | None = None
@@ -71,7 +63,10 @@ class Coiecd(Base):
 
     def check(self) -> None:
         """Raises HEvalError for a lambda or an alpha out of range."""
-        check(LAMBDAS[0] if self.lam is None else self.lam, ALPHAS[0] if self.alpha is None else self.alpha)
+        if self.lam is not None and not 0.1 <= self.lam <= 1:
+            raise HEvalError(f"coiecd needs a lambda (lam) from 0.1 to 1, not {self.lam}.")
+        if self.alpha is not None and not 0 <= self.alpha <= 2:
+            raise HEvalError(f"coiecd needs an alpha from 0 to 2, not {self.alpha}.")
 
     def settings(self, development: Development) -> Sequence[Setting]:
         if self.lam is not None and self.alpha is not None:

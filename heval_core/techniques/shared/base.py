@@ -95,11 +95,7 @@ NOTHING = Setting()
 
 
 class Base:
-    """A technique that changes nothing: subclasses change one of the four steps.
-
-    reference, title, key, family, order, needs, passes and preparation are declared by each technique; see
-    `heval_core.protocols.Technique`.
-    """
+    """A technique that changes nothing: subclasses change one of four steps, and declare what `protocols.Technique` lists."""
 
     key: str
     needs: tuple[str, ...] = ()
