@@ -75,8 +75,7 @@ def put(**changed: Any) -> None:
     view = {name: before[name] for name in before if name not in changed}
     for name, new in changed.items():
         texts = [_text(item) for item in (new if isinstance(new, (list, tuple)) else [new])]
-        kept = [text for text in texts if text]
-        if kept:
+        if kept := [text for text in texts if text]:
             view[name] = kept
     if view != before:
         st.query_params.from_dict(view)
@@ -137,14 +136,10 @@ def _say(name: str, wrong: str, error: str, label: str, instead: Sequence[str]) 
         slot.button(label, key=f"nearest_{name}_{wrong}", on_click=setter(**{name: instead}))
 
 
-def _bound(name: str, held: Any, written: Callable[[Any], Any]) -> dict[str, Any]:
+def bound(name: str, held: Any, written: Callable[[Any], Any] = lambda new: new) -> dict[str, Any]:
     """What makes a control show `held` and write its changes into the address."""
     st.session_state[name] = held
-
-    def changed() -> None:
-        put(**{name: written(st.session_state.get(name))})
-
-    return {"key": name, "on_change": changed}
+    return {"key": name, "on_change": lambda: put(**{name: written(st.session_state.get(name))})}
 
 
 def _shown(titles: Mapping[Any, str] | None = None, hidden: bool = False, help: str | None = None) -> dict[str, Any]:
@@ -160,11 +155,11 @@ def one_of(
     `_shown`."""
     first = options[0] if default is None else default
     held = asked(name, options, first, what)
-    bound = _bound(name, held, lambda new: None if new in (None, first) else new)
+    looks = _shown(**looks) | bound(name, held, lambda new: None if new in (None, first) else new)
     if menu:
-        st.selectbox(label, options, **_shown(**looks), **bound)
+        st.selectbox(label, options, **looks)
     else:
-        st.segmented_control(label, options, required=True, **_shown(**looks), **bound)
+        st.segmented_control(label, options, required=True, **looks)
     return held
 
 
@@ -187,8 +182,7 @@ def some_of(
 ) -> tuple[T, ...]:
     """Some of the options; none are chosen where the address is empty."""
     held = known(name, options, what)
-    bound = _bound(name, held, lambda new: new)
-    st.multiselect(label, options, placeholder=placeholder, **_shown(**looks), **bound)
+    st.multiselect(label, options, placeholder=placeholder, **_shown(**looks), **bound(name, held))
     return tuple(held)
 
 
@@ -196,20 +190,20 @@ def maybe(label: str, options: Sequence[T], name: str, *, what: str = "", **look
     """One of some options, or none, as buttons in a row."""
     chosen = known(name, options, what)
     held = chosen[-1] if chosen else None
-    st.pills(label, options, **_shown(**looks), **_bound(name, held, lambda new: new))
+    st.pills(label, options, **_shown(**looks), **bound(name, held))
     return held
 
 
 def switch(label: str, name: str, *, help: str | None = None) -> bool:
     """A switch that is off by default."""
     held = bool(known(name, (True,), label.lower()))
-    st.toggle(label, help=help, **_bound(name, held, lambda new: new))
+    st.toggle(label, help=help, **bound(name, held))
     return held
 
 
 def text(label: str, name: str, placeholder: str = "") -> str:
     held = value(name)
-    st.text_input(label, placeholder=placeholder, label_visibility="collapsed", **_bound(name, held, lambda new: new))
+    st.text_input(label, placeholder=placeholder, label_visibility="collapsed", **bound(name, held))
     return held
 
 
@@ -234,7 +228,7 @@ def span(label: str, least: int, most: int, name: str, what: str) -> tuple[int, 
         held = (max(least, ends[0]), min(most, ends[1]))
     elif texts:
         unreadable(name, what, f"two numbers from {least} to {most}")
-    st.slider(label, least, most, **_bound(name, held, lambda new: None if tuple(new) == (least, most) else new))
+    st.slider(label, least, most, **bound(name, held, lambda new: None if tuple(new) == (least, most) else new))
     return () if held == (least, most) else held
 
 

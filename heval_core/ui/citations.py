@@ -166,8 +166,7 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
     _selection(results, shown, measure, masking)
     figure = recovery_figure(shown.cells, measure, shown.writers, shown.names, masking)
     MARK.draw("citation_marks", figure)
-    missing = not_available(shown.cells[shown.cells["writer"].isin(shown.writers)], measure, masking, shown.names)
-    if missing:
+    if missing := not_available(shown.cells[shown.cells["writer"].isin(shown.writers)], measure, masking, shown.names):
         st.caption("Not available: " + "; ".join(f"**{plain(title)}** ({plain(why)})" for title, why in missing) + ".")
     _explainers(shown)
     _agreement(results, shown, masking)

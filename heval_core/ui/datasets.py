@@ -13,7 +13,7 @@ from heval_core.evaluation.usable import notes, text_agreement
 from heval_core.figures.outcomes import LEFT_OUT, in_regime_order, outcome_bars, sources, statistics
 from heval_core.html import plain
 from heval_core.present.names import apart, regime_title
-from heval_core.present.numbers import interval, percent
+from heval_core.present.numbers import interval_of, percent
 from heval_core.records import CELL
 from heval_core.store.filters import Filter
 from heval_core.store.progress import progress
@@ -108,15 +108,12 @@ def named(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
     reasons = [reason for reason in DROP_REASONS if reason in table.columns and table[reason].any()]
     vocabulary = names_of(results)
     readable = table.assign(**{kind: [vocabulary.title(kind, key) for key in table[kind]] for kind in ("dataset", "regime")})
-    readable["tokens"] = [
-        interval(*numbers) for numbers in zip(*(table[f"tokens_{end}"] for end in ("mean", "low", "high")), strict=True)
-    ]
+    ends = ("tokens_mean", "tokens_low", "tokens_high")
+    readable["tokens"] = [interval_of(row, of=ends) for row in table.to_dict("records")]
     agreement = query(results, Reader.agreement)
     if len(agreement):
-        share = agreement.set_index(list(CELL))["agreement"]
-        readable[_RULE] = [
-            percent(share[key]) if key in share.index else "–" for key in zip(*(table[c] for c in CELL), strict=True)
-        ]
+        shares = agreement.set_index(list(CELL))["agreement"].reindex(pd.MultiIndex.from_frame(table[list(CELL)]))
+        readable[_RULE] = list(map(percent, shares))
     counts = table[reasons].to_dict("records")
     readable["dropped"] = table[reasons].sum(axis=1)
     readable["why"] = [", ".join(f"{count} {reason}" for reason, count in row.items() if count) for row in counts]

@@ -87,10 +87,8 @@ def _examples(
 ) -> tuple[str, str, str]:
     """Which instances, and these; at first those of the worst explainer's commonest failure. Returns the id of their mark."""
     titles = {key: names.explainer(key) for key in explainers}
-    patterns, everywhere = (
-        list(PATTERNS),
-        {ALL: "all datasets"} | {key: names.dataset(key) for key in counts["dataset"].unique()},
-    )
+    patterns = list(PATTERNS)
+    everywhere = {ALL: "all datasets"} | {key: names.dataset(key) for key in counts["dataset"].unique()}
     first, second, third, fourth = st.columns(4)
     with first:
         label = "Instances in which"

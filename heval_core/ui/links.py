@@ -42,7 +42,7 @@ def link_behind(results: Reader, own: Filter, explainer: str, measure: Measure |
 def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict[str, list[str]]:
     """What the controls of the Instances page read back from the address. They show positions as whole percents."""
     by_name: dict[str, list[str]] = {}
-    for name, value in vars(chosen).items():
+    for name, value in {**vars(chosen), "sort": sort, "descending": descending}.items():
         if name == "answer_at" and value:
             low, high = (100 * end for end in value)
             by_name[name] = [str(math.floor(low + _ROUNDING)), str(math.ceil(high - _ROUNDING))]
@@ -50,10 +50,6 @@ def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict
             by_name |= {name: ["true"]} if value else {}
         elif value:
             by_name[name] = [value] if isinstance(value, str) else [str(item) for item in value]
-    if sort:
-        by_name["sort"] = [sort]
-    if descending:
-        by_name["descending"] = ["true"]
     # The number of tokens that count, and of which results, go along, as in the navigation.
     return by_name | {name: [address.value(name)] for name in ("k", ASKED) if address.value(name)}
 

@@ -100,7 +100,8 @@ def draw(
         linked = None if small else _linked(result)
         if linked and st.session_state.get(_CHANGED) != (asked.id, linked) and asked.model in sidebar.models_here():
             _write_again(asked, linked, result)
-        old = form is not None and not small and not form.asks_like(asked)
+        # Whatever explains it.
+        old = form is not None and not small and replace(form, explainers=()) != replace(asked, explainers=())
         data |= {"without": _without(asked, result), "old": _OLD if old else None}
     if small and not data["view"]["chosen"] and len(data["sentences"]) > 1:  # something to see at first sight
         data["view"]["chosen"] = [data["sentences"][1]["start"], data["sentences"][1]["end"]]

@@ -64,10 +64,6 @@ class OwnPrompt:
         """The same question has the same id everywhere."""
         return hashlib.sha256(ASKED.dump_json(self)).hexdigest()[:12]
 
-    def asks_like(self, other: OwnPrompt) -> bool:
-        """Whether both ask the same of the same model, whatever explains it."""
-        return replace(self, explainers=()) == replace(other, explainers=())
-
     def changed(self, document: int, text: str = "") -> OwnPrompt:
         """The same, asked with another text as one of its documents, or without it; the answer is written again."""
         changed = (*self.documents[:document], *([text.strip()] if text.strip() else []), *self.documents[document + 1 :])

@@ -38,8 +38,7 @@ T = TypeVar("T")
 def offered() -> dict[str, Path]:
     """The folders of results that the address may ask for, the default first: `HEVAL_STORE` alone if it is set, else the batch
     job's own store if it has published, and the bundled ones."""
-    chosen = os.environ.get("HEVAL_STORE")
-    if chosen:
+    if chosen := os.environ.get("HEVAL_STORE"):
         return {"": Path(chosen)}
     own_store = {"own": RESULTS} if current_file(RESULTS) else {}
     return own_store | {name: target for name, (target, source) in BUNDLED.items() if (source / "manifest.jsonl").is_file()}

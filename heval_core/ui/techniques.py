@@ -117,12 +117,7 @@ def advise(results: Reader, compared: Compared) -> None:
 def _choose(compared: Compared, candidates: Sequence[Point]) -> tuple[int, str]:
     """Good documents of 100, and a key of BUDGETS."""
     held = address.whole("right", 0, 100, _USUAL, "the good documents")
-    st.session_state["right"] = held
-
-    def moved() -> None:
-        new = st.session_state["right"]
-        address.put(right=None if new == _USUAL else new)
-
+    bound = address.bound("right", held, lambda new: None if new == _USUAL else new)
     with st.container(border=True, key="chooser"):
         left, right = st.columns([1.3, 1], gap="large")
         with right:
@@ -130,7 +125,7 @@ def _choose(compared: Compared, candidates: Sequence[Point]) -> tuple[int, str]:
             st.caption("1 × is one answer of the model as it is.")
         with left:
             label = f"My documents are relevant for **{held} of 100** questions"
-            st.slider(label, 0, 100, key="right", on_change=moved)
+            st.slider(label, 0, 100, **bound)
             lead = leaders([point for point in candidates if compared.affordable(point.technique, pay)])
             st.caption(f"Left: often irrelevant. Right: usually relevant. Best: {_leads(lead, compared.names)}.")
     return held, pay
@@ -216,8 +211,7 @@ def evidence(results: Reader, compared: Compared) -> None:
     with fold:
         measure = address.one_of("Measure", _measures(compared), "measure", titles=titles(BEHAVIOURS), hidden=True)
         names = compared.names
-        figure = differences_figure(compared.cells, measure, names, compared.on_front)
-        if figure is not None:
+        if figure := differences_figure(compared.cells, measure, names, compared.on_front):
             unit = change_unit(measure).sign.strip()
             title = f"{measure_name(measure)}: difference to Regular" + (f", in {unit}" if unit else "")
             note = "Filled: the 95 % interval leaves out 0. Bold: on the front. Click a mark for its answers."
