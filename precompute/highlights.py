@@ -193,11 +193,9 @@ class Highlights:
 
     @cached_property
     def _memories(self) -> Memories:
-        entries, known = self.store.entries(), {}
-        for task in memory_tasks(self.pair):
-            for row in self.store.read(entries[task.keys[0]]).to_pylist():
-                known[row["question"]] = tuple(row["ids"])
-        return Memories(known, self.pair.grid.memory)
+        entries = self.store.entries()
+        rows = (row for task in memory_tasks(self.pair) for row in self.store.read(entries[task.keys[0]]).to_pylist())
+        return Memories({row["question"]: tuple(row["ids"]) for row in rows}, self.pair.grid.memory)
 
     def note(self, noted: set[str]) -> int:
         """What a run notes before it begins. noted: the datasets that are. Returns how many records were malformed."""

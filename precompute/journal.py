@@ -132,8 +132,7 @@ def note_failures(store: ShardStore, failures: Iterable[dict[str, Any]]) -> None
     known = {_identity(line) for line in store.journal("failure")}
     lines: dict[str, dict[str, Any]] = {}
     for failure in failures:
-        empty = {"model": "", "dataset": "", "regime": "", "technique": "", "explainer": "", "place": ""}
-        line = empty | failure
+        line = dict.fromkeys(("model", "dataset", "regime", "technique", "explainer", "place"), "") | failure
         if (identity := _identity(line)) not in known:
             lines[identity] = line
     store.note("failure", *({**line, "happened": now()} for line in lines.values()))

@@ -104,8 +104,7 @@ class OwnFile:
 
     def _check(self, explainer: Any) -> None:
         """Raises HEvalError for an explainer that does not say what `protocols.Method` asks for."""
-        lacking = [name for name in DECLARED if not hasattr(explainer, name)]
-        if lacking:
+        if lacking := [name for name in DECLARED if not hasattr(explainer, name)]:
             raise self.wrong(f"lacks {', '.join(lacking)}; heval_core/protocols.py says what an explainer declares")
         key, family, needs = str(explainer.key), str(explainer.family), explainer.needs
         settings = dataclasses.is_dataclass(explainer) and explainer.__dataclass_params__.frozen  # type: ignore[union-attr]

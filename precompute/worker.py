@@ -2,10 +2,9 @@
 
 Executors hand tasks to workers: `Local`, here, one task after the other; `OnRay`, wherever Ray has room.
 
-With Ray, workers are actors, one per GPU (or per some CPUs). They need the models (hub ids, or folders at the same path) and
-nothing else: a dataset's questions reach them through Ray's object store, and rows come back through it, so that no folder has
-to be shared and the driver alone writes. An actor that dies is restarted and its task done again; a task that kills its actor
-every time ends as an error.
+With Ray, workers are actors. They need the models (hub ids, or folders at the same path) and nothing else: questions and rows
+go through Ray's object store, so that no folder has to be shared. An actor that dies is restarted and its task done again; a
+task that kills its actor every time ends as an error.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ class Loading:
     """How models are loaded; see `load`. threads: of torch; None leaves them as they are.
 
     answers: where answers of servers are kept, by a worker in the driver's own process; None elsewhere. own: explainers that
-    no package has; a worker in another process is told them too.
-    fits: of explainers that have parameters.
+    no package has. fits: of explainers that have parameters.
     """
 
     device: str = "auto"

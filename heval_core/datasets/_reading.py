@@ -58,8 +58,7 @@ def locate(dataset: str, path: str | None, origin: Origin) -> Path:
         return placed
     problem = "it cannot be fetched from the hub"
     if origin.repository is not None:
-        fetched = from_hub(origin.repository, origin.name, origin.revision)
-        if fetched is not None:
+        if fetched := from_hub(origin.repository, origin.name, origin.revision):
             return fetched
         problem = f"{origin.repository} is neither cached nor can the hub be reached"
     raise HEvalError(
@@ -83,8 +82,7 @@ def from_hub(repository: str, file: str, revision: str | None) -> Path | None:
         except Exception:  # the hub library raises nearly every class there is, for many reasons
             return None
 
-    pinned = fetch(revision, cached=True) if revision else None
-    if pinned is not None:
+    if revision and (pinned := fetch(revision, cached=True)):
         return pinned
     try:
         # Asked first, because a download out of reach is tried again for half a minute.
@@ -204,8 +202,7 @@ def _rows(rows: Iterator[list[str]], columns: list[str]) -> Iterator[dict[str, s
 
 def require(path: Path, seen: Collection[str], needed: Collection[str]) -> None:
     """Raises HEvalError, which lists the fields that are there and those that are missing, if a needed one is missing."""
-    missing = [name for name in needed if name not in seen]
-    if missing:
+    if missing := [name for name in needed if name not in seen]:
         raise HEvalError(f"The data file {path} has the fields {', '.join(seen) or '(none)'}; it lacks {', '.join(missing)}.")
 
 

@@ -55,8 +55,7 @@ class QuoteSum:
         answer, spans = unmarked(text_of(record, "summary"))
         if not spans:
             raise Malformed("'summary' marks no copied span, as in '[ 2 text ]'")
-        unknown = sorted({number for *_, number in spans} - set(numbers))
-        if unknown:
+        if unknown := sorted({number for *_, number in spans} - set(numbers)):
             raise Malformed(f"'summary' copies from passage {unknown[0]}, which the record does not have")
         return Quoted(
             text_of(record, "unique_id"),

@@ -55,11 +55,8 @@ _WANTED = {
 def columns_of(place: str, setting: str, seen: list[str]) -> dict[str, str]:
     """Our name of a column ▶ the file's. Raises HEvalError with the file's columns and the missing ones."""
     spelling_of = {name.strip().lower(): name for name in seen}
-    columns = {}
-    for ours, names in ACCEPTED.items():
-        column = next((spelling_of[name] for name in names if name in spelling_of), None)
-        if column is not None:
-            columns[ours] = column
+    found = {ours: [spelling_of[name] for name in names if name in spelling_of] for ours, names in ACCEPTED.items()}
+    columns = {ours: spellings[0] for ours, spellings in found.items() if spellings}
     missing = [f"{ours} ({', '.join(ACCEPTED[ours])})" for ours in _WANTED[setting] if ours not in columns]
     if missing:
         raise HEvalError(f"{place} has the columns {', '.join(seen) or '(none)'}; it lacks {'; '.join(missing)}.")
@@ -141,8 +138,7 @@ class TransparentContextUsage:
             return placed
         problem = ""
         if self.path is None:
-            fetched = from_hub(REPOSITORY, name, self.revision)
-            if fetched is not None:
+            if fetched := from_hub(REPOSITORY, name, self.revision):
                 return fetched
             problem = f", and {REPOSITORY} is neither cached nor can the hub be reached"
         raise HEvalError(

@@ -114,8 +114,7 @@ def _measured(results: Reader, measure: Measure, k: int, regimes: tuple[str, ...
 
 def _gaps(table: pd.DataFrame, plan: Plan) -> Iterator[str]:
     """Why values are not there: each reason with the number of cells it holds for; and regimes that were not run."""
-    missing = [regime for regime in plan.regimes if regime not in set(table["regime"])]
-    if missing:
+    if missing := [regime for regime in plan.regimes if regime not in set(table["regime"])]:
         yield f"Not in these results: {', '.join(REGIMES[regime].title for regime in missing)}."
     elif table.empty:
         needed = {measure.needs for measure in plan.measures if measure.needs}

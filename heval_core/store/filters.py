@@ -80,8 +80,7 @@ class Filter:
         """An SQL condition over these columns only, and its parameters."""
         terms, values = [], []
         for column in columns:
-            wanted = getattr(self, column)
-            if wanted:
+            if wanted := getattr(self, column):
                 terms.append(f'"{column}" IN (SELECT unnest(?))')
                 values.append(list(wanted))
             elif column == "regime":

@@ -67,10 +67,9 @@ def _pointed_to(pointer: Path) -> tuple[Path, dict[str, Any]]:
 
 def published_file(store: Path) -> Path:
     """As `current_file`. Raises HEvalError if nothing is published."""
-    path = current_file(store)
-    if path is None:
-        raise HEvalError(f"Nothing is published in {store}; run: python -m precompute publish --store {store}")
-    return path
+    if path := current_file(store):
+        return path
+    raise HEvalError(f"Nothing is published in {store}; run: python -m precompute publish --store {store}")
 
 
 def check_published(folder: Path) -> str | None:

@@ -167,8 +167,7 @@ def identifying(development: Development) -> list[tuple[Question, TokenisedPromp
         random.Random(f"{development.seed}|{instance.fact_id}|twin").shuffle(others)
         twins = (corrupted for other in others if (corrupted := twin_of(instance, other, length)))
         tokenised = (lm.tokenise(prompt_of(corrupted, lm.template), check_length=False) for corrupted in twins)
-        twin = next((candidate for candidate in tokenised if len(candidate.ids) == len(prompt.ids)), None)
-        if twin is not None:
+        if twin := next((candidate for candidate in tokenised if len(candidate.ids) == len(prompt.ids)), None):
             identified.append((question, prompt, twin))
     return identified
 

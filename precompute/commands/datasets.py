@@ -193,8 +193,7 @@ def _as_lines(section: dict[str, Any]) -> Iterator[str]:
         f"{usable:,} questions under {len(section['relations'])} relations; {section['looked_at']:,} looked at"
     )
     yield from (f"  left out: {count:,} · {reason}" for reason, count in left_out.items())
-    largest = sorted(section["relations"].items(), key=lambda pair: -pair[1])
-    if largest:
+    if largest := sorted(section["relations"].items(), key=lambda pair: -pair[1]):
         names = ", ".join(f"{name} {count:,}" for name, count in largest[:RELATIONS_SHOWN])
         more = len(largest) - RELATIONS_SHOWN
         yield f"  relations: {names}" + (f" and {more} more" if more > 0 else "")

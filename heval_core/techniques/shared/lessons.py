@@ -182,8 +182,7 @@ def _of_source(source: Source, count: int, seed: int) -> Iterator[Lesson]:
     numbers[next(reversed(numbers))] += count - sum(numbers.values())  # rounding falls to the last kind
     kinds = (kind for kind, number in numbers.items() for _ in range(number))
     for kind, asked, other in zip(kinds, questions, [*questions[1:], *questions[:1]], strict=False):
-        lesson = _under(kind, asked, other)
-        if lesson is not None:
+        if lesson := _under(kind, asked, other):
             yield lesson
 
 
@@ -240,8 +239,7 @@ def _trivia(record: Mapping[str, Any]) -> KnownQuestion | None:
     texts = (*record["entity_pages"]["wiki_context"], *record["search_results"]["search_context"])
     for text in texts:
         for answer in answers:
-            spans = mentions(answer, text)
-            if spans:
+            if spans := mentions(answer, text):
                 start, end = max(0, spans[0].start - AROUND), spans[0].end + AROUND
                 # The answer that stands in the context is the one to give.
                 ordered = (answer, *(other for other in answers if other != answer))
