@@ -131,7 +131,7 @@ def counted(row: Record) -> str:
     return f"mean over {so_many(row['cells'], 'cell')}, {int(row['n']):,} instances"
 
 
-def pair_figure(board: Board, pairs: pd.DataFrame, names: Names) -> DotFigure:
+def pair_figure(pairs: pd.DataFrame, names: Names) -> DotFigure:
     """A row for each model and dataset, a panel for each question: differences in the colour of the one that is ahead; hollow
     where the difference does not hold. pairs: rows of `Board.pairs` of one pair, turned alike."""
     by_cell, same_dataset = crossed(pairs, ["model", "dataset"], "column"), pairs["dataset"].nunique() == 1

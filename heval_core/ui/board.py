@@ -239,7 +239,7 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
         st.info("Choose two different explainers that have the same cells.", icon=":material/balance:")
     else:
         answer.markdown(_of_two(pairs, names[first], names[second]))
-        PAIR.draw("pairs", pair_figure(made, pairs, names_of(results)))
+        PAIR.draw("pairs", pair_figure(pairs, names_of(results)))
         most_different(results, chosen, made, names)
     with _numbers("every pair") as box:
         if box.open:

@@ -85,7 +85,7 @@ def test_two_explainers_are_compared_by_the_boards_own_differences(demo):
     won, lost = ((pairs["better"] == key).sum() for key in ("mechlight", "fa"))
     said = f"**MechLight** wins {won} of {len(pairs)} comparisons against Feature ablation, ties {len(pairs) - won - lost}"
     assert f"{said} and loses {lost};" in text_of(app)
-    figure = pair_figure(board(demo, REGULAR), pairs, Names())
+    figure = pair_figure(pairs, Names())
     dots = {dot.id: dot for panel in figure.panels for slot in panel.slots for dot in slot.dots}
     assert len(dots) == len(pairs)
     for row in pairs.itertuples():

@@ -88,7 +88,7 @@ def figures(few, made):
     found = {"overall": by_question(made, names), "overview": by_question(made, names, compact=True)}
     found |= {f"prompts {question}": by_prompts(made, question, names) for question in ("RQ2", "RQ3")}
     found["failures"] = pattern_figure(patterns_under(few, CHOSEN), keys, names)
-    found["pairs"] = pair_figure(made, made.pairs[made.pairs["first"].eq("fa") & made.pairs["second"].eq("mechlight")], names)
+    found["pairs"] = pair_figure(made.pairs[made.pairs["first"].eq("fa") & made.pairs["second"].eq("mechlight")], names)
     for key in ("mrr", "instance_margin", "auroc"):
         measure = measures()[key]
         own = measured(few, CHOSEN, measure, measure.metric, measure.at(5))
