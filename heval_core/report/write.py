@@ -178,14 +178,12 @@ def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
     techniques = results.techniques()
     catalogue = results.citation_catalogue()[["kind", "key", "title", "reference"]]
     runs = results.runs()
-    known = runs["versions"].dropna()  # of a run whose beginning was lost there are none
-    versions = json.loads(known.iloc[-1]) if len(known) else {}
     return [
         ("Models, by revision", results.models()),
         ("Datasets, by fingerprint", results.datasets()),
         ("Runs: when, on what, and with which program", runs.drop(columns=["versions", "configuration"])),
         ("Settings of each run", runs[["run_id", "configuration"]]),
-        ("Libraries of the newest run", pd.DataFrame(sorted(versions.items()), columns=["library", "version"])),
+        ("Libraries of the newest run", results.libraries().sort_values("library", ignore_index=True)),
         ("Explainers", results.catalogue("explainer")[["key", "title", "control", "reference"]]),
         ("Metrics", results.catalogue("metric")[["key", "title", "reference"]]),
         *([("Techniques", techniques[["key", "title", "reference"]])] if len(results.findings("techniques")) else []),

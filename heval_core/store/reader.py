@@ -1,5 +1,6 @@
 """Typed queries of a published results file; results are DataFrames. See `published` for how it is opened."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +40,12 @@ class Reader(InstanceQueries, CitationQueries):
 
     def runs(self) -> pd.DataFrame:
         return self.rows("run", order="started, run_id")
+
+    def libraries(self) -> pd.DataFrame:
+        """Library and version, of the newest run whose beginning was not lost."""
+        known = self.runs()["versions"].dropna()
+        versions = json.loads(known.iloc[-1]) if len(known) else {}
+        return pd.DataFrame(versions.items(), columns=["library", "version"])
 
     def failures(self) -> pd.DataFrame:
         return self.query("SELECT * FROM failure ORDER BY ALL")

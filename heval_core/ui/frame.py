@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import uuid
 from collections.abc import Iterator, Sequence
@@ -158,10 +157,9 @@ def draw_provenance(results: Reader) -> None:
         _table("Models, by revision", readable(query(results, Reader.models), _MODELS))
         titled = datasets.assign(dataset=datasets["dataset"].map(names_of(results).dataset))
         _table("Datasets, by fingerprint", readable(titled, _DATASETS))
-    if len(runs):
-        libraries = json.loads(str(runs["versions"].iloc[-1]))
+    if len(libraries := query(results, Reader.libraries)):
         with right:
-            _table("Libraries of the newest run", pd.DataFrame(libraries.items(), columns=["library", "version"]))
+            _table("Libraries of the newest run", libraries)
 
 
 def _table(caption: str, table: pd.DataFrame) -> None:

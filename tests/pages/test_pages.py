@@ -177,6 +177,15 @@ def test_results_from_before_datasets_were_counted_say_what_to_do(few_cells, tmp
     assert "run again to see them" in text_of(open_page("about", tab="data"))
 
 
+def test_the_foot_opens_where_the_newest_run_has_lost_its_beginning(few_cells, tmp_path, monkeypatch):
+    folder = shutil.copytree(few_cells, tmp_path / "lost")
+    with duckdb.connect(str(current_file(folder))) as db:
+        db.execute("INSERT INTO run (run_id, finished) VALUES ('lost', now()::TIMESTAMP)")
+        db.execute("UPDATE snapshot SET snapshot_id = 'lost'")  # pages cache by it
+    monkeypatch.setenv("HEVAL_STORE", str(folder))
+    assert len(unfolded(open_page("about", tab="methods"), "provenance").dataframe) >= 3
+
+
 def test_the_foot_is_computed_when_it_is_opened_and_has_words_for_columns(demo):
     app = open_page("about", tab="methods")
     assert not app.dataframe
