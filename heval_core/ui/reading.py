@@ -288,8 +288,8 @@ def draw(
         "ks": list(KS),
         "view": view,
     }
-    heard = {"view": partial(keep, first=first), "asked": lambda message: asked(message.rpartition(" ")[0])}
-    component("reading", "reading", data, **heard)
+    keep_view = partial(keep, first=first)
+    component("reading", "reading", data, view=keep_view, asked=lambda message: asked(message.rpartition(" ")[0]))
 
 
 def sources(instance: StoredInstance) -> list[dict[str, Any]]:
