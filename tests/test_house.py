@@ -16,13 +16,13 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is
 # raised while it is above its budget.
 CEILINGS = {
-    "lines of the product": 44_278,
+    "lines of the product": 44_257,
     "files of the product": 330,
     "lines of demo and benchmarks": 3_468,
-    "lines of tests": 31_837,
+    "lines of tests": 31_790,
     "files of tests": 227,
     "lines of JS and CSS": 2_650,
-    "words of docs": 13_974,
+    "words of docs": 13_973,
 }
 SLACK = 0.02
 
