@@ -11,7 +11,7 @@ from heval_core.store.citation_queries import CitationQueries
 from heval_core.store.filters import Filter
 from heval_core.store.instances import InstanceQueries
 from heval_core.store.kinds import TABLES
-from heval_core.store.published import StoredScores
+from heval_core.store.published import QUESTION, StoredScores
 from heval_core.words import PATTERN_KINDS, PATTERNS, REAL_NOTE, TAUGHT_NOTE
 
 # Techniques in the order of the catalogue; those with options behind the one without.
@@ -133,7 +133,7 @@ class Reader(InstanceQueries, CitationQueries):
             "SELECT count(*) AS n, count(*) FILTER (lost[layer * ? + head + 1] >= list_max(lost)) AS most, "
             "list(list_position(lost, list_max(lost))) AS heads FROM head_need JOIN attribution USING (instance_id) "
             "JOIN instance USING (instance_id) "
-            f"WHERE explainer = 'mechlight' AND \"group\" NOT IN {UNCOMPARED} AND {{}} GROUP BY dataset, question",
+            f"WHERE explainer = 'mechlight' AND \"group\" NOT IN {UNCOMPARED} AND {{}} GROUP BY dataset, {QUESTION}",
             heads,
         )
 
@@ -152,7 +152,8 @@ class Reader(InstanceQueries, CitationQueries):
         """Per model, dataset and question: n, the kept instances with both groups, and same, how many of them agree."""
         return self.under(
             chosen,
-            "SELECT model, dataset, question, count(*) AS n, count(*) FILTER (first_group = text_group) AS same FROM instance "
+            f"SELECT model, dataset, {QUESTION} AS question, count(*) AS n, "
+            "count(*) FILTER (first_group = text_group) AS same FROM instance "
             "WHERE dropped_because IS NULL AND first_group IS NOT NULL AND text_group IS NOT NULL AND {} "
             "GROUP BY ALL ORDER BY ALL",
             by=("model", "dataset", "regime"),

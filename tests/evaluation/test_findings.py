@@ -13,8 +13,6 @@ from heval_core.evaluation.findings import claims
 from heval_core.evaluation.findings.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Effect, RuleShares, reason, verdict
 from heval_core.evaluation.findings.paper import CLAIMS, OVERALL, deviation, evidence_of, size
 from heval_core.records import TECHNIQUE, CellKey
-from heval_core.statistics.bounded import share_interval
-from heval_core.statistics.values import Column, Value
 from heval_core.store.filters import Filter
 from tests.planted import QUESTION, noise, plant, published, used_document
 
@@ -294,14 +292,6 @@ def test_what_is_only_measured_less_well_is_not_more_variable():
     errors = {"fa": 0.05, "mechlight": 0.03, "ig": 0.03, "attn": 0.03}
     verdicts = [claims.find(claim, made_up(errors, seed=seed), claims.EXPLAINERS)["verdict"] for seed in range(40)]
     assert verdicts.count(SUPPORTED) <= 2
-
-
-def test_a_number_that_no_resample_moves_has_the_ends_of_its_values():
-    answers = Column(np.ones(20), np.ones(20), ends=(0.0, 1.0))
-    number = claims.mean_of("share", [("a", ["b"], Value("", 1.0, columns=(answers,), drawn=np.ones(100)))])
-    effect = claims.Hypothesis((number,), most=0.95).effect(1)
-    assert (effect.low, effect.high) == pytest.approx(share_interval(1.0, 20.0))
-    assert not effect.outside
 
 
 def test_cells_of_opposite_sign_do_not_make_a_near_zero():

@@ -275,7 +275,7 @@ def test_ties_are_counted_and_the_chosen_setting_comes_first():
     rows += [trial("", True, False, 0.5, technique="acd"), trial(None, None, None, None, technique="x", unavailable="no")]
     (found,) = searches(pd.DataFrame(rows))
     assert (found.settings, found.ties, found.chosen) == (3, 2, "λ 0.5")
-    assert found.questions == "40 development questions of each kind"
+    assert found.questions == "40 development prompts of each kind"
 
 
 def test_pruned_heads_are_named_and_what_is_no_json_stays_text():

@@ -27,8 +27,7 @@ import numpy as np
 
 from heval_core import catalogue
 from heval_core.records import HEvalError
-from heval_core.statistics.bootstrap import Interval, percentile_interval
-from heval_core.statistics.bounded import mean_interval
+from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.values import Value
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not enough data"
@@ -99,8 +98,7 @@ class Number(NamedTuple):
     """A number over cells. drawn: (1 + R,) the number itself, and in each resample.
 
     values: (1 + R, V) what enters it, one per cell and measure, in the same way; comparable: whether one of them by itself may
-    lie in the number's range. models, datasets: their names. cells, n: how many cells and instances. ends: of the values' own
-    95 % intervals, where no resample moves the number, as where all answers are right.
+    lie in the number's range. models, datasets: their names. cells, n: how many cells and instances.
     """
 
     label: str
@@ -111,10 +109,6 @@ class Number(NamedTuple):
     cells: int
     n: int
     comparable: bool = True
-    ends: Interval | None = None
-
-    def interval(self, alpha: float) -> Interval:
-        return self.ends or percentile_interval(self.drawn[1:], 1 - alpha)
 
 
 def mean_of(label: str, found: Iterable[tuple[str, Iterable[str], Value | None]]) -> Number | None:
@@ -125,9 +119,7 @@ def mean_of(label: str, found: Iterable[tuple[str, Iterable[str], Value | None]]
     models, of_datasets, estimates = zip(*known, strict=True)
     values = np.stack([np.append(value.value, value.drawn) for value in estimates], axis=1)
     names, n = (frozenset(models), frozenset(chain(*of_datasets))), sum(value.n for value in estimates)
-    still = np.ptp(values.mean(axis=1)) < 1e-9
-    ends = mean_interval(values[0], *np.array([value.interval() for value in estimates]).T) if still else None
-    return Number(label, values.mean(axis=1), values, *names, len(estimates), n, ends=ends)
+    return Number(label, values.mean(axis=1), values, *names, len(estimates), n)
 
 
 class Hypothesis(NamedTuple):
@@ -175,8 +167,8 @@ class Hypothesis(NamedTuple):
         """Both ends at 1 - alpha, and the number whose limit decides on the side that the choice is corrected on."""
         corrected, least = alpha / len(self.numbers), self.which == LEAST
         below, above = (alpha, corrected) if least else (corrected, alpha)
-        lows = [number.interval(below).low for number in self.numbers]
-        highs = [number.interval(above).high for number in self.numbers]
+        lows = [percentile_interval(number.drawn[1:], 1 - below).low for number in self.numbers]
+        highs = [percentile_interval(number.drawn[1:], 1 - above).high for number in self.numbers]
         best, choose, ends = (min, np.min, highs) if least else (max, np.max, lows)
         deciding = best(zip(ends, self.numbers, strict=True), key=lambda pair: (pair[0], pair[1].drawn[0]))[1]
         return float(choose(lows)), float(choose(highs)), deciding
