@@ -19,10 +19,10 @@ CEILINGS = {
     "lines of the product": 44_250,
     "files of the product": 330,
     "lines of demo and benchmarks": 3_468,
-    "lines of tests": 31_780,
+    "lines of tests": 31_779,
     "files of tests": 227,
     "lines of JS and CSS": 2_650,
-    "words of docs": 13_973,
+    "words of docs": 13_969,
 }
 SLACK = 0.02
 

@@ -186,8 +186,8 @@ class Value(NamedTuple):
         if self.counted:
             return subsampling.share_interval(self.value, error, self.counted)
         if error.se == 0:  # all halves are alike
-            ends = sorted((self.chance, self.best))
-            return Bounded(self.value, np.zeros(1), self.n, self.n, *ends).interval()
+            numbers = self.chance, self.best, self.value
+            return Bounded(self.value, np.zeros(1), self.n, self.n, min(numbers), max(numbers)).interval()
         low, high = subsampling.interval(self.value, error, self.bound)
         return Interval(low, min(high, self.best)) if self.best > self.chance else Interval(max(low, self.best), high)
 

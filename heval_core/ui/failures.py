@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from heval_core import words
+from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
@@ -37,7 +38,7 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
     names, shares = names_of(results), shares_of(counts)
     compared, explainers = side_by_side(shares), set(counts["explainer"])
     ran_on_all = set(compared["explainer"])
-    methods = [key for key in made.overall.methods if key in ran_on_all]
+    methods = sorted((key for key in made.overall.methods if key in ran_on_all), key=lambda key: key != conclusion(made).best)
     ranked = [row.key for row in made.rows if row.key in explainers and (row.key in ran_on_all or not row.control)]
     with st.container(key="answer"):
         st.markdown(_verdict(compared, methods, names))
@@ -52,18 +53,17 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
 
 
 def _verdict(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:
-    """What the best and the last method of the board put first. shares: of `shares_of`. ranked: methods, best first."""
+    """What the recommended and the last method of the board put first. shares: of `shares_of`. ranked: methods."""
     right = shares[shares["pattern"] == "answer"].set_index("explainer")
-    methods = [key for key in ranked if key in right.index]
-    if not methods:
+    if not ranked or right.empty:
         return "No method with a rank is left under these filters."
-    first, last = (f"**{plain(names.explainer(key))}**" for key in (methods[0], methods[-1]))
-    best = right.loc[methods[0]]
+    first, last = (f"**{plain(names.explainer(key))}**" for key in (ranked[0], ranked[-1]))
+    best = right.loc[ranked[0]]
     sentence = f"{first} puts the answer first in {_share(best)} (guessing: {percent(best['chance'])})."
-    if last == first or not (kind := _failure(shares, methods[-1])):
+    if last == first or not (kind := _failure(shares, ranked[-1])):
         return sentence
     often = PATTERNS[kind].title.lower()
-    return f"{sentence} {last} does so in {_share(right.loc[methods[-1]])}; most often first: *{often}*."
+    return f"{sentence} {last} does so in {_share(right.loc[ranked[-1]])}; most often first: *{often}*."
 
 
 def _failure(shares: pd.DataFrame, explainer: str) -> str:

@@ -168,22 +168,21 @@ def test_first_token_and_text_are_compared_when_it_is_asked_for(demo):
     assert table["share [95 %]"].str.match(r"[\d.]+ % \[[\d.]+, [\d.]+\]").all()
 
 
-def test_results_from_before_datasets_were_counted_say_what_to_do(few_cells, tmp_path, monkeypatch):
-    folder = shutil.copytree(few_cells, tmp_path / "older")
+@pytest.mark.parametrize(("statement", "tab", "folded", "said"), [
+    ("DELETE FROM dataset", "data", "", "run again to see them"),  # of before they were counted
+    ("INSERT INTO run (run_id, finished) VALUES ('newest', now()::TIMESTAMP)", "methods", "provenance", "transformers"),
+])  # fmt: skip
+def test_results_that_lack_the_datasets_or_the_newest_runs_beginning(
+    few_cells, tmp_path, monkeypatch, statement, tab, folded, said
+):
+    folder = shutil.copytree(few_cells, tmp_path / "altered")
     with duckdb.connect(str(current_file(folder))) as db:
-        db.execute("DELETE FROM dataset")
-        db.execute("UPDATE snapshot SET snapshot_id = 'older'")  # pages cache by it
+        db.execute(statement)
+        db.execute("UPDATE snapshot SET snapshot_id = ?", [f"altered {tab}"])  # pages cache by it
     monkeypatch.setenv("HEVAL_STORE", str(folder))
-    assert "run again to see them" in text_of(open_page("about", tab="data"))
-
-
-def test_the_foot_opens_where_the_newest_run_has_lost_its_beginning(few_cells, tmp_path, monkeypatch):
-    folder = shutil.copytree(few_cells, tmp_path / "lost")
-    with duckdb.connect(str(current_file(folder))) as db:
-        db.execute("INSERT INTO run (run_id, finished) VALUES ('lost', now()::TIMESTAMP)")
-        db.execute("UPDATE snapshot SET snapshot_id = 'lost'")  # pages cache by it
-    monkeypatch.setenv("HEVAL_STORE", str(folder))
-    assert len(unfolded(open_page("about", tab="methods"), "provenance").dataframe) >= 3
+    app = open_page("about", tab=tab)
+    app = unfolded(app, folded) if folded else app
+    assert said in " ".join([text_of(app), *(table.value.to_string() for table in app.dataframe)])
 
 
 def test_the_foot_is_computed_when_it_is_opened_and_has_words_for_columns(demo):
