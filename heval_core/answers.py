@@ -1,8 +1,7 @@
 """Answers as text: finds the answer in a continuation, and the group whose answer a text begins with. No model, no torch.
 
 Texts are normalised before they are compared: compatibility forms are composed, case is folded, the full stops of an acronym
-go, punctuation and runs of white space become one space, and a leading article goes. Other articles stay: "Vitamin A" is not
-"Vitamin".
+go, punctuation and runs of white space become one space, and a leading article goes. Others stay: "Vitamin A".
 """
 
 import functools
@@ -27,8 +26,7 @@ def answer_in(text: str, question: str = "", true_answer: str | None = None) -> 
     """The answer in a continuation; empty where it has none.
 
     The true answer where the text begins with it, or says it in a sentence that does not deny it ("The capital of France is
-    Paris"); else the first clause, without the words that only repeat the question. A colon, comma, dash or dots before the
-    answer are no part of it.
+    Paris"); else the first clause, without the words that only repeat the question. Leading signs (colon, dots) are cut.
     """
     text = _LEADING.sub("", text)
     if true_answer and mentions(true_answer, text[: len(true_answer) + 1]):

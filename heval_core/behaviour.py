@@ -52,8 +52,7 @@ def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None =
     """The answer in a continuation (`answer_in`), and the ids that this answer may begin with.
 
     The first generated id comes first among them if the answer begins with its text: the model may split the answer into
-    other tokens than the tokenizer does. The " The" of "The capital of France is Paris" does not count, nor white space, nor
-    punctuation.
+    other tokens than the tokenizer does. The " The" of "The capital of France is Paris" is none, nor space, nor punctuation.
     """
     answer = answer_in(lm.decode(ids), question, true_answer)
     generated = ids[:1] if _begins(lm, ids, answer) else ()

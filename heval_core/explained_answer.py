@@ -19,7 +19,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.pipeline import Request
 from heval_core.records import HEvalError, Span, TokenisedPrompt
-from heval_core.sources import changed_words
+from heval_core.sources import changed_words, in_place_of
 from heval_core.units import Matrix, Unit, places_in, units_of
 from heval_core.writing import Written, write
 
@@ -100,10 +100,9 @@ class ExplainedAnswer:
         sentences = [unit.text(tokens) for unit in units_of(tokens, [""] * len(tokens), "sentence")]
         if sentence is not None and not 1 <= sentence <= len(sentences):
             raise HEvalError(f"Document {document} has no sentence {sentence}; it has {len(sentences)}, from 1.")
-        replaced = slice(None) if sentence is None else slice(sentence - 1, sentence)
-        new = re.sub(r"(?s)\S(.*\S)?", lambda _: instead.strip(), "".join(sentences[replaced]))
-        sentences[replaced] = [new if new.strip() else ""]
-        rest = "".join(sentences).strip()
+        first, last = (0, len(sentences)) if sentence is None else (sentence - 1, sentence)
+        before_it, part, after_it = map("".join, (sentences[:first], sentences[first:last], sentences[last:]))
+        rest = in_place_of(before_it, part, after_it, instead)
         kept = [*texts[: document - 1], *([rest] if rest else []), *texts[document:]]
         question = prompt.question.text(prompt.tokens).strip()
         old, lm = self.generated, self.generated.clean.lm
@@ -215,7 +214,12 @@ def from_json(lm: LanguageModel, prompt: TokenisedPrompt, result: Mapping[str, A
         matrices={key: _matrix_of(one) for key, one in known["matrix"].items()},
         costs={key: (one["seconds"], one["passes"]) for key, one in known["matrix"].items()},
         contrasts={one["start"]: (np.array(one["values"]), one["seconds"]) for one in known.get("contrasts", ())},
+        parts={key: _parts_of(one) for key, one in known["matrix"].items() if one.get("parts")},
     )
+
+
+def _parts_of(one: Mapping[str, Any]) -> dict[Span, np.ndarray]:
+    return {Span(part["start"], part["end"]): np.array(part["values"]) for part in one["parts"]}
 
 
 def _matrix_of(one: Mapping[str, Any]) -> Matrix:
@@ -228,8 +232,7 @@ def _matrix_of(one: Mapping[str, Any]) -> Matrix:
 def with_more(result: Mapping[str, Any], generated: Generated) -> dict[str, Any]:
     """The JSON of an answer, and what it was asked since it was made `from_json`."""
     known, now = result["generated"], answer_json(generated)
-    parts = {key: [*one.get("parts", ()), *now["matrix"][key]["parts"]] for key, one in known["matrix"].items()}
-    matrix = now["matrix"] | {key: one | {"parts": parts[key]} for key, one in known["matrix"].items()}
+    matrix = now["matrix"] | {key: one | {"parts": now["matrix"][key]["parts"]} for key, one in known["matrix"].items()}
     since = {name: now[name] for name in ("verdicts", "contrasts")} | {"refused": known["refused"] | now["refused"]}
     return {**result, "generated": known | since | {"matrix": matrix}}
 

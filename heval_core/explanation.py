@@ -79,6 +79,8 @@ def explain(
     chosen = methods_of(catalogue.split(explainers) if isinstance(explainers, str) else explainers)
     lm = _language_model(model, tokenizer, device, dtype)
     request = Request(_several(context), question, _several(context_answer), memory_answer)
+    if any("\ud800" <= letter <= "\udfff" for text in (*request.documents, question, answer or "") for letter in text):
+        raise HEvalError("A text holds half a character, as a file in another encoding than UTF-8 does; write it whole.")
     with lm.asked_in(template):
         if generate is None and answer is None:
             return Explanation(explain_request(lm, request, chosen, match=match, target=target))

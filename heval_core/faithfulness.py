@@ -7,8 +7,7 @@ K: 1 to 5 tokens for prompts under 64 tokens, else 1 % to 5 % of them, rounded u
 and the value is the mean over these: `baseline`, the token that fa ablates with, which alone would favour fa; `drawn`, a token
 drawn by its frequency in the language; `deletion`, no token, so that later ones move up. The best tokens have the highest
 scores; equal ones come in an order that the prompt's ids draw, so that explainers of whole documents get what chance gives
-within them. A BOS and a chat template are neither ranked nor taken out. If deletion leaves no token, the baseline token stands
-alone.
+within them. A BOS and a chat template are neither ranked nor taken out. If deletion leaves none, the baseline stands alone.
 Frequencies (our decision) are counted in the model's own tokens, over the package's English passages and questions about
 every state. They depend on the tokenizer alone, so a prompt gets the same tokens in a batch, in a shard of another size, and
 by itself; counted over a prompt's own dataset, they would depend on what else was asked. The draw is seeded by the prompt's

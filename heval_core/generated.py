@@ -174,7 +174,11 @@ class Selection:
             raise HEvalError(
                 f"{self.text.strip()!r} and {other.strip()!r} begin with the same token: there is nothing to compare."
             )
-        return self.generated.against(first, ids[0], explainer)
+        scores = self.generated.against(first, ids[0], explainer)
+        alone = self.generated.written.target.part(range(first, first + 1))
+        if explainer != COMPARES and np.array_equal(scores, self.generated.scored(explainer, alone)):
+            raise HEvalError(f"{explainer} gives a word the same scores whatever stood in its place: it does not compare.")
+        return scores
 
     def choices(self) -> dict[str, int]:
         """Explainer ▶ its first choice for these words, of those that tell sentences and are not asked to judge them."""
@@ -281,8 +285,8 @@ def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Se
 def explain_answer(
     lm: LanguageModel, prompt: TokenisedPrompt, question: str, explainers: Iterable[Method], wanted: Wanted
 ) -> Iterator[tuple[str, Generated]]:
-    """(step, all that is known), in this order: `token` for each token as it is written, `document`, `sentence`, `level`, and
-    each explainer's key.
+    """(step, all that is known), in this order: `token` for each token as it is written, `document`, `before`, `sentence`,
+    `level`, and each explainer's key.
 
     Whoever asks for no more ends it: nothing is computed ahead. An explainer that cannot explain it is named in `refused`.
     Raises HEvalError for an empty or too long prompt, and where there is no answer (`writing`).
@@ -306,14 +310,12 @@ def explain_answer(
 
 
 def finished(generated: Generated) -> tuple[Generated, Target]:
-    """With the pass over the prompt and a whole answer, and what that says of its tokens; and these, with their foils."""
+    """With the pass over the prompt and a whole answer, and the probabilities of its tokens; and these, with their foils."""
     written, clean = generated.written, generated.written.after(generated.clean)
     target = with_foils(clean, written.target)
     values = in_float64(clean.logits_at(target.positions)[0]).log_softmax(-1)
     logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
-    before = logprobs - without_earlier(clean, target, written.words)
-    before[: written.words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
-    return replace(generated, logprobs=logprobs, clean=clean, before=before, rivals=written.rivals(values)), target
+    return replace(generated, logprobs=logprobs, clean=clean, rivals=written.rivals(values)), target
 
 
 def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:
@@ -347,16 +349,18 @@ def _explained(generated: Generated, explainer: Method, target: Target) -> Gener
 
 
 def _left_out(generated: Generated, target: Target) -> Iterator[tuple[str, Generated]]:
-    """Each document left out, and all of them together; then each sentence."""
-    if not generated.documents:
-        yield "document", replace(generated, together=np.zeros(len(target.ids)))
-        return
-    generated = _explained(generated, catalogue.method(DOCUMENT), target)
-    whole = units(generated.clean.prompts[0], "document", target)
-    (alone,) = said(generated.clean, [target], [[whole]])
-    generated = replace(generated, together=generated.logprobs - alone.logprobs[0, 0])
-    yield "document", generated
-    yield "sentence", _explained(generated, catalogue.method(SENTENCE), target)
+    """Each document left out, and all of them together; the answer's own words before; then each sentence."""
+    together = np.zeros(len(target.ids))
+    if generated.documents:
+        (alone,) = said(generated.clean, [target], [[units(generated.clean.prompts[0], "document", target)]])
+        together = generated.logprobs - alone.logprobs[0, 0]
+        generated = _explained(generated, catalogue.method(DOCUMENT), target)
+    yield "document", (generated := replace(generated, together=together))
+    before = generated.logprobs - without_earlier(generated.clean, target, generated.written.words)
+    before[: generated.written.words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
+    yield "before", (generated := replace(generated, before=before))
+    if generated.documents:
+        yield "sentence", _explained(generated, catalogue.method(SENTENCE), target)
 
 
 def _drawn(generated: Generated, target: Target, wanted: Wanted) -> np.ndarray:

@@ -6,6 +6,7 @@ import hashlib
 import re
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -21,8 +22,9 @@ _environment = Environment(
 
 
 def visible(text: object) -> str:
-    """A text with its invisible characters shown as symbols."""
-    return "".join(_GLYPHS.get(character, character) for character in str(text))
+    """A text with its invisible characters shown as symbols; in no file of XML may the other control characters stand."""
+    shown = ("\ufffd" if category(one) in ("Cc", "Cs") and one not in _GLYPHS else _GLYPHS.get(one, one) for one in str(text))
+    return str(text) if str(text).isprintable() else "".join(shown)
 
 
 _environment.filters["visible"] = visible

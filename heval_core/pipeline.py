@@ -200,8 +200,7 @@ def explain_request(
 ) -> Explained:
     """Explain a prompt of one's own by the same code path as the batch.
 
-    match: see `answer`. target: `answer` explains the answer given, `context` the first document's answer against its
-    competitor.
+    match: see `answer`. target: `answer` explains the answer given, `context` the first document's against its competitor.
     An explainer that cannot explain it, such as one that needs what the model lacks, is named with its reason in `refused`.
     Raises HEvalError if none of them can; for an empty or too long prompt, a context answer that its document does not
     contain, candidates that cannot be told apart, or an unknown target.

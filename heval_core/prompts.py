@@ -105,7 +105,7 @@ def stops_of(template: str, question: str) -> tuple[str, ...]:
     layout = layout_of(template, question)
     before = re.split(r"\{documents\}|\{question\}", layout.text)[1].strip()
     apart = ("\n\n" if "\n\n" in layout.lead else "\n") if layout.lead else ""
-    return tuple(stop for stop in (before, apart) if stop)
+    return tuple(stop for stop in (before if re.search(r"\w", before) else "", apart) if stop)
 
 
 def is_chat(template: str) -> bool:

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 from heval_core.records import Cost
 
-# The model's own pass over the prompt, whose logits, keys and values are kept; and one over the last token alone, which reads
-# the heads.
+# The model's own pass over the prompt, whose logits, keys and values are kept; one of the last token, which reads the heads.
 CLEAN, HEADS = "clean", "heads"
 
 

@@ -13,6 +13,7 @@ Reference: ours; leave-one-out as in RAG-E, citations as in ContextCite (arXiv 2
 """
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,15 +91,16 @@ def first_choice(scores: np.ndarray, units: Sequence[Unit], sentences: Sequence[
 def verdict(choices: Sequence[int], columns: Span, left_out: Matrix) -> dict[str, Any]:
     """Is it true? choices: the first choice of each method. columns: the tokens selected. left_out: each sentence left out.
 
-    points: how many methods (agree, of) have the same first choice. stands: whether tokens of the answer change without that
-    sentence (changed: their share), and less than half as many without others, the nearest in length, at most OTHERS. beats:
-    whether its loss is larger than that of each other sentence of its document. holds: None where nothing is there to compare
-    with.
+    points: how many methods (agree, of) have the same first choice; of equally many, that which costs more. stands: whether
+    tokens of the answer change without that sentence (changed: their share), and less than half as many without others, the
+    nearest in length, at most OTHERS. beats: whether its loss is above 0, and larger than that of each other sentence of its
+    document. holds: None where there is nothing to compare.
     """
     if not choices or left_out.changed is None:
         return {"points": None, "stands": None, "beats": None}
-    (unit, agree), tokens = Counter(choices).most_common(1)[0], slice(columns.start, columns.end)
+    tokens = slice(columns.start, columns.end)
     changed, nats = left_out.changed[:, tokens].mean(1), left_out.values[:, tokens].sum(1)
+    unit, agree = max(Counter(choices).items(), key=lambda chosen: (chosen[1], nats[chosen[0]]))
     sizes = np.array([len(span.indices) for span in left_out.units])
     others = [index for index in np.argsort(abs(sizes - sizes[unit]), kind="stable").tolist() if index != unit][:OTHERS]
     inside = [index for index, span in enumerate(left_out.units) if span.part == left_out.units[unit].part]
@@ -115,11 +117,17 @@ def verdict(choices: Sequence[int], columns: Span, left_out: Matrix) -> dict[str
             "others_nats": float(nats[others].mean()) if others else None,
         },
         "beats": {
-            "holds": bool(nats[unit] > beside.max()) if len(beside) else None,
+            "holds": bool(nats[unit] > max(0, beside.max())) if len(beside) else None,
             "nats": float(nats[unit]),
             "next": float(beside.max()) if len(beside) else None,
         },
     }
+
+
+def in_place_of(before: str, part: str, after: str, instead: str) -> str:
+    """A document with another text, or none, in place of a part of it; the white space around stays."""
+    new = re.sub(r"(?s)\S(.*\S)?", lambda _: instead.strip(), part) if instead.strip() else ""
+    return f"{before}{new}{after}".strip()
 
 
 def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:

@@ -40,8 +40,7 @@ class PromptDocument(Span):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredInstance:
-    """What is shown of a row of the table `instance`; `schema.sql` says what each field is. Those with a default need not be
-    known.
+    """What is shown of a row of the table `instance`; `schema.sql` says what each field is. Defaults: not known.
 
     An instance that could not be built has neither tokens, documents, candidates nor an answer.
     """

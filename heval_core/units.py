@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
+from unicodedata import category
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def units_of(tokens: Sequence[str], parts: Sequence[str], level: str = "token") 
 
     tokens: (n,) the text of each token. parts: (n,) what each token belongs to: a document, the question, … level: one of
     LEVELS. A word begins at a token that begins with white space, and where letters and digits meet something else; a sentence
-    ends with a token that ends in `.`, `!`, `?` or a line break; `document` keeps every part whole.
+    ends with a token that ends in `.`, `!` or `?` before white space, or a line break; `document` keeps every part whole.
     """
     units = []
     for part, numbered in groupby(range(len(tokens)), parts.__getitem__):
@@ -85,10 +86,15 @@ def units_of(tokens: Sequence[str], parts: Sequence[str], level: str = "token") 
 def _begins(before: str, token: str, level: str) -> bool:
     """Whether a unit begins at a token that follows another of the same part."""
     if level == "word":
-        return token[:1].isspace() or before[-1:].isspace() or token[:1].isalnum() != before[-1:].isalnum()
-    if level == "sentence":
-        return before.rstrip(" ").endswith((".", "!", "?", "\n"))
+        return token[:1].isspace() or before[-1:].isspace() or _spells(token[:1]) != _spells(before[-1:])
+    if level == "sentence":  # none within `3.5` and `U.S.`
+        return before.rstrip(" ").endswith((".", "!", "?", "\n")) and (token[:1].isspace() or before[-1:].isspace())
     return level == "token"
+
+
+def _spells(char: str) -> bool:
+    """Whether it is a letter or a digit, or a mark that combines with one."""
+    return char.isalnum() or category(char or " ")[0] == "M"
 
 
 def passages_of(prompt: TokenisedPrompt) -> list[Span]:

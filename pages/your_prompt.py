@@ -38,6 +38,10 @@ def menus(kept: KeptAnswer) -> None:
     with st.popover("Kept", icon=":material/collections_bookmark:"):
         for name, title in own_prompts.titles().items():  # what cannot be opened is not offered
             st.page_link(PAGE, label=plain(title), query_params={"result": name})
+        if asked.id in own_prompts.mine() and st.button("Remove this answer", key="own_forget"):
+            own_prompts.remove(asked.id)
+            address.put(result=None)
+            st.rerun()
     with st.popover("Link", icon=":material/link:"):
         component("copy_link", "link_to_this_view", {"more": {"asked": own_prompts.packed(asked)}})
         st.caption("It opens this answer; where that is gone, or on another machine with the model, it asks again.")

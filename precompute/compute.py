@@ -322,8 +322,7 @@ def attribution_row(attribution: Attribution, signed: bool, ranked: range) -> di
 
 
 def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Method], texts: tuple[str, ...]) -> dict[str, Any]:
-    """The whole answer to the prompt of an instance; or why there is none. What it cost stands apart: no hash has it.
-    texts: see `Wanted`."""
+    """The whole answer to the prompt of an instance; or why there is none. Its cost is in no hash. texts: see `Wanted`."""
     try:
         *_, (_, answer) = explain_answer(lm, prepared.prompt, prepared.instance.question, explainers, Wanted(texts=texts))
     except NotEnoughMemory:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from heval_core import catalogue
+from heval_core.datasets.quotesum import PEOPLE
 from heval_core.datasets.transparent_context_usage import PARTS
 from heval_core.prompts import layout_of
-from heval_core.records import CONTEXT_KINDS, MATCHES, REGIMES, TARGETS, HEvalError
+from heval_core.records import CONTEXT_KINDS, FOLLOWED, MATCHES, REGIMES, TARGETS, HEvalError
 from heval_core.regime_keys import read_key
 from heval_core.store.kinds import FAITHFULNESS, FAITHFULNESS_PROTECTED
 from precompute.questions import open_dataset
@@ -119,16 +120,16 @@ class Grid(Options):
             catalogue.find("technique", key)
         for name in self.datasets:
             next(iter(open_dataset(name).facts()), None)  # raises now if the file is missing or has another format
-        if self.match == "within" and self.techniques:
-            raise HEvalError(
-                "--match within cannot be combined with --techniques: these compare first tokens. Use --match first."
-            )
-        if self.answers and not self.explainers:
-            raise HEvalError("--answers explains whole answers: name --explainers too.")
-        if self.answers and self.match == "within":
-            raise HEvalError(
-                "--answers cannot be combined with --match within, which writes a part of the answer. Use --match first."
-            )
+        within, plain = self.match == "within", {*FOLLOWED, PEOPLE} & {*self.regimes}
+        first = "Use --match first."
+        for wrong, why in (
+            (within and self.techniques, f"--match within does not go with --techniques, which compare first tokens. {first}"),
+            (self.answers and not self.explainers, "--answers explains whole answers: name --explainers too."),
+            (self.answers and not plain, f"--answers explains answers in the regimes {' and '.join(FOLLOWED)}: name one."),
+            (self.answers and within, f"--answers does not go with --match within, which writes a part of them. {first}"),
+        ):
+            if wrong:
+                raise HEvalError(why)
         if self.template is not None:
             layout_of(self.template, "x")
 

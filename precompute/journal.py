@@ -126,8 +126,7 @@ def note_loaded(store: ShardStore, name: str) -> None:
 def note_failures(store: ShardStore, failures: Iterable[dict[str, Any]]) -> None:
     """Note each failure once, however often it happens. The journal is read and written once for all of them.
 
-    A failure has an `error`, and what is known of model, dataset, regime, explainer, place, and the `keys` of shards that
-    could not be made.
+    A failure has an `error`, and what is known of model, dataset, regime, explainer, place, and the `keys` of shards not made.
     """
     known = {_identity(line) for line in store.journal("failure")}
     lines: dict[str, dict[str, Any]] = {}

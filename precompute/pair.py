@@ -154,8 +154,7 @@ class Problems(Protocol):
 
 
 def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
-    """The models and datasets of a grid, as far as each can do it. A model or a dataset that cannot be read costs only
-    itself."""
+    """The models and datasets of a grid, as far as each can do it. What cannot be read costs only itself."""
     known: dict[str, str] = {}
 
     @cache
@@ -215,8 +214,7 @@ def _readable(pair: Pair, problems: Problems) -> Pair:
 
 
 def _positions(model: loading.Identity) -> float:
-    """How many tokens a model reads at most, whose weights are not loaded. Raises HEvalError where its configuration cannot be
-    read."""
+    """How many tokens a model reads at most; its weights are not loaded. Raises HEvalError if no file can be read."""
     try:
         return getattr(AutoConfig.from_pretrained(**model.where), "max_position_embeddings", None) or math.inf
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons

@@ -29,8 +29,7 @@ EXPLANATIONS = "explanations"
 class Line:
     """where: what stands in it before its numbers; `what` is EXPLANATIONS or an annotator. shards, done: to make, and there.
 
-    Of a grid, count: questions. later: whether more follows once all are answered. cost: of what is to do. seconds: None where
-    nothing was timed.
+    Of a grid, count: questions. later: whether more follows once all are answered. cost: of what is to do. seconds: if timed.
     """
 
     where: dict[str, str]
@@ -50,8 +49,7 @@ class Line:
 @dataclass
 class Plan:
     """searches: settings of techniques still to be found; what depends on them is not counted yet. datasets: of a grid, by
-    name; sources: of claims. left_out: what cannot be read or had, and why. unavailable: annotators that cannot be asked, and
-    why."""
+    name; sources: of claims. left_out, unavailable: what cannot be read or had; annotators that cannot be asked, and why."""
 
     say: Callable[[str], None] = lambda _: None
     lines: list[Line] = field(default_factory=list)

@@ -1,5 +1,4 @@
-"""Reads answers that people wrote, and keeps what each explainer and control says of their parts: a shard of each, for a few
-answers."""
+"""Reads answers that people wrote, and keeps what each explainer and control says of their parts: a shard of each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

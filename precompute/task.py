@@ -123,8 +123,7 @@ Some = TypeVar("Some", bound=Task)
 
 
 def missing_from(store: ShardStore) -> Callable[[Shard], bool]:
-    """Says of a shard whether it is to be made: it does not exist yet, it has failures to be tried again, or it is damaged
-    and will be read."""
+    """Says of a shard whether it is to be made: it is missing, has failures to try again, or is damaged and will be read."""
     entries = store.entries()
 
     def is_missing(shard: Shard) -> bool:

@@ -4,8 +4,7 @@ Every explainer is run alone, on a clean pass of its own, so that work that expl
 All take turns on the same few prompts, in one batch: a round to warm up, then ROUNDS, of which the least counts. YARDSTICK
 is always among them. Numbers of two runs, or of two machines, compare by their ratio to the yardstick of the same run alone.
 
-The prompts are of one length, the one that most of a regime's first kept instances have; of several, the nearest to their
-median.
+The prompts are of one length, the one that most of a regime's first kept instances have; of several, that nearest the median.
 
 Formula: seconds = min over rounds of (end - start) / batch. The first of them also counts passes, as they are made.
 Cost: 4 x 8 = 32 explanations of each explainer, in a regime of any size: 16 % of what 200 instances take, 2 % of 2,000. Of

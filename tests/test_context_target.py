@@ -46,15 +46,9 @@ def lm():
 @pytest.fixture(scope="module")
 def grid():
     return Grid(
-        (str(DEMO_MODELS / "demo-qwen2"),),
-        ("world_capital",),
-        ("conflicting", "double_conflicting"),
-        METHODS,
-        limit=8,
-        shard_size=8,
-        device="cpu",
-        target="context",
-    )
+        (str(DEMO_MODELS / "demo-qwen2"),), ("world_capital",), ("conflicting", "double_conflicting"), METHODS, limit=8,
+        shard_size=8, device="cpu", target="context",
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -50,13 +50,9 @@ def extended(tmp_path_factory):
 
 def run_in(folder, *arguments):
     done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300,
         env={**os.environ, "HEVAL_DATA": str(folder / "data"), "COLUMNS": "200"},
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
@@ -79,13 +75,10 @@ main(["plan", "--help"])
 """
     found, _, told = run_in(extended, "-c", code).partition("\n")
     assert json.loads(found) == {
-        "methods": [*catalogue.explainers(), "saliency"],
-        "default": ["mechlight", "fa", "ig", "attn"],
-        "datasets": sorted([*catalogue.plugins("dataset"), "rivers"]),
-        "colour": 0,
-        "order": ["fa", "saliency", "random"],
+        "methods": [*catalogue.explainers(), "saliency"], "default": ["mechlight", "fa", "ig", "attn"],
+        "datasets": sorted([*catalogue.plugins("dataset"), "rivers"]), "colour": 0, "order": ["fa", "saliency", "random"],
         "sorts": ["1/rank of saliency", "choice of saliency", "margin of saliency"],
-    }
+    }  # fmt: skip
     run_in(extended, "-m", "pytest", "-q", "tests/test_palette.py")
     assert f"of {', '.join(catalogue.explainers())}, saliency; by default mechlight,fa,ig,attn;" in " ".join(told.split())
 
@@ -102,14 +95,9 @@ def test_the_examples_pass_the_checks_of_make_lint(extended):
 @pytest.mark.slow
 def test_one_file_more_is_planned_and_kept_to_the_contract(extended):
     tests = run_in(
-        extended,
-        "-m",
-        "pytest",
-        "tests/contracts",
-        "tests/datasets/test_rivers.py",
-        "-k",
+        extended, "-m", "pytest", "tests/contracts", "tests/datasets/test_rivers.py", "-k",
         "saliency or rivers or halved or longest or number_of_its_own or numbers_of_their_own",
-    )
+    )  # fmt: skip
     # Named and documented (4), declared (4), numbers (5), costs (1), scores and company on three models (6), facts (1), what a
     # technique says and how it decodes (2), what an annotator says and answers (2), and the dataset's own test (1).
     assert "26 passed" in tests

@@ -124,13 +124,9 @@ def test_other_names_come_from_a_fact_its_accepted_answers_and_other_facts():
     assert pool == Pool.of(facts[::-1])
     assert pool.aliases == {"r": {"Kyiv": ("Kiev",), "Oslo": ("Christiania",), "Rome": ("Roma",)}}
     one = build(
-        facts[1],
-        "double_conflicting.d3",
-        Pool(pool.passages, {"r": ("Oslo", "Kyiv", "Rome")}, pool.aliases),
-        0,
-        PromptStyle(),
-        0,
-    )
+        facts[1], "double_conflicting.d3", Pool(pool.passages, {"r": ("Oslo", "Kyiv", "Rome")}, pool.aliases), 0,
+        PromptStyle(), 0,
+    )  # fmt: skip
     assert [document.text for document in one.documents] == ["S2 has Kiev.", "S2 has Roma."]
 
 
@@ -154,12 +150,10 @@ def margin(lm, instances):
         own = Lexical().scores(prompt.tokens, lm.decode(lm.first_tokens(one.documents[row % 2].answer)[:1]), "")
         scores[row, : len(own)] = own
     layout = Layout.of(
-        [len(prompt.ids) for prompt in prompts],
-        [prompt.first_ranked for prompt in prompts],
+        [len(prompt.ids) for prompt in prompts], [prompt.first_ranked for prompt in prompts],
         [[(span.start, span.end) for span in prompt.documents] for prompt in prompts],
-        [prompt.answer_tokens for prompt in prompts],
-        groups,
-    )
+        [prompt.answer_tokens for prompt in prompts], groups,
+    )  # fmt: skip
     estimates = {one.part: one for one in InstanceRankMargin().over(Cell(layout, scores), 5)}
     return estimates["balanced"].value
 

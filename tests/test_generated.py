@@ -8,13 +8,14 @@ import pytest
 import torch
 
 from heval_core import catalogue, explain
-from heval_core.explained_answer import answer_json, explained_answer
+from heval_core.explained_answer import answer_json, explained_answer, from_json, with_more
 from heval_core.figures.answer import drawn
 from heval_core.generated import DOCUMENT, SENTENCE, Wanted, explain_answer, explained_by, matrix_of, tokenised, with_foils
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.pipeline import Request
 from heval_core.records import HEvalError, Span, Target
-from heval_core.sources import Bounds, source_of
+from heval_core.sources import Bounds, source_of, verdict
+from heval_core.units import Matrix, Unit
 from heval_core.writing import Rival, given
 from precompute.cli import main
 from tests.asked import KENYA, PERU, QUESTION, asked
@@ -165,6 +166,12 @@ def test_an_explainer_of_sentences_is_asked_about_a_word_and_what_it_says_is_kep
     assert (part["start"], part["end"]) == (word.start, word.end)
     np.testing.assert_allclose(part["values"], found.of(word).known("attnlrp"), rtol=1e-3)
     assert not answer_json(found.with_part("attn", word))["matrix"]["attn"]["parts"]  # a sum of its columns
+    told, other = {**explained.to_json(), "generated": answer_json(found)}, generated.written.words[6]
+    again = from_json(generated.clean.lm, generated.written.prompt, told).with_part("attnlrp", other)
+    assert (more := with_more(told, again)["generated"])["verdicts"]["words"][2]["points"] == told["generated"]["verdicts"][
+        "words"
+    ][2]["points"]
+    assert [one["start"] for one in more["matrix"]["attnlrp"]["parts"]] == [word.start, other.start]
     with pytest.raises(HEvalError, match="The answer has no tokens 3 to 99"):
         generated.with_part("attnlrp", Span(3, 99))
     monkeypatch.setattr(type(explained.generated.clean.lm.model), "dtype", torch.bfloat16)
@@ -222,6 +229,8 @@ def test_a_word_is_compared_with_another_that_might_stand_there(explained):
         assert np.abs(found - selection.against("Lima", key)).max() > 1e-3
     with pytest.raises(HEvalError, match="'Lisbon' and 'Lisbon' begin with the same token"):
         selection.against("Lisbon")
+    with pytest.raises(HEvalError, match="attnlrp gives a word the same scores .*: it does not compare"):
+        selection.against("Nairobi", "attnlrp")
     # A rival is a word of a document that the model nearly said: the answer's own word and function words are none.
     words = clean.lm.tokenizer([" the", " Peru", " capital"], add_special_tokens=False).input_ids
     likely = [written.ids[place], *(ids[0] for ids in words)]
@@ -303,16 +312,16 @@ def test_the_answer_is_written_again_without_what_is_said_to_be_its_source(langu
     assert "".join(word for word, _ in again.after) == again.text
     kept = [[word.strip() for word, changed in words if not changed] for words in (again.before, again.after)]
     assert kept[0] == kept[1]
-    assert found.without(1, 2, "It has 3.").text == explained(f"{KENYA} It has 3.5 km.", PERU).generated.written.text
-    assert found.without(1, 2).text == explained(f"{KENYA}5 km.", PERU).generated.written.text
+    assert found.without(1, 2, "It has 9.").text == explained(f"{KENYA} It has 9.", PERU).generated.written.text
+    assert found.without(1, 2).text == explained(KENYA, PERU).generated.written.text
     framed = found._repr_html_()
     assert framed.startswith("<iframe")
     assert "<script" not in framed
     assert "&lt;script" in framed
     with pytest.raises(HEvalError, match="no document 3; there are 2, from 1"):
         found.without(3)
-    with pytest.raises(HEvalError, match="Document 1 has no sentence 4; it has 3, from 1"):  # as verdicts count them
-        found.without(1, 4)
+    with pytest.raises(HEvalError, match="Document 1 has no sentence 3; it has 2, from 1"):  # as verdicts count them
+        found.without(1, 3)
     with pytest.raises(HEvalError, match="The model did not write this answer"):
         explained(PERU, answer=ANSWER).without(1)
 
@@ -330,6 +339,35 @@ def test_a_source_by_hand():
     assert of(together=0.0) == ("memory", 0.0)
 
 
+def test_a_verdict_by_hand():
+    """Two documents of two sentences, and an answer of two tokens, of which the second changes without the first sentence."""
+    units = tuple(Unit(start, start + 3, f"document {1 + start // 6}") for start in (0, 3, 6, 9))
+    changed = np.array([[0, 1], [0, 0], [0, 0], [0, 0]], dtype=bool)
+    left_out = Matrix("sentence", units, np.array([[0, 5], [0, 1], [-2, -1], [-3, -4]], dtype=np.float32), changed)
+
+    def of(*choices, columns=(1, 2)):
+        found = verdict(choices, Span(*columns), left_out)
+        return [found["points"]["unit"], *(found[name]["holds"] for name in ("stands", "beats"))]
+
+    assert of(0, 0, 1) == [0, True, True]
+    assert of(1, 0) == of(0, 1) == [0, True, True]  # of as many the one that costs more
+    assert of(1) == [1, False, False]
+    assert of(2) == [2, False, False]  # the least bad of its document costs nothing
+    assert of(0, columns=(0, 1)) == [0, False, False]
+    left_out.changed[1:, 1] = True
+    assert of(0) == [0, False, True]  # others change it too
+
+
+def test_what_was_said_before_is_what_a_word_loses_directly_behind_the_prompt(explained):
+    generated, lisbon = explained.generated, explained.select("Lisbon").columns
+    prompt, ids, place = generated.written.prompt, generated.written.ids, lisbon.start
+    logits = generated.clean.lm.model(torch.tensor([[*prompt.ids]])).logits[0, -1].double().log_softmax(-1)
+    lost = generated.logprobs[place] - float(logits[ids[place]])
+    assert generated.before[place] == pytest.approx(lost, abs=1e-4)
+    prior, documents = (max(0.0, part[place]) for part in (generated.before, generated.together))
+    assert generated.of(Span(place, place + 1)).said_before() == pytest.approx(prior / (prior + documents), abs=1e-4)
+
+
 def test_an_answer_without_documents_is_all_memory(language_models):
     keys = ("fa", "attn", DOCUMENT, SENTENCE)
     found = explain(language_models["gpt2"], question=f"{KENYA} {QUESTION}", generate=6, explainers=",".join(keys))
@@ -340,7 +378,7 @@ def test_an_answer_without_documents_is_all_memory(language_models):
     assert found.to_json()["generated"]["sentences"][0]["citations"] == []
 
 
-def test_parts_come_in_order_and_nothing_is_computed_ahead(language_models, monkeypatch):
+def test_parts_come_in_order(language_models):
     lm = language_models["gpt2"]
     methods = [catalogue.method(key) for key in ("attn", "fa")]
     steps = explain_answer(lm, tokenised(lm, Request(TEXTS, QUESTION)), QUESTION, methods, Wanted(3))
@@ -350,10 +388,7 @@ def test_parts_come_in_order_and_nothing_is_computed_ahead(language_models, monk
         json.dumps(answer_json(found))
         if step == "sentence":
             break
-    assert seen == ["token", "token", "token", "token", "document", "sentence"] or seen[-2:] == ["document", "sentence"]
-    monkeypatch.setattr(lm, "_ablation", None, raising=False)
-    steps.close()
-    assert list(steps) == []
+    assert seen == ["token"] * (len(seen) - 3) + ["document", "before", "sentence"]
 
 
 def test_an_explainer_that_cannot_says_why_in_one_sentence(language_models):
@@ -369,7 +404,7 @@ def test_an_explainer_that_cannot_says_why_in_one_sentence(language_models):
 
 def test_the_command_line_prints_words_with_their_sources_and_the_same_object(language_models, model_folders, capsys):
     alone = f"explain --model {model_folders['gpt2']} --device cpu --explainers attn --question".split() + [QUESTION]
-    assert main([*alone, "--answer-text", ANSWER]) == 0  # without documents
+    assert main([*alone, "--answer-text", ANSWER, "--select", "0"]) == 0  # without documents, and so without a verdict
     printed = capsys.readouterr().out
     assert "memory" in printed
     assert "document 1" not in printed
@@ -382,5 +417,9 @@ def test_the_command_line_prints_words_with_their_sources_and_the_same_object(la
     found = json.loads(capsys.readouterr().out)
     assert found["selection"]["text"] == " Lisbon"
     assert found["selection"]["source"] == found["generated"]["words"][2]["source"]
+    assert main([*command, "--answer-text", "It was 1969.", "--select", "1969", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["selection"]["text"] == " 1969"
+    assert main([*command, "--answer-text", "Lisbon \udcf0"]) == 2
+    assert "A text holds half a character" in capsys.readouterr().err
     assert main([*command, "--select", "Lisbon"]) == 2
     assert "give --generate N, or --answer-text TEXT" in capsys.readouterr().err

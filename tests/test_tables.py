@@ -62,23 +62,14 @@ def test_in_html_the_best_is_bold_and_why_there_is_no_number_is_said():
 @MADE_OR_KEPT
 def test_a_whole_table_of_a_paper(table):
     assert table.exact().latex("abcd", "Filter: gpt_2.").splitlines() == [
-        r"% HEval, snapshot abcd; needs \usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering",
-        r"\caption{MRR. Best method in bold. Filter: gpt\_2. HEval snapshot abcd.}",
-        r"\label{tab:heval-mrr}",
-        r"\begin{tabular}{lccc}",
-        r"\toprule",
-        r"Explainer & \shortstack{Mixed, \\ swapped} & n & share \\",
-        r"\midrule",
+        r"% HEval, snapshot abcd; needs \usepackage{booktabs}", r"\begin{table}", r"\centering",
+        r"\caption{MRR. Best method in bold. Filter: gpt\_2. HEval snapshot abcd.}", r"\label{tab:heval-mrr}",
+        r"\begin{tabular}{lccc}", r"\toprule", r"Explainer & \shortstack{Mixed, \\ swapped} & n & share \\", r"\midrule",
         r"Feature ablation & \textbf{0.652} {\footnotesize [0.600, 0.705]} & 7,545 & 65.2 {\footnotesize [60.0, 70.5]} \\",
-        r"Attention {\footnotesize in 1 of 2 cells} & -- & 3 & -- \\",
-        r"\midrule",
-        r"Lexical match & $-$0.100 {\footnotesize [0.600, 0.705] chance 0.250} & -- & a\_b \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
+        r"Attention {\footnotesize in 1 of 2 cells} & -- & 3 & -- \\", r"\midrule",
+        r"Lexical match & $-$0.100 {\footnotesize [0.600, 0.705] chance 0.250} & -- & a\_b \\", r"\bottomrule",
+        r"\end{tabular}", r"\end{table}",
+    ]  # fmt: skip
 
 
 def test_many_columns_have_their_intervals_on_a_line_below_and_large_values_fewer_decimals():

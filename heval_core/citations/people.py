@@ -52,8 +52,7 @@ class Item:
 
     kind: one of the four above. explanation_id: whose explanation it shows. passages: those that the writer was given.
     passage: the number of the one at hand. sentences: without its markers. gold: places, from 0, of the sentences that cited
-    it. wanted: how many people are to answer; None where as many as come are asked. feedback: what is said after the answer,
-    in the practice round.
+    it. wanted: how many people are to answer; None: as many as come. feedback: said after the answer, in the practice round.
     """
 
     kind: str
@@ -101,8 +100,7 @@ def make_study(explanations: Mapping[str, Explained], per_item: int = 3, control
     """The items of a study: the practice round, and the rest in a random order that the seed fixes.
 
     explanations: by their ids; one cited passage of each is asked about. per_item: how many people are to answer each
-    question. controls: the share of explanations that become control items, as many positive ones as negative ones; fewer
-    where fewer are plain.
+    question. controls: the share of explanations that become control items, as many positive as negative; or all plain ones.
 
     Raises HEvalError for numbers that make no sense, and where no explanation can be asked about.
     """

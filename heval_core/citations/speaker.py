@@ -4,8 +4,7 @@ Selecting, writing and the annotator `llm` ask them. `LocalSpeaker` asks any cau
 greedily; `server.Server` one behind a server. `Remembering` stands in front of either: every answer is appended to a file, and
 read from there the next time. The file has a JSON object a line: `asked`, a hash of the speaker's identity, the prompt and the
 cap on tokens; `speaker`, its key; `text`; `tokens`. Lines are only ever appended, and synced; an incomplete last line, after a
-crash, is passed over. Answers with a problem are not kept: the next run asks again. One process writes a file at a time, from
-any of its threads.
+crash, is passed over. Answers with a problem are not kept: the next run asks again. Only one process writes a file.
 """
 
 from __future__ import annotations
@@ -60,8 +59,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Selection:
-    """The numbers of the passages that a selector chose for a claim. problem: why there are none, or why the choice could
-    not be read; "" if it could."""
+    """The numbers of the passages that a selector chose for a claim. problem: why there are none, or none can be read."""
 
     passages: tuple[int, ...]
     problem: str = ""

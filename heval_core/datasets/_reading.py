@@ -2,8 +2,7 @@
 
 The data folder is `cache/data/<dataset>/`, or `$HEVAL_DATA/<dataset>/`. Files from the hub come at a pinned revision and
 stay in the hub library's own cache. Every error is one line that names the file. A record that breaks its format becomes a
-`BadRecord`; a well-formed one that cannot be asked becomes an `Unusable`, with a reason from DROP_REASONS. Neither stops the
-other records.
+`BadRecord`; a well-formed one that cannot be asked becomes an `Unusable`, with one of DROP_REASONS. Neither stops the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Country profiles: the same states in encyclopaedia-like passages, asked for capital, continent, currency or language.
 
-Source: the package's own table (`countries.csv`), put into the sentences of `_states`. Licence: Apache-2.0, like the
-project.
+Source: the package's own table (`countries.csv`), put into the sentences of `_states`. Licence: Apache-2.0.
 Fields used: country, capital, continent, currency, language. A conflicting passage is the state's profile with the
 asked value replaced, so that it has one false statement among true ones. For each state and relation, at most
 `false_answers` false values are used, chosen by a fixed hash. Records: 7,995 facts. Context: about 344 characters.

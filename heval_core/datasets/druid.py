@@ -10,8 +10,7 @@ False, Half True, or empty). Capitals, and "-", "_" or a space between words, ma
 Records: 5,490 by the hub's count, of which 4,500 have a verdict, by CUB's (1,938 gold, 2,479 conflicting, 83 irrelevant).
 Each is a question of its own with one document: gold where the evidence is relevant and its stance is the verdict (supports
 ▶ True, refutes ▶ False), conflicting where it is relevant and is not (insufficient ▶ `None`), irrelevant where it is not
-relevant. The answers are labels, which do not stand in the text. The relation is the fact-checking site, the first word of
-`claim_id`.
+relevant. The answers are labels, which no text states. The relation is the fact-checking site, the first word of `claim_id`.
 Departure: the question is 'Claimant: … Claim: "…" Is the claim True, False or `None`?'; CUB's prompts add two examples. A
 claim that is half true has no true answer among the labels; CUB counts every answer to it as wrong. Records without a verdict
 (claims about borders) are left out as `no verdict`, as in CUB.

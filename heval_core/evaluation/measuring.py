@@ -67,8 +67,7 @@ class Measuring:
     """Evaluates regimes and writes their rows. keep: see `publishing.publish`.
 
     What is computed over all regimes together is made from what is left here. rows: the cells' values, with the (resamples,)
-    replicates of those that are wanted. paired_rows: the values for findings, over the instances for which all methods have
-    scores.
+    replicates of those that are wanted. paired_rows: values for findings, over the instances that all methods have scores of.
     """
 
     writer: Writer

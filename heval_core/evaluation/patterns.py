@@ -3,8 +3,7 @@
 Definition (our decision; Sun et al. 2025, B.4, only gives examples): in an instance whose answer came from a document,
 the best-ranked token gets the first label that holds: `answer`, a gold token of the used document; `wrong_document`, in the
 other document or in padding; `question`, outside all of these (the question and the template around it); `function_word`,
-only punctuation, or a word of a closed class; `near_entity`, part of the subject's name or within NEAR tokens of it; else
-`other`.
+only punctuation, or a word of a closed class; `near_entity`, of the subject's name or at most NEAR tokens away; or `other`.
 If several tokens with different labels share the best rank: `tied`.
 Chance: the share of each kind among the ranked tokens, which is how often random scores rank it first.
 Reference: arXiv 2510.02629. Cost: some 10 microseconds per instance and explainer.

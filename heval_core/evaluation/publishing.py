@@ -91,8 +91,7 @@ def publish(
 ) -> Path:
     """Build the results file of a store and make it the current one.
 
-    source: the store with the shards. target: the folder for the file and its pointer, by default the store itself.
-    tell: is called with how far it is.
+    source: the store with the shards. target: the folder for the file and its pointer, else the store. tell: hears of it.
     keep: whether to keep values that take long in the store for the next time (`value_cache`); by default yes, except for
     bundled results, which belong to the program.
     Returns the published file. Raises HEvalError if there is nothing to publish, or a shard is damaged.

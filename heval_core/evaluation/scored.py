@@ -49,8 +49,7 @@ class Regime:
 
 
 def layout_of(instances: pd.DataFrame) -> Layout:
-    """From the columns length (tokens of the prompt), first_ranked, ranked_end, document_starts, document_ends,
-    answer_tokens and group.
+    """From the columns length (of the prompt), first_ranked, ranked_end, document_starts, document_ends, answer_tokens, group.
 
     Raises HEvalError, naming the instance, for answer tokens outside their prompt.
     """

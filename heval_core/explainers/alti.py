@@ -4,8 +4,7 @@ Formula: phi = sum over l of c^l C^(l-1) … C^0, with c_j^l = sum over heads of
 a competitor), and C^l as in `heval_core/lm/roll_back.py`. For a target of several tokens c is summed over its positions.
 Reference: Ferrando et al. 2023 (arXiv 2305.12535).
 Departure: the contrast z_a - z_b, whole and not divided by the method's sum.
-Cost: the clean pass and its heads' reading, shared with cdla, and one pass with all attention patterns. Time grows with n² d,
-and memory with n².
+Cost: the clean pass and its heads' reading, shared with cdla, and a pass with all attention patterns. Time: n² d; memory: n².
 """
 
 from collections.abc import Sequence

@@ -8,8 +8,7 @@ Reference: Sundararajan et al. 2017; Sun et al., arXiv 2510.02629. Engine: captu
 embedding layer, `method="riemann_right"`, with a forward that computes the last position's logits only.
 Departure: tokens that are never ranked (a BOS, a chat template, solved examples) stay as they are, so that no share of the
 change is theirs. captum's own default is Gauss-Legendre: option `method`, any of captum's. Option `baseline`: as fa's.
-Cost: m forward and backward passes over the ranked tokens and what follows; prompts of equal length run as one batch if the
-budget of tokens allows it.
+Cost: m forward and backward passes over the ranked tokens and what follows; prompts of equal length run as one batch.
 `completeness_gap` = |sum phi - (f(x) - f(x'))| / |f(x) - f(x')| is stored with the scores.
 """
 

@@ -1,7 +1,6 @@
 """Control: string matching. Its reciprocal rank is 1 by construction, so every MRR has to be read beside it.
 
-Formula: 1 if a token spells the answer's first token (ignoring white space), else 0. Reference: none. Cost: none;
-computed when results are published.
+Formula: 1 if a token spells the answer's first token (but for white space), else 0. Reference, cost: none; made at publishing.
 """
 
 from dataclasses import dataclass

@@ -4,9 +4,12 @@ All three draw the same object, `drawn`: what `precompute explain --format json`
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from textwrap import wrap
 from typing import Any
 
 from heval_core import catalogue
@@ -14,7 +17,7 @@ from heval_core.html import digest, joined, render
 from heval_core.present.names import first_sentence
 from heval_core.present.numbers import so_many
 from heval_core.records import HEvalError
-from heval_core.sources import changed_words
+from heval_core.sources import changed_words, in_place_of
 from heval_core.units import units_of
 
 # Of documents; the seventh and all behind it are grey.
@@ -42,12 +45,14 @@ def drawn(result: Mapping[str, Any], chosen: Sequence[str] = ()) -> dict[str, An
 def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
     response, tokens = result["generated"], [str(token) for token in result["tokens"]]
     documents = [_ends(document, len(tokens)) for document in result["documents"]]
-    probabilities = [float(probability) for probability in response["probabilities"]]
+    if any(end > start for (_, end), (start, _) in pairwise(documents)):
+        raise ValueError("documents, which overlap")
+    probabilities = [_finite(probability) for probability in response["probabilities"]]
     words = [
         {
             **_text(word, len(probabilities)),
             "source": _source(word["source"]),
-            "nats": _number(word["nats"]) if word["source"] is None else float(word["nats"]),
+            "nats": _number(word["nats"]) if word["source"] is None else _finite(word["nats"]),
             "before": _number(word["said_before"]),
             "rival": word.get("rival"),
             "probability": min(probabilities[word["start"] : word["end"]], default=1),
@@ -59,10 +64,10 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
             **_text(sentence, len(probabilities)),
             "citations": sentence["citations"]
             and [
-                {"document": int(cited["document"]), "nats": float(cited["nats"]), "level": float(cited["level"])}
+                {"document": int(cited["document"]), "nats": _finite(cited["nats"]), "level": _finite(cited["level"])}
                 for cited in sentence["citations"]
             ],
-            "documents": [float(nats) for nats in sentence["by_document"]] if response["matrix"] else None,
+            "documents": [_finite(nats) for nats in sentence["by_document"]] if response["matrix"] else None,
             "before": _number(sentence["said_before"]),
         }
         for sentence in response["sentences"]
@@ -96,8 +101,15 @@ def _text(part: Mapping[str, Any], tokens: int) -> dict[str, Any]:
     return {**dict(zip(("start", "end"), _ends(part, tokens), strict=True)), "text": str(part["text"])}
 
 
+def _finite(value: Any) -> float:
+    """Raises ValueError for what no script can draw, though a file may hold it: 1e999."""
+    if not math.isfinite(number := float(value)):
+        raise ValueError(f"number {value}")
+    return number
+
+
 def _number(value: float | None) -> float | None:
-    return None if value is None else float(value)
+    return None if value is None else _finite(value)
 
 
 def _source(source: str | None) -> str | None:
@@ -131,22 +143,22 @@ def _method(key: str, response: Mapping[str, Any], tokens: int) -> dict[str, Any
         "unit": scores["unit"],
         "units": [[*_ends(unit, tokens)] for unit in scores["units"]],
         "columns": scores["columns"],
-        "values": [[float(value) for value in row] for row in scores["values"]],
+        "values": [[_finite(value) for value in row] for row in scores["values"]],
         "changed": scores.get("changed") and [[int(change) for change in row] for row in scores["changed"]],
-        "parts": [[int(part["start"]), int(part["end"]), part["values"]] for part in scores.get("parts", ())],
-        "seconds": float(scores["seconds"]),
-        "passes": round(float(scores["passes"]), 1),
+        "parts": [[int(part["start"]), int(part["end"]), [*map(_finite, part["values"])]] for part in scores.get("parts", ())],
+        "seconds": _finite(scores["seconds"]),
+        "passes": round(_finite(scores["passes"]), 1),
     }
 
 
 def _contrast(contrast: Mapping[str, Any], first: int) -> dict[str, Any]:
     """What speaks for a word and not for another, as an explainer that knows this word alone. first: a ranked token."""
-    start, against, values = int(contrast["start"]), str(contrast["against"]), [float(value) for value in contrast["values"]]
+    start, against, values = int(contrast["start"]), str(contrast["against"]), [_finite(value) for value in contrast["values"]]
     title, about = catalogue.method(contrast["explainer"]).title, f"What speaks for the word, and not for {against}."
     head = {"key": f"against({start})", "title": f"{title}, not “{against}”", "about": about, "against": against}
     body = {"columns": "sentence", "values": [], "parts": [[start, int(contrast["end"]), values]], "unit": "token"}
     units = [[first + index, first + index + 1] for index in range(len(values))]
-    return {**head, **body, "refused": None, "nats": "", "units": units, "passes": 2, "seconds": float(contrast["seconds"])}
+    return {**head, **body, "refused": None, "nats": "", "units": units, "passes": 2, "seconds": _finite(contrast["seconds"])}
 
 
 @dataclass(frozen=True)
@@ -178,8 +190,8 @@ class Change:
     def applied(self, result: Mapping[str, Any]) -> str:
         """The text of the document after the change."""
         whole, (start, end), tokens = result["documents"][self.document], self.span(result), result["tokens"]
-        before, after = "".join(tokens[whole["start"] : start]), "".join(tokens[end : whole["end"]])
-        return " ".join(part.strip() for part in (before, self.text, after) if part.strip())
+        before, part, after = ("".join(tokens[slice(*e)]) for e in pairwise((whole["start"], start, end, whole["end"])))
+        return in_place_of(before, part, after, self.text)
 
 
 def compared(before: Mapping[str, Any], after: Mapping[str, Any], change: Change) -> dict[str, Any]:
@@ -190,9 +202,9 @@ def compared(before: Mapping[str, Any], after: Mapping[str, Any], change: Change
     pointed = [_points_at(before, word, change) for word in old]
     changed = [points for points, (_, gone) in zip(pointed, was, strict=True) if gone]
     lead = f"{len(changed)} of {len(old)} words change. It was said to be the source of {sum(changed)} of them"
-    summary = (
-        f"{lead}, and of {sum(pointed) - sum(changed)} that stay." if changed else "The answer stays the same, word for word."
-    )
+    added = sum(new for _, new in becomes)
+    same = f"No word goes; {added} more follow." if added else "The answer stays the same, word for word."
+    summary = f"{lead}, and of {sum(pointed) - sum(changed)} that stay." if changed else same
     return change.drawn() | {"said": summary, "before": was, "after": becomes}
 
 
@@ -226,7 +238,7 @@ _LETTERS = {**dict.fromkeys("ijl.,:;'’|!I", 0.26), **dict.fromkeys("frt()[]-/"
 
 
 def answer_card(result: Mapping[str, Any], question: str) -> str:
-    """A picture (SVG): question, answer with a bar under each word, and what was found, in a sentence."""
+    """A picture (SVG): question, answer with a bar under each word, the beginnings of the documents, and what was found."""
     data = drawn(result)
     words: list[dict[str, Any]] = []
     x, y = float(_EDGE), 112
@@ -238,7 +250,17 @@ def answer_card(result: Mapping[str, Any], question: str) -> str:
             x, y = float(_EDGE), y + _LINE
         words.append({"x": round(x, 1), "y": y, "width": round(wide, 1), "text": text, **_bar(word)})
         x += wide
-    return render("answer.svg", width=_WIDTH, height=y + 76, question=question, words=words, foot=verdict(data))
+    spans = [document["sentences"] for document in data["documents"]]
+    texts = ["".join(data["tokens"][span[0][0] : span[-1][1]]).strip() if span else "" for span in spans]
+    keys = [{"y": y + 42 + 22 * number, "colour": _hue(number), "text": text} for number, text in enumerate(texts)]
+    low, lines = y + 56 + 22 * len(keys), wrap(verdict(data), 110)
+    foot = [{"y": low + 20 * number, "text": line} for number, line in enumerate(lines)]
+    about = {"question": question, "words": words, "keys": keys, "foot": foot}
+    return render("answer.svg", width=_WIDTH, height=low + 20 * len(lines) + 6, **about)
+
+
+def _hue(number: int) -> str:
+    return HUES[number] if number < len(HUES) else GREY
 
 
 def _bar(word: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,7 +268,7 @@ def _bar(word: Mapping[str, Any]) -> dict[str, Any]:
     if source.startswith("document "):
         number = int(source.removeprefix("document ")) - 1
         high = 2 + 4.5 * min(1.0, (max(0.0, word["nats"]) / 8) ** 0.6)
-        return {"colour": HUES[number] if number < len(HUES) else GREY, "high": round(high, 1), "dashed": False}
+        return {"colour": _hue(number), "high": round(high, 1), "dashed": False}
     memory = source == "memory"
     return {"colour": GREY if memory else DASHED, "high": 3 if memory else 2, "dashed": not memory}
 

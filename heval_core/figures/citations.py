@@ -159,8 +159,7 @@ def _alpha(pairs: Mapping[frozenset[str], Record], key: str, other: str, names: 
 
 
 def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: Names, by: Sequence[str], *, counts: bool = True) -> Table:
-    """A row for each combination of the columns `by`, a column for each measure. counts: with n, the number of citations,
-    sentences or explanations."""
+    """A row for each combination of the columns `by`, a column for each measure. counts: with n, how many there are."""
     columns = [measure for measure in measures if measure in set(cells["measure"])]
     rows = []
     for values, row in crossed(cells, by, "measure").items():

@@ -23,8 +23,7 @@ _FURTHEST = 0.5
 
 @dataclass(frozen=True)
 class Dot:
-    """A number on the axis. title: what is said of it. id: what a click on it is of. sign: what stands in it. hue: its own,
-    in place of its row's."""
+    """A number on the axis. title: what is said of it. id: what a click on it is of. sign: stands in it. hue: its own."""
 
     value: float
     title: tuple[str, ...] = ()
@@ -70,8 +69,7 @@ class Row:
 
 
 class Panel(NamedTuple):
-    """slots: one for each row. note: under the title. hint: what the title means. chance: of all dots, where they have none
-    of their own."""
+    """slots: one for each row. note: under the title. hint: what the title means. chance: of dots without their own."""
 
     title: str
     slots: Sequence[Slot]

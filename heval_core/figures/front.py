@@ -28,8 +28,7 @@ def _wide(text: str, strong: bool) -> float:
 
 @dataclass(frozen=True)
 class Point:
-    """title: beside it. about: lines of its title. look: the hue of an explainer, or the shape of a technique's
-    family."""
+    """title: beside it. about: lines of its title. look: the hue of an explainer, or the shape of a technique's family."""
 
     id: tuple[str, ...]
     title: str

@@ -57,8 +57,7 @@ def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
 @dataclass(frozen=True)
 class Measured:
     """A measure under a filter. cells: of its parts, those too that are not available. parts, regimes, overall: means over the
-    cells that count (`means_of`), by regime and part, by regime, and over everything. scaled: whether it is shown from chance,
-    0, to best, 1.
+    cells that count (`means_of`), by regime and part, by regime, and over everything. scaled: from 0, chance, to 1, best.
     """
 
     measure: Measure
@@ -131,8 +130,7 @@ class Measured:
 
     @cached_property
     def wrong_side(self) -> pd.DataFrame:
-        """Per explainer how many of its numbers there are (`numbers`), and of how many the interval lies wholly on the wrong
-        side of chance (`wrong`)."""
+        """Per explainer how many numbers there are (`numbers`), and how many intervals are worse than chance (`wrong`)."""
         known = self.cells.dropna(subset=["value"])
         wrong = known["above_low"] > 0 if self.measure.best == "low" else known["above_high"] < 0
         return wrong.groupby(known["explainer"]).agg(wrong="sum", numbers="size")

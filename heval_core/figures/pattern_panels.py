@@ -1,7 +1,6 @@
 """Patterns of failure as the question tabs draw a measure: a panel for each kind of best token, explainers as rows.
 
-So no colour has to tell the kinds apart. A share is the mean over datasets; its interval is the mean of theirs, which is
-95 % or more.
+So no colour has to tell the kinds apart. A share is the mean over datasets; its interval the mean of theirs: 95 % or more.
 """
 
 from collections.abc import Sequence

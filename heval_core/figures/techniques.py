@@ -188,8 +188,7 @@ def correlation_table(correlations: pd.DataFrame, names: Names) -> pd.DataFrame:
 
 
 class Search(NamedTuple):
-    """The search for one technique's setting. ties: settings that are as good as the chosen one. chosen: it, in words.
-    questions: on which."""
+    """The search for one technique's setting. ties: as good as the chosen one. chosen: it, in words. questions: on which."""
 
     technique: str
     settings: int

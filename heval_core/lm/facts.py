@@ -1,7 +1,6 @@
 """Facts about a loaded model: its size, its tokens, and its prompt style. No pass is run here.
 
-Shapes, in all of `heval_core.lm`: n tokens of a prompt, b sequences, V vocabulary, L layers, H query heads, d width,
-d_h width of a head.
+Shapes, in all of `heval_core.lm`: n tokens of a prompt, b sequences, V vocabulary, L layers, H heads, widths d, d_h of a head.
 """
 
 import copy

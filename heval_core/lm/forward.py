@@ -87,8 +87,7 @@ class Forward:
     def clean(self, ids: torch.Tensor, before: Prefix | None = None) -> tuple[torch.Tensor, Prefix]:
         """One pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and its keys and values.
 
-        before: of a pass over the first of these ids, which are not run again. A model whose layers keep no keys and values
-        gives an empty prefix.
+        before: of a pass over the first of these ids, which are not run again. Without keys and values the prefix is empty.
         """
         if not self._facts.keeps_prefix:
             logits = self.last_logits(ids)

@@ -98,8 +98,7 @@ class Heads:
     def mean_attention(self, ids: torch.Tensor, prefix: Prefix, start: int) -> torch.Tensor:
         """(n - start, n) float32: rows of attention of (1, n) ids from `start` on, the mean over all layers and heads.
 
-        prefix: of the clean pass over these ids. Only the tokens from `start` on are run again, and the rows of one layer are
-        there at a time.
+        prefix: of the clean pass over these ids. Only tokens from `start` on run again, a layer's rows at a time.
         """
         hooked, n = self._hooked, ids.shape[1]
         total = torch.zeros(n - start, n, device=self._facts.device)

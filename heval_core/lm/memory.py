@@ -83,8 +83,7 @@ class Budget:
     ) -> list[T]:
         """What `work` gives for items of these lengths, in their order; those of similar length run together.
 
-        work: the places of some items, and the length of the longest of them ▶ a result for each. alike: whether only items
-        of equal length run together.
+        work: the places of some items, and the length of the longest ▶ a result for each. alike: only equal lengths together.
         """
         results: dict[int, T] = {}
         waiting = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)

@@ -43,8 +43,7 @@ def in_float64(logits: torch.Tensor) -> torch.Tensor:
 
 
 def values_of_each(logits: torch.Tensor, targets: Sequence[Target], scale: str) -> torch.Tensor:
-    """(B, …, P, V) logits ▶ (B, …, P): the parts at each position of the targets' values. scale: `logit`, `logprob` or
-    `contrast`."""
+    """(B, …, P, V) logits ▶ (B, …, P): each position's part of the values. scale: `logit`, `logprob` or `contrast`."""
     value = _chosen(logits, token_ids(targets, logits.device))
     if scale == "contrast":
         return value - _chosen(logits, foil_ids(targets, logits.device))

@@ -40,8 +40,7 @@ _FONT = "'Source Sans 3', 'Source Sans', system-ui, 'Noto Sans', sans-serif"
 
 
 class Look(NamedTuple):
-    """fill, stroke: a colour of the theme, `hue` for the mark's own, or `none`. size, weight, halo: of a text; a halo keeps
-    it readable on lines."""
+    """fill, stroke: a colour of the theme, `hue` for the mark's own, or `none`. size, weight, halo (over lines): of a text."""
 
     fill: str = "none"
     stroke: str = "none"

@@ -45,8 +45,7 @@ class Price(NamedTuple):
 class Names:
     """rows: (kind, key) ▶ its row of the table `catalogue`. annotators: all that there are, by whose places they have colours.
 
-    What the results do not name is called by its key; a variant (`fa(target=prob)`) has what its plug-in has where it says
-    nothing itself.
+    What the results do not name is called by its key; a variant (`fa(target=prob)`) has its plug-in's words by default.
     """
 
     rows: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)

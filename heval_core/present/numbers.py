@@ -108,8 +108,7 @@ def brackets(low: float | None, high: float | None, unit: Unit = SCORE) -> str:
 
 
 def interval(value: float | None, low: float | None, high: float | None, unit: Unit = SCORE, *, signed: bool = False) -> str:
-    """A value with its interval, if it has one: `0.42 [0.40, 0.44]`, `72 % [66, 78]`; a dash for a missing value. signed: as
-    `change` writes it."""
+    """A value with its interval, if any: `0.42 [0.40, 0.44]`, `72 % [66, 78]`; a dash for none. signed: as `change` does."""
     text = change(value, unit) + unit.sign if signed and not pd.isna(value) else with_unit(value, unit)
     return text if text == MISSING else f"{text} {brackets(low, high, unit)}".rstrip()
 

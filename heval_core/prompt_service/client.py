@@ -148,7 +148,8 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                env={**os.environ, "TOKENIZERS_PARALLELISM": "false"},
+                # Passive: threads that wait leave their core to the browser.
+                env={**os.environ, "TOKENIZERS_PARALLELISM": "false", "OMP_WAIT_POLICY": "passive"},
             )
         return self.process
 

@@ -39,8 +39,7 @@ def has_citations(results: Reader) -> bool:
 
 
 def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Names]:
-    """Rows of `cell_recovery`, by source of claims and selector, with annotators in the order of the page within each writer;
-    and names."""
+    """Rows of `cell_recovery`, by source of claims and selector, annotators in the page's order within a writer; and names."""
     every, names = results.rows("cell_recovery"), names_of(results)
     cells = every[every["measure"].isin(measures)]
     place, group = (cells.groupby(by, sort=False).ngroup() for by in (["dataset", "selector"], list(WHERE)))

@@ -2,8 +2,7 @@
 
 The axis: how far an effect lies from the limit that its sentence names, counted in the sentence's direction. 0 is the limit
 itself (no difference, no bias, no change; for "near zero" a root mean square of .1). Right of it the sentence holds. All
-effects are differences or slopes of values on a scale of length 1: MRR, shares, or values normalised to 0 at chance and 1 at
-best.
+effects are differences or slopes of values on a scale of length 1: MRR, shares, or values from 0 (chance) to 1 (best).
 """
 
 import json

@@ -266,8 +266,7 @@ def answers(folder: Path) -> Answers:
 @contextmanager
 def transaction(folder: Path, *, writing: bool, wait: float = WAIT, making: bool = False) -> Iterator[sqlite3.Connection]:
     """One transaction on a store's study; all of it is kept if the block ends well, else none. making: make the file where
-    there is none. Raises HEvalError, in a line, if there is no study, or if its file is locked, damaged, of another version or
-    not writable."""
+    there is none. Raises HEvalError if there is no study, or its file is locked, damaged, not writable or newer."""
     file = folder / FILE
     if not (making or file.exists()):
         raise HEvalError(_none_in(folder))

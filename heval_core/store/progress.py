@@ -27,8 +27,7 @@ TRIES, PAUSE = 5, 0.05
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold a store for one run. Raises HEvalError if another process holds it (naming that process), or if its file system has
-    no locks."""
+    """Hold a store for one run. Raises HEvalError if another process (which is named) holds it, or no file can be locked."""
     file = folder / FILE
     # Never a soft lock, whose file would outlive a killed run.
     lock = FileLock(file, timeout=TRIES * PAUSE, poll_interval=PAUSE, fallback_to_soft=False)

@@ -206,8 +206,7 @@ class Reader(InstanceQueries, CitationQueries):
 
     def seconds(self, chosen: Filter) -> pd.DataFrame:
         """Per explainer that has times: medians of seconds and of the prompts' tokens, least and most tokens, where the
-        thirds of all timed prompts end (third, two_thirds; of all explainers together, so that their sizes are the same), and
-        n instances."""
+        thirds of all timed prompts end (third, two_thirds; of all explainers together: same sizes), and n instances."""
         return self.under(
             chosen,
             "WITH timed AS (SELECT explainer, seconds, len(tokens) AS tokens FROM attribution JOIN instance "

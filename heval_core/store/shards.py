@@ -186,8 +186,7 @@ class ShardStore:
         append_lines(self.folder / "journal.jsonl", [{"kind": kind, **line} for line in lines])
 
     def failures(self) -> list[dict[str, Any]]:
-        """Failures that still hold: of instances whose shards were not made again without failures, and of models that
-        were not loaded since."""
+        """Failures that still hold: of instances whose shards were not made again without, and of models not loaded since."""
         entries = self.entries()
         unmended = {entry.cell for entry in entries.values() if entry.failed}
         regimes = {cell.of_regime for cell in unmended}

@@ -1,12 +1,10 @@
 """Prompting: an instruction in front of the documents says how to treat them; the best of twelve is used.
 
 Formula: Regular's prompt after one of the twelve instructions for the dataset's family (question answering, nq, druid), the
-one with the highest BCU on the development questions, averaged over the kinds of context. Without documents the same
-instruction is asked.
+one with the highest BCU on the development questions, averaged over kinds of context. Without documents it asks the same.
 Reference: CUB, arXiv 2505.16518 ("Prompting").
 Departure: the prompts are ours (`shared/instructions.py`): from plain ones, over those that say to use only the context, to
-those that say to use it only if it is relevant. Where several are best, all are stored as ties and the first is used, which
-says the least.
+those that say to use it only if it is relevant. Of several that are best, all are stored as ties; the first says least.
 Options: `prompt`, the id of one prompt, such as qa-03; then nothing is searched.
 Cost: one pass of a prompt that is longer by the instruction; the search takes twelve for each development question.
 """

@@ -151,8 +151,7 @@ def _shown(titles: Mapping[Any, str] | None = None, hidden: bool = False, help: 
 def one_of(
     label: str, options: Sequence[T], name: str, default: T | None = None, *, what: str = "", menu: bool = False, **looks: Any
 ) -> T:
-    """One of some options, by default the first, as buttons in a row or as a menu. what: its name in messages. looks: see
-    `_shown`."""
+    """One of some options, by default the first, as buttons or a menu. what: its name in messages. looks: see `_shown`."""
     first = options[0] if default is None else default
     held = asked(name, options, first, what)
     looks = _shown(**looks) | bound(name, held, lambda new: None if new in (None, first) else new)

@@ -110,8 +110,7 @@ def _facts(made: Board) -> list[tuple[str, str]]:
 
 
 def without_numbers(results: Reader, made: Board) -> None:
-    """The questions that these results cannot answer, with the reason; and those whose number rests on under half of what was
-    asked, with the way out."""
+    """The questions that these results cannot answer, with the reason; and those that rest on under half of what was asked."""
     titles = {question.title for question in QUESTIONS.values()}
     if sentences := [f"**{plain(title)}** No number: {plain(reason)}." for title, reason in made.absent if title in titles]:
         st.caption(" ".join(sentences))
@@ -185,8 +184,7 @@ def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: 
 
 
 def exported_board(made: Board) -> pd.DataFrame:
-    """A row for each column and explainer, with its costs over all sizes of prompts, its rank by the mean, and whether it is
-    on the front."""
+    """A row for each column and explainer, with its costs over all prompts, its rank by the mean, and whether on the front."""
     costs = costs_shown(made).set_index("explainer")
     front = made.quality.set_index("explainer")[["value", "on_front"]].rename(columns={"value": "quality"})
     controls, ranks = made.values["explainer"].isin(list(made.controls)), made.values["explainer"].map(made.overall.ranks())

@@ -117,8 +117,7 @@ Listed = tuple[Filter, str | ScoreOrder, bool]
 
 
 def listed_instances(results: Reader, chosen: Filter) -> tuple[Listed, Position, str | None]:
-    """The instances that the address asks for, the position among them, and the one that is shown. Shows an error for a search
-    that is none."""
+    """The instances that the address asks for, the position among them, and the one shown. Shows an error for a bad search."""
     order = SORTED_BY[address.asked("sort", list(SORTED_BY), AS_STORED, "order")]
     listed = replace(chosen, search=address.value("search")), order, bool(address.known("descending", (True,)))
     try:

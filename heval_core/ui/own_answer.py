@@ -49,26 +49,30 @@ def _watch() -> None:
     if not ticket.over.is_set():
         draw("growing", asked, request.get("before") or ticket.partial, status_of(ticket) | {"more": request.get("more")})
         return
-    del st.session_state[sidebar.TICKET]
     st.session_state[sidebar.REFUSED] = sidebar.STOPPED if ticket.cancelled else ticket.error
     # Of one that was stopped, what is known stays; where more was asked of an answer, that answer.
     if (result := ticket.result or (None if "before" in request else ticket.partial)) is not None:
         asked_for = [f"against({request['against']})"] if request.get("against") is not None else request.get("more", [])
         by = {"by": asked_for[-1]} if asked_for else {}
-        address.put(result=own_prompts.keep(asked, result), asked=None, **by)
+        try:
+            st.session_state[sidebar.FILLED] = own_prompts.keep(asked, result)  # what is typed meanwhile stays
+            address.put(result=st.session_state[sidebar.FILLED], asked=None, **by)
+        except OSError as error:
+            st.session_state[sidebar.REFUSED] = f"The answer cannot be kept in {own_prompts.gallery()}: {error.strerror}."
     elif "before" not in request:
         address.put(result=st.session_state.get(sidebar.BEFORE))
+    del st.session_state[sidebar.TICKET]
     st.rerun(scope="app")
 
 
 def status_of(ticket: Ticket) -> dict[str, Any]:
-    """How far a request is: its steps are the writing, documents, sentences, the random level, and each explainer."""
+    """How far a request is: its steps are documents, the answer's own words, sentences, the random level, and explainers."""
     if ticket.ahead:
         return {"text": f"Busy: {ticket.ahead} request(s) ahead.", "done": 0}
     steps = [text.removesuffix(" done") for text in ticket.progress if text.endswith(" done")]
     known = [step for step in steps if step != "token"]
     request: Any = ticket.request
-    total = max(len(known), len(request["more"]) if "more" in request else 3 + len(request["explainers"]))
+    total = max(len(known), len(request["more"]) if "more" in request else 4 + len(request["explainers"]))
     if not steps:
         return {"text": f"{(ticket.progress or ['starting'])[-1].capitalize()} …", "done": 0}
     if not known:
@@ -95,18 +99,21 @@ def draw(
     for first in [method for method in waits if more is None or method["key"] in more][: status is not None]:
         first["running"] = True
     form: OwnPrompt | None = st.session_state.get(sidebar.FORM)
-    data |= {"id": name, "status": status, "view": _view()}
+    here = asked.model in sidebar.models_here()
+    data |= {"id": name, "status": status, "view": _view(), "static": not here}
     if status is None and result:
         linked = None if small else _linked(result)
-        if linked and st.session_state.get(_CHANGED) != (asked.id, linked) and asked.model in sidebar.models_here():
+        if linked and st.session_state.get(_CHANGED) != (asked.id, linked) and here:
             _write_again(asked, linked, result)
         # Whatever explains it.
-        old = form is not None and not small and replace(form, explainers=()) != replace(asked, explainers=())
+        old = form is not None and not small and here and replace(form, explainers=()) != replace(asked, explainers=())
         data |= {"without": _without(asked, result), "old": _OLD if old else None}
+        if not here and not small:
+            st.caption(f"Written by {plain(asked.model)}, which is not installed here: it can be read, not asked again.")
     if small and not data["view"]["chosen"] and len(data["sentences"]) > 1:  # something to see at first sight
         data["view"]["chosen"] = [data["sentences"][1]["start"], data["sentences"][1]["end"]]
-    _component(data, asked=lambda message: _answer(json.loads(message), asked, result or {}))
     sidebar.say_refused()
+    _component(data, asked=lambda message: _answer(json.loads(message), asked, result or {}))
 
 
 def draw_stored(results: Reader, instance: StoredInstance) -> None:
@@ -143,16 +150,15 @@ def _view() -> dict[str, Any]:
 
 def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: Mapping[str, Any]) -> None:
     """The reader asks for an explainer, of all or some words, or for the answer after a change, is back from it, or stops."""
-    models = sidebar.models_here()
+    models, ticket = sidebar.models_here(), st.session_state.get(sidebar.TICKET)
     if message["what"] == "back":
         st.session_state.pop(_CHANGED, None)
         address.put(without=None, instead=None)
-    elif message["what"] == "stop":
-        ticket: Ticket | None = st.session_state.get(sidebar.TICKET)
-        if ticket is not None:
+    elif ticket is not None:  # another request would take its place
+        if message["what"] == "stop":
             ticket.worker.cancel(ticket)
-    elif asked.model not in models:
-        st.session_state[sidebar.REFUSED] = f"{asked.model} is not installed here: nothing of it can be computed again."
+    elif asked.model not in models or message["what"] == "stop":
+        return
     elif message["what"] == "method":
         more, request = [key for key in (message["about"],) if key], sidebar.request_of(asked, models)
         st.session_state[sidebar.ASKED] = replace(asked, explainers=tuple(dict.fromkeys((*asked.explainers, *more))))

@@ -40,7 +40,7 @@ NEWEST = 3
 # A link's request and a kept file are not read beyond this many characters.
 LONGEST, LARGEST = 400_000, 30_000_000
 _SUFFIX = ".json.gz"
-_NAME = re.compile(r"[a-z0-9-]{1,60}")
+_NAME, _OWN = re.compile(r"[a-z0-9-]{1,60}"), re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def keep(asked: OwnPrompt, result: dict[str, Any]) -> str:
     if known is None or len(known.result["generated"]["matrix"]) <= len(result["generated"]["matrix"]):
         write(folder / f"{asked.id}{_SUFFIX}", asked, result)
     for old in mine()[MOST_KEPT:]:
-        (folder / f"{old}{_SUFFIX}").unlink(missing_ok=True)
+        remove(old)
     return asked.id
 
 
@@ -109,8 +109,14 @@ def write(file: Path, asked: OwnPrompt, result: dict[str, Any], title: str = "")
 
 def mine() -> list[str]:
     """The ids of one's own answers, the newest first."""
-    files = [file for file in gallery().glob(f"*{_SUFFIX}") if file.is_file()]
-    return [file.name.removesuffix(_SUFFIX) for file in sorted(files, key=_modified, reverse=True)]
+    files = sorted(gallery().glob(f"*{_SUFFIX}"), key=_modified, reverse=True)
+    names = [file.name.removesuffix(_SUFFIX) for file in files if file.is_file()]
+    return [name for name in names if _OWN.fullmatch(name)]  # others are somebody's own files
+
+
+def remove(name: str) -> None:
+    """One's own answer goes; an example stays."""
+    (gallery() / f"{name}{_SUFFIX}").unlink(missing_ok=True)
 
 
 def _modified(file: Path) -> int:
@@ -198,8 +204,7 @@ def cards() -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def seconds_of(model: str, tokens: int) -> float | None:
-    """What runs without a click took with a model's newest whole answer, else an example, for as many tokens; None where it
-    has none."""
+    """What runs without a click took with a model's newest answer, else an example, for as many tokens; None without."""
     kept = _summaries((*mine(), *examples()))
     return next((one.seconds * tokens / one.tokens for one in kept if one.model == model and one.seconds is not None), None)
 

@@ -123,8 +123,7 @@ def answer_ranks(instance: StoredInstance, rows: Sequence[Row]) -> dict[str, flo
 
 
 def answer_of(instance: StoredInstance) -> str:
-    """The answer as a reader would say it: the candidate where the model went on to write it, else the clause that it wrote;
-    else its first token."""
+    """The answer as a reader would say it: the candidate where the model went on to write it, else its clause, or a token."""
     first, whole = instance.predicted_text.strip(), (instance.answer_text or "").strip()
     text = next((candidate.text for candidate in instance.candidates if candidate.group == instance.group), "")
     return text if text and text.lower() in whole.lower() else first_clause(whole) or first

@@ -39,7 +39,9 @@ TICKET, ASKED, FORM = "own_ticket", "own_asked", "own_form"
 REFUSED, STOPPED = "own_refused", "Stopped."
 # The answer that was open when Explain was pressed.
 BEFORE = "own_before"
-_FILLED, _COUNT, _TEMPLATE, _REMOVED = "own_filled_from", "own_count", "own_template", "own_removed"
+FILLED, _COUNT, _TEMPLATE, _REMOVED = "own_filled_from", "own_count", "own_template", "own_removed"
+# What the form was filled with; and what somebody had typed when it was filled again.
+_HELD, _TYPED = "own_held", "own_typed"
 # `auto` is the layout that the model's folder names, else four solved examples, after which answers are short.
 TEMPLATE_TITLES = {CHAT: "chat", AUTO: "its own", "plain": "plain"}
 MOST_DOCUMENTS = 12
@@ -89,7 +91,7 @@ def draw(on_own_page: bool = False) -> None:
         elif pressed:
             send(asked, models)
             if on_own_page:
-                address.put(result=None, asked=None)
+                address.put(**dict.fromkeys(("result", "asked", "words", "by", "without", "instead")))
                 st.rerun()
             # By the browser: a page with charts that take clicks would take a switch of the server back (Streamlit 1.67).
             links.go("your_prompt", {})
@@ -112,6 +114,7 @@ def models_here() -> dict[str, Path]:
 def send(asked: OwnPrompt, models: dict[str, Path]) -> None:
     st.session_state[ASKED], st.session_state[BEFORE] = asked, address.value("result") or None
     st.session_state[REFUSED] = None
+    st.session_state.pop(_TYPED, None)
     st.session_state[TICKET] = begin(request_of(asked, models))
 
 
@@ -143,14 +146,16 @@ def _price(asked: OwnPrompt, models: dict[str, Path]) -> str:
 def _fill_from_link(models: dict[str, Path]) -> None:
     """The form shows what the link's answer was asked with, once; what is typed afterwards stays."""
     name = address.value("result") or address.value("asked")
-    if not name or st.session_state.get(_FILLED) == name:
+    if not name or st.session_state.get(FILLED) == name:
         return
-    st.session_state[_FILLED] = name
-    kept = None
+    st.session_state[FILLED], st.session_state[REFUSED], kept = name, None, None
     with suppress(HEvalError):  # the page says what is wrong with the file; the form stays
         kept = find(address.value("result"))
     asked = kept.asked if kept else unpacked(address.value("asked"))
     if asked is not None:
+        typed: OwnPrompt | None = st.session_state.get(FORM)
+        if typed and (typed.documents, typed.question) not in (st.session_state.get(_HELD), ((), "")):
+            st.session_state[_TYPED] = typed
         fill(asked, models)
 
 
@@ -166,6 +171,9 @@ def draw_form(models: dict[str, Path]) -> tuple[OwnPrompt, dict[str, DeltaGenera
     taught = {key for key, place in places_of_models().items() if place.source == "bundled"}
     labels = {key: f"{key} · {'taught rule' if key in taught else 'real model'}" for key in models}
     model = st.selectbox("Model", list(models), key="own_model", format_func=labels.get, on_change=_suit, args=(models,))
+    if _TYPED in st.session_state:
+        put_back = "Put back what you had typed"
+        st.button(put_back, key="own_put_back", on_click=lambda: fill(st.session_state.pop(_TYPED), models))
     counted = st.empty()
     texts = _document_fields(places)
     question = st.text_area("Question", key="own_question", height=72)
@@ -229,7 +237,9 @@ def _document_fields(places: dict[str, DeltaGenerator]) -> list[str]:
             pasted = st.text_area("Documents, with an empty line between them", key="own_pasted", height=160)
             parts = [part.strip() for part in re.split(r"\n\s*\n", pasted) if part.strip()]
             label = f"Add {so_many(len(parts), 'document')}"
-            st.button(label, key="own_paste", on_click=_put, args=(parts,), disabled=not parts)
+            st.button(label, key="own_paste", on_click=_put, args=(parts,), disabled=full or not parts)
+            if full and parts:
+                st.caption(f"At most {MOST_DOCUMENTS} documents: what stands here did not fit.")
         if _REMOVED in st.session_state:
             st.button("Undo", key="own_undo", icon=":material/undo:", on_click=_put_back, disabled=full)
     return documents
@@ -245,7 +255,7 @@ def _texts() -> list[str]:
 
 
 def _hold(texts: list[str]) -> None:
-    st.session_state[_COUNT] = max(1, min(MOST_DOCUMENTS, len(texts)))
+    st.session_state[_COUNT] = max(1, len(texts))
     for number, text in enumerate(texts or [""], start=1):
         st.session_state[f"own_text_{number}"] = text
 
@@ -253,8 +263,9 @@ def _hold(texts: list[str]) -> None:
 def _put(more: list[str]) -> None:
     """Documents behind the others; pasted ones take the place of empty ones."""
     texts = _texts()
-    _hold([*(texts if more == [""] else [text for text in texts if text.strip()]), *more])
-    st.session_state["own_pasted"] = ""
+    texts = [*(texts if more == [""] else [text for text in texts if text.strip()]), *more]
+    _hold(texts[:MOST_DOCUMENTS])
+    st.session_state["own_pasted"] = "\n\n".join(texts[MOST_DOCUMENTS:])
 
 
 def _remove(number: int) -> None:
@@ -280,7 +291,8 @@ def fill(asked: OwnPrompt, models: dict[str, Path]) -> None:
     """Make the form hold what was asked; before it is drawn."""
     state = st.session_state
     state.pop(_REMOVED, None)
-    _hold(list(asked.documents))
+    state[_HELD] = asked.documents, asked.question
+    _hold(list(asked.documents[:MOST_DOCUMENTS]))
     state["own_question"], state["own_answer"], state["own_generate"] = asked.question, asked.answer or "", asked.generate
     state["own_dtype"] = asked.dtype if has_bfloat16() else "float32"
     state["own_explainers"] = in_order([key for key in asked.explainers if key in catalogue.explainers()])

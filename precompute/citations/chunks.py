@@ -104,8 +104,7 @@ def _speaking(name: str, study: Study) -> Reader:
 def _reading_with(annotator: Annotator, writer: Writer, study: Study) -> Reader:
     """What an annotator reads a writer's explanations with.
 
-    Raises Unavailable where it would read with the writer's own model, and that one cannot be had; HEvalError for a model that
-    there is not.
+    Raises Unavailable where it would read with the writer's model, which cannot be had; HEvalError for an unknown model.
     """
     reads, shipped = annotator.reads, writer.model == SHIPPED
     if reads == "nothing":

@@ -67,8 +67,7 @@ class Study(Options):
         return MASKINGS[self.masking]
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown writer, selector, annotator, source of claims or number, before anything is
-        loaded."""
+        """Raises HEvalError for an unknown writer, selector, annotator, source of claims or number, before loading."""
         super().check()
         if not (self.claims and self.writers):
             raise HEvalError("The study needs --claims and --writers.")

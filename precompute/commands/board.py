@@ -122,8 +122,7 @@ def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path) -> int
     """Run explainers from files (`OwnFile.read`) on a grid, beside those that `source` has of its models and datasets, and
     print the board; how many files, models or shards failed. Each that fails is said; the others go on.
 
-    grid: its explainers are computed too; without any, those that the source has. Raises HEvalError for a wrong grid, and
-    where no explainer is left.
+    grid: its explainers are computed too; without any, those that the source has. Raises HEvalError for a wrong grid or none.
     """
     grid.check()
     with ExitStack() as stack:
@@ -244,8 +243,7 @@ def _of_own_code(shard: Shard) -> bool:
 
 
 def _prepare(grid: Grid, store: ShardStore, lender: Lender, own_keys: Sequence[str]) -> None:
-    """Take what the lender has, with its runs and models, and remove what is of another limit, or of an older version of one's
-    own files."""
+    """Take what the lender has, with its runs and models, and remove what is of another limit or older file."""
     planned, ranges = set[str](), set[tuple[str, str, int, int]]()
     for part in parts_of(grid, store, Plan()):  # what cannot be read or had, the run says
         assert isinstance(part, Highlights)

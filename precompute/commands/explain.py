@@ -31,7 +31,7 @@ def add(commands: Commands) -> None:
 
 def _explain(options: argparse.Namespace) -> int:
     whole = options.generate is not None or options.answer_text is not None
-    if options.select and not whole:
+    if options.select is not None and not whole:
         raise HEvalError("--select chooses words of a whole answer: give --generate N, or --answer-text TEXT.")
     Grid((), (), match=options.match, target=options.target, template=options.template).check()
     explainers = [method.key for method in methods_of(options.explainers)]
@@ -45,8 +45,8 @@ def _explain(options: argparse.Namespace) -> int:
         result |= {"generated": answer_json(answer.generated)}
         if options.format == "text":
             _print_answer(result["generated"])
-        if options.select:
-            words = int(options.select) if options.select.isdecimal() else options.select
+        if (said := options.select) is not None:
+            words = int(said) if said.isdecimal() and said not in answer.generated.written.text else said
             result["selection"] = selected = answer.select(words).to_json()
     if options.format == "json":
         print(json.dumps(result, ensure_ascii=False))
@@ -72,13 +72,12 @@ def _print_answer(answer: dict[str, Any]) -> None:
 def _print_selection(selected: dict[str, Any]) -> None:
     """Where it comes from, and whether that is true, in the words of the page."""
     print(f"\nselected: {selected['text'].strip()}: {selected['source']}, {selected['nats']:.2f} nats")
-    points, stands, beats = selected["verdict"].values()
-    if points:
+    points, stands, beats = (selected["verdict"].get(name) for name in ("points", "stands", "beats"))
+    if points and stands and beats:
         word = {True: "yes", False: "no", None: "there is nothing to compare with"}
         print("  {agree} of {of} methods point at document {document}, sentence {sentence}".format(**points))
-        print(
-            f"  it changes when that is deleted, more than without others: {word[stands['holds']]} ({stands['nats']:.2f} nats)"
-        )
+        changes = "it changes when that is deleted, more than twice as often as without others"
+        print(f"  {changes}: {word[stands['holds']]} ({stands['nats']:.2f} nats)")
         print(f"  it costs more than any other sentence of its document: {word[beats['holds']]}")
 
 

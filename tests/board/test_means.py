@@ -121,15 +121,9 @@ def test_a_question_without_numbers_says_what_its_cells_lack():
 
 def test_options_have_columns_of_their_own_and_of_the_lengths_only_the_longest():
     regimes = (
-        "conflicting",
-        "mixed",
-        "mixed.d0",
-        "mixed.d1",
-        "mixed.256-first",
-        "mixed.1024-first",
-        "mixed.1024-last",
+        "conflicting", "mixed", "mixed.d0", "mixed.d1", "mixed.256-first", "mixed.1024-first", "mixed.1024-last",
         "mixed.d1.1024-last",
-    )
+    )  # fmt: skip
     at = {"conflicting": 0.9, "mixed": 0.8, "mixed.d0": 0.7, "mixed.d1": 0.1, "mixed.256-first": 0.5}
     at |= {"mixed.1024-first": 0.4, "mixed.1024-last": 0.2, "mixed.d1.1024-last": -0.9}
     made = planted(truth=lambda e, q, m, d, regime: at[regime], explainers=("a", "b"), regimes=regimes)
@@ -190,11 +184,8 @@ def test_only_cells_that_most_methods_have_enter_and_a_row_says_what_it_lacks():
 
 def test_quality_is_the_mean_of_the_three_questions_and_the_front_is_not_dominated():
     table = {
-        "slow": level(0.9, 0.8, 0.7),
-        "good": level(0.6, 0.6, 0.6),
-        "bad": level(0.5, 0.6, 0.6),
-        "fast": level(0.1, 0.1, 0.1),
-    }
+        "slow": level(0.9, 0.8, 0.7), "good": level(0.6, 0.6, 0.6), "bad": level(0.5, 0.6, 0.6), "fast": level(0.1, 0.1, 0.1),
+    }  # fmt: skip
     table["lexical"] = level(0.9, 0.9, 0.9)
     passes = {"slow": 100.0, "good": 10.0, "bad": 20.0, "fast": 1.0}
     own = planted(table, passes=passes, controls=("lexical",), noise=0.01).quality.set_index("explainer")

@@ -6,12 +6,9 @@ from tests.datasets import samples
 from tests.datasets.test_shared_data import DATA
 
 RIVERS = {
-    "title1": "Rhine",
-    "source1": "It flows north.",
-    "title2": "Danube",
-    "source2": "It flows east. It is long.",
+    "title1": "Rhine", "source1": "It flows north.", "title2": "Danube", "source2": "It flows east. It is long.",
     "source3": "",
-}
+}  # fmt: skip
 
 
 def record(summary, number=0, **more):
@@ -37,11 +34,8 @@ def test_an_answer_loses_its_markers_and_keeps_what_they_say(tmp_path):
     one, two, three = quotesum.QuoteSum(str(samples.write_lines(tmp_path / "d.jsonl", records()))).facts()
     assert one.answer == "The Rhine flows north. The other ( the Danube) flows east."
     assert [(one.answer[start:end], document) for start, end, document in one.spans] == [
-        ("Rhine", 0),
-        ("flows north", 0),
-        ("Danube", 1),
-        ("flows east.", 1),
-    ]
+        ("Rhine", 0), ("flows north", 0), ("Danube", 1), ("flows east.", 1),
+    ]  # fmt: skip
     assert one.documents == ("Rhine: It flows north.", "Danube: It flows east. It is long.")
     assert (two.answer, two.spans) == ("It is long.", ((0, 11, 1),))
     assert three.answer == "It flows east, or north."

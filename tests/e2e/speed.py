@@ -1,7 +1,6 @@
 """`python -m tests.e2e.speed --store FOLDER`: seconds from a click to a page that is still, in a browser.
 
-On published results; with `--answer` from *Explain* to what is seen of an answer too. Nothing here asserts: figures are for
-`docs/benchmarks.md`, from a machine that does nothing else."""
+With `--answer` from *Explain* to what is seen of it too. Figures are for `docs/benchmarks.md`, from an idle machine."""
 
 from __future__ import annotations
 
@@ -80,6 +79,7 @@ def answer(page: Any, url: str, name: str) -> None:
             seen |= {step: now for step, there in STEPS.items() if step not in seen and page.locator(there).count()}
             if (drawn := page.locator(WORD).all_inner_texts()) != words:
                 words, seen["last word"] = drawn, now
+            page.wait_for_timeout(50)  # to look all the time would take a core from the model
         first, last, *later = (seen.get(step, float("nan")) for step in ("first words", "last word", "documents", "sentences"))
         print(f"{name}, {round}, {len(words)} words: first {first:.2f} s, last {last:.2f} s; behind it", end=" ")
         print(*(f"{step} {seconds - last:.2f} s" for step, seconds in zip(("documents", "sentences"), later, strict=True)))

@@ -102,6 +102,12 @@ def test_words_are_chosen_by_mouse_and_keyboard_without_the_server(asked):
     page.wait_for_url("**words=0-**")
     page.locator(".methods button").nth(1).hover()
     assert read.locator("b").first.inner_text() == f"“{word.inner_text()}”"  # it is pinned
+    page.locator(".word").nth(3).click()
+    page.wait_for_function("() => !location.search.includes('words=0-')")
+    settle(page)
+    page.go_back()
+    read.get_by_text(f"“{word.inner_text()}”").wait_for()
+    page.locator(".methods button").nth(1).hover()
     page.keyboard.press("Escape")
     assert "Click a word" in read.inner_text()
     word.focus()
@@ -123,6 +129,8 @@ def test_words_are_chosen_by_mouse_and_keyboard_without_the_server(asked):
 def test_an_example_is_read_by_drag_shift_arrows_citation_and_matrix_and_its_span_is_checked(address, page):
     visit(page, f"{address}/your_prompt?result=4-wrong-citation")
     assert page.locator(".cite.wrong").all_inner_texts() == ["[2] adds nothing", "[1] adds nothing"]
+    visit(page, f"{address}/your_prompt?result=1-copied&words=900-901")  # which it does not have
+    assert "Click a word" in page.locator(".read").inner_text()
     visit(page, f"{address}/your_prompt?result=1-copied")
     assert page.locator(".cite.wrong").count() == 0
     words, chosen, read = page.locator(".word"), page.locator(".word.chosen, .sentence.chosen .word"), page.locator(".read b")
@@ -217,6 +225,10 @@ def test_an_old_answer_is_marked_and_one_without_a_document_stands_beside_it(ask
     page.locator(".line .text").first.click()
     page.get_by_label("Sentence 1 of document 1").fill("According to a world atlas: The capital of Kenya is Oslo.")
     page.locator(".word").first.hover()
+    page.locator(".methods button[data-key=cdla]").focus()
+    page.keyboard.press("Enter")
+    settle(page)
+    assert page.evaluate("() => document.activeElement.shadowRoot.activeElement.dataset.key") == "cdla"
     page.get_by_role("button", name="Try it changed").click()
     page.get_by_text("With another sentence 1 of document 1").wait_for()
     page.locator(".without mark").first.wait_for(timeout=60_000)

@@ -76,12 +76,9 @@ TURNED = {
 
 def published_as(folder, plan, **more):
     plant(
-        folder,
-        lambda instance, explainer, rng: plan[explainer].draw(instance, rng),
-        lengths=LENGTHS,
-        explainers=tuple(plan),
+        folder, lambda instance, explainer, rng: plan[explainer].draw(instance, rng), lengths=LENGTHS, explainers=tuple(plan),
         **more,
-    )
+    )  # fmt: skip
     return published(folder)
 
 
@@ -222,11 +219,8 @@ def test_the_papers_own_values_stand_beside_the_stores(holding):
     means = cells[cells["part"] == "raw"].groupby("explainer")["value"].mean()
     levels = json.loads(holding.findings().set_index("key").loc["nmutinf_conflicting"]["levels"])
     assert {one["label"].split(",")[0]: one["published"] for one in levels} == {
-        "fa": 0.198,
-        "mechlight": 0.165,
-        "ig": 0.09,
-        "attn": 0.09,
-    }
+        "fa": 0.198, "mechlight": 0.165, "ig": 0.09, "attn": 0.09,
+    }  # fmt: skip
     for one in levels:
         assert one["value"] == pytest.approx(means[one["label"].split(",")[0]])
         assert one["low"] <= one["value"] <= one["high"]
@@ -247,12 +241,9 @@ def test_explainers_are_compared_over_the_instances_that_all_of_them_have(tmp_pa
         return scores
 
     plant(
-        tmp_path,
-        same,
-        count=120,
-        regimes=("double_conflicting", "mixed"),
+        tmp_path, same, count=120, regimes=("double_conflicting", "mixed"),
         failed=lambda instance, explainer: explainer == "ig" and len(instance["tokens"]) >= 80,
-    )
+    )  # fmt: skip
     reader = published(tmp_path)
     for effect in effects_of(reader, "mrr_dual"):
         assert (effect["value"], effect["low"], effect["high"]) == (0, 0, 0)

@@ -16,23 +16,17 @@ from tests.conftest import ROOT
 DOC = ROOT / "docs" / "metrics.md"
 COUNT = 600
 PLANTED = {
-    "the answer's token": "answer",
-    "the document that was used": "document",
-    "only the group": "group",
-    "nothing (random)": "random",
-    "early tokens": "early",
-}
+    "the answer's token": "answer", "the document that was used": "document", "only the group": "group",
+    "nothing (random)": "random", "early tokens": "early",
+}  # fmt: skip
 # Column ▶ metric and part, in single regimes and in dual ones.
 TOLD = {"NMutInf": ("nmutinf", "raw"), "MDL": ("mdl", "bits_per_label"), "probe": ("probe", "information")}
 SINGLE = {"AUROC": ("auroc", "c"), "group margin c": ("group_rank_margin", "c"), "MRR": ("mrr", "C"), **TOLD}
 DUAL = {
-    "forced choice": ("forced_choice", "balanced"),
-    "group margin c1": ("group_rank_margin", "c1"),
-    "instance margin": ("instance_rank_margin", "balanced"),
-    "MRR": ("mrr", "balanced"),
-    **TOLD,
+    "forced choice": ("forced_choice", "balanced"), "group margin c1": ("group_rank_margin", "c1"),
+    "instance margin": ("instance_rank_margin", "balanced"), "MRR": ("mrr", "balanced"), **TOLD,
     "position bias": ("position_bias", "tilt"),
-}
+}  # fmt: skip
 
 
 def layout(dual: bool) -> Layout:

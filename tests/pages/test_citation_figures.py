@@ -88,12 +88,8 @@ def test_a_verdicts_tone():
 @pytest.mark.parametrize("dark", [0, 1], ids=["light", "dark"])
 def test_annotators_are_told_apart_by_colour(eyes, dark):
     keys = [
-        "people",
-        "llm(model=large)",
-        "llm(model=small)",
-        "nli",
-        *(key for key in ANNOTATORS if key.startswith("explainer")),
-    ]
+        "people", "llm(model=large)", "llm(model=small)", "nli", *(key for key in ANNOTATORS if key.startswith("explainer")),
+    ]  # fmt: skip
     named = [annotator_colour(key, NAMES) for key in keys]
     colours = [re.findall(r"#\w{6}", colour)[dark if "light-dark" in colour else 0] for colour in named]
     assert closest(colours, eyes) >= 9

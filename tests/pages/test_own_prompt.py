@@ -14,6 +14,7 @@ import threading
 import zlib
 from dataclasses import asdict, replace
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -87,6 +88,11 @@ def test_documents_are_added_pasted_moved_and_removed(sent):
     app.sidebar.text_area(key="own_text_1").set_value("Changed.").run()
     app.sidebar.button(key="own_undo").click().run()
     assert texts(app) == [other, "Changed.", "First.", "Second\nline."]  # what was typed since stays
+    app.sidebar.text_area(key="own_pasted").set_value("\n\n".join("abcdefghij")).run()
+    app.sidebar.button(key="own_paste").click().run()
+    assert texts(app)[4:] == [*"abcdefgh"]
+    assert app.text_area(key="own_pasted").value == "i\n\nj"  # what does not fit is not lost
+    assert any("what stands here did not fit" in line.value for line in app.caption)
 
 
 def test_what_the_form_holds_outlives_a_page_that_leads_on_before_it_is_drawn(sent):
@@ -141,6 +147,20 @@ def test_a_finished_answer_opens_by_its_own_address(gallery):
     assert own_prompts.find(kept.asked.id) == kept
 
 
+def test_what_is_typed_while_an_answer_is_computed_stays_and_what_another_link_replaces_comes_back(sent):
+    asked, other = (own_prompts.keep(*made_up(question)[:2]) for question in ("Where?", "When?"))
+    both = "from heval_core.ui import own_answer, sidebar\nsidebar.draw(True)\nown_answer.under_way()"
+    app = AppTest.from_string(both, default_timeout=60)
+    app.query_params["result"] = asked
+    ran(app).sidebar.text_area(key="own_text_1").set_value("Typed.").run()
+    app.session_state[sidebar.TICKET], app.session_state[sidebar.ASKED] = over(result=made_up("Who?").result), ASKED
+    assert texts(ran(app))[0] == "Typed."
+    app.query_params["result"] = other
+    assert texts(app.run())[0] == "Iceland is cold."
+    app.sidebar.button(key="own_put_back").click().run()
+    assert texts(app)[0] == "Typed."
+
+
 def test_a_refusal_is_said_and_opens_nothing():
     app = finished(over(error="The model is too small.", partial={}, request={"before": {}}), ASKED)
     assert "result" not in app.query_params
@@ -167,6 +187,9 @@ def test_an_answer_stays_while_more_is_asked_of_it(sent, monkeypatch):
     assert sent == [{"more": ["attnlrp"], "before": result, "part": [0, 1], "against": None}]
     ticket.request = sent[0]
     assert own_answer.status_of(ticket)["text"].startswith("1 of 1 steps.")
+    monkeypatch.setattr(own_answer.st, "session_state", {sidebar.TICKET: ticket})
+    own_answer._answer({"what": "method", "about": "cgim"}, ASKED, result)  # it would take the place of what is computed
+    assert len(sent) == 1
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -190,7 +213,8 @@ HOSTILE = [
     ((*WORD, "nats"), None),
     ((*WORD, "end"), 10**9), ((*MATRIX, "attn", "seconds"), "long"), ((*MATRIX, "document", "seconds"), ["x"]),
     ((*MATRIX, "attn", "units", 0, "end"), 10**9), ((*MATRIX, "cgim", "values"), [[math.nan]]),
-    (("generated", "sentences", 0, "citations", 0, "nats"), "x"),
+    (("generated", "sentences", 0, "citations", 0, "nats"), "x"), ((*MATRIX, "document", "seconds"), "1e999"),
+    ((*WORD, "nats"), "1e999"), (("documents", 1, "start"), 3),
 ]  # fmt: skip
 
 
@@ -198,11 +222,11 @@ def test_hostile_files_cost_their_own_answers_and_no_others(gallery):
     own_prompts.keep(*made_up("Kept?")[:2])
     (gallery / "folder.json.gz").mkdir()
     for number, (path, value) in enumerate(HOSTILE):
-        own_prompts.write(file := gallery / f"hostile-{number}.json.gz", *made_up()[:2])
+        own_prompts.write(file := gallery / f"{number:012x}.json.gz", *made_up()[:2])
         content = json.loads(gzip.decompress(file.read_bytes()))
         part = functools.reduce(operator.getitem, path[:-1], content["result"])
         part[path[-1]] = value
-        file.write_bytes(gzip.compress(json.dumps(content).encode()))
+        file.write_bytes(gzip.compress(json.dumps(content).replace('"1e999"', "1e999").encode()))
         with pytest.raises(HEvalError, match="broken"):
             own_prompts.find(file.name.split(".")[0])
     (own,) = (cards for title, cards in own_prompts.cards() if title == "Kept on this machine")
@@ -271,12 +295,18 @@ def test_what_explaining_costs_is_known_from_the_models_last_answer(gallery):
 
 def test_the_oldest_answers_make_room(monkeypatch, gallery):
     monkeypatch.setattr(own_prompts, "MOST_KEPT", 2)
+    gallery.mkdir()
+    (foreign := gallery / "my-corpus-01.json.gz").write_bytes(b"somebody's own")
     names = []
     for place, question in enumerate("abc"):
         names.append(own_prompts.keep(*made_up(question)[:2]))
         os.utime(gallery / f"{names[-1]}.json.gz", (place, place))
     assert [own_prompts.find(name) is not None for name in names] == [False, True, True]
+    assert foreign.is_file()
     assert not list(gallery.glob("*.tmp"))
+    app = open_page("your_prompt", result=names[2])
+    app.button(key="own_forget").click().run()
+    assert (own_prompts.find(names[2]), own_prompts.mine()) == (None, [names[1]])
 
 
 def test_what_is_drawn_is_what_the_object_says():
@@ -319,6 +349,8 @@ def test_a_card_has_every_word_with_its_bar_and_says_what_was_found():
     assert "made-up wrote 3 words: 1 from document 1, 1 from document 2, 1 unclear." in card  # a full stop is none
     assert "made-up read an answer of 3 words: 1 from document 1, " in answer_card(made_up(given=True).result, "Where?")
     assert on_card(data)["found"] == "1 of 3 from document 1"
+    assert re.findall(r"<tspan[^>]*>(\d)</tspan> ([^<]*)<", card) == [("1", "Iceland is cold."), ("2", "It costs 60.")]
+    ElementTree.fromstring(answer_card(made_up().result, "What\x0cis \ud83d"))  # no character that XML does not know
 
 
 def test_without_a_document_the_words_that_change_are_marked_and_whether_bars_had_said_so():
@@ -332,6 +364,10 @@ def test_without_a_document_the_words_that_change_are_marked_and_whether_bars_ha
     same = compared(before, before, Change(0, 0, "Iceland is warm."))
     assert same["title"] == "With another sentence 1 of document 1"
     assert same["said"] == "The answer stays the same, word for word."
+    longer = made_up(words=[*before["generated"]["words"], word(4, " so", "memory", 0.1)]).result
+    assert compared(before, longer, Change(0))["said"] == "No word goes; 1 more follow."
+    lines = before | {"tokens": ["One", ".\n", "Two.", "\nThree", "."], "documents": [{"start": 0, "end": 5}]}
+    assert [Change(0, place).applied(lines) for place in (0, 1)] == ["Two.\nThree.", "One.\n\nThree."]
 
 
 @pytest.mark.parametrize(("change", "text", "source"), [

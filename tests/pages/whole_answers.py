@@ -9,12 +9,9 @@ from types import SimpleNamespace
 from heval_core.ui.own_prompts import KeptAnswer, OwnPrompt
 
 ASKED = OwnPrompt(
-    model="demo-gpt2",
-    documents=("Iceland is cold.", "It costs 60."),
-    question="Where?",
-    explainers=("attn", "cgim"),
+    model="demo-gpt2", documents=("Iceland is cold.", "It costs 60."), question="Where?", explainers=("attn", "cgim"),
     template="plain",
-)
+)  # fmt: skip
 TOKENS = ["Iceland", " is", " cold", ".", " It", " costs", " 60", ".", " Q:", " Where?", " A:"]
 SENTENCES = [{"start": 0, "end": 4, "document": 1, "text": "Iceland is cold."}]
 SENTENCES += [{"start": 4, "end": 8, "document": 2, "text": " It costs 60."}]

@@ -92,10 +92,10 @@ def test_a_plan_counts_what_answers_cost(grid, tmp_path):
     assert (gold > 3 * 60, other) == (True, 0)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [({"match": "within"}, "cannot be combined with --match within"), ({"explainers": ()}, "name --explainers too")],
-)
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"match": "within"}, "does not go with --match within"), ({"explainers": ()}, "name --explainers too"),
+    ({"regimes": ("mixed", "gold.256-first")}, "in the regimes gold and conflicting: name one"),
+])  # fmt: skip
 def test_what_answers_do_not_go_with_is_said_before_anything_is_loaded(grid, changed, message, capsys):
     with pytest.raises(HEvalError, match=message):
         dataclasses.replace(grid, **changed).check()

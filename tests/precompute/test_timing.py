@@ -83,15 +83,9 @@ def test_a_regime_has_one_shard_for_its_explainers_and_the_yardstick_is_among_th
 @pytest.fixture(scope="module")
 def timed_grid(small_grid):
     return dataclasses.replace(
-        small_grid,
-        models=small_grid.models[:1],
-        regimes=("mixed",),
-        explainers=("attn", "mechlight"),
-        limit=4,
-        shard_size=4,
-        keep_heads=0,
-        timing=True,
-    )
+        small_grid, models=small_grid.models[:1], regimes=("mixed",), explainers=("attn", "mechlight"), limit=4, shard_size=4,
+        keep_heads=0, timing=True,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -186,17 +186,10 @@ def test_configurations_by_hand():
     memory, context = [((0, head),) for head in (0, 1, 2, 3)], [((0, head),) for head in (3, 1, 0, 2)]
     found = {(name, count): [head for _, head in heads] for name, count, heads in ph3.configurations(memory, context)}
     assert found == {
-        ("all", 1): [0, 3],
-        ("memory", 1): [0],
-        ("context", 1): [3],
-        ("only memory", 1): [0],
-        ("only context", 1): [3],
-        ("all", 3): [0, 1, 2, 3],
-        ("memory", 3): [0, 1, 2],
-        ("context", 3): [0, 1, 3],
-        ("only memory", 3): [2],
+        ("all", 1): [0, 3], ("memory", 1): [0], ("context", 1): [3], ("only memory", 1): [0], ("only context", 1): [3],
+        ("all", 3): [0, 1, 2, 3], ("memory", 3): [0, 1, 2], ("context", 3): [0, 1, 3], ("only memory", 3): [2],
         ("only context", 3): [3],
-    }
+    }  # fmt: skip
 
 
 def trial(heads, gold, conflicting, irrelevant):
@@ -208,12 +201,9 @@ def trial(heads, gold, conflicting, irrelevant):
 def test_the_best_setting_by_hand():
     context, memory = catalogue.find("technique", "ph3"), catalogue.find("technique", "ph3(mode=memory)")
     trials = [
-        trial([], 0.8, 0.4, 0.5),
-        trial(["L0H1"], 0.8, 0.8, 0.1),
-        trial(["L0H2"], 0.9, 0.7, 0.2),
-        trial(["L0H3"], 0.7, 0.9, 0.2),
-        trial(["L0H4"], 0.1, 0.1, 0.5),
-    ]
+        trial([], 0.8, 0.4, 0.5), trial(["L0H1"], 0.8, 0.8, 0.1), trial(["L0H2"], 0.9, 0.7, 0.2),
+        trial(["L0H3"], 0.7, 0.9, 0.2), trial(["L0H4"], 0.1, 0.1, 0.5),
+    ]  # fmt: skip
     assert context.best(trials) == (2, 3), "the same faithfulness as L0H1, but a higher mean"
     assert memory.best(trials) == (0,), "L0H4 only equals Regular"
     assert context.best([trials[0], trials[4]]) == (0,)

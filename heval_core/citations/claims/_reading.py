@@ -54,8 +54,7 @@ def _storable(record: dict[str, Any]) -> Any:
 
 
 def numbers(value: Any, name: str, passages: Sequence[Passage]) -> tuple[int, ...]:
-    """A list of passages' numbers, each once. Raises Malformed, with the name of what has it, for anything else, and for a
-    number that no passage has."""
+    """A list of passages' numbers, each once. Raises Malformed, with the name of what has it, for anything else."""
     if not isinstance(value, list) or not all(map(_is_number, value)):
         raise Malformed(f"{name!r} should be a list of passages' numbers")
     existing = {passage.number for passage in passages}

@@ -8,8 +8,7 @@ Fields: {"id", "claim", "verdict"?, "passages", "selected"?, "explanation"?, "wr
   prompt        the prompt that its writer was given, where it is one of `heval_core/citations/prompts/`
   chains        passages that people selected: a list of numbers for each way to the verdict
   sources       what each sentence of the explanation was made from: a list of numbers per sentence, [] for nothing
-Lines with the same id and the same claim are explanations of it by several writers. A line that cannot be used becomes a
-BadRecord; the others are used.
+Lines with the same id and the same claim are explanations of it by several writers. An unusable line becomes a BadRecord.
 """
 
 from collections.abc import Iterator

@@ -3,8 +3,7 @@
 Formula: chain `chain` of the claim, counted from 0, in the order of the claim's passages.
 Reference: the human-selected evidence of Xing, Baldwin and Lau (arXiv 2406.12645), which are PolitiHop's chains.
 Departure: the paper does not say which of several chains its writers were given. The first is a choice of ours: it is the same
-in every run, and not chosen by its length. `human(1)` takes the second; a claim without it is told, and not written about.
-Cost: none.
+in every run, not chosen by its length. `human(1)` takes the second; a claim without it is told, not written about. Cost: 0.
 """
 
 from dataclasses import dataclass

@@ -3,8 +3,7 @@
 Sizes: prompts as they are, and the padded lengths there are, of these at most the middle and the longest; without padded
 prompts, thirds of the prompts by their number of tokens. Over all sizes means prompts as they are, as quality is over these.
 Passes are what an explainer would cost alone, on any machine, shared ones too: those that were counted, in the mean over the
-timed cells of a size, and without these those that it declares for a prompt of as many tokens. Controls that read tokens
-only have none.
+timed cells of a size, and without these those that it declares for as many tokens. Controls of tokens alone have none.
 
 Seconds are those of the table `timing`, where a store has it, of the cells of a size: those cells in which more than half of
 the explainers were timed, and an explainer that lacks one of these has none. An explainer's ratio is the geometric mean over

@@ -92,8 +92,7 @@ def column_groups(columns: Sequence[Column]) -> dict[str, list[Column]]:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """rows: methods, best first, then controls, best first. columns: those that have a number. absent: (title, reason) of
-    those that have none.
+    """rows: methods, best first, then controls, best first. columns: those with a number. absent: (title, reason) of others.
 
     values: a row for each column and explainer. value, low, high (95 %), chance: scaled where the column is, else above the
     random control's; native, native_low, native_high, native_chance: in the measure's unit; cells: how many of the cells

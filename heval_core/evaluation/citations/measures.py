@@ -14,8 +14,7 @@ rests on; wrong_marker, it rests on a passage, and on none that it cites. As sha
 rests on no passage; omitted_citation, it rests on a passage that it does not cite, and is no wrong_marker. Only passages that
 the writer was given count as cited. Where it is known what sentences were made from: source, of those made from passages the
 share that rest on one of these; source_behind_wrong_marker, the same of those that cite passages, but none that they were
-made from; no_source, of those made from no passage the share that rest on none. The first four of the truth itself stand
-beside, with no annotator.
+made from; no_source, of those made from no passage the share that rest on none. The truth's own first four stand beside.
 Of people: helpfulness, the mean of the answers' sliders (0 to 100); helpfulness_z, the same of z-scores, each person's values
 less their mean, in their standard deviations, over all that the person answered; entropy, of the sentences that the people
 who were asked one question chose, in bits ("none" is one more), the mean over questions with two answers or more.

@@ -1,7 +1,6 @@
 """Which shards of the study stand: those of the newest run of each source of claims, writer, selector and annotator.
 
-Answers belong to the text of an explanation, whose id is a hash of it: answers to another text meet no explanation, and are
-never published with it.
+Answers belong to the text of an explanation, whose id is a hash of it: answers to another text are never published with it.
 """
 
 from typing import Any, NamedTuple
@@ -9,8 +8,7 @@ from typing import Any, NamedTuple
 from heval_core.store.kinds import CLAIM, EXPLANATION, RECOVERY
 from heval_core.store.shards import Entry, ShardStore
 
-# The kind of the journal's lines about what was asked last: a `StudyKey`, why that was not available, and fingerprint and
-# settings, see `Entry`.
+# The kind of the journal's lines about what was asked last: a `StudyKey`, why there was none, fingerprint, settings (`Entry`).
 ASKED = "citations"
 _KINDS = (CLAIM.name, EXPLANATION.name, RECOVERY.name)
 

@@ -37,8 +37,7 @@ class Cell(NamedTuple):
     """What techniques came to with one model on one dataset.
 
     values: technique ▶ its measures. gains: technique ▶ the same less Regular's, over the instances that both answered.
-    memory: Spearman's correlation of memory strength with BCU on conflicting documents, under Regular; None where it is not
-    defined.
+    memory: Spearman's correlation of memory strength with BCU on conflicting documents, under Regular; None: undefined.
     """
 
     model: str
@@ -51,8 +50,7 @@ class Cell(NamedTuple):
         return self.gains.get(technique, {}).get(measured)
 
     def gain_of_both(self, technique: str, what: str) -> Value | None:
-        """In faithfulness, the mean over gold and conflicting documents, or what there is, or in robustness; of a technique
-        that has both."""
+        """In faithfulness, the mean over gold and conflicting documents (or one), or in robustness; of one that has both."""
         followed = [gain for kind in FOLLOWED if (gain := self.gain(technique, (kind, "bcu"))) is not None]
         ignored = self.gain(technique, IGNORED)
         if not followed or ignored is None:

@@ -3,8 +3,7 @@ technique_trial, feature_correlation.
 
 Formula, of an answer: BCU and CCU as in `heval_core.techniques.shared.context_use`. Gold and conflicting documents ask for
 t_C, the others for t_M. correct: the predicted token is one of the first tokens of the true answer. memory_kept: the
-technique's next token without documents is Regular's. neither: the predicted token is neither accepted nor Regular's next
-token without documents.
+technique's next token without documents is Regular's. neither: the predicted token is neither accepted nor that one.
 Of `cell_behaviour`: a measure is a mean over test answers; total pools the answers of all kinds, so that each answer counts
 the same, except for memory_kept, where each question does. discrimination J = BCU conflicting + BCU irrelevant - 1, and
 discrimination_off_topic with off-topic documents in place of irrelevant ones. delta: the technique's mean less Regular's,
@@ -77,8 +76,7 @@ def insert_answers(writer: Writer, store: ShardStore, entries: Sequence[Entry]) 
 def measured(found: pd.DataFrame) -> pd.DataFrame:
     """The answers of one model, dataset and technique, with their metrics as columns.
 
-    found: the columns of a behaviour shard, and fact_id, regime and predicted_id of the instance. An answer without a token
-    has no metrics.
+    found: the columns of a behaviour shard, and fact_id, regime and predicted_id of the instance. No token, no metrics.
     """
     metrics = [_metrics(row) for row in found.to_dict("records")]
     return pd.concat([found, pd.DataFrame(metrics, index=found.index, columns=_METRICS, dtype=float)], axis=1)

@@ -125,7 +125,8 @@ def said(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Sequenc
 def lost(clean: CleanPass, target: Target, units: Units, level: str) -> Matrix:
     """The nats that each token of an answer loses without each of some units. clean: of one prompt."""
     (whole,), (without,) = (said(clean, [target], [variants]) for variants in ([()], [(unit,) for unit in units]))
-    changed = without.likeliest != whole.likeliest
+    # What the model would not write with all of them either cannot change.
+    changed = (whole.likeliest == target.ids) & (without.likeliest != whole.likeliest)
     return Matrix(level, tuple(units), (whole.logprobs - without.logprobs)[:, 0].astype(np.float32), changed)
 
 

@@ -48,6 +48,13 @@ function placeOf(part) {
   return name ? `[data-${name}="${CSS.escape(active.dataset[name])}"]` : group ? `[aria-label="${group}"] [aria-pressed=true]` : null;
 }
 
+// In place of what a part held; the focus stays where it was.
+function redraw(part, ...made) {
+  const place = placeOf(part);
+  part.replaceChildren(...made);
+  if (place) part.querySelector(place)?.focus({ preventScroll: true });
+}
+
 // What a mark says: its first line in bold, near it and inside of its frame. lines: none hides it.
 function showTip(tip, frame, mark, lines) {
   tip.style.display = lines ? "block" : "none";

@@ -36,12 +36,10 @@ function foot(data, send) {
 }
 
 export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
-  const host = parentElement.querySelector(".host"), held = placeOf(host);
+  const { data, parentElement, setTriggerValue } = component, host = parentElement.querySelector(".host");
   const send = (what) => setTriggerValue("asked", what);
   const list = element("nav", "list", data.legend.length ? legend(data) : null, ...data.rows.map((row) => line(data, row, send)), foot(data, send));
-  host.replaceChildren(having(list, { "aria-label": data.what }));
-  if (held) host.querySelector(held)?.focus();
+  redraw(host, having(list, { "aria-label": data.what }));
   host.onkeydown = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], rows = [...host.querySelectorAll(".row")], here = rows.indexOf(host.getRootNode().activeElement);
     if (!step || here < 0 || !rows[here + step]) return;

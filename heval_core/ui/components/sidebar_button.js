@@ -38,7 +38,7 @@ function skipToContent() {
 const PAUSE = 600;
 let pause = 0;
 function typed(event) {
-  if (!event.target.closest?.("[data-testid=stSidebar]") || event.target.tagName !== "TEXTAREA") return;
+  if (!event.target.closest?.("[data-testid=stSidebar], .st-key-own_pasted") || event.target.tagName !== "TEXTAREA") return;
   clearTimeout(pause);
   const said = new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true });
   pause = setTimeout(() => event.target.isConnected && event.target.dispatchEvent(said), PAUSE);

@@ -89,8 +89,7 @@ def left_one_out(lm: LanguageModel, explained: Explained) -> Weights:
     """phi = log p(sentence | all) - log p(sentence | without the passage). K + 1 passes, which all sentences share.
 
     Comparable is the share of the sentence's surprise, -log p, that the passage takes away (or adds, below 0): of the surprise
-    with or without the passage, whichever is larger. The least is an even share of the K passages and of all else that the
-    model knows.
+    with or without the passage, whichever is larger. The least: an even share of K passages and all else that it knows.
     """
     texts = [tokens_of(lm, explained, left_out) for left_out in ((), *((number,) for number in explained.selected))]
     values = sentence_logprobs(lm, texts)
@@ -115,8 +114,7 @@ def contextcite(lm: LanguageModel, explained: Explained) -> Weights:
 def by_gradient(lm: LanguageModel, explained: Explained) -> Weights:
     """phi = the length of the gradient of log p(sentence) at the embeddings, summed over the passage's tokens.
 
-    How large gradients are differs a lot between sentences. Comparable is the logarithm of how many times the sentence's
-    median passage it is.
+    Sizes of gradients differ a lot between sentences. Comparable: the logarithm of how many times the median passage it is.
     """
     text = tokens_of(lm, explained)
     by_token = np.zeros((len(text.sentences), len(text.ids)))

@@ -81,14 +81,14 @@ function drawCitations(data, sentence, number, act) {
 function readOut(data, method, chosen, act) {
   const made = having(element("div", "read"), { "aria-live": "polite" }), text = element("span");
   if (!chosen) {
-    made.append(element("span", "hint", data.words.length ? "Click a word to see where it comes from. Drag or hold Shift for several; a double click takes the sentence." : "The answer appears here."));
+    const memory = data.documents.length && data.words.every((one) => one.source === "memory") ? "No document changes this answer. " : "";
+    made.append(element("span", "hint", data.words.length ? `${memory}Click a word to see where it comes from. Drag or hold Shift for several; a double click takes the sentence.` : "The answer appears here."));
     return made;
   }
   const words = wordsIn(data, chosen), sentence = data.sentences.find((one) => one.start === chosen[0] && one.end === chosen[1]);
   const name = sentence && words.length > 1 ? `Sentence ${data.sentences.indexOf(sentence) + 1}` : words.length === 1 ? `“${words[0].text.trim()}”` : `“${words[0].text.trim()} … ${words.at(-1).text.trim()}”`;
   made.append(element("b", "", name), text);
-  const [first, second] = choices(data, method, chosen);
-  const of = method?.nats || "is its score", word = words.length === 1 ? words[0] : null;
+  const [first, second] = choices(data, method, chosen), of = method?.nats || "is its score", word = words.length === 1 ? words[0] : null;
   if (!knows(data, method, chosen)) {
     text.append(method?.against ? `${method.title}, compares one word alone. Choose another explainer above.` : method?.values?.length ? `${method.title} scored whole sentences: a double click takes one. ` : "not computed yet.");
     if (method?.values?.length && !data.static && !data.status) text.append(button("ask", words.length > 1 ? "Explain these words" : "Explain this word", null, () => act.part(method.key, chosen)));
@@ -97,6 +97,7 @@ function readOut(data, method, chosen, act) {
   else if (!method.against && (word?.source === "memory" || word?.source === "unclear")) {
     text.append(word.source === "memory" ? "is from memory, or the question: it would be said without any document too." : "is unclear: no document alone gives it.", ` ${method.title} points at ${nameOf(first)} with ${amount(method, first.value)}.`);
   }
+  else if (!firstChoice(data, method, chosen)) text.append(word?.source ? `is from ${word.source}: ${nats(word.nats)} nats lost without it. ` : "", "No sentence alone gives it.");
   else {
     text.append(method.against ? `rather than “${method.against}” ` : "", method.nats ? "comes from " : `${method.title} points at `, element("b", "", inWords(first)), first.place === null ? "" : ` (${nameOf(first)})`, `: ${amount(method, first.value)} ${of}.`);
     if (second) text.append(` Next is ${nameOf(second)} with ${amount(method, second.value)}.`);

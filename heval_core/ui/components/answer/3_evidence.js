@@ -2,7 +2,7 @@
 
 function drawMethods(data, view, chosen, act) {
   const made = having(element("div", "methods"), { role: "group", "aria-label": "Explainers" });
-  const first = (method) => (chosen ? choices(data, method, chosen)[0] : null);
+  const first = (method) => (chosen ? firstChoice(data, method, chosen) : null);
   const counts = {};
   for (const method of data.methods) { const one = first(method); if (one && one.place !== null && !method.against) counts[nameOf(one)] = (counts[nameOf(one)] ?? 0) + 1; }
   const most = Object.keys(counts).sort((a, b) => counts[b] - counts[a])[0];
@@ -10,12 +10,11 @@ function drawMethods(data, view, chosen, act) {
     const cell = button("", "", method.key === view.method, () => act.method(method.key));
     cell.dataset.key = method.key;
     const small = element("small");
-    if (method.refused) small.append("not for this model");
+    if (method.refused) small.append("cannot: hover for why");
     else if (!method.values) small.append(method.running ? "computing …" : data.status ? "waits" : data.static ? "not computed" : `click: ${method.passes} ${method.passes === 1 ? "pass" : "passes"}`);
     else {
-      const one = first(method), seconds = `${method.seconds.toFixed(1)} s`;
-      if (one) small.append("→ ", element("em", one.place !== null && nameOf(one) !== most ? "other" : "", nameOf(one)), ` · ${seconds}`);
-      else small.append(seconds);
+      const one = first(method), name = one && element("em", one.place !== null && nameOf(one) !== most ? "other" : "", nameOf(one));
+      small.append(...(one ? ["→ ", name, " · "] : []), `${method.seconds.toFixed(1)} s`);
     }
     cell.title = [method.about, method.refused, method.values ? `${method.seconds.toFixed(2)} s by itself, ${method.passes} passes beyond what others had run; by ${method.unit}.` : "", place < 9 ? `Key ${place + 1}.` : ""].filter(Boolean).join(" ");
     cell.append(element("b", "", method.title), small);
@@ -26,7 +25,7 @@ function drawMethods(data, view, chosen, act) {
 
 // Each ✓, ✗ or –: [passed or null, text, how it was found].
 function checks(data, method, chosen) {
-  const sentence = sentenceAt(data, chosen[0]), [mine] = choices(data, method, chosen);
+  const sentence = sentenceAt(data, chosen[0]), mine = firstChoice(data, method, chosen);
   if (!mine || !sentence) return [];
   const found = deleted(data, mine, chosen), copied = copiedFrom(data, sentence, chosen), number = data.sentences.indexOf(sentence) + 1, list = [];
   const right = copied.from.some((one) => mine.document === one.document && (mine.place === null || mine.place === one.place));
@@ -38,17 +37,16 @@ function checks(data, method, chosen) {
     list.push([holds, changed > 0 ? shorter : "answer stays when it is deleted", `Without this explainer’s first choice the words here lose ${nats(lost)} nats, and ${share(changed)} of the model’s tokens change; without other sentences of its length (${others}) ${share(elsewhere ?? 0)}.`]);
   }
   const base = (one) => one.key.split("(")[0], first = (one) => data.methods.find((own) => own.values && base(own) === base(one)); // variants of one explainer count once
-  const others = data.methods.filter((other) => !other.against && base(other) !== base(method) && first(other) === other).map((other) => choices(data, other, chosen)[0]).filter((one) => one && one.place !== null);
+  const others = data.methods.filter((other) => !other.against && base(other) !== base(method) && first(other) === other).map((other) => firstChoice(data, other, chosen)).filter((one) => one && one.place !== null);
   const agree = others.filter((one) => nameOf(one) === nameOf(mine)).length;
   if (others.length && mine.place !== null) list.push([agree * 2 > others.length, `agrees with ${agree} of ${others.length} others`, "Explainers above with the same first choice for what is selected."]);
-  if (found && found.next !== null) list.push([found.lost > found.next, found.lost > found.next ? "beats the rest of its document" : "no better than its document", `Its loss is ${nats(found.lost)} nats; of the other sentences of that document the largest is ${nats(found.next)}.`]);
+  if (found && found.next !== null) list.push([found.lost > Math.max(0, found.next), found.lost > Math.max(0, found.next) ? "beats the rest of its document" : "no better than its document", `Its loss is ${nats(found.lost)} nats; of the other sentences of that document the largest is ${nats(found.next)}.`]);
   return list;
 }
 
 function drawChecks(data, method, chosen) {
-  const [yes, no, open] = [["yes", "✓ "], ["no", "✗ "], ["open", "– "]];
   const found = (chosen ? checks(data, method, chosen) : []).map(([passed, text, title]) => {
-    const [kind, sign] = passed === null ? open : passed ? yes : no;
+    const [kind, sign] = passed === null ? ["open", "– "] : passed ? ["yes", "✓ "] : ["no", "✗ "];
     return having(element("span", kind, sign, element("b", "", text)), { title, tabindex: 0 });
   });
   return element("div", "checks", ...found);
@@ -69,7 +67,7 @@ function drawDocuments(data, method, chosen, act) {
     block.append(head);
     document.sentences.forEach(([start, end], place) => {
       const own = sentences.find((one) => one.document === number && one.place === place), share = own ? Math.max(0, own.value) / largest : 0;
-      const line = element("div", "line"), text = having(element("span", "text"), { role: "button", tabindex: 0 }); // a button cannot break over lines
+      const line = element("div", "line"), text = having(element("span", "text"), { role: "button", tabindex: 0, "data-at": `${number}.${place}` }); // a button cannot break over lines
       text.onclick = () => act.source(number, place);
       text.onkeydown = (event) => { if (!["Enter", " "].includes(event.key)) return; event.preventDefault(); text.click(); };
       text.style.setProperty("--share", share.toFixed(3));
@@ -116,7 +114,7 @@ function drawMatrix(data, chosen, act) {
     const row = element("tr", on ? "on" : "", element("td", "name", `${number + 1} ${sentence.text.trim().slice(0, 24)}…`));
     data.documents.forEach((_, document) => {
       const value = sentence.documents?.[document], known = value !== undefined, inside = button("", known ? nats(value) : "…", null, () => act.cite(number, document));
-      having(inside, { "aria-label": `Sentence ${number + 1}, document ${document + 1}: ${known ? `${nats(value)} nats` : "not known yet"}` });
+      having(inside, { "data-name": `${number}.${document}`, "aria-label": `Sentence ${number + 1}, document ${document + 1}: ${known ? `${nats(value)} nats` : "not known yet"}` });
       const cell = element("td", `${hueOf(document)}${value > largest / 2 ? " most" : ""}`, inside);
       cell.style.setProperty("--share", known ? Math.max(0, value / largest).toFixed(3) : 0);
       row.append(cell);

@@ -1,9 +1,12 @@
 // Your prompt: an answer whose words say where they come from. What the reader chooses is drawn at once, without the server;
 // the page only hears of it, for the link.
 
+const viewed = ({ chosen, method }) => JSON.stringify([chosen ?? null, method ?? null]);
+const tryField = (root) => root.querySelector(".try textarea");
+
 class Answer {
   constructor(host) {
-    Object.assign(this, { host, data: null, view: { unit: "word", chosen: null, method: null }, source: null, preview: null, dragged: null });
+    Object.assign(this, { host, data: null, view: { unit: "word", chosen: null, method: null }, sent: [], source: null, preview: null, dragged: null });
     this.root = element("div", "answer");
     host.replaceChildren(this.root);
     this.act = {
@@ -28,7 +31,11 @@ class Answer {
     this.told = text;
     if (data.groups) { this.root.replaceChildren(legend(data), ...drawCards(data.groups)); return; }
     this.data = data;
-    if (another) Object.assign(this, { view: { unit: "word", chosen: null, method: null, ...data.view }, source: null, preview: null });
+    // A view that is no echo of what was told is another one: Back leads to it.
+    const seen = viewed(data.view), echo = this.sent.indexOf(seen);
+    if (another || (echo < 0 && seen !== this.seen)) Object.assign(this, { view: { unit: another ? "word" : this.view.unit, chosen: null, method: null, ...data.view }, source: null, preview: null });
+    Object.assign(this, { seen, sent: this.sent.slice(echo + 1) });
+    if (this.view.chosen && !wordsIn(data, this.view.chosen).length) this.view.chosen = null; // of another answer
     if (!data.methods.some((method) => method.key === this.view.method)) this.view.method = data.methods.find((method) => method.values)?.key ?? data.methods[0]?.key ?? null;
     this.draw();
   }
@@ -39,12 +46,12 @@ class Answer {
   get painter() { return this.data.methods.find((method) => method.key === this.view.method); }
 
   choose(span) { Object.assign(this, { preview: null, source: null }); this.tell({ chosen: span }); this.mark(); }
-  tell(view) { this.view = { ...this.view, ...view }; this.setState?.("view", { ...this.view, at: Date.now() }); }
+  tell(view) { this.view = { ...this.view, ...view }; this.sent.push(viewed(this.view)); this.setState?.("view", { ...this.view, at: Date.now() }); }
 
   method(key) {
     const chosen = this.data.methods.find((method) => method.key === key);
     if (!chosen || chosen.refused) return;
-    if (!chosen.values) { if (!chosen.running) this.ask("method", key); return; }
+    if (!chosen.values) { if (!this.data.status && !this.data.static) this.ask("method", key); return; }
     this.tell({ method: key });
     this.mark();
   }
@@ -87,6 +94,7 @@ class Answer {
 
   draw() {
     const { data, act, root } = this, held = root.contains(this.host.getRootNode().activeElement) ? this.spanOf(this.host.getRootNode().activeElement) : null;
+    const typed = this.edited === String(this.source) ? tryField(root)?.value : undefined, place = Object.values(this.parts ?? {}).map(placeOf).find(Boolean);
     const units = ["word", "sentence"].map((unit) => button("", unit, this.view.unit === unit, () => { this.view.unit = unit; this.draw(); }));
     const top = element("div", "top", legend(data), element("span", "note", "bar: nats lost without the source"), element("div", "units", ...units));
     this.words = drawWords(data, act);
@@ -99,6 +107,8 @@ class Answer {
     const first = this.words.querySelector(held ? `.word[data-start="${held[0]}"]` : ".word");
     if (first) { first.tabIndex = 0; this.quiet = true; if (held) first.focus({ preventScroll: true }); this.quiet = false; }
     this.mark();
+    if (typed !== undefined && tryField(root)) tryField(root).value = typed;
+    if (place) root.querySelector(place)?.focus({ preventScroll: true });
   }
 
   progress() {
@@ -113,11 +123,8 @@ class Answer {
     if (!data.words.length) { parts.read.replaceChildren(readOut(data, painter, null, act)); return; }
     // Which words come from a clicked sentence: of an explainer of sentences, leaving out says it.
     markWords(this.words, data, chosen, this.source, painter?.columns === "token" ? painter : data.methods[0]);
-    parts.read.replaceChildren(readOut(data, painter, chosen, act));
-    parts.methods.replaceChildren(drawMethods(data, this.view, chosen, act));
-    parts.checks.replaceChildren(drawChecks(data, painter, chosen));
-    parts.documents.replaceChildren(drawDocuments(data, painter, chosen, act));
-    parts.matrix.replaceChildren(drawMatrix(data, chosen, act));
+    const drawn = { read: readOut(data, painter, chosen, act), methods: drawMethods(data, this.view, chosen, act), checks: drawChecks(data, painter, chosen), documents: drawDocuments(data, painter, chosen, act), matrix: drawMatrix(data, chosen, act) };
+    for (const [name, made] of Object.entries(drawn)) redraw(parts[name], made);
     // What is typed there must outlive a hover.
     if (this.edited === String(this.source)) return;
     this.edited = String(this.source);

@@ -22,7 +22,7 @@ class Claim {
   }
 
   draw(another = false) {
-    const { data, root, host } = this, held = placeOf(root);
+    const { data, root, host } = this;
     this.width = host.clientWidth || 900;
     const top = element("header"), title = element("div", "title");
     title.append(element("h1", "", data.claim));
@@ -34,10 +34,9 @@ class Claim {
     both.style.setProperty("--left", `${left}px`);
     both.append(evidence(data, this.act), matrix(data, beside ? rest - left - GAP : rest));
     this.tip = having(element("div", "tip"), { role: "status" });
-    root.replaceChildren(top, both, this.tip);
+    redraw(root, top, both, this.tip);
     const first = root.querySelector(`.mark[data-at="${CSS.escape(this.at ?? "")}"]`) ?? root.querySelector(".mark");
     if (first) first.tabIndex = 0;
-    if (held) root.querySelector(held)?.focus({ preventScroll: true });
     if (another) this.intoSight();
   }
 
