@@ -14,8 +14,6 @@ from heval_core.generated import DOCUMENT, SENTENCE, Wanted, explain_answer, exp
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.pipeline import Request
 from heval_core.records import HEvalError, Span, Target
-from heval_core.sources import Bounds, source_of, verdict
-from heval_core.units import Matrix, Unit
 from heval_core.writing import Rival, given
 from precompute.cli import main
 from tests.asked import KENYA, PERU, QUESTION, asked
@@ -324,38 +322,6 @@ def test_the_answer_is_written_again_without_what_is_said_to_be_its_source(langu
         found.without(1, 3)
     with pytest.raises(HEvalError, match="The model did not write this answer"):
         explained(PERU, answer=ANSWER).without(1)
-
-
-def test_a_source_by_hand():
-    def of(*by_document, level=0.0, together=5.0, alone=-3.0):
-        return source_of(np.array(by_document), level, together, alone, Bounds())
-
-    assert of(0.1, 4.0) == ("document 2", 4.0)
-    assert of(2.5, 4.0) == ("unclear", 4.0)  # not twice the next one
-    assert of(0.1, 4.0, level=4.5) == ("unclear", 4.0)
-    assert of(0.1, 0.2, together=0.2, alone=-0.6) == ("memory", 0.2)
-    assert of(0.1, 0.2, together=0.2, alone=-0.8) == ("unclear", 0.2)  # expected with less than a half
-    assert of(0.1, 0.2, together=0.4, alone=-0.6) == ("unclear", 0.2)
-    assert of(together=0.0) == ("memory", 0.0)
-
-
-def test_a_verdict_by_hand():
-    """Two documents of two sentences, and an answer of two tokens, of which the second changes without the first sentence."""
-    units = tuple(Unit(start, start + 3, f"document {1 + start // 6}") for start in (0, 3, 6, 9))
-    changed = np.array([[0, 1], [0, 0], [0, 0], [0, 0]], dtype=bool)
-    left_out = Matrix("sentence", units, np.array([[0, 5], [0, 1], [-2, -1], [-3, -4]], dtype=np.float32), changed)
-
-    def of(*choices, columns=(1, 2)):
-        found = verdict(choices, Span(*columns), left_out)
-        return [found["points"]["unit"], *(found[name]["holds"] for name in ("stands", "beats"))]
-
-    assert of(0, 0, 1) == [0, True, True]
-    assert of(1, 0) == of(0, 1) == [0, True, True]  # of as many the one that costs more
-    assert of(1) == [1, False, False]
-    assert of(2) == [2, False, False]  # the least bad of its document costs nothing
-    assert of(0, columns=(0, 1)) == [0, False, False]
-    left_out.changed[1:, 1] = True
-    assert of(0) == [0, False, True]  # others change it too
 
 
 def test_what_was_said_before_is_what_a_word_loses_directly_behind_the_prompt(explained):
