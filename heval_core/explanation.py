@@ -78,9 +78,7 @@ def explain(
 
     chosen = methods_of(catalogue.split(explainers) if isinstance(explainers, str) else explainers)
     lm = _language_model(model, tokenizer, device, dtype)
-    request = Request(
-        _whole(*_several(context), question, answer or "")[:-2], question, _several(context_answer), memory_answer
-    )
+    request = Request(_utf(*_several(context), question, answer or "")[:-2], question, _several(context_answer), memory_answer)
     with lm.asked_in(template):
         if generate is None and answer is None:
             return Explanation(explain_request(lm, request, chosen, match=match, target=target))
@@ -96,7 +94,7 @@ def methods_of(keys: Iterable[str] | None) -> list[protocols.Method]:
     return list({method.key: method for method in methods}.values())
 
 
-def _whole(*texts: str) -> tuple[str, ...]:
+def _utf(*texts: str) -> tuple[str, ...]:
     if any("\ud800" <= letter <= "\udfff" for text in texts for letter in text):
         raise HEvalError("A text holds half a character, as a file in another encoding than UTF-8 does; write it whole.")
     return texts
