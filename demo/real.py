@@ -32,12 +32,12 @@ EXPLAINED = (
 NEXT = ((MODELS, "invented_states", (TWO, *REST), FIRST), (MODELS, "country_profiles", PLAIN, 40))
 # What each model is asked in; fine_tuning would need hours on two cores.
 TECHNIQUES = {SMOL: "prompting,multi_agent,coiecd,acd,cad,ph3", GEMMA: "coiecd,acd,cad,ph3"}
-# Of answers that people wrote the first are read, SmolLM2's by all explainers on a GPU: feature ablation takes minutes each.
-SENTENCES = "contextcite,document(unit=sentence)"
+# Of answers that people wrote the first are read, SmolLM2's on a GPU: the last three take minutes each.
+SLOW = "fa,contextcite,document(unit=sentence)"
 QUOTED = (
     (MODELS, 96, "document,attn,mechlight,cdla,attnlrp,cgim,origin"),
-    ((SMOL,), 96, f"fa,{SENTENCES}"),
-    ((GEMMA,), 24, SENTENCES),
+    ((SMOL,), 96, SLOW),
+    ((GEMMA,), 24, SLOW),
 )
 WRITER, CLAIMS = SMOL, 40
 

@@ -100,7 +100,7 @@ function readOut(data, method, chosen, act) {
   else if (!firstChoice(data, method, chosen)) text.append(word?.source ? `is from ${word.source}: ${nats(word.nats)} nats lost without it. ` : "", "No sentence alone gives it.");
   else {
     text.append(method.against ? `rather than “${method.against}” ` : "", method.nats ? "comes from " : `${method.title} points at `, element("b", "", inWords(first)), first.place === null ? "" : ` (${nameOf(first)})`, `: ${amount(method, first.value)} ${of}.`);
-    if (second) text.append(` Next is ${nameOf(second)} with ${amount(method, second.value)}.`);
+    if (second && amount(method, second.value) !== "0") text.append(` Next is ${nameOf(second)} with ${amount(method, second.value)}.`);
   }
   const spelt = words.filter((one) => plain(one.text).length), shares = spelt.length > 1 && spelt.every((one) => one.source) ? [...new Set(spelt.map((one) => one.source))].sort() : [];
   if (shares.length) text.append(` Its ${spelt.length} words: ${shares.map((source) => `${spelt.filter((one) => one.source === source).length} ${source === "unclear" ? source : `from ${source}`}`).join(", ")}.`);
