@@ -1,6 +1,7 @@
 """Control: string matching. Its reciprocal rank is 1 by construction, so every MRR has to be read beside it.
 
-Formula: 1 if a token spells the answer's first token (but for white space), else 0. Reference, cost: none; made at publishing.
+Formula: 1 if a token spells the answer's first token (ignoring white space), else 0. Reference: none. Cost: none;
+computed when results are published.
 """
 
 from dataclasses import dataclass
