@@ -34,11 +34,7 @@ NEXT = ((MODELS, "invented_states", (TWO, *REST), FIRST), (MODELS, "country_prof
 TECHNIQUES = {SMOL: "prompting,multi_agent,coiecd,acd,cad,ph3", GEMMA: "coiecd,acd,cad,ph3"}
 # Of answers that people wrote the first are read, SmolLM2's on a GPU: the last three take minutes each.
 SLOW = "fa,contextcite,document(unit=sentence)"
-QUOTED = (
-    (MODELS, 96, "document,attn,mechlight,cdla,attnlrp,cgim,origin"),
-    ((SMOL,), 96, SLOW),
-    ((GEMMA,), 24, SLOW),
-)
+QUOTED = ((MODELS, 96, "document,attn,mechlight,cdla,attnlrp,cgim,origin"), ((SMOL,), 96, SLOW), ((GEMMA,), 24, SLOW))
 WRITER, CLAIMS = SMOL, 40
 
 
