@@ -214,12 +214,11 @@ def from_json(lm: LanguageModel, prompt: TokenisedPrompt, result: Mapping[str, A
         matrices={key: _matrix_of(one) for key, one in known["matrix"].items()},
         costs={key: (one["seconds"], one["passes"]) for key, one in known["matrix"].items()},
         contrasts={one["start"]: (np.array(one["values"]), one["seconds"]) for one in known.get("contrasts", ())},
-        parts={key: _parts_of(one) for key, one in known["matrix"].items() if one.get("parts")},
+        parts={
+            key: {Span(part["start"], part["end"]): np.array(part["values"]) for part in one.get("parts", ())}
+            for key, one in known["matrix"].items()
+        },
     )
-
-
-def _parts_of(one: Mapping[str, Any]) -> dict[Span, np.ndarray]:
-    return {Span(part["start"], part["end"]): np.array(part["values"]) for part in one["parts"]}
 
 
 def _matrix_of(one: Mapping[str, Any]) -> Matrix:

@@ -385,7 +385,9 @@ def test_the_command_line_prints_words_with_their_sources_and_the_same_object(la
     assert found["selection"]["source"] == found["generated"]["words"][2]["source"]
     assert main([*command, "--answer-text", "It was 1969.", "--select", "1969", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["selection"]["text"] == " 1969"
+    assert main([*command, "--answer-text", "It was 1969.", "--select", "1", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["selection"]["text"] == " was"  # the 1 of 1969 is no word
     assert main([*command, "--answer-text", "Lisbon \udcf0"]) == 2
-    assert "A text holds half a character" in capsys.readouterr().err
+    assert "half a character" in capsys.readouterr().err
     assert main([*command, "--select", "Lisbon"]) == 2
     assert "give --generate N, or --answer-text TEXT" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from functools import partial
 from typing import Any
 
@@ -46,7 +47,8 @@ def _explain(options: argparse.Namespace) -> int:
         if options.format == "text":
             _print_answer(result["generated"])
         if (said := options.select) is not None:
-            words = int(said) if said.isdecimal() and said not in answer.generated.written.text else said
+            numbers = re.findall(r"\d+", answer.generated.written.text)  # a year is no word's number
+            words = int(said) if said.isdecimal() and said not in numbers else said
             result["selection"] = selected = answer.select(words).to_json()
     if options.format == "json":
         print(json.dumps(result, ensure_ascii=False))
