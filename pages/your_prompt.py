@@ -12,7 +12,6 @@ from heval_core.ui.exports import download
 from heval_core.ui.own_prompts import KeptAnswer
 
 TITLE = "Where did this answer come from?"
-PAGE = "pages/your_prompt.py"
 
 
 def page() -> None:
@@ -37,7 +36,9 @@ def menus(kept: KeptAnswer) -> None:
     asked, result, file = kept.asked, kept.result, f"heval-{kept.asked.id}"
     with st.popover("Kept", icon=":material/collections_bookmark:"):
         for name, title in own_prompts.titles().items():  # what cannot be opened is not offered
-            st.page_link(PAGE, label=plain(title), query_params={"result": name})
+            # No link: where the page itself is its aim, Streamlit 1.67 runs it once more with the address of before.
+            opens = address.setter(result=name, words=None, by=None, without=None, instead=None)
+            st.button(plain(title), key=f"own_open_{name}", type="tertiary", on_click=opens)
         if asked.id in own_prompts.mine() and st.button("Remove this answer", key="own_forget"):
             own_prompts.remove(asked.id)
             address.put(result=None)

@@ -47,8 +47,7 @@ def _explain(options: argparse.Namespace) -> int:
         if options.format == "text":
             _print_answer(result["generated"])
         if (said := options.select) is not None:
-            numbers = re.findall(r"\d+", answer.generated.written.text)  # a year is no word's number
-            words = int(said) if said.isdecimal() and said not in numbers else said
+            words = int(said) if said.isdecimal() and said not in re.findall(r"\d+", answer.generated.written.text) else said
             result["selection"] = selected = answer.select(words).to_json()
     if options.format == "json":
         print(json.dumps(result, ensure_ascii=False))
