@@ -13,13 +13,13 @@ from tests.conftest import ROOT
 
 LINES, FUNCTION_LINES = 400, 45
 PRODUCT = ("app.py", "pages", "heval_core", "precompute")
-# The ratchet. Nothing may be larger than its ceiling; what has become smaller by more than SLACK lowers it. None is
-# raised while it is above its budget.
+# The ratchet, of lines of code: no blank lines, comments and docstrings. Nothing may be larger than its ceiling; what has
+# become smaller by more than SLACK lowers it. A plug-in's file is in none of them, so that adding one breaks nothing.
 CEILINGS = {
-    "lines of the product": 44_250,
-    "files of the product": 330,
-    "lines of demo and benchmarks": 3_468,
-    "lines of tests": 31_779,
+    "lines of the product": 26_330,
+    "files of the product": 262,
+    "lines of demo and benchmarks": 2_423,
+    "lines of tests": 24_376,
     "files of tests": 227,
     "lines of JS and CSS": 2_650,
     "words of docs": 13_969,
@@ -33,20 +33,36 @@ def files(names: Iterable[str], *suffixes: str) -> list[Path]:
     return [path for path in paths if path.is_file() and path.suffix in suffixes]
 
 
-def sizes() -> dict[str, int]:
-    def lines(paths: list[Path]) -> int:
-        return sum(len(path.read_text("utf-8").splitlines()) for path in paths)
+def code_lines(path: Path) -> int:
+    """How many lines of a Python file hold code."""
+    text = path.read_text("utf-8")
+    empty = {number for number, line in enumerate(text.splitlines(), 1) if not line.strip() or line.lstrip().startswith("#")}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node):
+            empty |= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(text.splitlines()) - len(empty)
 
-    product, tests = files(PRODUCT, ".py"), files(["tests"], ".py")
+
+def sizes() -> dict[str, int]:
+    product = [path for path in files(PRODUCT, ".py") if not re.search(r"^PLUGIN\b", path.read_text("utf-8"), re.MULTILINE)]
+    tests = files(["tests"], ".py")
     return {
-        "lines of the product": lines(product),
+        "lines of the product": sum(map(code_lines, product)),
         "files of the product": len(product),
-        "lines of demo and benchmarks": lines(files(["demo", "benchmarks"], ".py")),
-        "lines of tests": lines(tests),
+        "lines of demo and benchmarks": sum(map(code_lines, files(["demo", "benchmarks"], ".py"))),
+        "lines of tests": sum(map(code_lines, tests)),
         "files of tests": len(tests),
-        "lines of JS and CSS": lines(files(["heval_core"], ".js", ".css")),
+        "lines of JS and CSS": sum(len(path.read_text("utf-8").splitlines()) for path in files(["heval_core"], ".js", ".css")),
         "words of docs": sum(len(path.read_text("utf-8").split()) for path in files(["docs"], ".md")),
     }
+
+
+def test_a_line_of_code_is_neither_blank_nor_comment_nor_docstring(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(
+        '"""Says\n\nwhat."""\n\n# why\nimport os  # here\n\n\ndef cwd():\n    """The folder."""\n    return os.getcwd()\n'
+    )
+    assert code_lines(path) == 3
 
 
 @pytest.mark.parametrize("what", CEILINGS)
