@@ -1,4 +1,4 @@
-"""python -m benchmarks [table | techniques | citations | answers | gpu]"""
+"""python -m benchmarks [table | techniques | citations | answers | threads | gpu]"""
 
 import argparse
 import json
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from benchmarks import gpu, table
 from benchmarks.answers import answer_figures
 from benchmarks.citations import citation_figures
 from benchmarks.techniques import technique_figures
+from benchmarks.threads import thread_figures
 from benchmarks.timing import SMALL, as_line, machine, random_model
 from heval_core.installed import PACKAGED
 from heval_core.lm.loading import load
@@ -25,7 +27,7 @@ _say = partial(print, flush=True)
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__import__("benchmarks").__doc__)
-    parser.add_argument("part", nargs="?", choices=("table", *RATIOS, "gpu"), default="table")
+    parser.add_argument("part", nargs="?", choices=("table", *RATIOS, "threads", "gpu"), default="table")
     parser.add_argument("--models", nargs="+", default=[], help="keys, folders, GGUF files; else real ones, or random weights")
     parser.add_argument("--rows", nargs="+", default=(), help="of the table: explainers, others' code; by default all")
     parser.add_argument("--no-bfloat16", action="store_true", help="of the table: float32 alone")
@@ -60,10 +62,10 @@ def _ratios(part: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Of random weights, unless models are named; of answers the real model where it is installed."""
     names = names or ["smollm2"] * (part == "answers" and not PACKAGED["smollm2"].problem())
     small = (random_model(name, config()) for name, config in SMALL.items())
-    for lm in (load(name, "cpu", "float32") for name in names) if names else small:
-        for figure in RATIOS[part](lm.key, lm):
-            _say(as_line(figure))
-            yield asdict(figure) | {"reached": figure.reached}
+    asked = () if part == "threads" else (load(name, "cpu", "float32") for name in names) if names else small
+    for figure in thread_figures() if part == "threads" else chain(*(RATIOS[part](lm.key, lm) for lm in asked)):
+        _say(as_line(figure))
+        yield asdict(figure) | {"reached": figure.reached}
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
 
+import heval_core  # noqa: F401  (before torch: it says how torch's threads wait)
 from tests.few_cells import cut
 from tests.timings import Timings
 

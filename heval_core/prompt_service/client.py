@@ -148,8 +148,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                # Passive: threads that wait leave their core to the browser.
-                env={**os.environ, "TOKENIZERS_PARALLELISM": "false", "OMP_WAIT_POLICY": "passive"},
+                env={**os.environ, "TOKENIZERS_PARALLELISM": "false"},
             )
         return self.process
 
