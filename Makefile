@@ -9,7 +9,9 @@ export HF_HUB_OFFLINE ?= 1
 TESTS := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 LINT_AND_TESTS := --no-print-directory -j 2 lint tests
 
-.PHONY: run test test-all check tests install browser lint screenshots demo-report clean
+MINUTES ?= 10
+
+.PHONY: run test test-all check tests fuzz install browser lint screenshots demo-report clean
 
 run: $(VENV)/.run  ## open the explorer
 	$(VENV)/bin/streamlit run app.py
@@ -25,6 +27,11 @@ check: install  ## without slow tests and the browser
 
 tests: install
 	$(TESTS) $(CHOSEN)
+
+fuzz: install  ## randomised tests with new examples each time, until MINUTES=10 are over or one fails
+	@end=$$(( $$(date +%s) + 60 * $(MINUTES) )); while [ $$(date +%s) -lt $$end ]; do \
+	  $(TESTS) -x -m "hypothesis and not demo" --hypothesis-profile fuzz $$(grep -rl "^from hypothesis" tests --include="test_*.py") \
+	  || exit 1; done
 
 install: $(VENV)/.dev
 

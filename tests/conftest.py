@@ -6,6 +6,7 @@ import functools
 import gc
 import hashlib
 import os
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,19 @@ from typing import Any
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 import heval_core  # noqa: F401  (before torch: it says how torch's threads wait)
 from tests.few_cells import cut
 from tests.timings import Timings
+
+# The same examples in every run; `make fuzz` draws new ones. How long a draw takes says how busy the machine is.
+_UNHURRIED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, **_UNHURRIED)
+settings.register_profile("fuzz", max_examples=1000, print_blob=True, **_UNHURRIED)
+settings.load_profile("same")
 
 ROOT = Path(__file__).parent.parent
 DEMO = ROOT / "cache" / "demo"
@@ -246,6 +255,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name in ("demo", "benchmarks") or "demo_results" in getattr(item, "fixturenames", ()):
             item.add_marker("demo")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Every test draws the same numbers, whichever ran before it."""
+    random.seed(0)
+    np.random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 def pytest_collection_finish() -> None:

@@ -65,8 +65,8 @@ def imports_of(path: Path) -> set[str]:
     return found
 
 
-# What each part of the program imports of the others; a new part has to be put here. What plug-ins of a kind may share lies
-# in their own package. `prompts`, `records`, `installed`, `html` and `words` are the ground that all stand on.
+# What each part of the program may import of the others, at most; a new part has to be put here. What plug-ins of a kind may
+# share lies in their own package. `prompts`, `records`, `installed`, `html` and `words` are the ground that all stand on.
 MAY_IMPORT = {part: set(others.split()) for part, others in {
     "app": "ui",
     "pages": "figures html present report store ui",
@@ -160,13 +160,10 @@ def test_every_part_of_the_core_is_in_the_table():
 
 
 def test_who_may_import_whom():
-    used: dict[str, set[str]] = {part: set() for part in MAY_IMPORT}
     for path, own, name in imports_of_parts():
         other = part_of(name)
         if other in MAY_IMPORT and other not in {own, "heval_core"}:
             assert other in MAY_IMPORT[own], f"{path.relative_to(ROOT)} imports {name}"
-            used[own].add(other)
-    assert used == MAY_IMPORT, "a part does not need all that the table gives it"
 
 
 def test_pages_name_queries_and_nothing_else_of_the_store():
