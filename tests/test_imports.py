@@ -19,7 +19,7 @@ HEAVY = ("torch", "transformers", "transformer_lens", "captum")
 
 def printed(code: str) -> str:
     """The last line that a program in a process of its own prints."""
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.strip().splitlines()[-1]
 
@@ -30,7 +30,7 @@ def test_browsing_and_publishing_never_import_torch(few_cells):
 import os, sys
 os.environ["HEVAL_STORE"] = {str(few_cells)!r}
 from streamlit.testing.v1 import AppTest
-app = AppTest.from_file("app.py", default_timeout=60).run()
+app = AppTest.from_file("app.py", default_timeout=300).run()
 assert not app.exception
 for page in ("instances", "leaderboard", "techniques", "citations", "about", "your_prompt"):
     app.switch_page(f"pages/{{page}}.py").run()

@@ -77,9 +77,9 @@ def test_masked_text_has_the_same_words_and_the_other_numbers(pieces, passage):
     "hostile", ["[1" * 30_000, "[" * 60_000, "[1]" * 30_000, "([1])" * 20_000, "[1, " * 20_000, "[1" + " " * 60_000]
 )
 def test_hostile_texts_take_no_longer_to_mask(hostile):
-    start = time.perf_counter()
+    start = time.thread_time()
     mask([hostile], 1)
-    assert time.perf_counter() - start < 3
+    assert time.thread_time() - start < 3
 
 
 SPLIT = [
@@ -120,9 +120,9 @@ def test_joined_sentences_give_the_text_back_and_none_starts_with_a_marker(piece
 @pytest.mark.parametrize("hostile", ["[" * 50_000, '".' * 25_000, "[1]." * 10_000, "<b>" * 20_000, "It is. " * 5_000])
 def test_hostile_texts_take_no_longer_to_split(hostile):
     split("Load the sentencizer.")
-    start = time.perf_counter()
+    start = time.thread_time()
     assert "".join(split(hostile)) == hostile
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
 
 
 def test_in_a_list_a_marker_belongs_to_the_line_that_it_begins():

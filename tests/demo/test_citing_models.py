@@ -174,7 +174,7 @@ def test_the_hands_have_the_shares_that_they_are_known_for(made):
 
 def test_the_file_of_claims_is_read_as_ones_own_claims_are(tmp_path):
     command = [sys.executable, *f"-m demo claims --hands sloppy --count 3 --out {tmp_path / 'c.jsonl'}".split()]
-    assert subprocess.run(command, cwd=ROOT, timeout=60).returncode == 0
+    assert subprocess.run(command, cwd=ROOT, timeout=300).returncode == 0
     written = [(scene.claim, dataclasses.replace(hands.write(SLOPPY, scene), sentences=())) for scene in scenes(3)]
     expected = [dataclasses.replace(claim, written=(own,)) for claim, own in written]
     assert list(JsonLines(str(tmp_path / "c.jsonl")).claims()) == expected

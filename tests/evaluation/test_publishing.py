@@ -61,7 +61,7 @@ print(*(module.__file__ for name, module in sys.modules.items() if name.split(".
 
 
 def test_what_evaluation_has_imported_is_in_the_hash_and_nothing_else():
-    done = subprocess.run([sys.executable, "-c", EVALUATES], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", EVALUATES], cwd=ROOT, capture_output=True, text=True, timeout=300)
     imported = {Path(line) for line in done.stdout.split()}
     assert len(imported) > 100, done.stderr[-2000:]
     assert set(evaluator.sources()) == imported | {PACKAGE / "store" / "schema.sql"}
@@ -143,7 +143,7 @@ print(outdated, why, results.evaluator, *stored["value"], "|", *now["value"], "|
 def run_copy(package: Path, folder: Path) -> tuple[list[str], np.ndarray, np.ndarray, str]:
     environment = os.environ | {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", PUBLISH, str(folder)], cwd=package, env=environment, capture_output=True, text=True, timeout=180
+        [sys.executable, "-c", PUBLISH, str(folder)], cwd=package, env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr[-2000:]
     first, live, path = done.stdout.strip().split("|")
@@ -214,11 +214,26 @@ def test_it_says_how_far_it_is_and_why_it_could_not(unpublished, tmp_path):
     assert "no finished shards" in (renew(tmp_path / "empty", tmp_path / "none", True, told.append) or "")
 
 
+# The command line, which waits for its standard input once it has said that it is at the first of several.
+HELD = """
+import sys
+from precompute.cli import main
+say = sys.stderr.write
+def said(text):
+    say(text)
+    if " 1 of " in text:
+        sys.stderr.flush()
+        sys.stdin.read()
+sys.stderr.write = said
+main()
+"""
+
+
 @pytest.mark.slow
 def test_a_killed_publisher_leaves_nothing_behind_and_the_next_publishes(unpublished, tmp_path):
     folder = shutil.copytree(unpublished, tmp_path / "store")
-    command = [sys.executable, "-m", "precompute", "publish", "--store", str(folder)]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as publisher:
+    command = [sys.executable, "-c", HELD, "publish", "--store", str(folder)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as publisher:
         next(line for line in publisher.stderr if " 1 of " in line)
         assert list(folder.glob("*.tmp"))
         publisher.send_signal(signal.SIGKILL)

@@ -27,7 +27,7 @@ QWEN = {"model": "demo-qwen2", "dataset": "country_profiles"}
 def open_page(page: str, /, **query: str | list[str]) -> AppTest:
     """A page as a link opens it: the overview through app.py, every other by itself, without table of contents and sidebar.
     There an error is an exception and no sentence on the page, so that it ends the test."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
     app.query_params |= query
     if page != "overview":
         app.session_state[frame._MARK] = True
@@ -56,7 +56,7 @@ def unfolded(app: AppTest, fold: str = "numbers") -> AppTest:
 
 def open_form(own: bool = False, **query: str) -> AppTest:
     """The form of the sidebar by itself. own: on its own page, where the address fills it."""
-    app = AppTest.from_string(f"from heval_core.ui import sidebar\nsidebar.draw({own})", default_timeout=60)
+    app = AppTest.from_string(f"from heval_core.ui import sidebar\nsidebar.draw({own})", default_timeout=300)
     app.query_params |= query
     return ran(app)
 

@@ -40,7 +40,7 @@ def a_page():
 
 
 def opened():
-    return AppTest.from_function(a_page, default_timeout=180).run()
+    return AppTest.from_function(a_page, default_timeout=300).run()
 
 
 def texts(app):
@@ -81,11 +81,11 @@ def test_many_tabs_publish_once_and_each_sees_how_far_it_is(cold, monkeypatch):
     def renew(source, target, bundled, tell):
         begun.append(source)
         tell(PublishProgress("Marking every explainer", "", 0.25, 30.0))
-        all_told.wait(60)
+        all_told.wait(300)
         publish(source, target, bundled)
 
     def tab():
-        all_look.wait(60)
+        all_look.wait(300)
         return published_results.ensure_published()
 
     monkeypatch.setattr(published_results, "renew", renew)
@@ -94,7 +94,7 @@ def test_many_tabs_publish_once_and_each_sees_how_far_it_is(cold, monkeypatch):
     def bar(self, share, text):
         if "explainer" in text and threading.get_ident() not in bars:
             bars[threading.get_ident()] = (share, text)
-            all_told.wait(60)
+            all_told.wait(300)
 
     monkeypatch.setattr(st.delta_generator.DeltaGenerator, "progress", bar)
     with ThreadPoolExecutor(3) as tabs:

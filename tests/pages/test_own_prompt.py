@@ -97,7 +97,7 @@ def test_documents_are_added_pasted_moved_and_removed(sent):
 
 def test_what_the_form_holds_outlives_a_page_that_leads_on_before_it_is_drawn(sent):
     drawn = "import streamlit as st\nfrom heval_core.ui import sidebar\nif 'on' not in st.query_params: sidebar.draw()"
-    app = AppTest.from_string(drawn, default_timeout=60).run()
+    app = AppTest.from_string(drawn, default_timeout=300).run()
     app.sidebar.text_area(key="own_question").set_value("Who dug the canal?").run()
     app.query_params["on"] = "1"
     app.run()
@@ -150,7 +150,7 @@ def test_a_finished_answer_opens_by_its_own_address(gallery):
 def test_what_is_typed_while_an_answer_is_computed_stays_and_what_another_link_replaces_comes_back(sent):
     asked, other = (own_prompts.keep(*made_up(question)[:2]) for question in ("Where?", "When?"))
     both = "from heval_core.ui import own_answer, sidebar\nsidebar.draw(True)\nown_answer.under_way()"
-    app = AppTest.from_string(both, default_timeout=60)
+    app = AppTest.from_string(both, default_timeout=300)
     app.query_params["result"] = asked
     ran(app).sidebar.text_area(key="own_text_1").set_value("Typed.").run()
     app.session_state[sidebar.TICKET], app.session_state[sidebar.ASKED] = over(result=made_up("Who?").result), ASKED
@@ -172,7 +172,7 @@ def test_a_press_where_explain_stood_a_moment_ago_is_no_wish_to_stop(monkeypatch
     stopped: list[int] = []
     ticket = over(over=threading.Event(), began=1e6, worker=SimpleNamespace(cancel=lambda ticket: stopped.append(0)))
     monkeypatch.setattr(sidebar, "time", SimpleNamespace(monotonic=lambda: 1e6 + seconds))
-    app = AppTest.from_string("from heval_core.ui import sidebar\nsidebar.draw(False)", default_timeout=60)
+    app = AppTest.from_string("from heval_core.ui import sidebar\nsidebar.draw(False)", default_timeout=300)
     app.session_state[sidebar.TICKET] = ticket
     app.run().sidebar.button(key="own_stop").click().run()
     assert stopped == cancelled

@@ -85,7 +85,7 @@ def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, prints):
     app.sidebar.number_input(key="own_generate").set_value(3).run()
     send(app)
     ticket = app.session_state["own_ticket"]
-    ticket.over.wait(180)
+    assert ticket.over.wait(300)
     shown = ticket.result
     folder = str(ROOT / "cache" / "demo" / "models" / "demo-qwen2")
     asked = prints("explain", "--model", folder, "--context", "According to a world atlas: The capital of Kenya is Lisbon.",

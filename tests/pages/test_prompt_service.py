@@ -17,6 +17,8 @@ from heval_core.store.filters import Filter, expression
 from heval_core.ui.heads import picked_row
 from heval_core.ui.sidebar import count_tokens
 
+PATIENCE = 300  # seconds, of what never takes long
+
 
 def held(monkeypatch, worker):
     """The worker's process answers once it is told to."""
@@ -25,7 +27,7 @@ def held(monkeypatch, worker):
     def said(process, request):
         yield {"progress": "starting"}
         begun.set()
-        told.wait(10)
+        told.wait(PATIENCE)
         yield {"result": f"of {request['model']}"}
 
     monkeypatch.setattr(worker, "_running", lambda: None)
@@ -37,12 +39,12 @@ def test_a_request_that_waits_is_over_as_soon_as_it_is_cancelled(monkeypatch):
     own = Worker()
     begun, told = held(monkeypatch, own)
     first, second, third = (own.begin({"model": name}) for name in ("first", "second", "third"))
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     assert [ticket.ahead for ticket in (first, second, third)] == [0, 1, 2]
     own.cancel(second)
     assert (second.over.is_set(), second.error, third.ahead) == (True, "Cancelled.", 1)
     told.set()
-    assert third.over.wait(10)
+    assert third.over.wait(PATIENCE)
     assert [ticket.result for ticket in (first, second, third)] == ["of first", None, "of third"]
 
 
@@ -50,10 +52,10 @@ def test_a_request_cancelled_while_it_runs_says_cancelled_whatever_comes(monkeyp
     own = Worker()
     begun, told = held(monkeypatch, own)
     ticket = own.begin({"model": "somewhere"})
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     own.cancel(ticket)
     told.set()
-    assert ticket.over.wait(10)
+    assert ticket.over.wait(PATIENCE)
     assert (ticket.error, ticket.result, ticket.progress) == ("Cancelled.", None, ["starting"])
 
 
@@ -84,7 +86,7 @@ def test_a_worker_that_is_at_work_is_not_stopped_for_others(monkeypatch):
     told = threading.Event()
 
     def converse(worker, ticket):
-        assert ticket.request["model"] != "first" or told.wait(10)
+        assert ticket.request["model"] != "first" or told.wait(PATIENCE)
 
     monkeypatch.setattr(Worker, "_converse", converse)
     first = client.begin({"model": "first"})
@@ -92,7 +94,7 @@ def test_a_worker_that_is_at_work_is_not_stopped_for_others(monkeypatch):
         client.ask({"model": name})
     assert known["first"] is first.worker
     told.set()
-    assert first.over.wait(10)
+    assert first.over.wait(PATIENCE)
     client.ask({"model": "fifth"})
     assert "first" not in known
     assert len(known) == client.KEPT

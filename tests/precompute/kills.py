@@ -7,8 +7,10 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,8 @@ from heval_core.store.shards import ShardStore
 from precompute.grid import Grid
 from precompute.pair import Pair
 from precompute.questions import load_questions
-from precompute.worker import Model
+from precompute.task import Result, Task
+from precompute.worker import Done, Model, OnRay, Worker
 
 ROOT = Path(__file__).parent.parent.parent
 # Processes of their own, to be killed, which do not have to import torch each.
@@ -30,9 +33,10 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["precompute.cli", "precompute.run", "heval_core.evaluation.publishing"])
 
 
-def started(*arguments: str, printed: Path = Path(os.devnull)) -> BaseProcess:
-    """A process of the command line. printed: the file for what it prints."""
-    process = PROCESSES.Process(target=_command, args=(arguments, printed))
+def started(*arguments: str, printed: Path, shards: int) -> BaseProcess:
+    """A process of the command line. printed: the file for what it prints. shards: once there are so many it begins no task
+    any more, but waits for a signal."""
+    process = PROCESSES.Process(target=_command, args=(arguments, printed, shards))
     # A page that ran before in this process has left itself as the main module, which the new process would run again.
     main, sys.modules["__main__"] = sys.modules["__main__"], sys.modules[__name__]
     try:
@@ -42,9 +46,17 @@ def started(*arguments: str, printed: Path = Path(os.devnull)) -> BaseProcess:
     return process
 
 
-def _command(arguments: Sequence[str], printed: Path) -> None:
+def _command(arguments: Sequence[str], printed: Path, shards: int) -> None:
     from precompute.cli import main
 
+    do, store = Worker.do, ShardStore(Path(arguments[arguments.index("--store") + 1]))
+
+    def held(*asked: Any) -> Done:
+        while len(store.entries()) >= shards:
+            time.sleep(0.01)
+        return do(*asked)
+
+    Worker.do = held  # type: ignore[method-assign]
     os.chdir(ROOT)
     # Whoever runs the tests in the background has SIGINT ignored, and so would this process.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -79,6 +91,37 @@ def states_at_every_moment(store: Path, into: Path, look: Callable[[], object] =
 
     with mock.patch.multiple(os, fsync=kept_and_synced, replace=kept_and_replaced):
         yield left
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """A task that kills its worker in the middle of it, but for the first time only. killed: a file that tells the times."""
+
+    task: Task
+    killed: Path
+
+    @property
+    def model(self) -> Any:
+        return self.task.model
+
+    def do(self, ready: Any, questions: Any) -> Result:
+        if not self.killed.exists():
+            self.killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.task.do(ready, questions)
+
+
+class Deathbed(OnRay):
+    """In a cluster; what explains is deadly. killed: see there."""
+
+    killed: Path
+
+    def submit(self, task: Task, questions: Any) -> None:
+        super().submit(Deadly(task, self.killed) if task.counts else task, questions)  # type: ignore[arg-type]
+
+    def next_done(self) -> tuple[Task, Done]:
+        task, done = super().next_done()
+        return (task.task if isinstance(task, Deadly) else task), done
 
 
 def pair_of(grid: Grid) -> Pair:

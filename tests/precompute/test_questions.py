@@ -127,7 +127,7 @@ def test_questions_of_a_models_training_are_told_at_the_end_of_a_run_and_by_stat
 
         datasets.warn(Path(folder))
 
-    app = AppTest.from_function(page, default_timeout=60, args=(str(tmp_path / "store"),)).run()
+    app = AppTest.from_function(page, default_timeout=300, args=(str(tmp_path / "store"),)).run()
     assert not app.exception
     (line,) = [warning.value for warning in app.warning if "trained" in warning.value]
     assert "questions are not asked" in line

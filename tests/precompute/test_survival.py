@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -26,7 +25,7 @@ from precompute.grid import GRIDS
 from precompute.questions import load_questions
 from precompute.run import run
 from precompute.worker import Done, Local, on_ray
-from tests.precompute.kills import contents, read, started, states_at_every_moment
+from tests.precompute.kills import Deathbed, contents, read, started, states_at_every_moment
 from tests.precompute.test_cli import grid
 from tests.precompute.test_fine_tuning import KEY as TRAINED
 
@@ -121,11 +120,11 @@ def test_killed_at_any_moment_the_publisher_harms_no_read(small_store, tmp_path)
 def test_interrupted_it_says_what_is_done_and_goes_on_from_there(small_grid, tmp_path, with_signal):
     store, printed = tmp_path / "store", tmp_path / "printed"
     asked = ["run", *grid(small_grid, "--limit", "60", "--store", str(store))]
-    process = started(*asked, printed=printed)
+    process = started(*asked, printed=printed, shards=9)
     while process.is_alive() and len(ShardStore(store).entries()) < 9:
         time.sleep(0.02)
     os.kill(process.pid, with_signal)
-    process.join(60)
+    process.join(300)
     error = printed.read_text()
     assert process.exitcode == 130
     assert "interrupted; finished shards are kept" in error
@@ -270,15 +269,9 @@ def ray_command(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "ray.scripts.scripts", *arguments], capture_output=True, text=True)
 
 
-def workers() -> list[int]:
-    """Processes of our actors on this machine."""
-    found = subprocess.run(["pgrep", "-f", "ray::Worker"], capture_output=True, text=True)
-    return [int(line) for line in found.stdout.split()]
-
-
 def test_a_cluster_gives_the_same_results_and_a_dead_worker_costs_its_task_only(model_folders, tmp_path):
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    here, there, killed = tmp_path / "here", tmp_path / "there", []
+    here, there, killed = (tmp_path / name for name in ("here", "there", "killed"))
     grid = dataclasses.replace(ON_RAY, models=(*ON_RAY.models, str(model_folders["gpt2"])))
     quiet = run(grid, here)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -286,21 +279,16 @@ def test_a_cluster_gives_the_same_results_and_a_dead_worker_costs_its_task_only(
     cluster = ray_command("start", *how.split())
     assert cluster.returncode == 0, cluster.stderr
 
-    def shoot():
-        """Kill the process of one worker as soon as the first job has begun."""
-        while not any(line["event"] == "began" and "0-" in line["name"] for line in ShardStore(there).events()):
-            time.sleep(0.02)
-        killed.extend(workers()[:1])
-        for process in killed:
-            os.kill(process, signal.SIGKILL)
+    def on_a_deathbed(loading):
+        # As many threads as here: sums in another order end in other bits.
+        made = Deathbed(loading, None, torch.get_num_threads())
+        made.killed = killed
+        return made
 
     try:
-        shooter = threading.Thread(target=shoot)
-        shooter.start()
-        # As many threads as here: sums in another order end in other bits.
-        outcome = run(grid, there, on_ray("auto", cpus_per_worker=torch.get_num_threads()))
-        shooter.join(timeout=60)
-        assert killed
+        on_ray("auto")
+        outcome = run(grid, there, on_a_deathbed)
+        assert killed.exists()
         assert (outcome.computed, outcome.failed, outcome.left) == (quiet.computed, 0, 0)
         assert {entry.kind for entry in ShardStore(there).entries().values()} > {"trial", "instance", "attribution"}
         assert contents(there) == contents(here)
