@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 
 import heval_core  # noqa: F401  (before torch: it says how torch's threads wait)
 from tests.few_cells import cut
+from tests.guard import guarded  # noqa: F401
 from tests.timings import Timings
 
 # The same examples in every run; `make fuzz` draws new ones. How long a draw takes says how busy the machine is.

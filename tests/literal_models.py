@@ -23,6 +23,7 @@ LLAMA3 = {
     "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
 }  # fmt: skip
+EYES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 28, "patch_size": 14}
 QUARTER = {"partial_rotary_factor": 0.25}
 LOCAL = {"attention_types": [[["global", "local"], 1]], "num_layers": 2, "num_heads": 4, "window_size": 16}
 
@@ -35,6 +36,10 @@ CONFIGURATIONS: dict[str, Callable[[], Any]] = {
     "gemma": lambda: hf.GemmaConfig(**PADDED, head_dim=8),
     "gemma2": lambda: hf.Gemma2Config(**PADDED, head_dim=8, sliding_window=8),
     "gemma3": lambda: hf.Gemma3TextConfig(**PADDED, head_dim=8, sliding_window=8),
+    # Every Gemma 3 from 4B up is of this class: it sees pictures too.
+    "gemma3-multimodal": lambda: hf.Gemma3Config(
+        text_config={**PADDED, "head_dim": 8, "sliding_window": 8}, vision_config=EYES
+    ),
     "gpt-bigcode": lambda: hf.GPTBigCodeConfig(**GPT),
     "gptj": lambda: hf.GPTJConfig(**GPT, rotary_dim=4),
     "gpt-neo": lambda: hf.GPTNeoConfig(**IDS, **LOCAL, hidden_size=32, max_position_embeddings=512, initializer_range=0.4),
@@ -103,7 +108,7 @@ class Plain:
     def __init__(self, folder: str):
         self.usual = hf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
         self.eager = hf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
-        config = self.eager.config
+        config = self.eager.config.get_text_config()
         self.heads = config.num_attention_heads
 
     def logits(self, ids: torch.Tensor) -> torch.Tensor:
@@ -131,7 +136,7 @@ class Plain:
     def looked_into(self, ids: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor], torch.Tensor]:
         """Per layer the last query's attention (H, n) and what each head adds (H, d); the stream before the final norm."""
         seen: dict[str, torch.Tensor] = {}
-        projections = [(n, m) for n, m in self.eager.named_modules() if n.endswith(PROJECTIONS)]
+        projections = [(n, m) for n, m in self.eager.named_modules() if n.endswith(PROJECTIONS) and "vision" not in n]
         norm = next(m for n, m in self.eager.named_modules() if n.count(".") <= 2 and n.split(".")[-1] in FINAL_NORMS)
         handles = [
             module.register_forward_pre_hook(lambda _, inputs, name=name: seen.__setitem__(name, inputs[0]))

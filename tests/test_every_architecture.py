@@ -1,6 +1,7 @@
 """fa, ig, attn and mechlight on every architecture equal a literal computation on the plain model, or refuse by name."""
 
 import dataclasses
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -9,17 +10,23 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from tokenizers.decoders import Metaspace
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from heval_core import catalogue
 from heval_core.explainers.attn import Attention
 from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
+from heval_core.pipeline import Request, explain_request
+from heval_core.prompt_service import child
 from heval_core.records import HEvalError, Target
+from heval_core.techniques.shared.base import Setting
 from precompute.cli import main
-from tests.asked import PERU, asked, clean_of, runner_up, runner_ups, two_of
+from tests.asked import PERU, QUESTION, asked, clean_of, runner_up, runner_ups, two_of
 from tests.conftest import ARCHITECTURES, DEMO_MODELS
+from tests.fitted import fit_all
 from tests.literal_models import CONFIGURATIONS, PROJECTIONS, Plain
+from tests.techniques.questions import instance
 
 # Models whose heads cannot be read, and the error that says why. Everything else must equal the literal computation.
 REFUSED = {
@@ -61,7 +68,7 @@ def sentence_piece():
 TOKENIZERS = {"demo": demo_tokenizer, "bos": with_bos, "sentencepiece": sentence_piece}
 # The others differ from one of these by a part of their layers.
 QUICK = {*REFUSED, "bloom", "cohere", "gemma2", "gpt-neo", "gptj", "granite", "mistral-wide-heads", "mixtral", "qwen3"}
-QUICK |= {*ARCHITECTURES}  # tests/conftest.py has them with three layers, for the other tests
+QUICK |= {*ARCHITECTURES, "gemma3-multimodal"}  # tests/conftest.py has them with three layers, for the other tests
 CASES = [
     pytest.param((kind, "demo"), id=f"{kind}-demo", marks=() if kind in QUICK else pytest.mark.slow) for kind in CONFIGURATIONS
 ] + [("llama-gqa", "bos"), ("gemma2", "bos"), ("mistral", "sentencepiece"), ("opt", "sentencepiece")]
@@ -186,6 +193,29 @@ def test_ways_to_look_at_whole_prompts_are_checked_too(both, answered):
     for layer, expected in enumerate(written):
         own = torch.einsum("bhk,hkd->bd", outputs[:, layer], lm.heads.output_matrix(layer))
         close(own, expected[:, 5], "what an attention layer writes")
+
+
+def test_nothing_is_started_or_fetched_by_an_explainer_a_technique_or_a_request_of_a_page(both, answered):
+    """Under `tests.guard`."""
+    kind, lm, _ = both
+    with suppress(HEvalError):  # where no layer looks as far as the document, at2 stays without a fit
+        fit_all(lm, answered[0].prompts)
+    keys = [*catalogue.explainers()]
+    found = explain_request(lm, Request((PERU,), QUESTION, ("Lima",), "Oslo"), map(catalogue.method, keys))
+    assert {*found.attributions, *found.refused} == {*keys}
+    told = {"op": "answer", "documents": [PERU], "question": QUESTION, "explainers": keys, "template": "plain", "generate": 3}
+    assert child._answer(told | {"model": lm.key, "answer": "Lima"}, {(lm.key, "float32"): lm}, print)["tokens"]
+    question = instance("Peru", "Lima", "Oslo")
+    if kind not in REFUSED:
+        with catalogue.find("technique", "ph3").applied(lm, Setting('{"heads": ["L0H1"]}')) as pruned:
+            assert pruned.forward.logits(answered[0].ids).shape == answered[0].logits.shape
+    for technique in catalogue.techniques().values():
+        if technique.needs or technique.preparation == "trained":  # `test_fine_tuning` trains
+            continue
+        setting = next(iter(technique.settings(None)))
+        (prompt,), (alone,) = technique.asked(lm, [question], setting), technique.alone(lm, [question], setting)
+        logits = [lm.forward.logits(lm.ids(lm.tokenise(one).ids)) for one in (prompt.prompt, alone)]
+        assert technique.combined(*logits, setting).shape == logits[0].shape
 
 
 def bias_of(module):

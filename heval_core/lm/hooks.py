@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 from transformer_lens.model_bridge import TransformerBridge
+from transformer_lens.model_bridge.sources import build_bridge_from_module
+from transformer_lens.model_bridge.sources.transformers import determine_architecture_from_hf_config
 from transformers import DynamicCache
 
 from heval_core.lm.facts import ModelFacts
@@ -40,9 +42,10 @@ class Hooked:
         twin.set_attn_implementation("eager")
         self._twin_head = twin.get_output_embeddings()
         with unknown_to_library(facts, "heads", "is not supported by TransformerLens"):
-            bridge = TransformerBridge.boot_transformers(
-                facts.tokenizer.name_or_path or facts.key, hf_model=twin, tokenizer=facts.tokenizer
-            )
+            # `boot_transformers` would read the tokenizer once more, perhaps from the hub, and for a model that sees pictures
+            # too it installs torchvision by pip, and another torch with it. Hooks need neither.
+            kind = determine_architecture_from_hf_config(twin.config)
+            bridge = build_bridge_from_module(twin, kind, hf_config=twin.config, model_name=facts.key)
         for name in (*self.pattern_names, *self.output_names, *self.written_names, self.last_name):
             if name not in bridge.hook_dict:
                 raise lacks(self._facts, "heads", f"has no hook {name}, at which its heads would be read")

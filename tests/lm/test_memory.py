@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from transformer_lens.model_bridge import TransformerBridge
 
 from heval_core.explainers.mechlight import MechLight
+from heval_core.lm import hooks
 from heval_core.lm.heads import Heads
 from heval_core.lm.loading import load
 from heval_core.lm.memory import Budget, NotEnoughMemory
@@ -106,6 +106,6 @@ def test_a_prompt_of_ones_own_that_does_not_fit_is_refused_in_one_line(lm, monke
 
 def test_heads_that_memory_has_no_room_for_are_not_taken_for_an_unknown_architecture(model_folders, monkeypatch):
     fresh = load(str(model_folders["gpt2"]), "cpu")
-    monkeypatch.setattr(TransformerBridge, "boot_transformers", no_memory)
+    monkeypatch.setattr(hooks, "build_bridge_from_module", no_memory)
     with pytest.raises(torch.OutOfMemoryError):
         _ = fresh.hooked.bridge
