@@ -1,6 +1,7 @@
 """Finds the plug-ins by importing their folders. `protocols` states what each kind of plug-in declares.
 
 A new file with a `PLUGIN` is all it takes to add one. Importing plug-ins never imports torch; only running them does.
+A file that offers none, as it is half-written or has another's key, is named once, and costs only itself (`broken`).
 A plug-in from outside the package can be added to this process (`add`); other processes do not know it.
 """
 
@@ -8,13 +9,16 @@ import difflib
 import functools
 import importlib
 import inspect
+import logging
 import pkgutil
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import fields
 from math import isfinite
 from typing import Any, Literal, TypeGuard, get_args, get_type_hints, overload
 
+from heval_core import protocols
 from heval_core.protocols import Control, Fitted, Method, Plugin, Technique
 from heval_core.records import HEvalError
 
@@ -27,6 +31,11 @@ KINDS = {
     "selector": "citations.selectors",
     "annotator": "citations.annotators",
 }
+# The protocol of each kind; for controls see `fault`.
+_DECLARED = (
+    *(protocols.Dataset, protocols.Method, protocols.Metric, protocols.Technique),
+    *(protocols.ClaimData, protocols.Selector, protocols.Annotator),
+)
 
 
 # Plug-ins from outside the package: (kind, key) ▶ the plug-in, and a hash of the code that it comes from.
@@ -38,14 +47,58 @@ def plugins(kind: str) -> dict[str, Any]:
     return own(kind) | {plugin.key: plugin for (plugin_kind, _), (plugin, _) in _ADDED.items() if plugin_kind == kind}
 
 
-@functools.cache
 def own(kind: str) -> dict[str, Any]:
     """Those that are a part of this program."""
+    return _read(kind)[0]
+
+
+def broken(kind: str) -> dict[str, str]:
+    """Files that offer no plug-in of a kind, and why: by the key that two of them have, else by the file's name."""
+    return _read(kind)[1]
+
+
+@functools.cache
+def _read(kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """`own` and `broken`."""
     package = importlib.import_module(f"heval_core.{KINDS[kind]}")
     files = (module for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
-    modules = sorted(module.name for module in files if module.name[0] != "_")
-    offered = [importlib.import_module(f"{package.__name__}.{name}").PLUGIN for name in modules]
-    return {plugin.key: plugin for plugin in offered}
+    offered, faults = defaultdict[str, dict[str, Any]](dict), dict[str, str]()
+    for name in sorted(module.name for module in files if module.name[0] != "_"):
+        module = f"{package.__name__}.{name}"
+        file = f"{module.replace('.', '/')}.py"
+        try:
+            plugin: Any = getattr(importlib.import_module(module), "PLUGIN", None)
+            why = f"PLUGIN {lacking}" if (lacking := fault(kind, plugin)) else ""
+        except (Exception, SystemExit) as error:  # whatever a file raises that somebody is writing
+            why = f"{type(error).__name__}: {error}"
+        if why:
+            faults[name] = f"{file} cannot be used: {why}."
+        else:
+            offered[plugin.key][file] = plugin
+    for key, twice in ((key, " and ".join(by_file)) for key, by_file in offered.items() if len(by_file) > 1):
+        faults[key] = f"{twice} have the same key {key!r}; none of them is used until each has its own."
+    for text in faults.values():
+        logging.getLogger(__name__).warning(text)
+    return {key: next(iter(by_file.values())) for key, by_file in offered.items() if len(by_file) == 1}, faults
+
+
+def fault(kind: str, plugin: Any) -> str:
+    """Why something is no plug-in of a kind: `lacks order …`; "" for one that is."""
+    if plugin is None:
+        return "is not there"
+    if isinstance(plugin, type) or not getattr(getattr(plugin, "__dataclass_params__", None), "frozen", False):
+        return "is no instance of a frozen dataclass; put @dataclass(frozen=True) above it, so that its settings are known"
+    control = kind == "explainer" and getattr(plugin, "control", False)
+    asked = Control if control else dict(zip(KINDS, _DECLARED, strict=True))[kind]
+    names = [name for name in dir(asked) if name[0] != "_"]
+    if lacking := [name for name in names if not hasattr(plugin, name)]:
+        return f"lacks {', '.join(lacking)}; heval_core/protocols.py says what it declares"
+    for name in names:
+        declared, value = getattr(asked, name), getattr(plugin, name)
+        said = declared.fget.__annotations__["return"] if isinstance(declared, property) else ""
+        if said in ("str", "int", "bool") and type(value).__name__ != said:
+            return f"has the {name} {value!r}, which is no {said}"
+    return ""
 
 
 @overload
@@ -76,10 +129,12 @@ def find(kind: str, key: str) -> Any:
     name, opened, options = key.partition("(")
     if name in known:
         return _variant(known[name], options, key) if opened else known[name]
+    if name in broken(kind):
+        raise HEvalError(broken(kind)[name])
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}."
     what = {"claims": "source of claims"}.get(kind, kind)
-    raise HEvalError(f"There is no {what} {name!r}; {hint}")
+    raise HEvalError(" ".join([f"There is no {what} {name!r}; {hint}", *broken(kind).values()]))
 
 
 def techniques() -> dict[str, Technique]:

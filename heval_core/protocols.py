@@ -66,7 +66,8 @@ class Dataset(Plugin, Protocol):
 class Explainer(Plugin, Protocol):
     """A method or a control. family: one of FAMILIES. signed: whether a score below 0 speaks against the answer.
 
-    order: its number among methods, or among controls, from 1. Pages list it there, and its colour has that number.
+    order: a number of its own among methods, or among controls, from 1. Pages list it there, and its colour has that number.
+    It stays when another goes, which leaves a gap.
     """
 
     @property

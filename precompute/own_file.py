@@ -7,8 +7,8 @@ minutes on it, the explainer is tried on a few small prompts of equal length, to
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
+import inspect
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,8 +30,6 @@ from heval_core.protocols import FAMILIES, Method
 from heval_core.records import Attribution, Cost, HEvalError, Target, TokenisedPrompt
 
 DEFAULT = "PLUGIN"
-# What a file must say of its explainer.
-DECLARED = tuple(sorted(name for name in dir(Method) if not name.startswith("_")))
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,8 @@ class OwnFile:
         try:
             catalogue.add("explainer", explainer, self.digest)
         except HEvalError:
-            raise self.wrong(f"has the key {explainer.key!r}, which another explainer has; give it another one") from None
+            other = inspect.getfile(type(catalogue.find("explainer", explainer.key)))
+            raise self.wrong(f"has the key {explainer.key!r}, as the explainer of {other} has; give it another one") from None
         method: Method = catalogue.method(explainer.key)
         return method
 
@@ -93,6 +92,7 @@ class OwnFile:
         if name in sys.modules:
             return sys.modules[name]
         module = sys.modules[name] = ModuleType(name)  # dataclasses look their module up
+        module.__file__ = self.file
         try:
             exec(compile(self.source, self.file, "exec", dont_inherit=True), vars(module))
         except (Exception, SystemExit) as error:  # whatever somebody's file raises; a script ends itself
@@ -104,17 +104,12 @@ class OwnFile:
 
     def _check(self, explainer: Any) -> None:
         """Raises HEvalError for an explainer that does not say what `protocols.Method` asks for."""
-        if lacking := [name for name in DECLARED if not hasattr(explainer, name)]:
-            raise self.wrong(f"lacks {', '.join(lacking)}; heval_core/protocols.py says what an explainer declares")
-        key, family, needs = str(explainer.key), str(explainer.family), explainer.needs
-        settings = dataclasses.is_dataclass(explainer) and explainer.__dataclass_params__.frozen  # type: ignore[union-attr]
+        control = "is a control; only explainers that look into the model are run, with control = False"
+        if fault := control if getattr(explainer, "control", False) else catalogue.fault("explainer", explainer):
+            raise self.wrong(fault)
+        key, family, needs = explainer.key, explainer.family, explainer.needs
         checks = (
-            (settings, "is no frozen dataclass; put @dataclass(frozen=True) above it, so that its settings are known"),
             (re.fullmatch(r"[a-z][a-z0-9_]*", key), f"has the key {key!r}; use small letters, digits and _"),
-            (
-                explainer.control is False,
-                "is a control; only explainers that look into the model are run, with control = False",
-            ),
             (family in FAMILIES, f"has the family {family!r}; the families are: {', '.join(FAMILIES)}"),
             (
                 isinstance(needs, tuple) and all(isinstance(need, str) and need in NEEDS for need in needs),

@@ -5,14 +5,6 @@ declares, `shared.base.Base` has what most of them have in common. Every techniq
 which it may change: the model (`applied`), the prompt with the documents and the one without them (`asked`), the two passes,
 and the answer's scores from their logits (`combined`). So techniques that only combine logits share the two passes.
 
-Formulas are public functions of NumPy arrays or torch tensors, and this package offers them. Importing it never imports torch.
+Formulas are public functions of NumPy arrays or torch tensors, in their technique's module. Importing one never imports torch.
 Source: CUB (arXiv 2505.16518), and what each module names.
 """
-
-from heval_core.techniques.acd import acd
-from heval_core.techniques.adacad import adacad
-from heval_core.techniques.cad import cad
-from heval_core.techniques.coiecd import coiecd
-from heval_core.techniques.shared.context_use import bcu, ccu, pareto_front
-
-__all__ = ["acd", "adacad", "bcu", "cad", "ccu", "coiecd", "pareto_front"]

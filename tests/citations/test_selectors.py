@@ -24,7 +24,7 @@ def selected(key: str, *claims, speaker=None) -> list[Selection]:
 
 def test_every_selector_has_a_number_and_says_whether_it_asks():
     selectors = catalogue.plugins("selector").values()
-    assert sorted(selector.order for selector in selectors) == list(range(1, len(selectors) + 1))
+    assert len({selector.order for selector in selectors}) == len(selectors)
     assert [selector.key for selector in selectors if selector.asks] == ["llm"]
 
 

@@ -56,10 +56,10 @@ def test_a_file_may_offer_an_instance_and_variants_have_their_options(tmp_path):
         ('    title = "Mean attention"\n', "", "lacks title;"),
         ("def cost", "def costs", "lacks cost;"),
         ("def explain", "def explains", "lacks explain;"),
-        ('key = "mean_attention"', 'key = "fa"', "has the key 'fa', which another explainer has"),
+        ('key = "mean_attention"', 'key = "fa"', r"has the key 'fa', as the explainer of .*explainers/fa\.py has"),
         ('key = "mean_attention"', 'key = "Mean(1)"', "has the key 'Mean\\(1\\)'; use small letters"),
-        ("@dataclass(frozen=True)", "@dataclass", "is no frozen dataclass"),
-        ("@dataclass(frozen=True)\n", "", "is no frozen dataclass"),
+        ("@dataclass(frozen=True)", "@dataclass", "is no instance of a frozen dataclass"),
+        ("@dataclass(frozen=True)\n", "", "is no instance of a frozen dataclass"),
         ("control = False", "control = True", "is a control;"),
         ('family = "attention"', 'family = "magic"', "has the family 'magic'; the families are: perturbation,"),
         (

@@ -7,10 +7,12 @@ from mpmath import mp
 
 from heval_core import catalogue
 from heval_core.records import HEvalError
-from heval_core.techniques import acd, adacad, bcu, cad, ccu, coiecd, pareto_front
-from heval_core.techniques.acd import entropy
-from heval_core.techniques.adacad import divergence
+from heval_core.techniques.acd import acd, entropy
+from heval_core.techniques.adacad import adacad, divergence
+from heval_core.techniques.cad import cad
+from heval_core.techniques.coiecd import coiecd
 from heval_core.techniques.shared.base import Setting, Trial
+from heval_core.techniques.shared.context_use import bcu, ccu, pareto_front
 
 LOG = np.log
 NEVER = -1e9

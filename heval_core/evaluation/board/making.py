@@ -26,7 +26,7 @@ from heval_core.statistics.bounded import mean_interval
 from heval_core.statistics.correlation import holm
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.techniques import pareto_front
+from heval_core.techniques.shared.context_use import pareto_front
 from heval_core.words import dataset_title
 
 NO_DECOYS = "these results have no prompts with decoys"

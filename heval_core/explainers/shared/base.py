@@ -26,6 +26,11 @@ class Base:
     # An option with few values, what it is called, and the values.
     choices: tuple[tuple[str, str, Sequence[str]], ...] = ()
 
+    def __post_init__(self) -> None:
+        """Raises NotImplementedError for an explainer that has no scores."""
+        if type(self).scored is Base.scored and type(self).explain is Base.explain:
+            raise NotImplementedError("it has neither `scored` nor `explain`")
+
     def check(self) -> None:
         """Raises HEvalError for options that it cannot have."""
         for name, what, known in self.choices:
