@@ -22,7 +22,8 @@ def explained(
     prompt: str = "",
     sources: Sequence[Sequence[int]] | None = None,
 ) -> Explained:
-    """An explanation with its problems. It never fails: a text that cites nothing, or nothing at all, is a problem too.
+    """An explanation with its problems. It never fails: a text that cites nothing, or nothing at all, is a problem too. One
+    whose marks look like citations, and none of which is read, has no sentences: it does not cite nothing.
 
     selected: the numbers of the passages that the writer was given, in any order. text: with markers; or its sentences, where
     they are known, which are kept as they are. prompt: the id of the prompt. sources: see `Written`.
@@ -32,12 +33,26 @@ def explained(
     read = [(part, *markers.read(part)) for part in parts]
     sentences = tuple(Sentence(part, bare, tuple(number for number in cited if number in given)) for part, bare, cited in read)
     named = dict.fromkeys(number for _, _, cited in read for number in cited)
+    if reason := refused(" ".join(parts)):
+        return Explained(claim, writer, selector, given, (), prompt, problems=(reason,))
     problems = [*_about_passages(claim, selected, given, named), *_about_sentences(sentences, named)]
+    if unread := markers.unread(" ".join(parts)):
+        problems.append(f"Marks that look like citations are not read, such as “{unread}”.")
     made_from = None if sources is None else tuple(tuple(source) for source in sources)
     if made_from is not None and (wrong := _about_sources(made_from, given, len(sentences))):
         problems.append(wrong)
         made_from = None
     return Explained(claim, writer, selector, given, sentences, prompt, made_from, tuple(problems))
+
+
+def refused(text: str) -> str:
+    """Why an explanation cannot be used whose marks look like citations, and none of which is read; "" for any other."""
+    unread = markers.unread(text)
+    if not unread or any(markers.markers(text)):
+        return ""
+    return (
+        f"Its marks look like citations and are not read, such as “{unread}”; write a passage's number in brackets, as in [1]."
+    )
 
 
 def _about_sources(sources: Sequence[Sequence[int]], given: Sequence[int], sentences: int) -> str:

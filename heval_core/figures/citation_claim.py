@@ -105,7 +105,7 @@ def _notes(explanation: Record, columns: Sequence[Record]) -> list[str]:
 def lead(explanation: Record, columns: Sequence[Record], passage: int | None, gold: set[int]) -> Pieces:
     """What became of the citation: by the best annotator that reads, and by the best explainer."""
     if explanation["unavailable"]:
-        return [("", f"There is no explanation: {explanation['unavailable']}.")]
+        return [("", f"There is no explanation: {explanation['unavailable'].rstrip('.')}.")]
     if passage is None:
         return [("", "The writer was given no passage, so there is no citation to mask.")]
     answered = [column for column in columns if not column["control"] and not column["problem"] and column["f1"] is not None]

@@ -10,9 +10,12 @@ import dataclasses
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from heval_core import catalogue
+from heval_core.citations.questions import refused
 from heval_core.citations.reading import prompt_text
 from heval_core.citations.server import Server
 from heval_core.citations.speaker import LocalSpeaker, Remembering, Speaker
@@ -284,6 +287,10 @@ class Citations:
             self._note_asked(StudyKey(source.dataset, "", "", ""), source.shard.key)
         asked = StudyKey(source.dataset, writing.writer.key, writing.selector, "")
         self._note_asked(asked, writing.settings)
+        if writing.writer.model == SHIPPED:
+            reasons = ((claim.id, refused(written.text)) for claim in source.claims for written in claim.written)
+            for claim_id, reason in islice(filter(itemgetter(1), reasons), journal.SAID_BAD):
+                journal.say(f"{source.dataset} · {claim_id}: {reason} The explanation was left out")
         for reading in writing.readings:
             self._note_asked(asked._replace(annotator=reading.key), reading.settings)
         for annotator, reason in writing.unavailable:

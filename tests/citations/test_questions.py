@@ -43,6 +43,18 @@ def test_what_is_wrong_with_an_explanation_is_said(text, problem):
     assert problem in explanation(text, selected=(1, 2, 3)).problems
 
 
+@pytest.mark.parametrize("text", ["One (Smith 2020). Two (Lee 2021).", ["One 【4:0†source】.", "Two."], "Source 2: one. Two."])
+def test_citations_that_are_not_read_are_refused_and_never_counted_as_none(text):
+    found = explanation(text)
+    (problem,) = found.problems
+    assert found.sentences == ()
+    assert problem.startswith("Its marks look like citations and are not read, such as ")
+    assert problem.endswith("; write a passage's number in brackets, as in [1].")
+    # Where others are read, it is said.
+    (problem,) = explanation("One [1]. Two (Smith 2020).").problems
+    assert problem == "Marks that look like citations are not read, such as “(Smith 2020)”."
+
+
 def test_sentences_that_are_known_are_kept_as_they_are():
     found = explanation(["One. Two [1].", " [2]. ", "Three"])
     assert [sentence.text for sentence in found.sentences] == ["One. Two [1].", "[2].", "Three"]

@@ -3,7 +3,7 @@
 Source: yours. Licence: yours. Records: as many lines as there are.
 Fields: {"id", "claim", "verdict"?, "passages", "selected"?, "explanation"?, "writer"?, "prompt"?, "chains"?, "sources"?}.
   passages      a list of texts, or of objects {"number"?, "title"?, "text"}; without numbers they count from 1
-  explanation   a text with markers (`[3]`, `[1, 2]`), or the list of its sentences
+  explanation   a text with markers (`[3]`, `【1】`, `[Doc 2]`: see `markers`), or the list of its sentences
   selected      the numbers of the passages that its writer was given; all of them where it is not told
   prompt        the prompt that its writer was given, where it is one of `heval_core/citations/prompts/`
   chains        passages that people selected: a list of numbers for each way to the verdict
