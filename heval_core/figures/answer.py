@@ -13,6 +13,7 @@ from textwrap import wrap
 from typing import Any
 
 from heval_core import catalogue
+from heval_core.citations.markers import markers
 from heval_core.html import digest, joined, render
 from heval_core.present.names import first_sentence
 from heval_core.present.numbers import so_many
@@ -283,8 +284,15 @@ def verdict(data: Mapping[str, Any]) -> str:
 
 
 def spelt(words: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The words that have a letter or a digit, which are those that count; all, where none has."""
-    return [word for word in words if any(map(str.isalnum, word["text"]))] or [*words]
+    """The words that have a letter or a digit outside of a marker, which are those that count; all, where none has."""
+    text, start, counted = "".join(word["text"] for word in words), 0, []
+    marked = {place for marker in markers(text) for place in range(*marker.span())}
+    for word in words:
+        counted += (
+            [word] if any(letter.isalnum() and place not in marked for place, letter in enumerate(word["text"], start)) else []
+        )
+        start += len(word["text"])
+    return counted or [*words]
 
 
 def _counts(data: Mapping[str, Any]) -> dict[str, int]:

@@ -289,8 +289,8 @@ class Citations:
         self._note_asked(asked, writing.settings)
         if writing.writer.model == SHIPPED:
             reasons = ((claim.id, refused(written.text)) for claim in source.claims for written in claim.written)
-            for claim_id, reason in islice(filter(itemgetter(1), reasons), journal.SAID_BAD):
-                journal.say(f"{source.dataset} · {claim_id}: {reason} The explanation was left out")
+            for claim_id, why in islice(filter(itemgetter(1), reasons), journal.SAID_BAD):
+                journal.say(f"{source.dataset} · {claim_id}: {why} The explanation was left out")
         for reading in writing.readings:
             self._note_asked(asked._replace(annotator=reading.key), reading.settings)
         for annotator, reason in writing.unavailable:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from heval_core.citations import markers, mask
 from heval_core.citations.sentences import split
+from heval_core.figures.answer import spelt
 
 CITING = {
     "so [3].": (3,), "so [26, 34].": (26, 34), "so [26,34;2 and 7, and 8 & 9].": (26, 34, 2, 7, 8, 9),
@@ -159,9 +160,16 @@ def test_in_a_list_a_marker_belongs_to_the_line_that_it_begins():
     assert split("[1] Ships leave Zantovia.\n[2]\nIt lies in Africa.")[0] == "[1] Ships leave Zantovia.\n[2]\n"
 
 
+def test_a_marker_is_no_word_of_an_answer_that_counts():
+    words = [{"text": text} for text in (" so", " [", "2", "].", " It", " 【", "1", "†", "b", "】", " costs", " 60", "²")]
+    assert [word["text"] for word in spelt(words)] == [" so", " It", " costs", " 60", "²"]
+    assert spelt(words[1:4]) == words[1:4]
+
+
 UNREAD = {
     "(Smith 2020)": "so {}.", "[Smith, 2020]": "so {}.", "(Smith et al., 2020b; Lee 2021)": "{}",
-    "(see Ode and Ure 1999)": "{}", "[a]": "so {}.", "Source 1": "{}: it is.", "【4:0†source】": "so {}", "Document 2": "As {} says", "[Doc A]": "so {}",
+    "(see Ode and Ure 1999)": "{}", "[a]": "so {}.", "Source 1": "{}: it is.",
+    "【4:0†source】": "so {}", "Document 2": "As {} says", "[Doc A]": "so {}",
     "(source: Wikipedia)": "so {}", "[1, p. 5]": "so {}", "[1: Kenya]": "so {}.", "(3)": "so {}.", "[@ode2020]": "so {}",
     "<co: 0>": "{}so</co: 0>", r"\cite{ode}": "so {}", "[^note]": "so {}", "(https://a.b)": "so [it]{}", "{1}": "so {}",
     "cite\ue202turn0search1": "so \ue200{}\ue201",
