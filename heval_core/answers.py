@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from heval_core.prompts import is_punctuation, mentions, says_nothing
 
 _COPULA = re.compile(r"\b(?:is|was|are|were)\b", re.IGNORECASE)
-_NEGATION = re.compile(r"\bnot\b|n['’]t\b|\bnever\b", re.IGNORECASE)
+_NEGATION = re.compile(r"\bnot\b|n['’ʼ]t\b|\bnever\b", re.IGNORECASE)
 # Words that may stand for the thing that was asked for.
 _STANDS_FOR_IT = {"it", "this", "that", "he", "she", "they", "answer"}
 _SMALL = {"the", "a", "an", "of", "in", "on", "at", "to", "by", "for", "and", "or", "who", "what", "which", "where", "when"}
@@ -29,7 +29,7 @@ def answer_in(text: str, question: str = "", true_answer: str | None = None) -> 
     Paris"); else the first clause, without the words that only repeat the question. Leading signs (colon, dots) are cut.
     """
     text = _LEADING.sub("", text)
-    if true_answer and mentions(true_answer, text[: len(true_answer) + 1]):
+    if true_answer and any(span.start <= 1 for span in mentions(true_answer, text)):  # a sign may stand before it
         return true_answer
     clause = first_clause(text)
     predicate = _said_of_it(clause, question)
@@ -62,7 +62,7 @@ def _words(text: str) -> list[str]:
 
 # Verbs of a clause. In lower case only, so that titles ("What Women Want", "Will Smith") are no clauses.
 _CLAUSE = re.compile(
-    r"\b(?:is|was|are|were|am|has|have|had|do|does|did|can|could|will|would|should|must)\b|\b\w+['’](?:m|re|ve|ll)\b"
+    r"\b(?:is|was|are|were|am|has|have|had|do|does|did|can|could|will|would|should|must)\b|\b\w+['’ʼ](?:m|re|ve|ll)\b"
 )
 _MOST_WORDS = 6
 
@@ -99,7 +99,7 @@ def normalised(text: str) -> str:
     """A text in the form in which texts are compared (see above). Empty for a text that is only punctuation."""
     text = unicodedata.normalize("NFKC", text).casefold()
     text = _ACRONYM.sub(lambda acronym: acronym[0].replace(".", ""), text)
-    kept = "".join(" " if is_punctuation(char) else char for char in text if char not in "'’")
+    kept = "".join(" " if is_punctuation(char) else char for char in text if char not in "'’ʼ")
     return _ARTICLE.sub("", " ".join(kept.split()))
 
 
@@ -115,7 +115,9 @@ def group_within(answers: Iterable[tuple[str, str]], text: str) -> tuple[str, in
     start = len(text) - len(text.lstrip())
     sentence = text[: start + len(re.split(r"(?<=[.!?])\s|\n", text[start:], maxsplit=1)[0])]
     named = [
-        (span.start, -len(answer), group) for group, answer in answers for span in mentions(_lower(answer), _lower(sentence))
+        (span.start, span.start - span.end, group)
+        for group, answer in answers
+        for span in mentions(_lower(answer), _lower(sentence))
     ]
     if not named:
         return "other", -1

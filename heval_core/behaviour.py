@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from heval_core.answers import answer_in, group_by_text, group_within, normalised
 from heval_core.groups import GOLD, MEMORY, compared_groups, competes, context_groups, document_of
 from heval_core.lm.model import LanguageModel
-from heval_core.prompts import memory_prompt, mentions, says_nothing
+from heval_core.prompts import alike, memory_prompt, mentions, says_nothing
 from heval_core.records import Behaviour, Candidate, Document, Dropped, HEvalError, Instance, Target, TokenisedPrompt
 from heval_core.regime_keys import read_key
 
@@ -65,7 +65,7 @@ def _begins(lm: LanguageModel, ids: tuple[int, ...], answer: str) -> bool:
         return False
     # A token may hold only some of a character's bytes; the tokens after it then complete the character.
     covered = next((text for end in range(1, len(ids) + 1) if not (text := lm.decode(ids[:end])).endswith("\ufffd")), "")
-    return bool(covered.strip()) and answer.startswith(covered.strip())
+    return bool(covered.strip()) and alike(answer).startswith(alike(covered.strip()))
 
 
 def recall(lm: LanguageModel, question: str) -> Memory:
@@ -82,7 +82,8 @@ def check_documents(instance: Instance, memory: Memory) -> None:
     for document in instance.documents:
         if document.stated and not mentions(document.alias or document.answer, document.text):
             raise Dropped("answer not in document")
-        if document.kind == "conflicting" and memory.text in (document.answer, document.alias or document.answer):
+        answers = (document.answer, document.alias or document.answer)
+        if document.kind == "conflicting" and alike(memory.text) in map(alike, answers):
             raise Dropped("answer is the memory answer")
         labelled = bool(document.answer) and not document.stated
         if document.kind != GOLD and not labelled and leaks(document, instance.subject, memory.text):
@@ -131,7 +132,7 @@ def name_candidates(
     names += [Names(MEMORY, memory.text, memory.first_tokens)] if memory else []
     if not all(name.first_tokens for name in names):
         raise Dropped("answer has no token")
-    distinct = {(name.text, name.group == MEMORY): name for name in names}.values() if agreeing else names
+    distinct = {(alike(name.text), name.group == MEMORY): name for name in names}.values() if agreeing else names
     if len({name.first_tokens[0] if match == "first" else normalised(name.text) for name in distinct}) < len(distinct):
         raise Dropped("same first token" if match == "first" else "same answer")
     return tuple(names)

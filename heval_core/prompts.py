@@ -154,21 +154,39 @@ def is_fragment(text: str) -> bool:
     return says_nothing(text) or text.strip(" :.,").lower() in _OPENERS
 
 
-def mentions(answer: str, text: str) -> tuple[Span, ...]:
-    """Every literal, case-sensitive, word-bounded mention of `answer` in `text`, as characters.
+def alike(text: str) -> str:
+    """A text as texts are compared: its letters composed with their accents (NFC), and with plain apostrophes."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text).replace("’", "'").replace("ʼ", "'")
 
-    Literal means code point by code point: "é" is not "e" with a combining accent. An answer that begins or ends with a
+
+def _places(text: str) -> list[int]:
+    """Where each character of the composed text begins in the text, and where it ends."""
+    places, start = list[int](), 0
+    for end in range(1, len(text) + 1):
+        letter, more = text[start:end], text[end : end + 1]
+        if not more or not (unicodedata.combining(more) or alike(letter + more) != alike(letter) + alike(more)):
+            places += [start] * len(alike(letter))
+            start = end
+    return [*places, len(text)]
+
+
+def mentions(answer: str, text: str) -> tuple[Span, ...]:
+    """Every literal, case-sensitive, word-bounded mention of `answer` in `text`, as characters of the text as it is.
+
+    However its accents and apostrophes are stored (`alike`). An answer that begins or ends with a
     letter of a script without spaces (Chinese, Japanese, Thai, …) needs no boundary on that side.
     """
     spans: list[Span] = []
-    start = text.find(answer) if answer else -1
+    answer, compared = alike(answer), alike(text)
+    places = range(len(text) + 1) if unicodedata.is_normalized("NFC", text) else _places(text)
+    start = compared.find(answer) if answer else -1
     while start >= 0:
         end = start + len(answer)
-        free_before = start == 0 or not _in_word(text[start - 1]) or _UNSPACED.match(answer[0])
-        free_after = end == len(text) or not _in_word(text[end]) or _UNSPACED.match(answer[-1])
+        free_before = start == 0 or not _in_word(compared[start - 1]) or _UNSPACED.match(answer[0])
+        free_after = end == len(compared) or not _in_word(compared[end]) or _UNSPACED.match(answer[-1])
         if free_before and free_after:
-            spans.append(Span(start, end))
-        start = text.find(answer, end if free_before and free_after else start + 1)
+            spans.append(Span(places[start], places[end]))
+        start = compared.find(answer, end if free_before and free_after else start + 1)
     return tuple(spans)
 
 

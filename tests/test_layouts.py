@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heval_core import pipeline
-from heval_core.answers import group_within
+from heval_core.answers import answer_in, group_by_text, group_within
 from heval_core.behaviour import WITHIN_TOKENS, Names, up_to_answers
 from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.shared import ablated
@@ -102,6 +102,17 @@ def test_keys_know_a_layouts_words_and_the_papers_stays_what_it_was():
 ])  # fmt: skip
 def test_the_first_sentence_is_searched(text, group, place):
     assert group_within([("C", "Lisbon"), ("C2", "New Lisbon"), ("M", "Oslo")], text) == (group, place)
+
+
+@pytest.mark.parametrize(("candidate", "text"), [
+    ("Côte d'Ivoire", "Côte d’Ivoire is it"), ("São Tomé", "Sa\u0303o Tome\u0301 is it"),
+    ("Sa\u0303o Tome\u0301", "São Tomé is it"), ("N’Djamena", "N'Djamena is it"), ("NʼDjamena", "N’Djamena is it"), ("Sao", "São"),
+])  # fmt: skip
+def test_an_answer_is_found_however_its_letters_are_stored(candidate, text):
+    right = candidate != "Sao"
+    assert group_within([("C", candidate), ("M", "Oslo")], f" It is {text}") == (("C", 7) if right else ("other", -1))
+    assert (answer_in(text, true_answer=candidate) == candidate) is right
+    assert group_by_text([("C", candidate), ("M", "Oslo")], text) == ("C" if right else "other")
 
 
 def test_two_groups_with_the_answer_are_ambiguous():

@@ -151,6 +151,23 @@ def test_mentions_and_their_tokens(answer, document, count, tokenizer):
         assert answer in decoded
 
 
+@pytest.mark.parametrize(("answer", "text", "found"), [
+    ("Málaga", "In Ma\u0301laga. Málagas", ["Ma\u0301laga"]), ("Ma\u0301laga", "Málaga, Malaga", ["Málaga"]),
+    ("e", "e\u0301 e", ["e"]),
+    ("Côte d'Ivoire", "Co\u0302te d’Ivoire, Côte dʼIvoire", ["Co\u0302te d’Ivoire", "Côte dʼIvoire"]),
+    ("Ivoire", "dʼIvoire", ["Ivoire"]),
+    ("한", "\u1112\u1161\u11ab \u1112\u1161", ["\u1112\u1161\u11ab"]), ("क़", "\u0958 क़", ["\u0958", "क़"]),
+    ("x", "\u0301x \u0301", []),
+])  # fmt: skip
+def test_texts_are_searched_composed_and_with_apostrophes_alike_and_spans_are_the_texts_own(answer, text, found):
+    assert [text[span.start : span.end] for span in mentions(answer, text)] == found
+    (span,) = mentions("Lima", f"{text} Lima {text}")
+    assert span.start == len(text) + 1
+    if found:
+        prompt = assemble((text,), (answer,), "Why?")
+        assert prompt.text[prompt.answers[0][0].start : prompt.answers[0][0].end] == found[0]
+
+
 groups = st.lists(st.sampled_from(["C1", "C2", "M", "other", "ambiguous"]), max_size=60)
 
 

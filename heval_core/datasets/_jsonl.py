@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.datasets._reading import BadRecord, Malformed, Record, id_of, json_lines, read_one, spelt, text_of, texts_of
-from heval_core.prompts import mentions
+from heval_core.prompts import alike, mentions
 from heval_core.records import Fact, Passage
 
 
@@ -61,7 +61,7 @@ class JsonLines:
         answer_field = next((name for name in ("memory_answer", "answer") if record.get(name) is not None), None)
         answer = text_of(record, answer_field) if answer_field else gold.answer if gold else ""
         accepted = texts_of(record, "accepted") if record.get("accepted") is not None else ()
-        if gold and gold.answer not in (answer, *accepted):
+        if gold and alike(gold.answer) not in map(alike, (answer, *accepted)):
             raise Malformed(
                 f"'gold' has the answer {gold.answer!r}, which is neither {answer_field!r} ({answer!r}) nor in 'accepted'"
             )

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 
 from heval_core.datasets import _states
 from heval_core.prompt_styles import PromptStyle
-from heval_core.prompts import mentions
+from heval_core.prompts import alike, mentions
 from heval_core.records import Document, Dropped, Fact, Passage
 from heval_core.regimes.sampling import Pool
 
@@ -34,12 +34,12 @@ def second_conflicting(fact: Fact, pool: Pool, seed: int, style: PromptStyle) ->
     """Another passage with another false answer; or else the first one, with its answer replaced by one of its relation."""
     first = _first_false(fact)
     for passage in fact.conflicting[1:]:
-        if passage.answer != first.answer and _carries(passage):
+        if alike(passage.answer) != alike(first.answer) and _carries(passage):
             return _document(passage, "conflicting")
     others = list(pool.answers.get(fact.relation, ())) if first.stated else []
     random.Random(f"{seed}|{fact.id}|second").shuffle(others)
     for answer in others:
-        fresh = answer not in (fact.answer, first.answer) and not mentions(answer, first.text)
+        fresh = alike(answer) not in (alike(fact.answer), alike(first.answer)) and not mentions(answer, first.text)
         if fresh and style.admits(fact.subject, answer):
             return Document(fact.subject, answer, substituted(first, answer), "conflicting", "substituted")
     raise Dropped("no second conflicting document")
@@ -113,7 +113,7 @@ def substituted(passage: Passage, answer: str) -> str:
 
 def _is_unrelated(passage: Passage, fact: Fact, ours: tuple[str, ...]) -> bool:
     """Whether a passage states its answer, is about another subject, and names nothing of ours."""
-    if not passage.stated or passage.subject == fact.subject or not mentions(passage.answer, passage.text):
+    if not passage.stated or alike(passage.subject) == alike(fact.subject) or not mentions(passage.answer, passage.text):
         return False
     return not any(mentions(name, passage.text) for name in ours)
 
