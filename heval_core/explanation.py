@@ -206,6 +206,7 @@ class Explanation:
             group=group_title(behaviour.group),
             foil=self.explained.foil,
             refused=self.refused,
+            notes=prompt.notes,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -228,6 +229,7 @@ class Explanation:
             "target_text": explained.target_text,
             "foil": explained.foil,
             "refused": self.refused,
+            "notes": list(prompt.notes),
             "explainers": {key: _scores(attribution, prompt.ranked) for key, attribution in self.attributions.items()},
         }
 

@@ -183,7 +183,7 @@ class Prompt:
     answers: for each document, every literal mention of its answer, or of the answer's other name, inside that document.
     padding: the passages around them. chat: whether the text is what a user says, to be put into its chat template.
     beginning: of the assistant's turn then. ranked: the part that may be ranked; None for all of it.
-    adds_special: whether the tokenizer adds its special tokens; a chat template has written them already.
+    template: what a chat template has written, its special tokens too; empty where the tokenizer adds its own.
     """
 
     text: str
@@ -194,7 +194,7 @@ class Prompt:
     ranked: Span | None = None
     padding: tuple[Span, ...] = ()
     beginning: str = ""
-    adds_special: bool = True
+    template: tuple[Span, ...] = ()
 
     def moved(self, move: Callable[[Span], Span], **changed: Any) -> Prompt:
         """With all spans moved along with the text, which is among what else is changed."""
@@ -213,7 +213,8 @@ class TokenisedPrompt:
         that belong to the first mention.
     first_ranked: the first token that is ranked; what precedes it (a BOS, a chat template, solved examples) never is.
         ranked_end: the token after the last ranked one, where a chat template follows, or what the model said before its
-        answer; None for the end of the prompt. padding: as in a Prompt.
+        answer; None for the end of the prompt. padding: as in a Prompt. template: also in characters, as there.
+    notes: what a reader should know of the text.
     """
 
     text: str
@@ -226,6 +227,8 @@ class TokenisedPrompt:
     first_ranked: int = 0
     ranked_end: int | None = None
     padding: tuple[Span, ...] = ()
+    template: tuple[Span, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def ranked(self) -> range:

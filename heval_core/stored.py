@@ -79,6 +79,12 @@ class StoredInstance:
         return self.prompt.startswith(self.tokens[0])
 
     @property
+    def template(self) -> list[list[int]]:
+        """From where to where a chat template's own text stands in the prompt; empty without one."""
+        before, said = ("".join(self.tokens[:end]) for end in (self.first_ranked, self.ranked.stop))
+        return [[0, len(before)], [len(said), len(self.prompt)]] if self.in_chat else []
+
+    @property
     def used_document(self) -> int | None:
         """Index of the document that the answer came from; None where it came from none, or none was shown to the model."""
         return None if not self.documents else document_of(self.group)

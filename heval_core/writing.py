@@ -18,6 +18,7 @@ from heval_core.citations.sentences import split
 from heval_core.explainers.shared.left_out import units
 from heval_core.lm.chat import answers_bare
 from heval_core.lm.clean_pass import CleanPass
+from heval_core.lm.control import held, notes
 from heval_core.lm.targets import in_float64
 from heval_core.prompts import stops_of
 from heval_core.records import HEvalError, Target, TokenisedPrompt
@@ -118,9 +119,12 @@ class Written:
         """What a reader should know: tokens that the model would never write, and a character that is not whole."""
         named = zip(self.tokens, self.probabilities, strict=True)
         notes = [
-            f"{token.strip()!r} has a probability of {probability:.0e}: the model would never write it."
-            for token, probability in named
-            if probability < IMPROBABLE
+            *self.prompt.notes,
+            *(
+                f"{token.strip()!r} has a probability of {probability:.0e}: the model would never write it."
+                for token, probability in named
+                if probability < IMPROBABLE
+            ),
         ]
         if self.stopped and self.text.endswith(_PART):
             notes.append("The answer ends within a character: its other bytes were not written.")
@@ -185,14 +189,15 @@ def given(clean: CleanPass, text: str) -> Written:
     """An answer that somebody else wrote, after the prompt of a pass. Raises HEvalError where it is empty or too long."""
     lm, (prompt,) = clean.lm, clean.prompts
     answer = ("" if answers_bare(lm.tokenizer, prompt.text) else " ") + text.strip()
-    ids = lm.encode_after(prompt.text, answer)
+    ids = lm.encode_after(prompt.text, answer, prompt.template)
     if len(prompt.ids) + len(ids) - 1 > lm.positions:
         raise HEvalError(
             f"The prompt and its answer have {len(prompt.ids) + len(ids)} tokens; {lm.key} reads at most {lm.positions}."
         )
+    prompt = dataclasses.replace(prompt, notes=tuple(dict.fromkeys((*prompt.notes, *notes(held(text, lm.tokenizer))))))
     written = Written(prompt, ids, speller(lm, prompt)(ids), (), "it was given", True)
     if not written.text.strip():
-        raise HEvalError("The answer is empty, or only special tokens; write one, or let the model write (--generate).")
+        raise HEvalError("The answer is empty; write one, or let the model write (--generate).")
     logprobs = in_float64(written.after(clean).logits_at(written.target.positions)[0]).log_softmax(-1)
     probabilities = [float(row[token_id].exp()) for row, token_id in zip(logprobs, ids, strict=True)]
     return dataclasses.replace(written, probabilities=tuple(probabilities))

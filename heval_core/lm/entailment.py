@@ -41,6 +41,7 @@ class Entailment:
         if tokenizer.pad_token is None:  # as decoders' tokenizers have none
             tokenizer.pad_token = tokenizer.eos_token
         tokenizer.padding_side = "right"
+        tokenizer.split_special_tokens = True  # what is spelt like a control token is text
         model.config.pad_token_id = tokenizer.pad_token_id
         yes = tokenizer(YES, add_special_tokens=False).input_ids[-1] if self.seq2seq else None
         self.label = entailment_label(key, model.config.id2label) if yes is None else int(yes)

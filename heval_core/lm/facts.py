@@ -12,10 +12,11 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heval_core.lm.chat import answers_bare, require_template
+from heval_core.lm.control import cut, held
 from heval_core.lm.memory import Budget
 from heval_core.lm.spans import tokenise
 from heval_core.prompts import CHAT, is_chat, says_nothing
-from heval_core.records import BASELINE, PAD, HEvalError, Prompt, TokenisedPrompt
+from heval_core.records import BASELINE, PAD, HEvalError, Prompt, Span, TokenisedPrompt
 
 
 @dataclass(eq=False, repr=False)
@@ -84,13 +85,15 @@ class ModelFacts:
         """The text of some tokens, without special tokens."""
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
 
-    def encode(self, text: str) -> tuple[int, ...]:
-        """The tokens of a text, without special tokens."""
+    def encode(self, text: str, template: Sequence[Span] = ()) -> tuple[int, ...]:
+        """The tokens of a text, without special tokens but where a chat template wrote them."""
+        if held(text, self.tokenizer, template):
+            return tuple(cut(text, self.tokenizer, template, adds_special=False)[0])
         return tuple(self.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
-    def encode_after(self, before: str, text: str) -> tuple[int, ...]:
-        """The tokens of a text behind another one; its own where the two share a token."""
-        first, both = self.encode(before), self.encode(before + text)
+    def encode_after(self, before: str, text: str, template: Sequence[Span] = ()) -> tuple[int, ...]:
+        """The tokens of a text behind another one, of which a chat template wrote a part; its own where the two share one."""
+        first, both = self.encode(before, template), self.encode(before + text, template)
         return both[len(first) :] if both[: len(first)] == first else self.encode(text)
 
     @property

@@ -1,10 +1,23 @@
 """Greedy continuations of prompts, by the unmodified model."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
+from heval_core.lm.chat import turn_end
 from heval_core.lm.facts import ModelFacts
+
+
+def ends_of(model: Any, tokenizer: Any) -> list[int] | None:
+    """The tokens that end a model's turn, whichever of its files says so: generation settings, configuration, tokenizer, and
+    chat template, behind what an assistant says. None where none does."""
+    files = (model.generation_config, model.config, model.config.get_text_config(), tokenizer)
+    named = [getattr(file, "eos_token_id", None) for file in files]
+    if getattr(tokenizer, "chat_template", None):
+        named.append(turn_end(tokenizer))
+    ends = [end for own in named for end in (own if isinstance(own, list | tuple) else [own])]
+    return list(dict.fromkeys(end for end in ends if end is not None)) or None
 
 
 class Generation:

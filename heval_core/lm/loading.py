@@ -14,6 +14,7 @@ from transformers.utils import logging as transformers_logging
 
 from heval_core.installed import PACKAGED, folder_of, is_gguf, key_of, places, revision_of
 from heval_core.lm.chat import require_template
+from heval_core.lm.generation import ends_of
 from heval_core.lm.gguf import dequantised
 from heval_core.lm.memory import Budget, first_line
 from heval_core.lm.model import LanguageModel
@@ -194,8 +195,7 @@ def as_language_model(
 ) -> LanguageModel:
     """Wraps a model that is in memory already; it stays on its device. Raises HEvalError for one that sees later tokens."""
     # Memory answers are decoded greedily, whatever sampling or penalties the model's defaults would add.
-    ends = model.generation_config.eos_token_id if model.generation_config else None
-    model.generation_config = GenerationConfig(do_sample=False, eos_token_id=tokenizer.eos_token_id if ends is None else ends)
+    model.generation_config = GenerationConfig(do_sample=False, eos_token_id=ends_of(model, tokenizer))
     _fuse_activations(model)
     _read_in_one_piece(model)
     _check_causal(key, model)

@@ -2,10 +2,12 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any
 
-from heval_core.lm.chat import in_chat
+from heval_core.lm.chat import DATED, in_chat, is_dated
+from heval_core.lm.control import cut, held, notes
 from heval_core.records import HEvalError, Prompt, Span, TokenisedPrompt
 
 
@@ -19,7 +21,8 @@ def tokenise_all(prompts: Iterable[Prompt], tokenizer: Any, batch: int = 512) ->
 
     Special tokens that the tokenizer puts in front stay (they are never ranked). Special tokens at the end are dropped,
     because the model must answer at the last prompt position. A chat template is put around what a user says; it writes its
-    special tokens itself, so none are added and none dropped, and only the user's words are ranked.
+    special tokens itself, so none are added and none dropped, and only the user's words are ranked. What a text spells like a
+    control token is text (`heval_core.lm.control`).
     Raises HEvalError for a tokenizer without offsets, or without the chat template that a prompt asks for.
     """
     if not getattr(tokenizer, "is_fast", False):
@@ -27,7 +30,7 @@ def tokenise_all(prompts: Iterable[Prompt], tokenizer: Any, batch: int = 512) ->
     waiting = iter(prompts)
     while chunk := tuple(islice(waiting, batch)):
         whole = (in_chat(prompt, tokenizer) if prompt.chat else prompt for prompt in chunk)
-        for adds, alike in groupby(whole, lambda prompt: prompt.adds_special):
+        for adds, alike in groupby(whole, lambda prompt: not prompt.template):
             yield from _encoded(list(alike), tokenizer, adds)
 
 
@@ -42,13 +45,16 @@ def _encoded(prompts: list[Prompt], tokenizer: Any, add_special_tokens: bool) ->
     )
     columns = (encoded["input_ids"], encoded["offset_mapping"], encoded["special_tokens_mask"])
     for prompt, ids, offsets, special in zip(prompts, *columns, strict=True):
-        yield _tokenised(prompt, ids, offsets, special, tokenizer)
+        spelt = held(prompt.text, tokenizer, prompt.template)
+        encoding = cut(prompt.text, tokenizer, prompt.template, add_special_tokens) if spelt else (ids, offsets, special)
+        dated = (DATED,) if prompt.template and is_dated(tokenizer) else ()
+        yield replace(_tokenised(prompt, *encoding, tokenizer), notes=(*notes(spelt), *dated))
 
 
 def _tokenised(
     prompt: Prompt, ids: list[int], offsets: list[tuple[int, int]], special: list[int], tokenizer: Any
 ) -> TokenisedPrompt:
-    while ids and special[-1] and prompt.adds_special:
+    while ids and special[-1] and not prompt.template:
         ids, offsets, special = ids[:-1], offsets[:-1], special[:-1]
     leading = next((i for i, (start, end) in enumerate(offsets) if end > start), len(ids))
     ranked = None if prompt.ranked is None else _token_span(offsets, prompt.ranked)
@@ -64,6 +70,7 @@ def _tokenised(
         first_mention=tuple(document[0] if document else () for document in gold),
         first_ranked=leading if ranked is None else ranked.start,
         ranked_end=None if ranked is None or ranked.end == len(ids) else ranked.end,
+        template=prompt.template,
     )
 
 

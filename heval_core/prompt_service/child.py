@@ -49,8 +49,8 @@ def _of_stored(lm: Any, request: dict[str, Any]) -> Any:
     `need`: the answer's lead in logits over its competitor, and what it loses without each head, layers x heads."""
     from heval_core.lm.clean_pass import CleanPass
 
-    # One with a chat template holds its special tokens, and none may be added.
-    prompt = lm.tokenise(Prompt(request["prompt"], (), Span(0, 0), (), adds_special=not request.get("in_chat")))
+    template = tuple(Span(*part) for part in request.get("template", ()))
+    prompt = lm.tokenise(Prompt(request["prompt"], (), Span(0, 0), (), template=template))
     if "expected" in request:
         _refuse_another(lm, prompt, request["expected"])
     clean = CleanPass(lm, [prompt])

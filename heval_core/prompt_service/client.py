@@ -219,13 +219,13 @@ class Answer(TypedDict):
 
 class Heads(TypedDict):
     """`heads`: every head's attention from the last position. `need`: the answer's lead over its competitor, and what it loses
-    without each head; answer, foil: their token ids. Refused where the model does not say what is expected of it. in_chat:
-    whether the prompt holds a chat template with its special tokens."""
+    without each head; answer, foil: their token ids. Refused where the model does not say what is expected of it. template:
+    from where to where a chat template's own text stands in the prompt."""
 
     op: Literal["heads", "need"]
     model: str
     prompt: str
-    in_chat: bool
+    template: list[list[int]]
     answer: NotRequired[int]
     foil: NotRequired[int]
     expected: NotRequired[Stored]

@@ -154,7 +154,7 @@ def identifying(development: Development) -> list[tuple[Question, TokenisedPromp
     """Conflicting questions whose memory is exact, each with its prompt and its corrupted twin's; at most MOST of them."""
     lm, questions = development.lm, development.questions.get("conflicting", ())
     # Of a name in running text; each name is tokenised once.
-    length = cache(lambda name: len(lm.tokenizer(f" {name}", add_special_tokens=False).input_ids))
+    length = cache(lambda name: len(lm.encode(f" {name}")))
     identified: list[tuple[Question, TokenisedPrompt, TokenisedPrompt]] = []
     for question in questions:
         instance = question.instance

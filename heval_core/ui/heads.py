@@ -75,7 +75,7 @@ def _identity(own: StoredInstance) -> tuple[str, ...]:
 def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
     """What the model answers about an instance. Raises HEvalError where it is not there, or answers otherwise than stored."""
     model = str(installed(instance.model, instance.revision))
-    about = {"model": model, "prompt": instance.prompt, "in_chat": instance.in_chat}
+    about = {"model": model, "prompt": instance.prompt, "template": instance.template}
     return ask(cast(Heads, {**request, **about, "expected": asked_as_stored(instance)}))
 
 

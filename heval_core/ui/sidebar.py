@@ -348,7 +348,9 @@ def _json_of(file: Path) -> dict[str, Any]:
 def _tokenizer(folder: str, modified: float) -> Any:
     from tokenizers import Tokenizer
 
-    return Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
 
 
 def count_tokens(folder: Path, documents: tuple[str, ...], question: str, template: str = TEMPLATE) -> int | None:

@@ -87,8 +87,8 @@ def _print_text(result: dict[str, Any]) -> None:
     print(f"answer {answer['text'].strip()!r} (p = {answer['probability']:.2f}, group {answer['group']})")
     if result["target"] == "context":
         print(f"the explanations are of {result['target_text'].strip()!r}, the first document's answer, not of the given one")
-    for key, why in result["refused"].items():
-        print(f"{key} is left out: {why}")
+    for note in [*result["notes"], *(f"{key} is left out: {why}" for key, why in result["refused"].items())]:
+        print(note)
     for key in methods:
         if "head" in methods[key]:
             print(f"{key} reads head {methods[key]['head']}")

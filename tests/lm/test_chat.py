@@ -118,6 +118,12 @@ def test_todays_date_and_thinking_aloud_stay_out_of_the_prompt():
     assert said(words(dated + CHATML + thinks), "Hi") == (
         "26 Jul 2024\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<think></think>"
     )
+    now = words("\n  {{ 'Today: ' ~ strftime_now('%A, %-d %B %Y, %H') | upper }}\n" + CHATML)
+    assert said(now, "Hi").startswith("\n  Today: FRIDAY, 26 JULY 2024, 00\n")
+    told = (
+        "This model's chat template writes the date of today; it was told 26 Jul 2024 instead, so that answers stay the same."
+    )
+    assert [tokenise(asked(), tokenizer).notes for tokenizer in (now, words(CHATML))] == [(told,), ()]
 
 
 def test_what_cannot_be_asked_is_said_in_one_line():
@@ -195,7 +201,7 @@ def test_a_turn_ends_where_the_models_own_settings_say(lm):
     lm.model.generation_config = SimpleNamespace(eos_token_id=[5, 7])
     try:
         made = as_language_model("chatty", lm.model, lm.tokenizer)
-        assert made.generation.end_ids == {5, 7}
+        assert made.generation.end_ids == {5, 7, lm.tokenizer.eos_token_id}
         first = int(made.forward.logits(torch.tensor([[9, 11]]))[0].argmax())
         made.model.generation_config.eos_token_id = [5, first]
         assert made.generation.greedy([(9, 11)], 4) == [(first,)]
