@@ -11,18 +11,16 @@ Cost: no scores are read, only replicates; a second for 18 rows, three models an
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import erfc, sqrt
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.means import PLACE, replicates
+from heval_core.evaluation.ranking import LEVEL, p_of
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.correlation import holm
 
-LEVEL = 0.05
-ROUNDING = 1e-9
 _OF_BOARD = ["first", "second", "model", "dataset", "difference", "low", "high", "p", "p_holm", "better", "cells"]
 
 
@@ -75,12 +73,8 @@ def pairs_of(counted: pd.DataFrame, explainers: Sequence[str]) -> pd.DataFrame:
 
 def apart(values: np.ndarray, drawn: np.ndarray) -> list[dict[str, float]]:
     """difference, low, high and p of (C,) differences. drawn: (resamples, C) their replicates."""
-    errors = np.nanstd(drawn, axis=0, ddof=1)
     rows = []
-    for difference, error, resampled in zip(values, errors, drawn.T, strict=True):
+    for difference, resampled in zip(values, drawn.T, strict=True):
         low, high = percentile_interval(resampled)
-        p = erfc(abs(difference) / error / sqrt(2)) if error > 0 else float(np.isnan(error))
-        # What differs by rounding only is equal, however small the error.
-        p = 1.0 if abs(difference) < ROUNDING else p
-        rows.append({"difference": float(difference), "low": low, "high": high, "p": p})
+        rows.append({"difference": float(difference), "low": low, "high": high, "p": p_of(float(difference), resampled)})
     return rows

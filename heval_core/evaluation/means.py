@@ -19,6 +19,7 @@ import pandas as pd
 
 from heval_core import catalogue
 from heval_core.evaluation.cells import cells_of
+from heval_core.evaluation.ranking import ahead
 from heval_core.groups import MEMORY, document_of
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.cell import DEFAULT_K
@@ -37,6 +38,7 @@ PLACE = ["model", "dataset", "regime", "part"]
 _MEANS = ("value", "chance", "best", "normalised")
 # A mean less its chance level, and the ends of its interval, for which both vary together where chance was measured too.
 ABOVE = ("above", "above_low", "above_high")
+VALUE = ("value", "low", "high")
 _NUMBERS = [
     *("value", "low", "high", "chance", "best", "normalised", "normalised_low", "normalised_high"),
     *(*ABOVE, "cells", "n", "interval"),
@@ -160,7 +162,8 @@ def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Seque
 def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], controls: Collection[str]) -> pd.DataFrame:
     """The means of some parts over the cells that count: a row for each technique, `by` and explainer.
 
-    whole: whether it has a number in all of these cells, so that it compares with the others.
+    whole: whether it has a number in all of these cells, so that it compares with the others. exceeds: those whose numbers, from
+    chance to best where there is a best, its own exceeds (`ranking.ahead`).
     """
     counted, keys = counting(available(values, parts), controls, by), ["technique", *by, "explainer"]
     names = {"regime": ordered_regimes(set(counted["regime"])), "part": parts}
@@ -168,9 +171,26 @@ def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], cont
     places = counted.drop_duplicates(["technique", *PLACE]).groupby(keys[:-1]).size().rename("places")
     sizes = counted.groupby(keys).size().rename("size").reset_index().join(places, on=keys[:-1])
     table = means(counted, keys).assign(whole=sizes["size"] == sizes["places"])
+    table["exceeds"] = exceeds(table, counted, keys, controls)
     return table.sort_values(
         keys, key=lambda text: text.map(rank[str(text.name)]) if text.name in rank else text, kind="stable", ignore_index=True
     )
+
+
+def exceeds(table: pd.DataFrame, counted: pd.DataFrame, keys: Sequence[str], controls: Collection[str]) -> list[list[str]]:
+    """By row of a table of `means`, see `means_of`. keys: the last of them is the explainer; the others make a ranking."""
+    cells = dict(iter(counted.groupby(list(keys)))) if len(counted) else {}
+    found = pd.Series([[] for _ in table.index], table.index, dtype=object)
+    for _, rows in table[table["whole"]].groupby(list(keys[:-1]) or (lambda _: 0)):
+        names = ("normalised", "normalised_low", "normalised_high") if rows["normalised"].notna().any() else VALUE
+        numbers = rows.set_index("explainer")[list(names)].set_axis(VALUE, axis=1)
+        drawn = dict[str, np.ndarray]()
+        for row in rows[list(keys)].itertuples(index=False, name=None):
+            if (resampled := drawn_of(cells[row])) is not None:
+                drawn[row[-1]] = (resampled if names is VALUE else scaled(cells[row], resampled)).mean(axis=1)
+        by_key = ahead(numbers, drawn, controls)
+        found[rows.index] = [by_key.get(key, []) for key in rows["explainer"]]
+    return list(found)
 
 
 def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, cells: pd.DataFrame) -> dict[Any, np.ndarray]:

@@ -1,19 +1,35 @@
-"""Who is best at something, and the only sentences that say so.
+"""Who is ahead of whom, who is therefore best, and the only sentences that say so.
 
-Methods stand in bands, in which nobody is ahead: the method with the best number, and all down to the last whose 95 %
-interval reaches its own; then the next band. Those of the first one are best. Only rows over the same cells belong in a
-ranking. Controls are never best; those whose interval reaches that of the best are named beside them, for then no method
-beats them. Whatever names a winner, or sets one in bold, asks a `Ranking`, so that pages, tables and the report agree.
+One relation, `ahead`: a is ahead of b if the difference of their numbers is not chance, over the same questions. p: of the
+normal distribution, with the standard error of the difference's replicates, in which both have the same resamples of the
+questions (or the same splits into halves, for values that are learned). Where one of the two has no replicates (means whose
+ends are averaged, tables without them), the error is that of two independent numbers, from the ends of their intervals that
+face each other (MOVER: Zou & Donner 2008), which is too large rather than too small. Holm corrects over the pairs of a ranking:
+all but those of two controls.
+
+The relation is not transitive, and ranks are. Methods stand in bands: the first one reaches from the highest number down to the
+last that the highest is not ahead of, and to those with the very same number; then the next band. So who is outside is beaten
+by the highest, and who is inside has no lower number than somebody who is not. The first band's methods are best: they share
+rank, bracket and bold, and sentences call them level. Only rows over the same cells belong in a ranking. Controls are never
+best; those that no method is ahead of are named beside them.
+Whatever names a winner, or sets one in bold, asks a `Ranking`, so that pages, tables and the report agree.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
+from itertools import combinations
+from math import erfc, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from heval_core.statistics.correlation import holm
 from heval_core.words import counted, listed
 
+LEVEL = 0.05
+ROUNDING = 1e-9
+# Standard errors from a number to the end of its 95 % interval.
+_REACH = 1.959964
 # What a method that is best at a question is best at.
 AT = {
     "RQ1": "telling context from memory",
@@ -27,13 +43,59 @@ NAMED = 4
 Written = Callable[[str], str]
 
 
+def ahead(rows: pd.DataFrame, drawn: Mapping[str, np.ndarray], controls: Collection[str] = ()) -> dict[str, list[str]]:
+    """Key ▶ those whose numbers its own exceeds, whichever end is good.
+
+    rows: value, low, high by key. drawn: (resamples,) paired replicates of those that have any.
+    """
+    known = rows.dropna(subset="value")
+    values = dict(zip(known.index, known[["value", "low", "high"]].to_numpy(dtype=float), strict=True))
+    pairs = [pair for pair in combinations(values, 2) if not {*pair} <= {*controls}]
+    above: dict[str, list[str]] = {key: [] for key in values}
+    for (first, second), p in zip(pairs, holm(np.array([_p(pair, values, drawn) for pair in pairs])), strict=True):
+        if p < LEVEL:
+            higher, lower = (first, second) if values[first][0] > values[second][0] else (second, first)
+            above[higher].append(lower)
+    return above
+
+
+def _p(pair: tuple[str, str], values: Mapping[str, np.ndarray], drawn: Mapping[str, np.ndarray]) -> float:
+    if {*pair} <= drawn.keys():
+        return p_of(values[pair[0]][0] - values[pair[1]][0], drawn[pair[0]] - drawn[pair[1]])
+    higher, lower = sorted((values[key] for key in pair), key=lambda ends: -ends[0])
+    return _normal(higher[0] - lower[0], float(np.hypot(higher[0] - higher[1], lower[2] - lower[0])) / _REACH)
+
+
+def p_of(difference: float, drawn: np.ndarray) -> float:
+    """Two-sided, of a difference with (resamples,) replicates; 1 where these are not known."""
+    known = drawn[np.isfinite(drawn)]
+    return _normal(difference, float(np.std(known, ddof=1)) if len(known) > 1 else np.nan)
+
+
+def _normal(difference: float, error: float) -> float:
+    # What differs by rounding only is equal, however small the error.
+    if abs(difference) < ROUNDING or np.isnan(error):
+        return 1.0
+    return erfc(abs(difference) / error / sqrt(2)) if error > 0 else 0.0
+
+
+def with_exceeds(rows: Sequence[dict[str, Any]], key: str, by: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows of a table with `exceeds` in place of their replicates, `drawn`. by: the columns that make a ranking."""
+    for _, own in pd.DataFrame(rows, columns=[key, *by, "value", "low", "high"]).groupby(list(by) or (lambda _: 0)):
+        drawn = {rows[index][key]: resampled for index in own.index if (resampled := rows[index].pop("drawn", None)) is not None}
+        for name, lower in ahead(own.set_index(key), drawn).items():
+            rows[own.index[own[key] == name][0]]["exceeds"] = lower
+    return list(rows)
+
+
 class Ranking(NamedTuple):
-    """bands: of the methods with a number, the best first. controls: those whose intervals reach that of the best, or lie
-    beyond it, the highest first. below: methods whose whole interval lies on the wrong side of chance.
+    """bands: of the methods with a number, the best first. controls: those that no method is ahead of, the highest first.
+    better: those of them that are ahead of the best. below: methods whose whole interval lies on the wrong side of chance.
     """
 
     bands: tuple[tuple[str, ...], ...] = ()
     controls: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
 
     @property
@@ -67,24 +129,36 @@ def ranking(
     key: str = "explainer",
     chance: str = "chance",
 ) -> Ranking:
-    """rows: one a method, over the same cells. best: `high`, `low`, or `zero`, of which a mean near chance may hide two of
-    opposite sign, so that nobody is best. of: the columns of a number and its ends. An end that is not known reaches anywhere.
+    """rows: one a method, over the same cells; exceeds: whose numbers its own exceeds (see `ahead`), by default by the intervals.
+    best: `high`, `low`, or `zero`, of which a mean near chance may hide two of opposite sign, so that nobody is best. of: the
+    columns of a number and its ends.
     """
     if best == "zero":
         return Ranking()
     sign, ends = (-1.0, (of[0], of[2], of[1])) if best == "low" else (1.0, of)
-    numbers = pd.DataFrame({"key": rows[key].astype(str), "value": sign * rows[ends[0]].astype(float)})
+    numbers = pd.DataFrame({"key": rows[key].astype(str), "value": sign * rows[ends[0]].astype(float).round(9)})
     for name, column in zip(("low", "high", "chance"), (*ends[1:], chance), strict=True):
         numbers[name] = sign * rows[column].astype(float) if column in rows else np.nan
-    ranked = list(numbers.dropna(subset="value").sort_values("value", ascending=False, kind="stable").itertuples())
-    methods = [row for row in ranked if row.key not in controls]
+    ranked = numbers.dropna(subset="value").sort_values("value", ascending=False, kind="stable").set_index("key")
+    stored = "exceeds" in rows and rows["exceeds"].notna().any()
+    above = rows.set_index(key)["exceeds"].loc[ranked.index].to_dict() if stored else ahead(ranked, {}, controls)
+    above = _turned(above) if stored and best == "low" else above
+    methods = [key for key in ranked.index if key not in controls]
     bands, rest = list[tuple[str, ...]](), methods
     while rest:
-        size = 1 + max(index for index, row in enumerate(rest) if index == 0 or not row.high < rest[0].low)
-        bands.append(tuple(row.key for row in rest[:size]))
-        rest = rest[size:]
-    reach = [row.key for row in ranked if row.key in controls and methods and not row.high < methods[0].low]
-    return Ranking(tuple(bands), tuple(reach), tuple(row.key for row in methods if row.high < row.chance))
+        last = max(index for index, key in enumerate(rest) if key not in above[rest[0]])
+        lowest = ranked["value"][rest[last]] - ROUNDING
+        bands.append(tuple(key for key in rest if ranked["value"][key] >= lowest))
+        rest = rest[len(bands[-1]) :]
+    reach = [key for key in ranked.index if key in controls and methods and not any(key in above[name] for name in methods)]
+    below = [key for key in methods if ranked["high"][key] < ranked["chance"][key]]
+    better = [key for key in reach if methods[0] in above[key]]
+    return Ranking(tuple(bands), tuple(reach), tuple(better), tuple(below))
+
+
+def _turned(above: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+    """Key ▶ those whose numbers its own is below."""
+    return {key: [other for other, lower in above.items() if key in lower] for key in above}
 
 
 def clauses(rankings: Mapping[str, Ranking], name: Written) -> list[str]:

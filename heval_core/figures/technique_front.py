@@ -34,7 +34,7 @@ def cards(ranked: Sequence[Expected], over: Sequence[Expected], names: Names, fr
     drawing.words("faint", (_BAR, 13), "0 to 100")
     drawing.words("faint", (_PRICE, 13), "price", "end")
     for index, card in enumerate(ranked):
-        state = "first" if index == 0 else "level" if card.first == 1 else ""
+        state = "first" if index == 0 else "level" if card.best else ""
         _card(drawing, card, names, card.point.technique in front, state)
     if over:
         drawing.words("faint", (10, drawing.height + 20), f"Over the budget: {len(over)}")

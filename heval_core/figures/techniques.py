@@ -120,13 +120,6 @@ def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
     return [column for column in kinds if (column.regime, column.measure) in measured]
 
 
-def _best(rows: Mapping[str, Mapping[Any, Any]], of: tuple[str, str, str]) -> tuple[str, ...]:
-    """Those in bold; Regular is none of them where the best one's paired difference to it is above 0."""
-    bold = ranking(pd.DataFrame(rows.values()), of=of, key="technique", chance="").bold
-    ahead = bool(bold) and bold[0] != TECHNIQUE and rows[bold[0]]["delta_low"] > 0
-    return tuple(key for key in bold if not (ahead and key == TECHNIQUE))
-
-
 def technique_table(
     cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = (), of: tuple[str, str, str] = VALUE
 ) -> Table:
@@ -136,7 +129,10 @@ def technique_table(
     by_place = crossed(cells, ["regime", "measure"], "technique")
     column_rows = [by_place[column.regime, column.measure] for column in columns]
     unit = value_unit if of == VALUE else change_unit
-    best = [_best(rows, of) if column.best else () for column, rows in zip(columns, column_rows, strict=True)]
+    best = [
+        ranking(pd.DataFrame(rows.values()), of=of, key="technique", chance="").bold if column.best else ()
+        for column, rows in zip(columns, column_rows, strict=True)
+    ]
     rows = []
     for key in sorted(ranked(cells[cells["measure"] == measure], names), key=lambda key: key != TECHNIQUE):
         numbers = [

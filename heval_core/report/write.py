@@ -171,7 +171,7 @@ def _plain(name: str, value: Any) -> Any:
         return json.loads(value)
     if pd.api.types.is_scalar(value) and (pd.isna(value) or value in (math.inf, -math.inf)):
         return None
-    return value.isoformat() if isinstance(value, pd.Timestamp) else value
+    return value.isoformat() if isinstance(value, pd.Timestamp) else getattr(value, "tolist", lambda: value)()
 
 
 def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:

@@ -316,6 +316,7 @@ CREATE TABLE cell_behaviour (
     delta_low DOUBLE,         -- 95 % interval, questions resampled for both together
     delta_high DOUBLE,
     n INTEGER,                -- test instances; questions for memory_kept of the total
+    exceeds VARCHAR[],        -- those whose values its own is above: paired, Holm over all pairs (`evaluation/ranking.py`)
     unavailable VARCHAR       -- why there is no value
 );
 
@@ -490,6 +491,7 @@ CREATE TABLE cell_recovery (
     chance DOUBLE,            -- NULL where that is not defined
     n INTEGER,                -- masked citations, sentences or explanations
     claims INTEGER,           -- claims they belong to
+    exceeds VARCHAR[],        -- those whose values its own is above: paired, Holm over all pairs (`evaluation/ranking.py`)
     unavailable VARCHAR       -- why there is no value
 );
 

@@ -120,7 +120,7 @@ def test_what_to_expect_is_the_mix_of_both_and_equals_share_their_ranks():
     assert values == pytest.approx({"ph3": 0.75, "regular": 0.5, "cad": 0.5, "acd": 0.4})
     assert next(iter(found)) == "ph3"
     assert found["regular"].ranks == found["cad"].ranks == "2–4"
-    assert found["ph3"].first == 1
+    assert (found["ph3"].ranks, found["ph3"].best, found["regular"].best) == ("1", True, False)
     low, high = found["regular"].value.interval()
     assert low < 0.5 < high
     # With as many good documents as bad ones nobody's answers are surely better, but for those who know both.

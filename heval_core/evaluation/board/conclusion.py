@@ -1,6 +1,6 @@
 """Which explainer a board recommends, in two sentences; whether decoys and length change that; and what it leaves open.
 
-Recommended is the cheapest of those that are level with the best by the mean (`Board.level`). Who is best at a question, and
+Recommended is the cheapest of those that are level with the best by the mean (`Board.overall`). Who is best at a question, and
 which controls no method beats there, is `Board.ranking`'s.
 """
 
@@ -38,7 +38,7 @@ def conclusion(board: Board, written: Written = str) -> Conclusion:
     """written: how the names of explainers, models and datasets are to be written, such as in bold."""
     names = {row.key: written(row.title) for row in board.rows}
     # Of equally cheap ones the best.
-    best = min(board.level, key=lambda key: board.passes.get(key, float("inf")), default="")
+    best = min(board.overall.best, key=lambda key: board.passes.get(key, float("inf")), default="")
     return Conclusion(best, _said(board, best, names), _harder(board, best, names), _open(board, names, written))
 
 
@@ -47,7 +47,7 @@ def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
     if not best:
         texts = clauses({AT[question]: ranking for question, ranking in rankings.items()}, names.__getitem__)
         return sentences(texts) or NOTHING
-    others, cost = [names[key] for key in board.level if key != best], board.passes.get(best)
+    others, cost = [names[key] for key in board.overall.best if key != best], board.passes.get(best)
     if len(board.methods) == 1:
         reason = "is the only method here"
     elif others:

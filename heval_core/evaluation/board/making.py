@@ -15,15 +15,15 @@ import pandas as pd
 
 from heval_core.evaluation.board.costs import costs_of
 from heval_core.evaluation.board.records import ASKED, EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
-from heval_core.evaluation.comparisons import LEVEL, apart, pairs_of
-from heval_core.evaluation.means import ABOVE, PLACE, available, counting, means, replicates, values_of
+from heval_core.evaluation.comparisons import pairs_of
+from heval_core.evaluation.means import ABOVE, PLACE, available, counting, exceeds, means, replicates, values_of
+from heval_core.evaluation.ranking import ahead
 from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
 from heval_core.regime_keys import DECOYS, read_key
 from heval_core.statistics.bounded import mean_interval
-from heval_core.statistics.correlation import holm
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.techniques.shared.context_use import pareto_front
@@ -93,8 +93,8 @@ def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
 
 def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], costs: pd.DataFrame) -> Board:
     """A board of cells that are there already: of one technique, by measure."""
-    keys, methods = [row.key for row in rows], [row.key for row in rows if not row.control]
-    by_column = _counting(measured, [row.key for row in rows if row.control])
+    keys, controls = [row.key for row in rows], [row.key for row in rows if row.control]
+    by_column = _counting(measured, controls)
     # Faithfulness has the question protected where that has numbers.
     protected = {column.measure.variant_of for column, cells in by_column.items() if len(cells) and column.measure.protected}
 
@@ -104,12 +104,12 @@ def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], cost
     wanted = list(filter(shown, measured))
     by_column = {column: cells for column, cells in by_column.items() if column.measure in wanted}
     filled = {column: cells for column, cells in by_column.items() if len(cells)}
-    tables = [_values(column, measured[column.measure], cells, keys) for column, cells in filled.items()]
-    by_model = [_values(column, measured[column.measure], cells, keys, "model") for column, cells in filled.items()]
+    tables = [_values(column, measured[column.measure], cells, keys, controls) for column, cells in filled.items()]
+    by_model = [_values(column, measured[column.measure], cells, keys, controls, "model") for column, cells in filled.items()]
     questions = {column: cells for column, cells in filled.items() if column.scaled and column.plain}
     pairs = [pairs_of(cells, keys).assign(column=column.key) for column, cells in questions.items()]
     values = _together(tables, VALUES)
-    quality = _quality(values, questions, methods, costs)
+    quality = _quality(values, questions, controls, costs)
     places = _together([cells.assign(column=column.key)[PLACES].drop_duplicates() for column, cells in filled.items()], PLACES)
     return Board(
         _ordered(rows, quality, values[values["column"].isin([column.key for column in filled if column.scaled])]),
@@ -144,18 +144,23 @@ def columns_for(measure: Measure, regimes: Iterable[str]) -> list[Column]:
     return [Column(measure, *pair) for pair in dict.fromkeys(pairs) if pair in options]
 
 
-def _values(column: Column, measured: pd.DataFrame, counted: pd.DataFrame, rows: Sequence[str], *by: str) -> pd.DataFrame:
+def _values(
+    column: Column, measured: pd.DataFrame, counted: pd.DataFrame, rows: Sequence[str], controls: Sequence[str], *by: str
+) -> pd.DataFrame:
     """A column's numbers, a line for every row of the board with what it lacks: `Board.values`, or by="model"
     `Board.by_model`. measured: all cells of its measure. counted: see `means.counting`."""
     key, ends = [*by, "explainer"], ("value", "low", "high", "chance")
-    frame, places = means(counted, key).set_index(key), counted.drop_duplicates(PLACE)
+    frame, places = means(counted, key), counted.drop_duplicates(PLACE)
+    of = places.groupby(by[0]).size() if by else len(places)
+    whole = frame.assign(whole=frame["cells"] == (frame[by[0]].map(of) if by else of))
+    frame = frame.assign(exceeds=exceeds(whole, counted, key, controls)).set_index(key)
     sources = ("normalised", "normalised_low", "normalised_high") if column.scaled else ABOVE
     native = {f"native{'' if name == 'value' else f'_{name}'}": frame[name] for name in ends}
     drawn = {name: frame[source] for name, source in zip(ends, sources, strict=False)} | {"chance": 0.0}
-    frame = frame[["cells", "n"]].assign(**native, **drawn)
+    frame = frame[["cells", "n", "exceeds"]].assign(**native, **drawn)
     axes = [*(sorted(places[name].unique()) for name in by), list(rows)]
     made = frame.reindex(pd.MultiIndex.from_product(axes, names=key) if by else pd.Index(rows, name="explainer")).reset_index()
-    made = made.assign(column=column.key, of=made[by[0]].map(places.groupby(by[0]).size()) if by else len(places))
+    made = made.assign(column=column.key, of=made[by[0]].map(of) if by else of)
     made = made.astype({"of": int}).assign(**{name: made[name].fillna(0).astype(int) for name in ("cells", "n")})
     reasons = pd.concat([measured.dropna(subset=["unavailable"]), available(measured).assign(unavailable=OTHER_INSTANCES)])
     made = made.join(reasons.drop_duplicates(key).set_index(key)["unavailable"], on=key)
@@ -203,7 +208,7 @@ def _ordered(rows: Sequence[Row], quality: pd.DataFrame, values: pd.DataFrame) -
 
 
 def _quality(
-    values: pd.DataFrame, questions: Mapping[Column, pd.DataFrame], methods: Sequence[str], costs: pd.DataFrame
+    values: pd.DataFrame, questions: Mapping[Column, pd.DataFrame], controls: Sequence[str], costs: pd.DataFrame
 ) -> pd.DataFrame:
     """`Board.quality`, of the rows that lack no cell of any question: the others' means are of other cells."""
     if not questions:
@@ -217,26 +222,14 @@ def _quality(
         of_columns = scaled[scaled["explainer"] == key].set_index("column").loc[[column.key for column in questions]]
         parts = [of_column[key,].mean(axis=1) for of_column in drawn if (key,) in of_column]
         together = np.stack(parts, axis=1) if len(parts) == len(drawn) else None
-        means_drawn |= {} if together is None or key not in methods else {key: together.mean(axis=1)}
+        means_drawn |= {} if together is None else {key: together.mean(axis=1)}
         value, low, high = (of_columns[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
-        rows.append([key, value.mean(), *mean_interval(value, low, high, together), passes.get(key, np.nan), False, False])
+        rows.append([key, value.mean(), *mean_interval(value, low, high, together), passes.get(key, np.nan), False, []])
     made = pd.DataFrame(rows, columns=QUALITY)
-    priced = made["explainer"].isin(list(methods)) & made["whole_passes"].notna()
+    priced = ~made["explainer"].isin(list(controls)) & made["whole_passes"].notna()
     points = [(-row.whole_passes, row.value) for row in made[priced].itertuples()]
     front = dict(zip(made[priced]["explainer"], pareto_front(points), strict=True))
-    behind = behind_best(made.set_index("explainer")["value"], means_drawn)
-    ticks = {"on_front": [front.get(key, False) for key in made["explainer"]], "behind": made["explainer"].isin(behind)}
-    return made.assign(**ticks)
-
-
-def behind_best(values: pd.Series, drawn: Mapping[str, np.ndarray]) -> list[str]:
-    """The methods that the best one beats over the same questions (paired, `comparisons.apart`, with Holm).
-
-    values: by method. drawn: (resamples,) replicates of those that have any.
-    """
-    best, *others = sorted(drawn, key=lambda key: -values[key]) or [""]
-    if not others:
-        return []
-    between = np.stack([drawn[best] - drawn[key] for key in others], axis=1)
-    p = holm(np.array([row["p"] for row in apart(values[best] - values[others].to_numpy(), between)]))
-    return [key for key, corrected in zip(others, p, strict=True) if corrected < LEVEL]
+    above = ahead(made.set_index("explainer"), means_drawn, controls)
+    return made.assign(
+        on_front=[front.get(key, False) for key in made["explainer"]], exceeds=[above[key] for key in made["explainer"]]
+    )

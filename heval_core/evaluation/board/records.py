@@ -16,12 +16,12 @@ from heval_core.regime_keys import read_key
 ASKED = ("RQ1", "RQ2", "RQ3")
 VALUES = [
     *("column", "explainer", "value", "low", "high", "chance", "native", "native_low", "native_high", "native_chance"),
-    *("cells", "of", "n", "reason"),
+    *("cells", "of", "n", "reason", "exceeds"),
 ]
 COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds", "ratio"]
 PAIRS = ["column", "first", "second"]
 PLACES = ["column", "explainer", "model", "dataset", "regime"]
-QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front", "behind"]
+QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front", "exceeds"]
 FRAMES = ("values", "by_model", "costs", "quality", "pairs", "places")
 # The size of a prompt in `costs` that stands for prompts of every size.
 EVERY_SIZE = "all"
@@ -96,12 +96,13 @@ class Board:
 
     values: a row for each column and explainer. value, low, high (95 %), chance: scaled where the column is, else above the
     random control's; native, native_low, native_high, native_chance: in the measure's unit; cells: how many of the cells
-    that count, of: how many count; n: instances; reason: what the row lacks, or why it has no number, else "".
+    that count, of: how many count; n: instances; reason: what the row lacks, or why it has no number, else "";
+    exceeds: see `ranking.ahead`, of rows that lack nothing.
     by_model: the same, for each model. costs: an explainer at each size of prompt (`size`: "1" the shortest, up to "3", and
     EVERY_SIZE): tokens (median), passes (declared, of that many tokens), whole_passes (over the whole prompt, counted or else
     declared), n, seconds (of the explainer by itself for one prompt; NaN where it was not timed), ratio (of these to the
     yardstick's). quality: value, the mean of the plain columns of the questions, low, high;
-    whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one; behind: see `level`.
+    whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one; exceeds.
     pairs: two rows in a model and dataset, in each plain column: see `comparisons.pairs_of`.
     datasets: their titles. places: what each number is over: column, explainer, model, dataset and regime.
     """
@@ -165,12 +166,6 @@ class Board:
     def overall(self) -> Ranking:
         """Who is best by the mean of the questions, of the rows that lack no cell of any."""
         return ranking(self.quality.assign(chance=0.0), self.controls)
-
-    @property
-    def level(self) -> tuple[str, ...]:
-        """The best by the mean, and those that share its rank and that it does not beat over the same questions either."""
-        behind = set(self.quality[self.quality["behind"].astype(bool)]["explainer"])
-        return tuple(key for key in self.overall.best if key not in behind)
 
     @property
     def passes(self) -> dict[str, float]:

@@ -48,6 +48,7 @@ import pandas as pd
 
 from heval_core.citations.agreement import Labels, alphas, entropy, outside_gold_as_one, z_scores
 from heval_core.citations.scoring import ROUNDING, TRANSPARENT, chance_retrieval
+from heval_core.evaluation.ranking import with_exceeds
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Column, Questions, Value
 from heval_core.words import OF_EXPLAINERS
@@ -79,7 +80,7 @@ _REASONS = {
 def rows_of(
     key: Mapping[str, Any], units: Sequence[pd.DataFrame], resamples: Resamples, missing: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows of `cell_recovery` of one cell. key: dataset, writer, selector, annotator and masking.
+    """Rows of `cell_recovery` of one cell, with replicates as `drawn`. key: dataset, writer, selector, annotator and masking.
 
     units: claim_id, and a column for each measure, NaN where it is undefined. missing: measure ▶ why it was not computed.
     """
@@ -99,7 +100,7 @@ def rows_of(
         if mean := means.get(measure):
             chance = means.get(f"{measure}{CHANCE}")
             row |= {"n": int(used[measure].sum()), "claims": columns[measure].units, "chance": chance and chance.value}
-            yield row | mean.named("value", "low", "high")
+            yield row | mean.named("value", "low", "high") | {"drawn": mean.drawn}
         else:
             yield row | {"unavailable": reasons.get(measure, "Nothing is stored.")}
 
@@ -272,7 +273,7 @@ def of_people(answers: pd.DataFrame, claims: Iterable[tuple[str, str]]) -> list[
         by_question = pd.DataFrame({"claim_id": questions["claim_id"].first(), "entropy": entropies})
         units = [cell_answers[["claim_id", "helpfulness", "helpfulness_z"]], by_question]
         rows += rows_of({**key, "people": cell_answers["annotator"].nunique()}, units, resamples[names[0]])
-    return rows
+    return with_exceeds(rows, "annotator", (*CELL, "measure"))
 
 
 # (claim, explanation, passage) ▶ the sentences that an annotator chose.

@@ -11,6 +11,7 @@ from heval_core import catalogue
 from heval_core.citations.scoring import retrieval, scores
 from heval_core.evaluation.citations import measures
 from heval_core.evaluation.citations.standing import Newest, StudyKey
+from heval_core.evaluation.ranking import with_exceeds
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import CLAIM, EXPLANATION, RECOVERY
 from heval_core.store.shards import Entry, ShardRows, ShardStore
@@ -39,7 +40,8 @@ def insert(
     available = explanations[explanations["unavailable"].isna()]
     resamples = measures.resamples_of(available[["dataset", "claim_id"]].itertuples(index=False, name=None))
     answers = {names: answers_of(rows) for names, rows in recovery.groupby(measures.CELL, sort=False, observed=True)}
-    writer.insert("cell_recovery", [*cells(available, answers, resamples), *_unavailable(explanations, found.unavailable)])
+    rows = with_exceeds([*cells(available, answers, resamples)], "annotator", (*measures.CELL, "masking", "measure"))
+    writer.insert("cell_recovery", [*rows, *_unavailable(explanations, found.unavailable)])
     writer.insert("agreement", list(agreement(answers, resamples)))
     return answers, resamples
 

@@ -4,8 +4,7 @@ Formula: context faithfulness = (BCU gold + BCU conflicting) / 2, robustness = B
 no other is at least as good in both and better in one. share_on_front: the share of the resamples of the questions in which it
 does; techniques with the same point lie on the front together. Good answers to expect: p x context faithfulness + (1 - p) x
 robustness, where p of the questions come with a relevant document, and the others with an irrelevant one.
-Ranks: a technique is ahead of another one if the 95 % interval of the difference leaves out 0, over the same resamples (a
-paired bootstrap); its ranks run from 1 + those ahead of it to all less those behind it.
+Ranks are those of `evaluation.ranking`, over the same resamples.
 Reference: CUB, arXiv 2505.16518; the share, and what to expect, are ours.
 Chance: the blind line. A technique that cannot tell whether a document is relevant gets (p, 1 - p) for some p.
 Departure: where no technique of a model and dataset was asked with gold documents, or none with conflicting ones, context
@@ -20,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from heval_core.evaluation.ranking import Ranking, ranking, with_exceeds
 from heval_core.records import FOLLOWED
-from heval_core.statistics.bootstrap import Resamples, percentile_interval
+from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Questions, Value, average, total
 from heval_core.store.reader import Reader
 from heval_core.techniques.shared.context_use import pareto_front
@@ -95,17 +95,12 @@ WHERE split = 'test' AND coalesce(dropped_because, 'not sampled') = 'not sampled
 
 
 class Expected(NamedTuple):
-    """value: a share of the questions. first, last: its ranks among those that it was compared with."""
+    """value: a share of the questions. ranks: `1`, `2–5`, among those that it was compared with. best: whether these begin at 1."""
 
     point: Point
     value: Value
-    first: int
-    last: int
-
-    @property
-    def ranks(self) -> str:
-        """`1`, `2–5`."""
-        return str(self.first) if self.first == self.last else f"{self.first}–{self.last}"
+    ranks: str
+    best: bool
 
 
 def points(results: Reader, model: str, dataset: str) -> list[Point]:
@@ -127,15 +122,12 @@ def points(results: Reader, model: str, dataset: str) -> list[Point]:
 
 def expected(points: Sequence[Point], share: float) -> list[Expected]:
     """Those with the most good answers first. share: of questions whose document is relevant."""
-    values = [total(((share, point.faithfulness), (1 - share, point.robustness))) for point in points]
-    drawn = [np.asarray(value.drawn) for value in values]
-    leads = [percentile_interval(one - other).low for one in drawn for other in drawn]
-    ahead = (np.array(leads) > 0).reshape(2 * (len(values),))
-    forecasts = [
-        Expected(point, value, 1 + int(ahead[:, index].sum()), len(points) - int(ahead[index].sum()))
-        for index, (point, value) in enumerate(zip(points, values, strict=True))
-    ]
-    return sorted(forecasts, key=lambda forecast: -round(forecast.value.value, 9))
+    by_key = {point.technique: point for point in points}
+    values = {key: total(((share, one.faithfulness), (1 - share, one.robustness))) for key, one in by_key.items()}
+    rows = [{"technique": key, **value.named("value", "low", "high"), "drawn": value.drawn} for key, value in values.items()]
+    ranked = ranking(pd.DataFrame(with_exceeds(rows, "technique", ())), key="technique") if rows else Ranking()
+    ranks = ranked.ranks()
+    return [Expected(by_key[key], values[key], ranks[key], key in ranked.best) for key in ranked.methods]
 
 
 def leaders(points: Sequence[Point]) -> list[tuple[int, int, str]]:

@@ -22,6 +22,7 @@ import pandas as pd
 
 from heval_core import catalogue
 from heval_core.evaluation.findings.cub import WANTED, Cell
+from heval_core.evaluation.ranking import with_exceeds
 from heval_core.evaluation.techniques import features, front
 from heval_core.records import CELL, CONTEXT_KINDS, EVERY_REGIME, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
@@ -152,6 +153,7 @@ def _of_cell(
     by_technique = {technique: means(rows, questions) for technique, rows in own.items()}
     ahead = {technique: gains(rows, regular, questions) for technique, rows in own.items()}
     rows = [row for name, found in by_technique.items() for row in rows_of({**key, "technique": name}, found, ahead[name])]
+    rows = with_exceeds(rows, "technique", ("regime", "measure"))
     conflicting = regular[regular["regime"] == "conflicting"]
     memory = questions.spearman(conflicting["fact_id"], conflicting["memory_strength"], conflicting["bcu"])
     cell = Cell(model, dataset, _wanted(by_technique), _wanted(ahead), memory)
@@ -219,7 +221,7 @@ def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Mea
 
 
 def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str, Any]]:
-    """The rows of one technique. key: model, dataset and technique. ahead: `gains`; empty where Regular was not asked."""
+    """The rows of one technique, with replicates as `drawn`. key: model, dataset and technique. ahead: `gains`; empty where Regular was not asked."""
     pairs = [(regime, measure) for regime in (*CONTEXT_KINDS, TOTAL) for measure in MEASURES]
     rows = []
     for regime, measure in [*pairs, *((TOTAL, measure) for measure in DISCRIMINATIONS)]:
@@ -228,7 +230,7 @@ def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str
         if value is None:
             row["unavailable"] = _reason(regime, measure, found)
         else:
-            row |= value.named("value", "low", "high") | {"n": value.n}
+            row |= value.named("value", "low", "high") | {"n": value.n, "drawn": value.drawn}
             row["chance"] = 0.0 if measure in DISCRIMINATIONS else None
             if (regime, measure) in ahead:
                 row |= ahead[regime, measure].named("delta", "delta_low", "delta_high")
