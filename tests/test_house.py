@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,13 +17,13 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet, of lines of code: no blank lines, comments and docstrings. Nothing may be larger than its ceiling; what has
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, so that adding one breaks nothing.
 CEILINGS = {
-    "lines of the product": 26_330,
-    "files of the product": 262,
+    "lines of the product": 27_000,
+    "files of the product": 270,
     "lines of demo and benchmarks": 2_423,
-    "lines of tests": 24_376,
+    "lines of tests": 26_000,
     "files of tests": 227,
-    "lines of JS and CSS": 2_650,
-    "words of docs": 13_969,
+    "lines of JS and CSS": 2_700,
+    "words of docs": 14_400,
 }
 SLACK = 0.02
 
@@ -43,6 +44,7 @@ def code_lines(path: Path) -> int:
     return len(text.splitlines()) - len(empty)
 
 
+@functools.cache
 def sizes() -> dict[str, int]:
     product = [path for path in files(PRODUCT, ".py") if not re.search(r"^PLUGIN\b", path.read_text("utf-8"), re.MULTILINE)]
     tests = files(["tests"], ".py")
