@@ -37,34 +37,65 @@ IN_A_BROWSER = [
 ]
 
 
+# Python reads this first in every process of an explorer. Its workers do not get beyond importing torch while a file is there.
+HOLDS = """
+import sys, time
+from pathlib import Path
+held = Path(__file__).with_name("held")
+class Holds:
+    def find_spec(self, name, *rest):
+        while name == "torch" and held.exists():
+            time.sleep(0.02)
+if "heval_core.prompt_service.child" in sys.orig_argv:
+    sys.meta_path.insert(0, Holds())
+"""
+PATIENCE = 300  # seconds for what takes a few where nobody else is at work
+_folders: dict[str, Path] = {}
+
+
+@contextmanager
+def held(address: str) -> Iterator[None]:
+    """Worker processes that an explorer starts from now on load no model until the block ends."""
+    file = _folders[address] / "held"
+    file.touch()
+    try:
+        yield
+    finally:
+        file.unlink()
+
+
 @contextmanager
 def explorer(**environment: str) -> Iterator[str]:
     """A running explorer; gives its address. Environment: HEVAL_STORE and the like."""
-    answers = tempfile.TemporaryDirectory()
+    answers, first = tempfile.TemporaryDirectory(), tempfile.TemporaryDirectory()
+    (Path(first.name) / "sitecustomize.py").write_text(HOLDS)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     server = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.headless", "true"],
         cwd=ROOT,
-        env={**os.environ, "HEVAL_ANSWERS": answers.name, **environment},
+        env={**os.environ, "HEVAL_ANSWERS": answers.name, "PYTHONPATH": first.name, **environment},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     try:
-        _wait_for(f"http://127.0.0.1:{port}/_stcore/health")
-        yield f"http://127.0.0.1:{port}"
+        _folders[address := f"http://127.0.0.1:{port}"] = Path(first.name)
+        _wait_for(f"{address}/_stcore/health")
+        yield address
     finally:
         os.killpg(server.pid, 15)
         server.wait()
         answers.cleanup()
+        first.cleanup()
 
 
 def _wait_for(url: str) -> None:
-    for _ in range(300):
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
         try:
-            with urllib.request.urlopen(url, timeout=1):
+            with urllib.request.urlopen(url, timeout=PATIENCE):
                 return
         except OSError:
             time.sleep(0.1)
@@ -81,7 +112,7 @@ def page_of(width: int = 1280, height: int = 800, dark: bool = False) -> Iterato
         try:
             scheme = "dark" if dark else "light"
             context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-            yield context.new_page()
+            yield _page_in(context)
         finally:
             browser.close()
 
@@ -93,9 +124,24 @@ def somebody_else(page, dark: bool = False) -> Iterator:
         viewport=page.viewport_size, color_scheme="dark" if dark else "light", accept_downloads=True
     )
     try:
-        yield context.new_page()
+        yield _page_in(context)
     finally:
         context.close()
+
+
+# When a page last asked its server something; nothing once the server has said anything since.
+ASKS = """(() => {
+  window.WebSocket = class extends WebSocket {
+    constructor(...how) { super(...how); this.addEventListener("message", () => { window.asked = undefined; }); }
+    send(data) { window.asked = performance.now(); super.send(data); }
+  };
+})();"""
+
+
+def _page_in(context):
+    context.set_default_timeout(1000 * PATIENCE)
+    context.add_init_script(ASKS)
+    return context.new_page()
 
 
 def visit(page, url: str) -> None:
@@ -112,17 +158,19 @@ def reload(page) -> None:
 
 def _drawn(page) -> None:
     # A page that has only connected says that no script is running: the first one has not begun yet.
-    page.wait_for_selector("[data-testid=stMain] :is(h1, [data-testid=stAlert])", timeout=60_000)
+    page.wait_for_selector("[data-testid=stMain] :is(h1, [data-testid=stAlert])")
     settle(page)
 
 
-# The script has run; no component's place is a skeleton, or empty (`soft_links` draws nothing); nothing moves, and no more is
-# drawn. All this for a quarter of a second on end: a page that has only been clicked says for a moment that nothing runs.
+# The script has run, and the server has answered (not everything: then ten seconds are enough); no component's place is a
+# skeleton, or empty (`soft_links` draws nothing); nothing moves, and no more is drawn. All this for a quarter of a second on
+# end: a page that has only been clicked has not asked yet.
 SETTLED = """(since) => {
   const app = document.querySelector("[data-testid=stApp]");
   const parts = (root) => [...root.querySelectorAll("*")].reduce((sum, one) => sum + 1 + inside(one), 0);
   const inside = (one) => (one.shadowRoot ? parts(one.shadowRoot) : 0);
-  const ready = app?.dataset.testConnectionState === "CONNECTED" && app.dataset.testScriptState === "notRunning" &&
+  const waits = performance.now() - (window.asked ?? -Infinity) < 10000;
+  const ready = !waits && app?.dataset.testConnectionState === "CONNECTED" && app.dataset.testScriptState === "notRunning" &&
     !document.querySelector("[data-testid=stSkeleton]") &&
     [...document.querySelectorAll("[data-testid^=stBidiComponent]")].every((one) => {
       if (one.closest(".st-key-soft_links")) return true;
@@ -136,9 +184,9 @@ SETTLED = """(since) => {
 }"""
 
 
-def settle(page, timeout: int = 60_000) -> None:
+def settle(page) -> None:
     """Wait until the script has run and everything has drawn itself."""
-    page.wait_for_function(SETTLED, arg=time.monotonic(), timeout=timeout, polling=50)
+    page.wait_for_function(SETTLED, arg=time.monotonic(), polling=50)
 
 
 def arrive(page, url) -> None:
@@ -183,9 +231,9 @@ def heard_alone(page, file: Path) -> list[str]:
     return found
 
 
-def save(page, button: str, folder: Path, **how) -> Path:
-    """Save a file by its button. Returns it, under the name that was offered. how: a timeout."""
-    with page.expect_download(**how) as saved:
+def save(page, button: str, folder: Path) -> Path:
+    """Save a file by its button. Returns it, under the name that was offered."""
+    with page.expect_download() as saved:
         page.get_by_test_id("stDownloadButton").get_by_role("button", name=button).click()
     saved.value.save_as(file := folder / saved.value.suggested_filename)
     return file

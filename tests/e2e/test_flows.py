@@ -192,7 +192,7 @@ def test_an_instance_saved_as_html_opens_alone_and_asks_for_nothing(address, pag
 def test_the_report_saved_from_its_page_opens_alone_with_its_figures(address, page, reader, tmp_path):
     visit(page, f"{address}/about")
     # It is made then: fifteen seconds where nothing else runs.
-    file = save(page, "The whole report as HTML", tmp_path, timeout=180_000)
+    file = save(page, "The whole report as HTML", tmp_path)
     assert reader.snapshot_id[:8] in file.name
     with somebody_else(page) as fresh:
         wrong = heard_alone(fresh, file)

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -15,7 +14,7 @@ from heval_core.sources import verdict
 from heval_core.ui import own_prompts
 from heval_core.units import Matrix, Unit
 from tests.conftest import ARCHITECTURES
-from tests.e2e.browser import IN_A_BROWSER, heard_alone, open_form, query_of, reload, save, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, heard_alone, held, open_form, query_of, reload, save, settle, somebody_else, visit
 from tests.pages.whole_answers import made_up, matrix, sentence, word
 
 pytestmark = IN_A_BROWSER
@@ -51,7 +50,7 @@ def explain(page):
     """Send what stands in the form, and wait for the finished answer, which opens by its own address."""
     before = query_of(page).get("result")
     page.get_by_role("button", name="Explain", exact=True).click()
-    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get("result") not in (None, before), timeout=120_000)
+    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get("result") not in (None, before))
     settle(page)
     page.wait_for_selector(".word")
 
@@ -176,13 +175,13 @@ def test_an_explainer_that_waited_is_computed_at_a_click_and_the_selection_stays
     waits = page.locator(".methods button[data-key=contextcite]")
     waits.get_by_text("click: 33 passes").wait_for()  # it says "waits" while others are computed
     waits.click()
-    waits.locator("em").wait_for(timeout=60_000)
+    waits.locator("em").wait_for()
     assert "Sentence 1" in page.locator(".read").inner_text()
     # One that scored sentences is asked about a word alone.
     page.locator(".methods button[data-key=attnlrp]").click()
     page.locator(".word").nth(2).click()
     page.get_by_role("button", name="Explain this word").click()
-    page.locator(".read").get_by_text("scored whole sentences").first.wait_for(state="detached", timeout=60_000)
+    page.locator(".read").get_by_text("scored whole sentences").first.wait_for(state="detached")
     assert page.locator(".word").nth(2).get_attribute("aria-pressed") == "true"
 
 
@@ -231,7 +230,7 @@ def test_an_old_answer_is_marked_and_one_without_a_document_stands_beside_it(ask
     assert page.evaluate("() => document.activeElement.shadowRoot.activeElement.dataset.key") == "cdla"
     page.get_by_role("button", name="Try it changed").click()
     page.get_by_text("With another sentence 1 of document 1").wait_for()
-    page.locator(".without mark").first.wait_for(timeout=60_000)
+    page.locator(".without mark").first.wait_for()
     settle(page)
     page.locator(".without").get_by_role("button", name="back").click()
     page.locator(".without").wait_for(state="detached")
@@ -308,30 +307,25 @@ def test_tokens_are_counted_while_one_types(address, page):
 
 
 def test_a_worker_killed_in_mid_request_costs_that_request_only(address, filled):
-    from playwright.sync_api import TimeoutError as TooLate
-
-    loading = filled.get_by_text("Loading the model …")
-    for _ in range(3):  # on a busy machine it may have loaded between two drawings of the page
-        kill_workers(address)
+    kill_workers(address)  # so that one has to load its model
+    with held(address):
         filled.get_by_role("button", name="Explain", exact=True).click()
         # One that ends before it has heard of the request is replaced: only what it says shows that it has.
-        with suppress(TooLate):
-            loading.wait_for(timeout=20_000)
-            break
-    assert loading.count() == 1
-    kill_workers(address)  # while it is loading libraries
-    filled.get_by_text("The worker process ended before it answered").wait_for(timeout=60_000)
+        filled.get_by_text("Loading the model …").wait_for()
+        kill_workers(address)
+        filled.get_by_text("The worker process ended before it answered").wait_for()
     explain(filled)
 
 
 def test_a_request_can_be_stopped(address, filled):
-    kill_workers(address)  # so that there is something to wait for
+    kill_workers(address)
     send = filled.get_by_role("button", name="Explain", exact=True)
-    send.click()
-    stop = filled.get_by_test_id("stSidebar").get_by_role("button", name="Stop", exact=True)
-    stop.wait_for()
-    filled.wait_for_timeout(1600)  # a press where Explain stood a moment ago is none
-    stop.click()
-    send.wait_for(timeout=5_000)
-    assert send.is_enabled()
-    filled.get_by_text("Stopped.").wait_for()
+    with held(address):
+        send.click()
+        stop = filled.get_by_test_id("stSidebar").get_by_role("button", name="Stop", exact=True)
+        stop.wait_for()
+        filled.wait_for_timeout(1600)  # a press where Explain stood a moment ago is none
+        stop.click()
+        send.wait_for()
+        assert send.is_enabled()
+        filled.get_by_text("Stopped.").wait_for()

@@ -222,7 +222,7 @@ say = sys.stderr.write
 def said(text):
     say(text)
     if " 1 of " in text:
-        sys.stderr.flush()
+        say("\\n")
         sys.stdin.read()
 sys.stderr.write = said
 main()
