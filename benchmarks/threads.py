@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from benchmarks.timing import TOKENIZER, Figure
 from heval_core.installed import PACKAGED
@@ -17,11 +18,12 @@ from heval_core.installed import PACKAGED
 ROUNDS, PASSES, BESIDE = 2, 300, (0, 1)  # beside a busy process 300 passes of spinning threads take over a minute
 PASSIVELY = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 WAYS = {"passive": PASSIVELY, "spinning": {"GOMP_SPINCOUNT": "300000"}, "one thread": PASSIVELY | {"OMP_NUM_THREADS": "1"}}
-# What is timed in a process; `load` and `say` stand before it.
+# What is timed in a process, with the model `lm`.
 WORK = {
     f"{PASSES} passes": f"ids = lm.ids(range(300, 360))\nfor _ in range({PASSES}): lm.forward.logits(ids)",
     "explain": "explain(lm, question='Where is it?', context=['It is in Peru. ' * 12, 'It is in Oslo. ' * 12])",
 }
+TOKENS = dict(zip(WORK, (60, 124), strict=True))
 TIMED = """
 import sys, time
 from heval_core import explain
@@ -42,23 +44,18 @@ def thread_figures() -> Iterator[Figure]:
             detail = ", ".join(f"{way} {least:.1f} s" for way, least in taken.items())
             said = f"{work}, {'idle' if not busy else f'beside {busy} busy'}"
             for way in list(WAYS)[1:]:
-                yield Figure(
-                    os.path.basename(model),
-                    60 * (work != "explain"),
-                    f"{said}: {way} / passive",
-                    taken[way] / taken["passive"],
-                    detail=detail,
-                )
+                ratio = taken[way] / taken["passive"]
+                yield Figure(Path(model).name, TOKENS[work], f"{said}: {way} / passive", ratio, detail=detail)
 
 
 def seconds(model: str, work: str, busy: int) -> dict[str, float]:
     """Way ▶ the least of some rounds. busy: how many endless loops run beside."""
     least = dict.fromkeys(WAYS, float("inf"))
     command = [sys.executable, "-c", TIMED.format(WORK[work]), model]
+    silent = {name: value for name, value in os.environ.items() if name not in {"OMP_NUM_THREADS", *PASSIVELY}}
     with beside(busy):
         for way in [*WAYS] * ROUNDS:
-            env = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"} | WAYS[way]
-            done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
+            done = subprocess.run(command, env=silent | WAYS[way], stdout=subprocess.PIPE, text=True, check=True)
             least[way] = min(least[way], float(done.stdout.splitlines()[-1]))
     return least
 

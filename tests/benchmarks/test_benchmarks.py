@@ -1,5 +1,6 @@
 """The benchmark compares what is equal, and its arithmetic is right; that it is fast is measured, not tested."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from benchmarks import answers, citations, gpu, others, table, techniques, timing
+from benchmarks import answers, citations, gpu, others, table, techniques, threads, timing
 from heval_core import catalogue
 from heval_core.lm.memory import Budget
 
@@ -83,6 +84,19 @@ def test_what_is_reached_depends_on_the_direction():
     asked = [("x", 3.1, 3.0), ("x", 1.4, 1.3, True), ("x", 1.4)]
     assert [timing.Figure("m", 1, *own).reached for own in asked] == [True, False, None]
     assert "MISSED" in timing.as_line(timing.Figure("m", 1, "x", 2.0, 3.0))
+
+
+def test_each_way_that_threads_wait_is_timed_idle_and_beside_a_busy_process(monkeypatch):
+    began = []
+    monkeypatch.setattr(threads, "PACKAGED", {"smollm2": SimpleNamespace(problem=lambda: "not here")})
+    monkeypatch.setattr(threads, "ROUNDS", 1)
+    monkeypatch.setattr(threads, "TIMED", "import os\nprint(len(os.environ.get('GOMP_SPINCOUNT')))  # {}")
+    beside = threads.beside
+    monkeypatch.setattr(threads, "beside", lambda busy: began.append(busy) or beside(busy))
+    found = list(threads.thread_figures())
+    assert began == [0, 1]
+    assert [figure.ratio for figure in found] == [6, 1] * 2  # spinning, one thread / passive
+    assert found[2].what == "300 passes, beside 1 busy: spinning / passive"
 
 
 @pytest.fixture(scope="module")

@@ -209,7 +209,8 @@ def test_a_model_that_cannot_be_loaded_costs_only_itself_and_later_is_no_failure
     assert main(["status", "--store", str(tmp_path / "s")]) == 0
 
 
-def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, prints):
+def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, prints, monkeypatch):
+    monkeypatch.setattr("heval_core.store.progress.PAUSE", 0)  # who holds the store is tried again and again, at every look
     watched = []
     run(small_grid, tmp_path, executor(lambda task: watched.append((task, progress(tmp_path)))))
     for task, seen in watched:
