@@ -1,9 +1,8 @@
 """Which language models are on this machine, by key: bundled ones, models inside packages, GGUF files and folders.
 
 The explorer needs this too, so nothing here imports torch, and nothing is fetched. A model is a Hugging Face folder or a GGUF
-file. Its revision is a fingerprint of what is in it: of a folder its small files and the ends of its weights, of a GGUF file
-the whole. A GGUF file's key is its name, which says how it is quantised; weights are dequantised when they are loaded, and
-these are the weights that are studied.
+file. Its revision is a fingerprint of all bytes in it. A GGUF file's key is its name, which
+says how it is quantised; weights are dequantised when they are loaded, and these are the weights that are studied.
 """
 
 import functools
@@ -12,7 +11,11 @@ import importlib.util
 import json
 import os
 import struct
+import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,10 @@ ROOT = Path(__file__).resolve().parent.parent
 # Where the parts of a model that comes in several packages are joined; git-ignored.
 JOINED = ROOT / "cache" / "models"
 GGUF_MAGIC = b"GGUF"
+# Hashes of files of at least so many bytes are kept in JOINED: of 13 GB they take ten seconds.
+LARGE = 1 << 24
+# Files of a folder that are for people, of training, or in a format that is never read.
+_BESIDE = (".md", ".pt", ".pth", ".h5", ".msgpack", ".onnx", ".gguf")
 
 
 @dataclass(frozen=True)
@@ -112,16 +119,30 @@ PACKAGED = {
 }
 
 
-@functools.lru_cache(maxsize=64)
-def _hash(path: str, size: int, modified: float) -> str:
+@functools.lru_cache(maxsize=4096)
+def _hash(path: str, size: int, times: tuple[int, int]) -> str:
+    kept = JOINED / "hashes" / hashlib.sha256(f"{path} {size} {times}".encode()).hexdigest()
+    if size >= LARGE and kept.is_file() and len(known := kept.read_text("ascii")) == 64:
+        return known
     with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if size >= LARGE:
+        with suppress(OSError):  # where nothing can be written, it is computed again
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(found, "ascii")
+    return found
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal; computed once for each state of it."""
+    """The SHA-256 of a file, in hexadecimal; computed once for each state of it, of a large one once on this machine.
+
+    A state is path, size, and the times of the last change of its content and of the file: who sets the first back moves the
+    second. What has changed within the last second is not kept, because it may change again at the same time of the clock.
+    """
     about = path.stat()
-    return _hash(str(path), about.st_size, about.st_mtime)
+    state = str(path.resolve()), about.st_size, (about.st_mtime_ns, about.st_ctime_ns)
+    settled = time.time_ns() - max(state[2]) > 10**9
+    return (_hash if settled or about.st_size >= LARGE else _hash.__wrapped__)(*state)
 
 
 def is_gguf(path: Path) -> bool:
@@ -142,13 +163,16 @@ class Place:
 
 def places() -> dict[str, Place]:
     """The models that are here, by key. Of two with one key that in HEVAL_MODELS counts, else the first of: bundled, packages,
-    Ollama, LM Studio, the hub's cache. The last ones' keys are their ids, by which they are loaded."""
+    Ollama, LM Studio, the hub's cache. The last ones' keys are their ids, by which they are loaded; those of two that
+    HEVAL_MODELS has of one name are their paths."""
     by_key: dict[str, Place] = {}
     for key, place in _places_known():
         by_key.setdefault(key, place)
-    for name in filter(None, os.environ.get("HEVAL_MODELS", "").split(os.pathsep)):
-        by_key |= {key_of(path): Place(path, "HEVAL_MODELS") for path in _within(Path(name).expanduser())}
-    return by_key
+    folders = [Path(name).expanduser() for name in os.environ.get("HEVAL_MODELS", "").split(os.pathsep) if name]
+    named = dict.fromkeys(path.resolve() for folder in folders for path in _within(folder))
+    alike = Counter(map(key_of, named))
+    known = {key: place for key, place in by_key.items() if alike[key] < 2}
+    return known | {str(path) if alike[key_of(path)] > 1 else key_of(path): Place(path, "HEVAL_MODELS") for path in named}
 
 
 def folder_of(path: Path, key: str = "") -> Path:
@@ -256,27 +280,27 @@ def has_chat_template(path: Path) -> bool:
     return inside or (path / "chat_template.jinja").is_file()
 
 
-@functools.lru_cache(maxsize=64)
-def _folder_revision(folder: Path, modified: float) -> str:
-    """A fingerprint of a local folder: its small files whole, and the first and last MiB of each weight file."""
-    digest = hashlib.sha256()
-    for file in sorted(folder.iterdir()):
-        if file.suffix not in (".json", ".safetensors", ".txt", ".model"):
-            continue
-        digest.update(f"{file.name}|{file.stat().st_size}".encode())
-        with file.open("rb") as stream:
-            digest.update(stream.read(1 << 20))
-            if file.stat().st_size > 2 << 20:
-                stream.seek(-(1 << 20), os.SEEK_END)
-                digest.update(stream.read())
-    return digest.hexdigest()[:16]
-
-
 def revision_of(path: Path) -> str:
-    """The fingerprint of a model's folder or GGUF file: 16 hexadecimal digits."""
-    if path.is_dir():
-        return _folder_revision(path, max((file.stat().st_mtime for file in path.iterdir()), default=0.0))
-    return file_hash(path)[:16]
+    """The fingerprint of a model's folder or GGUF file: 16 hexadecimal digits.
+
+    Of a folder all bytes count, but for files that no model is read from (_BESIDE, hidden ones, other folders).
+    """
+    if not path.is_dir():
+        return file_hash(path)[:16]
+    inside = (*path.iterdir(), *path.glob("additional_chat_templates/*"))
+    files = sorted(own for own in inside if own.is_file() and own.suffix not in _BESIDE and not own.name.startswith("."))
+    with ThreadPoolExecutor() as pool:
+        hashes = pool.map(file_hash, files)
+    lines = [f"{file.relative_to(path).as_posix()} {known}" for file, known in zip(files, hashes, strict=True)]
+    revision = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    return _bundled().get(revision, revision)
+
+
+@functools.cache
+def _bundled() -> dict[str, str]:
+    """The fingerprint of each bundled model ▶ the revision in its stored results, from when not all bytes were read."""
+    known: dict[str, str] = json.loads((ROOT / "cache" / "demo" / "models" / "revisions.json").read_text("utf-8"))
+    return known
 
 
 def installed(model: str, revision: str) -> Path:
@@ -286,7 +310,9 @@ def installed(model: str, revision: str) -> Path:
     the commit is not written in its files: there the child compares what it answers (`client.asked_as_stored`).
     """
     known = places()
-    place = known.get(model) or known.get(model.rpartition("/")[2])
+    namesakes = [own for own in known.values() if key_of(own.path) == model]
+    same = (own for own in namesakes if "/" not in model and own.path.exists() and revision_of(own.path) == revision)
+    place = next(same, None) or known.get(model) or known.get(model.rpartition("/")[2]) or next(iter(namesakes), None)
     if place is None or not place.path.exists():
         raise HEvalError("This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in.")
     if "/" not in model:

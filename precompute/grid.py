@@ -14,6 +14,7 @@ from heval_core.prompts import layout_of
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, MATCHES, REGIMES, TARGETS, HEvalError
 from heval_core.regime_keys import read_key
 from heval_core.store.kinds import FAITHFULNESS, FAITHFULNESS_PROTECTED
+from precompute.origins import check_apart
 from precompute.questions import open_dataset
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class Grid(Options):
                 raise HEvalError(f"{key} does not score every token, and a batch job ranks them all. Name fa instead.")
         for key in self.techniques:
             catalogue.find("technique", key)
+        check_apart("file", [(name, open_dataset(name).key) for name in self.datasets])
         for name in self.datasets:
             next(iter(open_dataset(name).facts()), None)  # raises now if the file is missing or has another format
         within, plain = self.match == "within", {*FOLLOWED, PEOPLE} & {*self.regimes}

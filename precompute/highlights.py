@@ -199,6 +199,8 @@ class Highlights:
 
     def note(self, noted: set[str]) -> int:
         """What a run notes before it begins. noted: the datasets that are. Returns how many records were malformed."""
+        self.pair.model.origin.note(self.store)
+        self.questions.origin.note(self.store)
         journal.note_training(self.store, self.pair.model.identity, self.questions)
         journal.note_state(self.store, self.pair, PLAIN.main)
         if self.questions.dataset in noted:

@@ -30,6 +30,7 @@ from heval_core.regime_keys import read_key
 from heval_core.regimes.padding import fitted
 from heval_core.store.shards import Shard, ShardStore
 from precompute.grid import Grid, Options
+from precompute.origins import SameName, check_apart
 from precompute.questions import Questions, load_questions
 from precompute.task import hashed
 from precompute.worker import Model
@@ -169,15 +170,19 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
         try:
             identity = loading.identify(name)
             model = Model(name, loading.in_template(identity, grid.template) if grid.template else identity)
-            if known.setdefault(model.key, name) != name:
-                raise HEvalError(f"{known[model.key]} and {name} are both called {model.key}; give one another name.")
+            known[name] = model.key
+            check_apart("model", list(known.items()))
+            model.origin.check(store)
             for dataset in grid.datasets:
                 if questions := read(dataset, style_of(identity)):
                     pair = Pair(grid, model, questions)
+                    questions.origin.check(store)
                     for able in (_readable, _fitted, _reading):
                         pair = able(pair, problems)
                     if pair.grid.regimes:
                         yield pair.asked(shard_size=shard_size(pair, store))
+        except SameName:
+            raise
         except HEvalError as error:
             problems.failed(error, model=name, at_loading=True)
 

@@ -12,6 +12,7 @@ from heval_core.datasets._jsonl import JsonLines
 from heval_core.datasets._reading import BadRecord, Listing, Unusable
 from heval_core.protocols import Dataset
 from heval_core.records import Fact, HEvalError, Passage
+from precompute.origins import Origin
 
 # Without a limit, a dataset gives at most this many questions, because all of them are kept in memory.
 MOST_QUESTIONS = 200_000
@@ -25,7 +26,7 @@ class Questions:
 
     records: how many were read. malformed: how many of them break the format; `bad` has the first KEPT_BAD.
     unusable: reason ▶ how many were left out for it. usable: facts before the limit. seen: how many of these the prompt
-    style does not admit, because the model saw them in training.
+    style does not admit, because the model saw them in training. path: of the file, where one is named.
     """
 
     dataset: str
@@ -40,6 +41,11 @@ class Questions:
     usable: int = 0
     seen: int = 0
     relations: tuple[tuple[str, int], ...] = ()
+    path: Path | str | None = None
+
+    @property
+    def origin(self) -> Origin:
+        return Origin.of("data", self.dataset, self.path, self.fingerprint)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -168,6 +174,7 @@ def load_questions(
         dataset.long,
         unusable=tuple(sorted(reading.unusable.items())),
         relations=tuple(sorted(reading.relations.items())),
+        path=getattr(dataset, "path", None),
         **reading.counts,
     )
 
@@ -188,4 +195,5 @@ def _made(dataset: Dataset, listing: Listing, limit: int | None, seed: int, styl
         usable=len(listing.ids),
         seen=len(listing.ids) - sum(admitted),
         relations=tuple(sorted(listing.relations.items())),
+        path=getattr(dataset, "path", None),
     )

@@ -163,6 +163,22 @@ def _newest(store: ShardStore) -> list[Entry]:
     return [entry for entry in current if entry.kind != kinds.TRIAL.name or entry.key in searches.values()]
 
 
+def left_out(store: ShardStore) -> Iterator[str]:
+    """A line for each model and dataset with results that are not published, because newer ones stand in their place."""
+    current = _newest(store)
+    keys, stands = {entry.key for entry in current}, {entry.cell[:2]: entry for entry in current}
+    earlier: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in store.entries().values():
+        if kinds.KINDS[entry.kind].of_regime and entry.kind != kinds.TRIAL.name and entry.key not in keys:
+            earlier[entry.cell[:2]].append(entry)
+    for where, old in earlier.items():
+        differs = ("revision", "another revision of the model"), ("fingerprint", "other data"), ("settings", "other options")
+        # A technique's own setting stands behind a point.
+        said = {name: {getattr(entry, name).partition(".")[0] for entry in (*old, stands[where])} for name, _ in differs}
+        why = " or ".join(text for name, text in differs if len(said[name]) > 1)
+        yield f"left out: {len(old)} shards of {' · '.join(where)} with {why}: of an earlier run, and the newest counts"
+
+
 _asked = itemgetter("model", "dataset", "technique")
 _state = itemgetter("revision", "fingerprint", "settings")
 

@@ -100,6 +100,8 @@ def identify(name: str) -> Identity:
         raise HEvalError(
             f"There is no model {name!r}; did you mean {near[0]}? python -m precompute models lists what is here."
         )
+    if "/" not in name and (same := [key for key in places() if key.endswith(f"/{name}")]):
+        raise HEvalError(f"{name!r} does not say which of these models: {', '.join(same)}. Give one as it stands there.")
     name, _, revision = name.partition("@")
     try:
         config = AutoConfig.from_pretrained(name, trust_remote_code=False, revision=revision or "main")

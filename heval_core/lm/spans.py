@@ -7,7 +7,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from heval_core.lm.chat import DATED, in_chat, is_dated
-from heval_core.lm.control import cut, held, notes
+from heval_core.lm.control import Encoded, cut, held, notes
 from heval_core.records import HEvalError, Prompt, Span, TokenisedPrompt
 
 
@@ -48,12 +48,11 @@ def _encoded(prompts: list[Prompt], tokenizer: Any, add_special_tokens: bool) ->
         spelt = held(prompt.text, tokenizer, prompt.template)
         encoding = cut(prompt.text, tokenizer, prompt.template, add_special_tokens) if spelt else (ids, offsets, special)
         dated = (DATED,) if prompt.template and is_dated(tokenizer) else ()
-        yield replace(_tokenised(prompt, *encoding, tokenizer), notes=(*notes(spelt), *dated))
+        yield replace(_tokenised(prompt, encoding, tokenizer), notes=(*notes(spelt), *dated))
 
 
-def _tokenised(
-    prompt: Prompt, ids: list[int], offsets: list[tuple[int, int]], special: list[int], tokenizer: Any
-) -> TokenisedPrompt:
+def _tokenised(prompt: Prompt, encoding: Encoded, tokenizer: Any) -> TokenisedPrompt:
+    ids, offsets, special = encoding
     while ids and special[-1] and not prompt.template:
         ids, offsets, special = ids[:-1], offsets[:-1], special[:-1]
     leading = next((i for i, (start, end) in enumerate(offsets) if end > start), len(ids))

@@ -21,6 +21,7 @@ from heval_core.store.kinds import CLAIM, EXPLANATION
 from heval_core.store.progress import only_writer
 from heval_core.store.shards import FORMAT, Shard, ShardStore
 from precompute.grid import Options
+from precompute.origins import check_apart
 from precompute.questions import digest, fingerprint_of
 from precompute.task import hashed
 
@@ -76,9 +77,7 @@ class Study(Options):
         for kind, plugin_keys in (("selector", self.selectors), ("annotator", self.annotators)):
             for key in plugin_keys:
                 catalogue.find(kind, key)
-        keys = [open_claims(name).key for name in self.claims]
-        if twice := next((key for key in keys if keys.count(key) > 1), None):
-            raise HEvalError(f"Two of --claims are called {twice}; give one of the files another name.")
+        check_apart("file", [(name, open_claims(name).key) for name in self.claims])
         for name in self.claims:
             next(iter(open_claims(name).claims()), None)  # raises now if the file is missing or has another format
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.evaluation.publishing import PublishProgress, is_outdated, publish
+from heval_core.evaluation.publishing import PublishProgress, is_outdated, left_out, publish
 from heval_core.evaluation.usable import notes
 from heval_core.present.table import Table
 from heval_core.records import TECHNIQUE, HEvalError
@@ -122,7 +122,8 @@ def _line(state: PublishProgress) -> str:
 
 
 def _publish(options: argparse.Namespace) -> int:
-    existing(options.store)
+    for line in left_out(existing(options.store)):
+        print(line, file=sys.stderr)
     print(publish(options.store, tell=lambda state: print(_line(state), file=sys.stderr)))
     return 0
 

@@ -268,7 +268,7 @@ WRONG = {
     "--limit is 0; it must be at least 1.": {"limit": 0},
     "There is no file /no/such/file.": {"claims": ("lines=/no/such/file",)},
     "--shard-size is 0; it must be at least 1.": {"shard_size": 0},
-    "Two of --claims are called lines; give one of the files another name.": {"claims": ("lines=a", "lines=b")},
+    "lines=a and lines=b are both called lines; give one file another name.": {"claims": ("lines=a", "lines=b")},
 }
 
 

@@ -131,7 +131,12 @@ def test_pages_draw_the_template_faint_and_never_rank_it(reader, kept):
 def test_a_stored_chat_is_asked_again_as_it_is(chatty, reader, kept):
     """The text holds its special tokens: a second BOS would change every answer."""
     instance, loaded = kept[0], {}
-    asked = {"model": str(chatty), "prompt": instance.prompt, "template": instance.template, "expected": asked_as_stored(instance)}
+    asked = {
+        "model": str(chatty),
+        "prompt": instance.prompt,
+        "template": instance.template,
+        "expected": asked_as_stored(instance),
+    }
     heads = child._answer({"op": "heads", **asked}, loaded, print)
     assert len(heads[0][0]) == len(instance.tokens)
     stored = reader.head_need(instance.instance_id)
