@@ -21,9 +21,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import BadRecord, Malformed, Record, id_of, json_lines, read_one, spelt, text_of, texts_of
 from heval_core.prompts import alike, mentions
 from heval_core.records import Fact, Passage
+
+_ONE = "{{id{}, subject: {}, relation: {}, question, gold: {{text: {}, answer{}}}}}"
+_SQUAD = _ONE.format("", "$t", '"squad"', "$c", ": .answers[0].text")
+_HOTPOT = _ONE.format(": ._id", ".context[0][0]", ".type", '([.context[][1] | add] | join(" "))', "")
+FORM = Form(
+    known=("subject", "relation", "conflicting", "gold"),
+    says="id, subject, relation, question, and conflicting or gold: {text, answer}",
+    ways={
+        "paragraphs": "jq -c '.data[] | .title as $t | .paragraphs[] | .context as $c | .qas[] | select(.answers[0]) | "
+        f"{_SQUAD}' {{0}} > {{1}}",
+        "supporting_facts": f"jq -c '.[] | {_HOTPOT}' {{0}} > {{1}}",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,7 @@ class JsonLines:
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing or empty."""
         places: dict[bytes, str] = {}
-        for place, raw in json_lines(self.path):
+        for place, raw in json_lines(self.path, FORM):
             record = read_one(place, raw, self._fact)
             if isinstance(record, Fact):
                 # A hash in place of the id: there may be millions of them.

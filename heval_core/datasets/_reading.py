@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import difflib
 import gzip
+import io
 import json
 import os
 import sys
@@ -19,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 
+from heval_core.datasets._forms import ANY, BOM, Form, check_bytes
 from heval_core.prompts import mentions
 from heval_core.records import Dropped, Fact, HEvalError, Passage
 
@@ -101,27 +103,39 @@ def _read_error(path: Path, error: Exception) -> HEvalError:
 _UNREADABLE = (OSError, EOFError, zlib.error)
 
 
-def json_lines(path: Path, needed: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
-    """(file:line, object) of every line that is not blank, one at a time; an unreadable line comes as a Malformed.
+def json_lines(path: Path, form: Form = ANY) -> Iterator[tuple[str, Any]]:
+    """(file:line, object) of every line that is not blank, one at a time; an unreadable line comes as a Malformed. A JSON list
+    of objects is read as well, all at once.
 
-    A file named `.gz` is unpacked while it is read. needed: fields of the first object. Raises HEvalError if it lacks one, or
-    the file cannot be read, or is empty.
+    A file named `.gz` is unpacked while it is read. Raises HEvalError, one sentence for the whole file, where its first record
+    is of another form, or it cannot be read, is empty, or is no JSON lines.
     """
     opened: Any = gzip.open if path.suffix == ".gz" else open
-    empty = True
+    first = True
     try:
         with opened(path, "rb") as file:
+            check_bytes(path, file.read(len(BOM) + 1))
+            file.seek(0)
             for number, line in enumerate(file, start=1):
+                line = line.removeprefix(BOM) if number == 1 else line
                 if not line.strip():
                     continue
-                empty, record = False, _json_line(line)
+                record = _json_line(line)
+                if first and not isinstance(record, dict):
+                    after = file.tell()
+                    objects = form.objects(path, (line + file.read()).decode("utf-8", "replace"))
+                    if objects is not None:
+                        yield from _numbered(path, objects, form)
+                        return
+                    file.seek(after)
+                first = False
                 if isinstance(record, dict):
-                    require(path, record, needed)
-                    needed = ()
+                    form.check(path, record)
+                    form = ANY
                 yield f"{path.name}:{number}", record
     except _UNREADABLE as error:
         raise _read_error(path, error) from error
-    if empty:
+    if first:
         raise HEvalError(f"The data file {path} is empty; it needs one JSON object per line.")
 
 
@@ -139,7 +153,9 @@ def _json_line(line: bytes) -> Any:
 def json_file(path: Path) -> Any:
     """What a JSON file holds. Raises HEvalError for a file that cannot be read, or is not JSON."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        content = path.read_bytes()
+        check_bytes(path, content)
+        text = content.decode("utf-8-sig")
     except OSError as error:
         raise _read_error(path, error) from error
     except UnicodeDecodeError as error:
@@ -155,13 +171,17 @@ def json_file(path: Path) -> Any:
         raise HEvalError(f"The data file {path} is not JSON that can be read: {error}.") from error
 
 
-def json_array(path: Path) -> Iterator[tuple[str, Any]]:
-    """(file, record number) and record of a JSON list. Raises HEvalError for a file that is not a JSON list."""
+def json_array(path: Path, form: Form = ANY) -> Iterator[tuple[str, Any]]:
+    """(file, record number) and record of a JSON list. Raises HEvalError for a file that is not one, or of another form."""
     records = json_file(path)
     if not isinstance(records, list):
         raise HEvalError(f"The data file {path} should hold a JSON list of records.")
-    for number, record in enumerate(records, start=1):
-        yield f"{path.name}, record {number}", record
+    yield from _numbered(path, records, form)
+
+
+def _numbered(path: Path, records: Sequence[Any], form: Form) -> Iterator[tuple[str, Any]]:
+    form.check(path, next((record for record in records if isinstance(record, dict)), None))
+    return ((f"{path.name}, record {number}", record) for number, record in enumerate(records, start=1))
 
 
 def table(path: Path, needed: Collection[str], delimiter: str = "\t") -> Iterator[tuple[str, Any]]:
@@ -170,10 +190,11 @@ def table(path: Path, needed: Collection[str], delimiter: str = "\t") -> Iterato
     Raises HEvalError if the file cannot be read, is not UTF-8 or lacks a needed column.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as file:
+            check_bytes(path, raw.peek(4))
             rows = csv.reader(file, delimiter=delimiter)
             columns = next(rows, [])
-            require(path, columns, needed)
+            Form(needed).check(path, dict.fromkeys(columns))
             for number, row in enumerate(_rows(rows, columns), start=1):
                 yield f"{path.name}, record {number}", row
     except csv.Error as error:
@@ -197,12 +218,6 @@ def _rows(rows: Iterator[list[str]], columns: list[str]) -> Iterator[dict[str, s
             yield dict(zip(columns, row, strict=True))
         elif row:
             yield Malformed(f"the record has {len(row)} fields, and the file {len(columns)} columns")
-
-
-def require(path: Path, seen: Collection[str], needed: Collection[str]) -> None:
-    """Raises HEvalError, which lists the fields that are there and those that are missing, if a needed one is missing."""
-    if missing := [name for name in needed if name not in seen]:
-        raise HEvalError(f"The data file {path} has the fields {', '.join(seen) or '(none)'}; it lacks {', '.join(missing)}.")
 
 
 @dataclass(frozen=True)
@@ -255,7 +270,11 @@ def read_one(place: str, raw: Any, convert: Callable[[dict[str, Any]], Converted
             raise raw
         if not isinstance(raw, dict):
             raise Malformed(f"expected a JSON object, found {_kind(raw)}")
+        json.dumps(raw, ensure_ascii=False).encode()
         return convert(raw)
+    except UnicodeEncodeError as error:  # JSON can write it, and no file can hold it
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        return BadRecord(place, f"a text of the record holds half a character, {half}; write it whole")
     except Malformed as error:
         return BadRecord(place, str(error))
     except RecursionError:

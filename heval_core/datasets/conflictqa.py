@@ -21,10 +21,12 @@ from dataclasses import dataclass
 from os.path import commonprefix
 from typing import Any
 
+from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import Origin, Record, json_lines, locate, optional_text, read_each, text_of, texts_of
 from heval_core.prompts import mentions
 from heval_core.records import Dropped, Fact, Passage
 
+_FORM = Form(known=("counter_memory", "ground_truth"))
 _ORIGIN = Origin(
     "conflictQA-popQA-chatgpt.json",
     "huggingface.co/datasets/osunlp/ConflictQA",
@@ -111,7 +113,7 @@ class ConflictQA:
 
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing or empty."""
-        return read_each(json_lines(locate(self.key, self.path, _ORIGIN)), self._fact)
+        return read_each(json_lines(locate(self.key, self.path, _ORIGIN), _FORM), self._fact)
 
     def _fact(self, record: dict[str, Any]) -> Fact:
         question, truth = text_of(record, "question"), texts_of(record, "ground_truth")

@@ -30,6 +30,7 @@ from functools import partial
 from typing import Any
 
 from heval_core.datasets import _reading, _verdicts
+from heval_core.datasets._forms import Form
 from heval_core.datasets._swaps import type_of
 from heval_core.prompts import mentions
 from heval_core.records import Dropped, Fact, HEvalError
@@ -143,7 +144,7 @@ class Cub:
     def _records(self, part: str) -> Iterator[tuple[str, Any]]:
         repository = f"copenlu/cub-{part}"
         origin = _reading.Origin(FILE, f"huggingface.co/datasets/{repository}", repository, self.revision)
-        return _reading.json_lines(_reading.locate(self.key, self.path, origin), FIELDS[part])
+        return _reading.json_lines(_reading.locate(self.key, self.path, origin), Form(FIELDS[part]))
 
     def _questions(self, part: str) -> Iterator[_reading.Record]:
         """One fact for each question; its rows need not stand together."""

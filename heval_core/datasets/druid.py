@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heval_core.datasets import _verdicts
+from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, table, text_of
 from heval_core.records import Dropped, Fact
 
@@ -59,8 +60,8 @@ class Druid:
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing, or lacks a field."""
         path = locate(self.key, self.path, _ORIGIN)
-        read = json_lines if path.name.removesuffix(".gz").endswith(".jsonl") else table
-        yield from read_each(read(path, _NEEDED), self._fact)
+        lines = path.name.removesuffix(".gz").endswith(".jsonl")
+        yield from read_each(json_lines(path, Form(_NEEDED)) if lines else table(path, _NEEDED), self._fact)
 
     def _fact(self, record: dict[str, Any]) -> Fact:
         for name in ("claim", "evidence", "claim_id"):

@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import Origin, Record, json_array, locate, read_each, text_of
 from heval_core.records import Fact, Passage
 
+_FORM = Form(known=("rel_p_id", "fact_paragraph"), holds="a JSON list")
 _ORIGIN = Origin("base_fakepedia.json", "github.com/epfl-dlab/llm-grounding-analysis (data/fakepedia/base_fakepedia.json)")
 
 
@@ -44,7 +46,7 @@ class Fakepedia:
 
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing, or is not a JSON list."""
-        records = list(json_array(locate(self.key, self.path, _ORIGIN)))
+        records = list(json_array(locate(self.key, self.path, _ORIGIN), _FORM))
         siblings: dict[tuple[str, str], list[Passage]] = defaultdict(list)
         for found in read_each(records, _passage_of):  # what is malformed is told when the record itself is converted
             if isinstance(found, tuple):

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, text_of, texts_of
 from heval_core.datasets._swaps import Answers, swapped, type_of
 from heval_core.prompts import mentions
@@ -44,7 +45,7 @@ class NaturalQuestions:
     def facts(self) -> Iterator[Record]:
         """Reads the file twice, because substitutes are other answers. Raises HEvalError if it is missing or empty."""
         path, answers = locate(self.key, self.path, _ORIGIN), Answers()
-        for fact in read_each(json_lines(path), self._asked):
+        for fact in read_each(json_lines(path, Form(known=("ctxs", "answers"))), self._asked):
             if isinstance(fact, Fact):
                 answers.add(fact.question, fact.answer)
         yield from read_each(json_lines(path), partial(self._fact, answers))

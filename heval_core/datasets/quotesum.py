@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, text_of
 from heval_core.records import Fact
 
+_FORM = Form(known=("summary", "source1"))
 _ORIGIN = Origin("dev.jsonl", "github.com/google-research-datasets/QuoteSum")
 MOST = 8
 # Where results name a regime: of documents that people answered from.
@@ -47,7 +49,7 @@ class QuoteSum:
 
     def facts(self) -> Iterator[Record]:
         """Raises HEvalError if the file is missing or empty."""
-        yield from read_each(json_lines(locate(self.key, self.path, _ORIGIN)), self._quoted)
+        yield from read_each(json_lines(locate(self.key, self.path, _ORIGIN), _FORM), self._quoted)
 
     def _quoted(self, record: dict[str, Any]) -> Quoted:
         numbers = [number for number in range(1, MOST + 1) if str(record.get(f"source{number}") or "").strip()]

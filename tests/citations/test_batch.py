@@ -246,10 +246,13 @@ def test_an_explanation_that_was_written_to_another_prompt_is_another_one(tmp_pa
 
 def test_half_a_surrogate_pair_costs_nothing_but_itself(tmp_path, store):
     path = tmp_path / "mine.jsonl"
-    path.write_text("".join(json.dumps(samples.own(f"r{number}", claim="half \ud800")) + "\n" for number in range(2)))
-    assert [claim.claim for claim in JsonLines(str(path)).claims()] == ["half ?"] * 2
+    halves = [samples.own("r0", claim="half \ud800"), samples.own("r1"), samples.own("r2")]
+    path.write_text("".join(json.dumps(line) + "\n" for line in halves))
+    *good, bad = JsonLines(str(path)).claims()
+    assert ([claim.id for claim in good], bad.place) == (["r1", "r2"], "mine.jsonl:1")
+    assert bad.reason == "a text of the record holds half a character, \\ud800; write it whole"
     outcome = run(own_study(path), store)
-    assert (outcome.computed, outcome.failed) == (2, 0)
+    assert (outcome.computed, outcome.failed) == (2, 1)
 
 
 def test_where_every_explanation_has_one_passage_sample_and_full_are_the_same(first, store):

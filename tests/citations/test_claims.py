@@ -261,7 +261,7 @@ def test_brackets_within_brackets_cost_their_own_line_at_most(tmp_path):
 
 
 def test_hostile_markup_and_two_hundred_passages_pass_through(tmp_path):
-    text = "<script>alert(1)</script> [200] | *x* \ud800 [1]."
+    text = "<script>alert(1)</script> [200] | *x* \u2028 [1]."
     line = samples.own(claim="<b>x</b>", passages=["<i>p</i>"] * 200, explanation=text)
     (claim,), _ = read(JsonLines(), write_lines(tmp_path / "mine.jsonl", [line]))
     found = explained(claim, "w", "s", claim.written[0].selected, claim.written[0].text)

@@ -1,12 +1,10 @@
 """What the sources of claims share: reading record by record, and the fields that several formats have."""
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from heval_core.citations.records import Claim, Passage
-from heval_core.citations.speaker import storable
 from heval_core.datasets._reading import BadRecord, Malformed, optional_text, read_one, text_of
 
 # A marker has at most nine digits.
@@ -21,7 +19,7 @@ def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str,
     by_id: dict[str, tuple[str, Claim]] = {}
     bad: list[BadRecord] = []
     for place, raw in records:
-        record = read_one(place, raw, lambda raw: convert(_storable(raw)))
+        record = read_one(place, raw, convert)
         if not isinstance(record, Claim):
             bad.append(BadRecord(record.place, record.reason))
             continue
@@ -46,11 +44,6 @@ def _apart(first: Claim, other: Claim) -> str:
     if first.written and other.written:
         return ""
     return "and one of the two has no explanation" if first.written or other.written else "with the same claim"
-
-
-def _storable(record: dict[str, Any]) -> Any:
-    """A record's texts as files can hold them."""
-    return json.loads(storable(json.dumps(record, ensure_ascii=False)))
 
 
 def numbers(value: Any, name: str, passages: Sequence[Passage]) -> tuple[int, ...]:

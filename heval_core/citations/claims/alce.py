@@ -15,9 +15,11 @@ from typing import Any
 
 from heval_core.citations.claims._reading import numbered_passages, read_claims
 from heval_core.citations.records import Claim, Written
+from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import BadRecord, Malformed, Origin, are_texts, id_of, json_file, locate, text_of
 from heval_core.records import HEvalError
 
+_FORM = Form(known=("docs", "output"), holds="a JSON list of ALCE's results")
 _ORIGIN = Origin("result.json", "a run of github.com/princeton-nlp/ALCE", option="--claims")
 
 
@@ -42,6 +44,7 @@ class Alce:
                 f"The data file {path} should hold ALCE's results: a list of records, or an object with one as 'data'."
             )
         writer = settings.get("model") if isinstance(settings, dict) else ""
+        _FORM.check(path, records[0] if records else None)
         # What has no id of its own is known by its number.
         named = (
             (f"{path.name}, record {number}", {"sample_id": number, **raw} if isinstance(raw, dict) else raw)

@@ -19,9 +19,19 @@ from typing import Any
 from heval_core.citations.claims._reading import numbered_passages, numbers, read_claims
 from heval_core.citations.reading import layout
 from heval_core.citations.records import Claim, Passage, Written
+from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import BadRecord, Malformed, Origin, id_of, json_lines, locate, optional_text, spelt, text_of
 from heval_core.records import HEvalError
 
+_WAY = "jq -c '{{id: .{0}, claim: .{0}, passages: .{1}, explanation: .{2}}}' {{0}} > {{1}}"
+_FORM = Form(
+    known=("claim", "passages"),
+    says="id, claim, passages, and explanation where there is one",
+    ways={
+        "contexts": _WAY.format("question", "contexts", "answer"),
+        "retrieved_contexts": _WAY.format("user_input", "retrieved_contexts", "response"),
+    },
+)
 _ORIGIN = Origin("claims.jsonl", "your own claims", option="--claims")
 
 
@@ -40,7 +50,7 @@ class JsonLines:
 
     def claims(self) -> Iterator[Claim | BadRecord]:
         """Raises HEvalError if the file is missing or empty."""
-        return read_claims(json_lines(locate("jsonl", self.path, _ORIGIN)), _claim)
+        return read_claims(json_lines(locate("jsonl", self.path, _ORIGIN), _FORM), _claim)
 
 
 def _claim(record: dict[str, Any]) -> Claim:
