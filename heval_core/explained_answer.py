@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue, protocols
+from heval_core.arguments import request_of
 from heval_core.figures.answer import answer_page, spelt
 from heval_core.generated import COMPARES, Generated, Selection, Wanted, explain_answer, explained_by, finished, tokenised
 from heval_core.html import render
@@ -29,7 +30,7 @@ def explained_answer(
 ) -> ExplainedAnswer:
     """A whole answer, with all steps of `explain_answer` done."""
     *_, (_, generated) = explain_answer(lm, tokenised(lm, request), request.question, explainers, wanted)
-    return ExplainedAnswer(generated, lm.template)
+    return ExplainedAnswer(generated, lm.template, request.names)
 
 
 class WrittenAgain(NamedTuple):
@@ -45,10 +46,11 @@ class WrittenAgain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ExplainedAnswer:
-    """A whole answer and where its words came from. template: in which the model was asked."""
+    """A whole answer and where its words came from. template: in which the model was asked. names: of the documents."""
 
     generated: Generated
     template: str
+    names: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         sources = Counter(word["source"] for word in spelt(self.sources().to_dict("records")))
@@ -117,7 +119,8 @@ class ExplainedAnswer:
 
     def sources(self) -> pd.DataFrame:
         """One row per word: where it came from, and the nats that it loses without each document."""
-        return pd.DataFrame([self.select(index).row() for index in range(len(self.generated.written.words))])
+        rows = [self.select(index).row() for index in range(len(self.generated.written.words))]
+        return self._named(pd.DataFrame(rows), "source")
 
     def citations(self) -> pd.DataFrame:
         """One row per sentence and document that it cites, strongest first, beside the random level."""
@@ -126,7 +129,13 @@ class ExplainedAnswer:
             for number, sentence in enumerate(map(self.generated.of, self.generated.written.sentences))
             for cited in sentence.citations()
         ]
-        return pd.DataFrame(rows, columns=["sentence", "text", "document", "nats", "level"])
+        return self._named(pd.DataFrame(rows, columns=["sentence", "text", "document", "nats", "level"]), "document")
+
+    def _named(self, frame: pd.DataFrame, column: str) -> pd.DataFrame:
+        """With the names of the documents that a column gives by number, where documents have names."""
+        names = {str(number): name for number, name in enumerate(self.names, start=1)}
+        numbers = (str(value).rpartition(" ")[2] for value in frame[column])
+        return frame.assign(name=[names.get(number, "") for number in numbers]) if any(self.names) else frame
 
     def to_frame(self, explainer: str = "document") -> pd.DataFrame:
         """One row per unit of the prompt that an explainer knows, with its score for each word of the answer, or sentence.
@@ -146,7 +155,10 @@ class ExplainedAnswer:
     def to_json(self) -> dict[str, Any]:
         """The prompt, and as `generated` all that is known of the answer: see `answer_json`."""
         prompt = self.generated.written.prompt
-        return {"model": self.generated.clean.lm.key, **prompt.to_json(), "generated": answer_json(self.generated)}
+        found = {"model": self.generated.clean.lm.key, **prompt.to_json(), "generated": answer_json(self.generated)}
+        for document, name in zip(found["documents"], self.names, strict=False):
+            document |= {"name": name} if name else {}
+        return found
 
 
 def answer_json(found: Generated) -> dict[str, Any]:
@@ -179,7 +191,7 @@ def answer_json(found: Generated) -> dict[str, Any]:
 
 def answered(lm: LanguageModel, request: Mapping[str, Any], tell: Callable[[Any], None]) -> dict[str, Any]:
     """What the explorer asks for: see `prompt_service.client.Answer`. tell: is told each step, and what is known by then."""
-    prompt = tokenised(lm, Request(tuple(request["documents"]), request["question"]))
+    prompt = tokenised(lm, request_of(request["question"], request["documents"]))
     if "more" not in request:
         methods, wanted = map(catalogue.method, request["explainers"]), Wanted(request["generate"], request["answer"])
         for step, generated in explain_answer(lm, prompt, request["question"], methods, wanted):

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core import catalogue, protocols
+from heval_core.arguments import check_options, one_of, request_of, several, text
 from heval_core.figures.highlights import Scored, highlights
 from heval_core.figures.palette import in_order
 from heval_core.groups import document_of
@@ -42,7 +43,7 @@ def explain(
     model: str | Path | LanguageModel | PreTrainedModel,
     *,
     question: str,
-    context: str | Sequence[str] = (),
+    context: Any = (),
     tokenizer: PreTrainedTokenizerBase | None = None,
     explainers: str | Iterable[str] | None = None,
     context_answer: str | Sequence[str | None] = (),
@@ -60,10 +61,9 @@ def explain(
 
     model: a Hugging Face id, a local folder, a model in memory with its `tokenizer`, or the result of
         `heval_core.lm.loading.load` (which loads a model once for many prompts). A model in memory stays on its device; it is
-        put into evaluation mode, decodes greedily afterwards, its GELUs run as one kernel (the same function), and its
-        unembedding reads states that lie side by side (the same numbers).
-    context: any number of documents. context_answer: each document's answer, which tells where the model's answer came from.
-        memory_answer: what the model is taken to remember; by default the model is asked without context.
+        put into evaluation mode, decodes greedily afterwards, and runs GELUs and its unembedding faster (the same numbers).
+    context: documents: texts, or LangChain's or LlamaIndex's (`arguments`). context_answer: each one's answer, which tells
+        where the model's came from. memory_answer: what it is taken to remember; by default it is asked without context.
     explainers: keys, with options in brackets (`"fa(target=prob)"`); by default those that the batch job runs by default.
     target: `answer` explains the answer given, `context` the first document's. match: the group is decided by the answer's
         first token (`first`) or by its text (`text`). template: `chat` asks through the tokenizer's chat template; or a layout
@@ -74,14 +74,15 @@ def explain(
     """
     from heval_core.explained_answer import explained_answer
     from heval_core.generated import WRITTEN, Wanted
-    from heval_core.pipeline import Request, explain_request
+    from heval_core.pipeline import explain_request
 
+    check_options(match, target, template, dtype, generate)
+    request = request_of(question, context, context_answer, memory_answer, answer)
     chosen = methods_of(catalogue.split(explainers) if isinstance(explainers, str) else explainers)
     lm = _language_model(model, tokenizer, device, dtype)
-    request = Request(_utf(*_several(context), question, answer or "")[:-2], question, _several(context_answer), memory_answer)
     with lm.asked_in(template):
         if generate is None and answer is None:
-            return Explanation(explain_request(lm, request, chosen, match=match, target=target))
+            return Explanation(explain_request(lm, request, chosen, match=match, target=target), request.names)
         return explained_answer(lm, request, chosen, Wanted(WRITTEN if generate is None else generate, answer, bounds=bounds))
 
 
@@ -90,18 +91,9 @@ def methods_of(keys: Iterable[str] | None) -> list[protocols.Method]:
 
     Raises HEvalError for an unknown key, or a control.
     """
-    methods = [catalogue.method(key) for key in (catalogue.default_methods() if keys is None else keys)]
+    given = several("explainers", catalogue.default_methods() if keys is None else keys, "keys, such as 'fa,attn'")
+    methods = [catalogue.method(text(f"explainers[{index}]", key)) for index, key in enumerate(given)]
     return list({method.key: method for method in methods}.values())
-
-
-def _utf(*texts: str) -> tuple[str, ...]:
-    if any("\ud800" <= letter <= "\udfff" for text in texts for letter in text):
-        raise HEvalError("A text holds half a character, as a file in another encoding than UTF-8 does; write it whole.")
-    return texts
-
-
-def _several(text: Any) -> tuple[Any, ...]:
-    return (text,) if isinstance(text, str) else tuple(text)
 
 
 def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> LanguageModel:
@@ -125,9 +117,13 @@ def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> Lang
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A prompt with its answer and attributions. A notebook shows the prompt with every explainer's highlights."""
+    """A prompt with its answer and attributions. A notebook shows the prompt with every explainer's highlights.
+
+    names: of the documents, "" for one without.
+    """
 
     explained: Explained
+    names: tuple[str, ...] = ()
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -164,8 +160,7 @@ class Explanation:
         `document` instead, with the sums of their tokens' scores; index is the first token.
         Raises HEvalError for any other level.
         """
-        if level not in LEVELS:
-            raise HEvalError(f"There is no level {level!r}; there are: {', '.join(LEVELS)}.")
+        one_of("level", level, LEVELS)
         units = units_of(self.tokens, self._parts(), level)
         texts = [unit.text(self.tokens) for unit in units]
         columns: dict[str, Any] = {"index": [unit.start for unit in units], level: texts}
@@ -177,11 +172,12 @@ class Explanation:
         return pd.DataFrame(columns)
 
     def _parts(self) -> list[str]:
-        """For each token `document 1`, `document 2`, `question`, `template` (the words around these), or `special`, never
-        ranked: a BOS, a chat template."""
+        """For each token `document 1`, `document 2: its name`, `question`, `template` (the words around these), or `special`,
+        never ranked: a BOS, a chat template."""
         prompt = self.explained.prompt
         parts = ["template" if index in prompt.ranked else "special" for index in range(len(prompt.tokens))]
-        named = [(f"document {number}", span) for number, span in enumerate(prompt.documents, start=1)]
+        labels = [f"document {number}{name and f': {name}'}" for number, name in enumerate(self.names, start=1)]
+        named = list(zip(labels, prompt.documents, strict=True))
         for name, span in [("question", prompt.question), *named]:
             parts[span.start : span.end] = [name] * (span.end - span.start)
         return parts
@@ -190,8 +186,10 @@ class Explanation:
         """What a notebook shows: no script, no request, and all text of the prompt escaped."""
         prompt, behaviour = self.explained.prompt, self.behaviour
         documents = [
-            PromptDocument(span.start, span.end, answer or "unknown", tokens)
-            for span, answer, tokens in zip(prompt.documents, self.explained.answers, prompt.answer_tokens, strict=True)
+            PromptDocument(span.start, span.end, answer or "unknown", tokens, source=name)
+            for span, answer, tokens, name in zip(
+                prompt.documents, self.explained.answers, prompt.answer_tokens, self.names, strict=True
+            )
         ]
         rows = [_scored(self.attributions[key]) for key in in_order(list(self.attributions))]
         drawn = highlights(prompt.tokens, prompt.ranked, documents, document_of(behaviour.group), rows, K)
@@ -220,8 +218,10 @@ class Explanation:
             "model": explained.model,
             **prompt.to_json(),
             "documents": [
-                asdict(span) | {"answer": answer, "answer_tokens": list(tokens)}
-                for span, answer, tokens in zip(prompt.documents, explained.answers, prompt.answer_tokens, strict=True)
+                asdict(span) | {"answer": answer, "answer_tokens": list(tokens)} | ({"name": name} if name else {})
+                for span, answer, tokens, name in zip(
+                    prompt.documents, explained.answers, prompt.answer_tokens, self.names, strict=True
+                )
             ],
             "answer": asdict(self.behaviour)
             | {"candidates": [{key: getattr(answer, key) for key in _OF_CANDIDATES} for answer in self.behaviour.candidates]},

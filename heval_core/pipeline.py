@@ -171,12 +171,13 @@ def in_batches(
 
 @dataclass(frozen=True)
 class Request:
-    """A prompt of one's own: any number of documents, a question, and the answers that are known."""
+    """A prompt of one's own: any number of documents, a question, the answers that are known, and the documents' names."""
 
     documents: tuple[str, ...]
     question: str
     context_answers: tuple[str | None, ...] = ()
     memory_answer: str | None = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -74,14 +74,15 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
         "protocols records regime_keys statistics store stored units words",
     "prompt_service": "explained_answer installed lm records stored",
     "precompute":
-        "answers behaviour catalogue citations datasets evaluation explained_answer explanation faithfulness figures "
-        "generated installed lm pipeline present prompt_styles prompts protocols quoted records regime_keys regimes "
+        "answers arguments behaviour catalogue citations datasets evaluation explained_answer explanation faithfulness "
+        "figures generated installed lm pipeline present prompt_styles prompts protocols quoted records regime_keys regimes "
         "report shared_passes statistics store stored techniques",
     "heval_core": "explanation",
+    "arguments": "lm pipeline prompts records",
     "explanation":
-        "catalogue explained_answer figures generated groups html lm pipeline protocols records sources statistics stored "
-        "units words",
-    "explained_answer": "catalogue figures generated html lm pipeline protocols records sources units writing",
+        "arguments catalogue explained_answer figures generated groups html lm pipeline protocols records sources statistics "
+        "stored units words",
+    "explained_answer": "arguments catalogue figures generated html lm pipeline protocols records sources units writing",
     "generated": "catalogue explainers lm pipeline prompts protocols records sources statistics units writing",
     "writing": "citations explainers lm prompts records units words",
     "quoted": "catalogue citations datasets explainers generated lm pipeline protocols records statistics units writing",

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, compress, pairwise
 from textwrap import wrap
 from typing import Any
 
@@ -79,7 +79,7 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
         "model": str(result["model"]),
         "given": bool(response["given"]),
         "tokens": tokens,
-        "documents": [{"sentences": _sentences(tokens, *span)} for span in documents],
+        "documents": [_document(tokens, *both) for both in zip(documents, result["documents"], strict=True)],
         "words": words,
         "sentences": sentences,
         "notes": [str(note) for note in response["notes"]],
@@ -118,6 +118,10 @@ def _source(source: str | None) -> str | None:
     if source is not None and not _SOURCE.fullmatch(source):
         raise ValueError(f"source {source}")
     return source
+
+
+def _document(tokens: Sequence[str], span: tuple[int, int], told: Mapping[str, Any]) -> dict[str, Any]:
+    return {"sentences": _sentences(tokens, *span)} | ({"name": str(told["name"])} if told.get("name") else {})
 
 
 def _sentences(tokens: Sequence[str], start: int, end: int) -> list[list[int]]:
@@ -285,14 +289,11 @@ def verdict(data: Mapping[str, Any]) -> str:
 
 def spelt(words: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The words that have a letter or a digit outside of a marker, which are those that count; all, where none has."""
-    text, start, counted = "".join(word["text"] for word in words), 0, []
-    marked = {place for marker in markers(text) for place in range(*marker.span())}
-    for word in words:
-        counted += (
-            [word] if any(letter.isalnum() and place not in marked for place, letter in enumerate(word["text"], start)) else []
-        )
-        start += len(word["text"])
-    return counted or [*words]
+    letters, ends = [letter for word in words for letter in word["text"]], accumulate(len(word["text"]) for word in words)
+    for marker in markers("".join(letters)):
+        letters[marker.start() : marker.end()] = " " * len(marker[0])
+    spelled = [any(map(str.isalnum, letters[end - len(word["text"]) : end])) for word, end in zip(words, ends, strict=True)]
+    return [*compress(words, spelled)] or [*words]
 
 
 def _counts(data: Mapping[str, Any]) -> dict[str, int]:

@@ -66,7 +66,8 @@ def _headings(documents: Sequence[PromptDocument], used: int | None) -> dict[int
     headings = {documents[-1].end: "question"} if documents else {}
     for index, document in reversed(list(enumerate(documents))):
         mark = ", used" if index == used else ""
-        headings[document.start] = f"document {index + 1}, answer {document.answer}{mark}"
+        name = f" ({document.source})" if document.kind == "own" and document.source else ""
+        headings[document.start] = f"document {index + 1}{name}, answer {document.answer}{mark}"
     return headings
 
 

@@ -6,6 +6,7 @@ import re
 from functools import partial
 from typing import Any
 
+from heval_core.arguments import check_options
 from heval_core.explained_answer import ExplainedAnswer, answer_json
 from heval_core.explanation import explain, methods_of
 from heval_core.lm.loading import load
@@ -34,7 +35,7 @@ def _explain(options: argparse.Namespace) -> int:
     whole = options.generate is not None or options.answer_text is not None
     if options.select is not None and not whole:
         raise HEvalError("--select chooses words of a whole answer: give --generate N, or --answer-text TEXT.")
-    Grid((), (), match=options.match, target=options.target, template=options.template).check()
+    check_options(options.match, options.target, options.template, options.dtype, options.generate)
     explainers = [method.key for method in methods_of(options.explainers)]
     names = ("context", "question", "context_answer", "memory_answer", "template")
     ask = partial(explain, load(options.model, options.device, options.dtype), **{n: getattr(options, n) for n in names})

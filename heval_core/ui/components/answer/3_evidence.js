@@ -61,7 +61,7 @@ function drawDocuments(data, method, chosen, act) {
   const tokens = sums ? tokenScores(data, method, sums) : null, strongest = tokens ? Math.max(...tokens, 1e-9) : 1;
   data.documents.forEach((document, number) => {
     const block = element("section", `document ${hueOf(number)}`), head = element("p", "head");
-    head.append(element("b", "", `document ${number + 1}`));
+    head.append(element("b", "", `document ${number + 1}`), ...(document.name ? [element("span", "", document.name)] : []));
     if (mine?.document === number) head.append(mine.place === null ? "first choice" : `first choice: its sentence ${mine.place + 1}`);
     if (known && number === 0) head.append(element("span", "unit", method.nats ? "nats lost" : "score"));
     block.append(head);
