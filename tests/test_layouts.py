@@ -106,7 +106,8 @@ def test_the_first_sentence_is_searched(text, group, place):
 
 @pytest.mark.parametrize(("candidate", "text"), [
     ("Côte d'Ivoire", "Côte d’Ivoire is it"), ("São Tomé", "Sa\u0303o Tome\u0301 is it"),
-    ("Sa\u0303o Tome\u0301", "São Tomé is it"), ("N’Djamena", "N'Djamena is it"), ("NʼDjamena", "N’Djamena is it"), ("Sao", "São"),
+    ("Sa\u0303o Tome\u0301", "São Tomé is it"), ("N’Djamena", "N'Djamena is it"), ("NʼDjamena", "N’Djamena is it"),
+    ("Sao", "São"),
 ])  # fmt: skip
 def test_an_answer_is_found_however_its_letters_are_stored(candidate, text):
     right = candidate != "Sao"

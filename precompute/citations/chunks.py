@@ -10,8 +10,6 @@ import dataclasses
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
-from operator import itemgetter
 from typing import Any
 
 from heval_core import catalogue
@@ -288,8 +286,8 @@ class Citations:
         asked = StudyKey(source.dataset, writing.writer.key, writing.selector, "")
         self._note_asked(asked, writing.settings)
         if writing.writer.model == SHIPPED:
-            reasons = ((claim.id, refused(written.text)) for claim in source.claims for written in claim.written)
-            for claim_id, why in islice(filter(itemgetter(1), reasons), journal.SAID_BAD):
+            reasons = [(claim.id, why) for claim in source.claims for one in claim.written if (why := refused(one.text))]
+            for claim_id, why in reasons[: journal.SAID_BAD]:
                 journal.say(f"{source.dataset} · {claim_id}: {why} The explanation was left out")
         for reading in writing.readings:
             self._note_asked(asked._replace(annotator=reading.key), reading.settings)
