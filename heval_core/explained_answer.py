@@ -84,7 +84,7 @@ class ExplainedAnswer:
             raise HEvalError(
                 f"The answer has no words {words!r}; it has {len(written.words)} words, from 0: {written.text.strip()}"
             )
-        return self.generated.of(Span(chosen[0].start, chosen[-1].end))
+        return self.generated.of(written.span(chosen))
 
     def without(self, document: int, sentence: int | None = None, instead: str = "") -> WrittenAgain:
         """The answer that the model writes without a document, or without one of its sentences, counted from 1 as in verdicts.

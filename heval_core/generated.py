@@ -356,8 +356,11 @@ def _left_out(generated: Generated, target: Target) -> Iterator[tuple[str, Gener
         together = generated.logprobs - alone.logprobs[0, 0]
         generated = _explained(generated, catalogue.method(DOCUMENT), target)
     yield "document", (generated := replace(generated, together=together))
-    before = generated.logprobs - without_earlier(generated.clean, target, generated.written.words)
-    before[: generated.written.words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
+    words = generated.written.words
+    # What white space is before a word stands before it there too; a word alone would begin without one.
+    ends = [*(word.end for word in words[:-1]), len(target.ids)]
+    before = generated.logprobs - without_earlier(generated.clean, target, [*map(Span, [0, *ends], ends)])
+    before[: words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
     yield "before", (generated := replace(generated, before=before))
     if generated.documents:
         yield "sentence", _explained(generated, catalogue.method(SENTENCE), target)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
-from unicodedata import category
+from itertools import accumulate, groupby, pairwise
 
 import numpy as np
 
 from heval_core.records import Span, TokenisedPrompt
+from heval_core.splitting import sentences, words
 
 LEVELS = ("token", "word", "sentence", "document")
 
@@ -70,31 +70,34 @@ def units_of(tokens: Sequence[str], parts: Sequence[str], level: str = "token") 
     """The units of a prompt, in order, without gaps; none reaches from one part into the next.
 
     tokens: (n,) the text of each token. parts: (n,) what each token belongs to: a document, the question, … level: one of
-    LEVELS. A word begins at a token that begins with white space, and where letters and digits meet something else; a sentence
-    ends with a token that ends in `.`, `!` or `?` before white space, or a line break; `document` keeps every part whole.
+    LEVELS; `document` keeps every part whole. Words and sentences are those of `splitting`, and a token belongs to that in
+    which its first letter stands. White space in tokens of its own is a unit between words, except for a single space, which
+    belongs to the word behind it, as in most tokens; white space within a word's token cannot be parted from it.
     """
     units = []
     for part, numbered in groupby(range(len(tokens)), parts.__getitem__):
         indices = list(numbered)
-        # A later part of a character has no text: no unit begins there, and it does not part the letters around it.
-        spelt = [index for index in indices if tokens[index] or level == "token"]
-        begins = [indices[0], *(i for last, i in pairwise(spelt) if _begins(tokens[last], tokens[i], level))]
+        begins = [indices[0] + first for first in _firsts(tokens[indices[0] : indices[-1] + 1], level)]
         units += [Unit(start, end, part) for start, end in zip(begins, [*begins[1:], indices[-1] + 1], strict=True)]
     return tuple(units)
 
 
-def _begins(before: str, token: str, level: str) -> bool:
-    """Whether a unit begins at a token that follows another of the same part."""
+def _firsts(tokens: Sequence[str], level: str) -> list[int]:
+    """The tokens of a part that begin a unit."""
+    if level in ("token", "document"):
+        return [*range(len(tokens))] if level == "token" else [0]
+    text, starts = "".join(tokens), [0, *accumulate(map(len, tokens))]
+    letters = [
+        start + (0 if token.isspace() else len(token) - len(token.lstrip()))
+        for start, token in zip(starts, tokens, strict=False)
+    ]
+    begins = [span.start for span in (words if level == "word" else sentences)(text)]
+    numbers = np.searchsorted(begins, letters, "right")
+    spelt = [index for index, token in enumerate(tokens) if token]  # a later part of a character has no text
+    firsts = [0, *(index for before, index in pairwise(spelt) if numbers[index] > numbers[before])]
     if level == "word":
-        return token[:1].isspace() or before[-1:].isspace() or _spells(token[:1]) != _spells(before[-1:])
-    if level == "sentence":  # none within `3.5` and `U.S.`
-        return before.rstrip(" ").endswith((".", "!", "?", "\n")) and (token[:1].isspace() or before[-1:].isspace())
-    return level == "token"
-
-
-def _spells(char: str) -> bool:
-    """Whether it is a letter or a digit, or a mark that combines with one."""
-    return char.isalnum() or category(char or " ")[0] == "M"
+        firsts = [0, *(index for before, index in pairwise(firsts) if "".join(tokens[before:index]) != " ")]
+    return firsts
 
 
 def passages_of(prompt: TokenisedPrompt) -> list[Span]:

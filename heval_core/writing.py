@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heval_core.citations.sentences import split
 from heval_core.explainers.shared.left_out import units
 from heval_core.lm.chat import answers_bare
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.control import held, notes
 from heval_core.lm.targets import in_float64
 from heval_core.prompts import stops_of
-from heval_core.records import HEvalError, Target, TokenisedPrompt
-from heval_core.units import Unit, units_of
+from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
+from heval_core.units import Unit, places_in, units_of
 from heval_core.words import FUNCTION_WORDS
 
 if TYPE_CHECKING:
@@ -70,18 +69,22 @@ class Written:
 
     @functools.cached_property
     def words(self) -> tuple[Unit, ...]:
-        """Spans of tokens, without gaps. White space alone belongs to the word behind it."""
-        return _joined(self.tokens, units_of(self.tokens, [""] * len(self.tokens), "word"))
+        """Spans of tokens; between them lies white space."""
+        units = units_of(self.tokens, [""] * len(self.tokens), "word")
+        return tuple(unit for unit in units if unit.text(self.tokens).strip())
 
     @functools.cached_property
     def sentences(self) -> tuple[Unit, ...]:
-        """Spans of tokens, without gaps; a token belongs to the sentence in which its first letter stands."""
-        ends = list(accumulate(len(sentence) for sentence in split(self.text)))
-        letters = [start + len(token) - len(token.lstrip()) for start, token in zip(self.starts, self.tokens, strict=False)]
-        numbers = [sum(end <= letter for end in ends) for letter in letters]
-        firsts = [index for index, number in enumerate(numbers) if index == 0 or number > max(numbers[:index])]
-        spans = zip(firsts, [*firsts[1:], len(self.ids)], strict=True)
-        return _joined(self.tokens, [Unit(start, end, "") for start, end in spans])
+        """Spans of tokens, without gaps: white space belongs to the sentence before it."""
+        return units_of(self.tokens, [""] * len(self.tokens), "sentence")
+
+    def span(self, words: Sequence[Unit]) -> Span:
+        """Of some words in a row; whole sentences have the white space behind them."""
+        first, last = places_in([words[0], words[-1]], self.sentences)
+        inside = places_in(self.words, self.sentences)
+        if len(words) > 1 and sum((inside >= first) & (inside <= last)) == len(words):
+            return Span(self.sentences[first].start, self.sentences[last].end)
+        return Span(words[0].start, words[-1].end)
 
     @property
     def whole(self) -> TokenisedPrompt:
@@ -129,17 +132,6 @@ class Written:
         if self.stopped and self.text.endswith(_PART):
             notes.append("The answer ends within a character: its other bytes were not written.")
         return notes
-
-
-def _joined(tokens: Sequence[str], units: Sequence[Unit]) -> tuple[Unit, ...]:
-    """Units without those of white space alone, which go to the one behind, and without text, which go to the one before."""
-    joined: list[Unit] = []
-    for unit in units:
-        text, last = (part.text(tokens) for part in (unit, joined[-1] if joined else unit))
-        if joined and (not last.strip() or not text or (not text.strip() and unit.end == len(tokens))):
-            unit = Unit(joined.pop().start, unit.end, unit.part)
-        joined.append(unit)
-    return tuple(joined)
 
 
 def write(clean: CleanPass, most: int, question: str) -> Iterator[Written]:

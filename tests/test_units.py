@@ -19,7 +19,7 @@ def test_words_begin_at_spaces_and_sentences_end_at_full_stops():
     assert texts("word") == ["The", " capital", " of", " Kenya", " is", " Lisbon", ".", " Why", "?"]
     assert texts("sentence") == texts("document") == ["The capital of Kenya is Lisbon.", " Why?"]
     assert texts("sentence", parts=["text"] * 11) == ["The capital of Kenya is Lisbon.", " Why?"]
-    assert len(units_of(["In", " the", " U", ".", "S", ".", " 3", ".", "5", " km"], [""] * 10, "sentence")) == 2
+    assert len(units_of(["In", " the", " U", ".", "S", ".", " 3", ".", "5", " km"], [""] * 10, "sentence")) == 1
     assert len(units_of([" ह", "ि", "न", "्", "द", "ी", " भ"], [""] * 7, "word")) == 2
     assert texts("document", parts=["text"] * 11) == ["".join(TEXT)]
     assert texts("token") == TEXT

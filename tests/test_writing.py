@@ -114,15 +114,17 @@ def test_a_given_answer_is_taken_word_for_word_and_what_nobody_would_write_is_na
     assert "1e-13: the model would never write it" in rare.notes[0]
 
 
-def test_words_and_sentences_cover_an_answer_without_gaps(gpt2):
+def test_sentences_cover_an_answer_and_words_all_of_it_but_white_space(gpt2):
     prompt = gpt2.tokenise(assemble((KENYA,), (None,), QUESTION))
     text = " It cost 3.5 million. Lima did not:\n 110 euros, in 1976"
     ids = gpt2.tokenizer(text).input_ids
     written = Written(prompt, tuple(ids), speller(gpt2, prompt)(ids), (0.5,) * len(ids))
     assert written.text == text
-    for units in (written.words, written.sentences):
-        assert [own.start for own in units] == [0, *(own.end for own in units)][:-1]
-        assert units[-1].end == len(ids)
+    assert [own.start for own in written.sentences] == [0, *(own.end for own in written.sentences)][:-1]
+    assert written.sentences[-1].end == len(ids)
+    # Between words lies white space, which belongs to none; what was computed of words before is of all tokens.
+    inside = {index for own in written.words for index in own.indices}
+    assert {written.tokens[index] for index in range(len(ids)) if index not in inside} == {"\n"}
     texts = [own.text(written.tokens) for own in written.sentences]
     assert texts[0] == " It cost 3.5 million."
     assert Unit(0, 1, "") == dataclasses.replace(written.words[0], end=1)

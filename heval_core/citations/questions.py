@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from heval_core.citations import markers
 from heval_core.citations.records import Claim, Explained, Question, Sentence
-from heval_core.citations.sentences import split
+from heval_core.splitting import sentences as split
 
 _MOST_NAMED = 10
 
@@ -28,7 +28,8 @@ def explained(
     selected: the numbers of the passages that the writer was given, in any order. text: with markers; or its sentences, where
     they are known, which are kept as they are. prompt: the id of the prompt. sources: see `Written`.
     """
-    parts = [part.strip() for part in (split(text) if isinstance(text, str) else text)]
+    written = [text[one.start : one.end] for one in split(text)] if isinstance(text, str) else text
+    parts = [part.strip() for part in written]
     given = claim.in_order(set(selected))
     read = [(part, *markers.read(part)) for part in parts]
     sentences = tuple(Sentence(part, bare, tuple(number for number in cited if number in given)) for part, bare, cited in read)
