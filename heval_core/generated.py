@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import cycle, islice
+from itertools import cycle, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from heval_core.pipeline import Request, able_of
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
 from heval_core.statistics.scores import check
-from heval_core.units import Matrix, places_in
+from heval_core.units import Matrix, Unit, places_in
 from heval_core.writing import Rival, Written, given, write
 
 if TYPE_CHECKING:
@@ -358,8 +358,9 @@ def _left_out(generated: Generated, target: Target) -> Iterator[tuple[str, Gener
     yield "document", (generated := replace(generated, together=together))
     words = generated.written.words
     # What white space is before a word stands before it there too; a word alone would begin without one.
-    ends = [*(word.end for word in words[:-1]), len(target.ids)]
-    before = generated.logprobs - without_earlier(generated.clean, target, [*map(Span, [0, *ends], ends)])
+    ends = [0, *(word.end for word in words[:-1]), len(target.ids)]
+    spaced = [Unit(start, end, "") for start, end in pairwise(ends)]
+    before = generated.logprobs - without_earlier(generated.clean, target, spaced)
     before[: words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
     yield "before", (generated := replace(generated, before=before))
     if generated.documents:

@@ -47,7 +47,7 @@ LINES = [
     "The ferry to the\nIsland leaves at nine. |It costs\nten euros.", "Dear Dr.\r\nSmith, it\r\nis late.\r\n\r\n|Yes.",
     "One is.\u2028|Two is\u2028so.\u2029|Three.", "Opening hours\n|Monday to Friday, nine to five.",
     "Title\n\n \n|It is.\n\n\n", "Name: Lisbon\n|Country: Portugal\n|Population: 500000", " \n\nIt is.\n|It was.",
-    "Steps:\n|- one. |Then\n|* two\n|1. Do it. |Now.\n|2) Stop.\n\n|End", "a\tb. C\n|c\td", "# The 1. Title\n|Text is. |It is.",
+    "Steps:\n|- one. |Then\n|* two\n|1. Do it. |Now.\n|2) Stop.\n\n|End", "a\tb. C\n|c\td", "# 1. A Title\n|Text is. |It is.",
     "See:\n|```python\n|x = 1. Y = 2\n\n|y = x\n```\n|Done. |Yes.", "It works:\n|def f(x):\n    |y = x. Y\n    |return y",
     "東京は日本の\n首都です。|大阪", "[1] Ships leave.\n|[2] It lies in Africa. [3]\n |[4] It pays.",
     "Ships leave Zantovia.\n[2] |It lies in Africa.", "[1] Ships leave Zantovia.\n[2]\n|It lies in Africa.",
@@ -111,8 +111,8 @@ def test_sentences_cover_a_text_and_none_starts_with_a_marker_that_ends_another(
 
 
 HOSTILE = [
-    "x", "word ", "It is. ", "J. ", "1. ", "- ", "\n", "a\n", "A b.\n", "|", "a\t", "   a", "。", "北京。", "🙂 ", "\u0301", "(",
-    '".', "[", "[1].", "[1]\n", "[1] a\n", "[1], [2]\n, x\n", "```\n", "=", "<b>",
+    "x", "word ", "It is. ", "J. ", "1. ", "- ", "\n", "a\n", "A b.\n", "|", "a\t", "   a", "。", "北京。", "🙂 ", "\u0301",
+    "(", '".', "[", "[1].", "[1]\n", "[1] a\n", "[1], [2]\n, x\n", "```\n", "=", "<b>",
 ]  # fmt: skip
 
 
