@@ -56,7 +56,8 @@ class ExplainedAnswer:
         sources = Counter(word["source"] for word in spelt(self.sources().to_dict("records")))
         counts = ", ".join(f"{count} from {source}" for source, count in sources.items())
         model, text = self.generated.clean.lm.key, self.generated.written.text.strip()
-        return f"<ExplainedAnswer: {model} answers {text!r}; words: {counts}>"
+        refused = f"; refused: {', '.join(self.generated.refused)}" if self.generated.refused else ""
+        return f"<ExplainedAnswer: {model} answers {text!r}; words: {counts}{refused}>"
 
     def _repr_html_(self) -> str:
         """A notebook shows what *Your prompt* shows, in a frame of its own that makes no request."""

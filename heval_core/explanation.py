@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,7 @@ def explain(
     bounds: Bounds = Bounds(),  # noqa: B008
     device: str = "auto",
     dtype: str = "auto",
+    say: Callable[[str], None] | None = None,
 ) -> Explanation | ExplainedAnswer:
     """Explain which tokens of a prompt a model's answer came from.
 
@@ -64,26 +65,36 @@ def explain(
         put into evaluation mode, decodes greedily afterwards, and runs GELUs and its unembedding faster (the same numbers).
     context: documents: texts, or LangChain's or LlamaIndex's (`arguments`). context_answer: each one's answer, which tells
         where the model's came from. memory_answer: what it is taken to remember; by default it is asked without context.
-    explainers: keys, with options in brackets (`"fa(target=prob)"`); by default those that the batch job runs by default.
+    explainers: keys, with options in brackets (`"fa(target=prob)"`); by default those that the batch job runs by default, of a
+        whole answer those of them that take under ten passes.
     target: `answer` explains the answer given, `context` the first document's. match: the group is decided by the answer's
         first token (`first`) or by its text (`text`). template: `chat` asks through the tokenizer's chat template; or a layout
         with {documents} and {question}; by default the model's own. device, dtype: for a model that is loaded here.
+    say: is told what it will take, in passes and seconds, before it begins; a terminal and a notebook show how far it is.
     generate, answer: explain every word of an answer of at most so many tokens, or of one given (bounds: see `sources`).
     An explainer that this model does not allow is left out, and its reason stands in `refused`.
     Raises HEvalError, with one sentence, if the prompt cannot be explained, or if no explainer can.
     """
     from heval_core.explained_answer import explained_answer
-    from heval_core.generated import WRITTEN, Wanted
-    from heval_core.pipeline import explain_request
+    from heval_core.generated import WRITTEN, Wanted, passes_of, tokenised, too_dear
+    from heval_core.lm.passes import progress
+    from heval_core.pipeline import able_of, explain_request
 
     check_options(match, target, template, dtype, generate)
     request = request_of(question, context, context_answer, memory_answer, answer)
     chosen = methods_of(catalogue.split(explainers) if isinstance(explainers, str) else explainers)
     lm = _language_model(model, tokenizer, device, dtype)
     with lm.asked_in(template):
-        if generate is None and answer is None:
-            return Explanation(explain_request(lm, request, chosen, match=match, target=target), request.names)
-        return explained_answer(lm, request, chosen, Wanted(WRITTEN if generate is None else generate, answer, bounds=bounds))
+        whole = generate is not None or answer is not None
+        wanted = Wanted(WRITTEN if generate is None else generate, answer, bounds=bounds) if whole else None
+        prompt = tokenised(lm, request)
+        dear = too_dear(prompt, chosen) if whole and explainers is None else {}
+        chosen = [method for method in chosen if method.key not in dear]
+        with progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], wanted), say):
+            if wanted is None:
+                return Explanation(explain_request(lm, request, chosen, match=match, target=target), request.names)
+            found = explained_answer(lm, request, chosen, wanted)
+        return replace(found, generated=replace(found.generated, refused=found.generated.refused | dear))
 
 
 def methods_of(keys: Iterable[str] | None) -> list[protocols.Method]:

@@ -17,6 +17,9 @@ COMMANDS = {
     **{name: (name,) for name in ("datasets", "layouts", "models", "fit", "board", "explain", "citations")},
 }
 
+# What is finished of these stays where they are interrupted.
+KEEPING = ("run", "board", "citations")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; every error for the user is one line."""
@@ -28,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\ninterrupted: finished shards are kept; the same command continues from there", file=sys.stderr)
+        kept = "; finished shards are kept, and the same command continues from there" if given[0] in KEEPING else ""
+        print(f"\ninterrupted{kept}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stdout = None  # type: ignore[assignment]  # whoever read our output has gone

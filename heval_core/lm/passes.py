@@ -5,14 +5,17 @@ is recorded for a gradient counts twice, as its backward pass does as much work 
 arithmetic beside the blocks are no passes: seconds tell of them.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from heval_core.lm.model import LanguageModel
+from heval_core.records import TokenisedPrompt
 
 
 @dataclass
@@ -27,8 +30,11 @@ class Counted:
 
 
 @contextmanager
-def counting(lm: LanguageModel) -> Iterator[Counted]:
-    """Counts what goes through the model, and through copies of it with other backward rules, until the end of the context."""
+def counting(lm: LanguageModel, tell: Callable[[float], None] = lambda tokens: None) -> Iterator[Counted]:
+    """Counts what goes through the model, and through copies of it with other backward rules, until the end of the context.
+
+    tell: is told the count after every block.
+    """
     layers = next(m for m in lm.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == lm.layers)
     block, counted = type(layers[0]), Counted()
 
@@ -37,6 +43,32 @@ def counting(lm: LanguageModel) -> Iterator[Counted]:
             states = output[0] if isinstance(output, tuple) else output
             times = 2 if torch.is_grad_enabled() and states.requires_grad else 1
             counted.tokens += times * states.shape[0] * states.shape[1] / lm.layers
+            tell(counted.tokens)
 
     with torch.nn.modules.module.register_module_forward_hook(count):
         yield counted
+
+
+@contextmanager
+def progress(lm: LanguageModel, prompt: TokenisedPrompt, passes: float, say: Callable[[str], None] | None) -> Iterator[None]:
+    """Says what is to come, in passes over a prompt and in seconds at the pace of one that is made for it; then a bar of the
+    passes as they are made, on stderr where that is a terminal or a notebook.
+    """
+    from tqdm.auto import tqdm
+
+    length = len(prompt.ids)
+    if say is not None:
+        started = time.perf_counter()
+        lm.forward.logits(lm.ids(prompt.ids))
+        seconds = passes * (time.perf_counter() - started)
+        say(f"about {passes:.0f} passes over the prompt's {length} tokens; at the pace of the first {seconds:.0f} s")
+    seen = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
+
+    def advance(tokens: float) -> None:
+        if (more := int(tokens / length) - bar.n) > 0:
+            bar.total = max(bar.total, bar.n + more)  # what is declared is an estimate
+            bar.update(more)
+
+    bar = tqdm(total=round(passes), unit="pass", disable=not seen, leave=False)
+    with bar, counting(lm, advance) if seen else nullcontext():
+        yield

@@ -9,10 +9,11 @@ from typing import Any
 from heval_core.arguments import check_options
 from heval_core.explained_answer import ExplainedAnswer, answer_json
 from heval_core.explanation import explain, methods_of
+from heval_core.generated import DEAR
 from heval_core.lm.loading import load
-from heval_core.records import HEvalError
-from precompute.commands.options import Commands, add_command, add_fields
+from precompute.commands.options import Commands, add_command, add_fields, helps_of, refuse
 from precompute.grid import Grid
+from precompute.journal import say
 
 
 def add(commands: Commands) -> None:
@@ -22,27 +23,39 @@ def add(commands: Commands) -> None:
     parser.add_argument("--question", required=True)
     parser.add_argument("--memory-answer")
     parser.add_argument("--context-answer", action="append", default=[], help="one per --context, in order")
-    add_fields(parser, Grid, ("explainers", "match", "target", "template", "device", "dtype"))
+    add_fields(
+        parser,
+        Grid,
+        ("explainers", "match", "target", "template", "device", "dtype"),
+        explainers=f"{helps_of(Grid)['explainers']}; of a whole answer, of these those that take under {DEAR} passes",
+    )
     parser.add_argument("--generate", type=int, metavar="N", help="explain a whole answer, of at most N tokens, word by word")
     parser.add_argument("--answer-text", metavar="TEXT", help="explain this answer, word by word")
     parser.add_argument(
         "--select", metavar="WORDS", help="of a whole answer: these words, as it says them, or a word's number"
     )
     parser.add_argument("--format", choices=["json", "text"], default="text")
+    parser.set_defaults(explainers=None)
 
 
 def _explain(options: argparse.Namespace) -> int:
     whole = options.generate is not None or options.answer_text is not None
-    if options.select is not None and not whole:
-        raise HEvalError("--select chooses words of a whole answer: give --generate N, or --answer-text TEXT.")
+    refuse(options, ["select"], "it chooses words of a whole answer; give --generate N, or --answer-text TEXT.", not whole)
+    refuse(options, ["generate"], "an answer is given, and nothing is written.", options.answer_text is not None)
+    usual: dict[str, Any] = {"match": Grid.match, "target": Grid.target, "context_answer": [], "memory_answer": None}
+    of_one_word = [name for name, value in usual.items() if getattr(options, name) != value]
+    told = "it is about a one-word answer, which stands beside a whole one with --format json only."
+    refuse(options, of_one_word, told, whole and options.format == "text")
     check_options(options.match, options.target, options.template, options.dtype, options.generate)
-    explainers = [method.key for method in methods_of(options.explainers)]
+    methods_of(options.explainers)  # raises before the model is loaded
     names = ("context", "question", "context_answer", "memory_answer", "template")
     ask = partial(explain, load(options.model, options.device, options.dtype), **{n: getattr(options, n) for n in names})
-    result = ask(explainers=[] if whole else explainers, match=options.match, target=options.target).to_json()
-    selected = None
+    result, selected = dict[str, Any](), None
+    if not whole or options.format == "json":
+        one_word = {"match": options.match, "target": options.target}
+        result = ask(explainers=[] if whole else options.explainers, say=None if whole else say, **one_word).to_json()
     if whole:
-        answer = ask(explainers=explainers, generate=options.generate, answer=options.answer_text)
+        answer = ask(explainers=options.explainers, generate=options.generate, answer=options.answer_text, say=say)
         assert isinstance(answer, ExplainedAnswer)
         result |= {"generated": answer_json(answer.generated)}
         if options.format == "text":
@@ -94,5 +107,5 @@ def _print_text(result: dict[str, Any]) -> None:
         if "head" in methods[key]:
             print(f"{key} reads head {methods[key]['head']}")
     print(f"{'token':20}" + "".join(f"{key:>12}" for key in methods))
-    for index, token in enumerate(result["tokens"]):
-        print(f"{token!r:20}" + "".join(f"{methods[key]['normalised'][index]:12.4f}" for key in methods))
+    for index in range(result["first_ranked"], result["ranked_end"]):  # others are never ranked
+        print(f"{result['tokens'][index]!r:20}" + "".join(f"{methods[key]['normalised'][index]:12.4f}" for key in methods))

@@ -4,7 +4,7 @@ import argparse
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from functools import partial
 from pathlib import Path
@@ -122,6 +122,12 @@ def given(options: argparse.Namespace, kind: type[Options]) -> dict[str, Any]:
     if values.get("techniques"):
         values["techniques"] = tuple(catalogue.find("technique", key).key for key in values["techniques"])
     return values
+
+
+def refuse(options: argparse.Namespace, names: Iterable[str], why: str, wrong: Any = True) -> None:
+    """Raises HEvalError for options that were given and would change nothing, if that is so."""
+    if idle := sorted(f"--{name.replace('_', '-')}" for name in names if wrong and getattr(options, name, None)):
+        raise HEvalError(f"{', '.join(idle)} would change nothing: {why}")
 
 
 def words(text: str) -> tuple[str, ...]:
