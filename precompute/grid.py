@@ -48,9 +48,9 @@ class Options:
 
     def check(self) -> None:
         """Raises HEvalError for a number or a word that an option cannot have."""
-        for name in ("limit", "shard_size", "cap", "batch_tokens"):
+        for name in ("limit", "shard_size", "cap", "batch_tokens", "keep_heads", "faithfulness", "faithfulness_protected"):
             value = getattr(self, name, None)
-            if isinstance(value, int) and value < 1:
+            if isinstance(value, int) and value < 1 and value is not getattr(type(self), name):
                 raise HEvalError(f"--{name.replace('_', '-')} is {value}; it must be at least 1.")
         for name, words in self.CHOICES.items():
             if getattr(self, name) not in words:

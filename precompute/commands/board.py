@@ -30,7 +30,7 @@ from heval_core.store.progress import only_writer
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import Shard, ShardStore
-from precompute.commands.options import DEMO, MATCH_HELP, STORE, Commands, Words, add_command, add_fields, given
+from precompute.commands.options import DEMO, MATCH_HELP, STORE, Commands, Words, add_command, add_fields, given, refuse
 from precompute.compute import JobTask
 from precompute.grid import GRIDS, Grid
 from precompute.highlights import Highlights
@@ -84,21 +84,20 @@ def add(commands: Commands) -> None:
         action=Words,
         help=f"some of {', '.join(EVERY_REGIME)}; by default {' and '.join(DEFAULT.regimes)}",
     )
-    group.add_argument(
-        "--beside", type=Path, default=DEMO, help="the store whose results stand beside it; by default the demo results"
-    )
+    group.add_argument("--beside", type=Path, help="the store whose results stand beside it; by default the demo results")
 
 
 def _board(options: argparse.Namespace) -> int:
     if not options.explainer:
+        refuse(options, vars(options).keys() - {"command", "store"}, "only with --explainer is anything run.")
         store = options.store or STORE
         _print(published_file(store), Filter(), (), store)
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    store = options.store or OWN_STORE
-    if store.resolve() == options.beside.resolve():
+    store, beside = options.store or OWN_STORE, getattr(options, "beside", DEMO)
+    if store.resolve() == beside.resolve():
         raise HEvalError(f"--store and --beside are both {store}; results of your own explainer need a store of their own.")
-    failed = _beside(dataclasses.replace(DEFAULT, **given(options, Grid)), options.explainer, store, options.beside)
+    failed = _beside(dataclasses.replace(DEFAULT, **given(options, Grid)), options.explainer, store, beside)
     if failed:
         say(f"{failed} failures; see above, and: python -m precompute status --store {store}")
     return 1 if failed else 0

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from heval_core import catalogue
 from heval_core.citations.people import make_study
+from heval_core.citations.writing import SHIPPED, writer_of
 from heval_core.records import HEvalError
 from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.store.shards import ShardStore
 from precompute.citations.study import Study, explanations_of, take_over
 from precompute.commands import grid, store
-from precompute.commands.options import BUNDLED, STORE, Commands, add_command, add_fields, existing, given, helps_of
+from precompute.commands.options import BUNDLED, STORE, Commands, add_command, add_fields, existing, given, helps_of, refuse
 
 
 def add(commands: Commands) -> None:
@@ -21,7 +22,7 @@ def add(commands: Commands) -> None:
     actions = parser.add_subparsers(required=True, metavar="action")
     texts = "what the study needs, and how much of it is done", "make what is missing"
     claims = f"{helps_of(Study)['claims']}; NAME is one of {', '.join(catalogue.plugins('claims'))}"
-    for action in grid.add_plan_and_run(actions, lambda options: Study(**given(options, Study)), *texts):
+    for action in grid.add_plan_and_run(actions, _study_of, *texts):
         group = action.add_argument_group("what is asked", argument_default=argparse.SUPPRESS)
         add_fields(group, Study, required=("claims", "writers"), claims=claims)
     store.add_checks(actions)
@@ -33,6 +34,16 @@ def add(commands: Commands) -> None:
     study.add_argument("--per-item", type=int, default=3, help="people who are to answer each question (3)")
     study.add_argument("--controls", type=float, default=0.1, help="share of explanations that become control items (.1)")
     study.add_argument("--seed", type=int, default=0, help="draws the passages and the control items; that of `run`")
+
+
+def _study_of(options: argparse.Namespace) -> Study:
+    study = Study(**given(options, Study))
+    shipped = all(writer_of(text).model == SHIPPED for text in study.writers)
+    refuse(options, ["selectors"], "these explanations came with their own passages.", shipped)
+    refuse(options, ["masking"], "nobody is asked; name --annotators too.", not study.annotators)
+    asking = not shipped or any(catalogue.find("annotator", key).reads == "speaker" for key in study.annotators)
+    refuse(options, ["llm"], "no writer and no annotator here asks for a text.", not asking)
+    return study
 
 
 def _study(options: argparse.Namespace) -> int:

@@ -25,11 +25,11 @@ from heval_core.present.table import Table
 from heval_core.prompt_styles import style_of
 from heval_core.prompts import prompt_of
 from heval_core.records import REGIMES, TECHNIQUE, Dropped, HEvalError, Instance, Prompt, RegimeKey
-from heval_core.regime_keys import ordered_regimes
+from heval_core.regime_keys import ordered_regimes, read_key
 from heval_core.regimes.padding import fitted
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import Commands, add_command, add_fields, add_regimes, existing, regimes_of
+from precompute.commands.options import Commands, add_command, add_fields, add_regimes, existing, refuse, regimes_of
 from precompute.grid import Grid
 from precompute.journal import say
 from precompute.questions import Questions, load_questions, open_dataset
@@ -59,6 +59,8 @@ def add(commands: Commands) -> None:
 def _datasets(options: argparse.Namespace) -> int:
     options.regimes = regimes_of(options, REGIMES)
     Grid((), (), options.regimes, limit=options.limit).check()
+    padded = any(read_key(regime).length for regime in options.regimes) and not options.models
+    refuse(options, ["length" if options.length else "regimes"], "lengths are in a model's tokens; name --models too.", padded)
     store = existing(options.store) if options.store else None
     models = [identify(name) for name in options.models]
     sections = []

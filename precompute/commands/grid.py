@@ -6,17 +6,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from heval_core.datasets.quotesum import QuoteSum
 from heval_core.evaluation.usable import notes
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import Commands, add_command, add_fields, add_regimes, given, regimes_of
+from precompute.commands.options import Commands, add_command, add_fields, add_regimes, given, refuse, regimes_of
 from precompute.commands.store import failure_lines
 from precompute.grid import GRIDS, Grid
 from precompute.journal import say
 from precompute.plan import as_lines, plan
+from precompute.questions import open_dataset
 from precompute.run import run
 from precompute.worker import Local, on_ray
 
+# What only explanations need, and what only models that answer.
+OF_EXPLANATIONS = (
+    *("answers", "cap", "faithfulness", "faithfulness_protected", "head_need", "keep_heads", "target", "timing"),
+)
+OF_ANSWERING = (*OF_EXPLANATIONS[1:], "decoy", "length", "match", "memory", "place", "regimes", "techniques")
 REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context, with --answers two"
 
 
@@ -44,10 +51,10 @@ def add_plan_and_run(
     for parser in (plan, run):
         parser.set_defaults(asked_of=asked_of, calibrate=True)
     run.add_argument("--executor", choices=["local", "ray"], default="local")
-    ray = run.add_argument_group("with --executor ray")
+    ray = run.add_argument_group("with --executor ray", argument_default=argparse.SUPPRESS)
     ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")
     ray.add_argument("--workers", type=int, help="by default one per GPU; without GPUs, one per --cpus-per-worker CPUs")
-    ray.add_argument("--cpus-per-worker", type=int, default=2, help="CPUs, and threads, of a worker without a GPU")
+    ray.add_argument("--cpus-per-worker", type=int, help="CPUs, and threads, of a worker without a GPU; 2 by default")
     return plan, run
 
 
@@ -62,9 +69,10 @@ def _plan(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     # Slurm and others end a job with SIGTERM; it stops the run as cleanly as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    executor: Any = Local
-    if options.executor != "local":
-        executor = on_ray(options.ray_address, options.workers, options.cpus_per_worker)
+    of_ray = {"ray_address": "address", "workers": "workers", "cpus_per_worker": "cpus_per_worker"}
+    refuse(options, of_ray, "without --executor ray there is one worker, in this process.", options.executor == "local")
+    asked = {argument: getattr(options, name) for name, argument in of_ray.items() if hasattr(options, name)}
+    executor: Any = Local if options.executor == "local" else on_ray(**asked)
     outcome = run(options.asked_of(options), options.store, executor)
     store = ShardStore(options.store)
     # A model that does not load was told when it did not.
@@ -90,4 +98,8 @@ def _grid_of(options: argparse.Namespace) -> Grid:
         values = {"explainers": ()} | values
     default = GRIDS[options.grid].regimes if options.grid else FOLLOWED if values.get("answers") else Grid.regimes
     values["regimes"] = regimes_of(options, CONTEXT_KINDS if values.get("techniques") else default)
-    return replace(GRIDS[options.grid], **values) if options.grid else Grid(**values)
+    grid = replace(GRIDS[options.grid], **values) if options.grid else Grid(**values)
+    refuse(options, OF_EXPLANATIONS, "only answers are computed; name --explainers too.", not grid.explainers)
+    of_people = all(isinstance(open_dataset(name), QuoteSum) for name in grid.datasets)
+    refuse(options, OF_ANSWERING, "people wrote the answers of quotesum, and models only read them.", of_people)
+    return grid

@@ -11,7 +11,7 @@ from xml.sax.saxutils import unescape
 
 from heval_core.installed import PACKAGED, Packaged, gguf_facts, has_chat_template, inside, is_gguf, places
 from heval_core.records import HEvalError
-from precompute.commands.options import Commands, add_command
+from precompute.commands.options import Commands, add_command, refuse
 
 
 def add(commands: Commands) -> None:
@@ -80,6 +80,7 @@ def _of_folder(path: Path) -> tuple[Any, Any, str]:
 
 
 def _add(options: argparse.Namespace) -> int:
+    refuse(options, ["measure"], "that is of the list; give it without add.")
     model = PACKAGED[options.name]
     if model.terms is not None:
         # The small package with the terms comes first: nobody has to take the model to read them.
