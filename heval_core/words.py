@@ -233,6 +233,10 @@ def dataset_title(dataset: str, titles: Mapping[str, str]) -> str:
     return f"{title}, {part}" if part else title
 
 
+# Ends the title of a method that is this project's own, so that it stands wherever the title does.
+OURS = " (ours)"
+
+
 def short_name(title: str) -> str:
     """A control's title without the word that its place already says."""
     return title.removesuffix(" (control)")

@@ -162,8 +162,8 @@ def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Seque
 def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], controls: Collection[str]) -> pd.DataFrame:
     """The means of some parts over the cells that count: a row for each technique, `by` and explainer.
 
-    whole: whether it has a number in all of these cells, so that it compares with the others. exceeds: those whose numbers, from
-    chance to best where there is a best, its own exceeds (`ranking.ahead`).
+    whole: whether it has a number in all of these cells, so that it compares with the others. exceeds: those whose
+    numbers, from chance to best where there is a best, its own exceeds (`ranking.ahead`).
     """
     counted, keys = counting(available(values, parts), controls, by), ["technique", *by, "explainer"]
     names = {"regime": ordered_regimes(set(counted["regime"])), "part": parts}

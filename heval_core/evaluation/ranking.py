@@ -4,14 +4,14 @@ One relation, `ahead`: a is ahead of b if the difference of their numbers is not
 normal distribution, with the standard error of the difference's replicates, in which both have the same resamples of the
 questions (or the same splits into halves, for values that are learned). Where one of the two has no replicates (means whose
 ends are averaged, tables without them), the error is that of two independent numbers, from the ends of their intervals that
-face each other (MOVER: Zou & Donner 2008), which is too large rather than too small. Holm corrects over the pairs of a ranking:
-all but those of two controls.
+face each other (MOVER: Zou & Donner 2008), which is too large rather than too small. Holm corrects over the pairs of a
+ranking: all but those of two controls.
 
-The relation is not transitive, and ranks are. Methods stand in bands: the first one reaches from the highest number down to the
+The relation is not transitive, and ranks are. Methods stand in bands: the first reaches from the highest number down to the
 last that the highest is not ahead of, and to those with the very same number; then the next band. So who is outside is beaten
-by the highest, and who is inside has no lower number than somebody who is not. The first band's methods are best: they share
-rank, bracket and bold, and sentences call them level. Only rows over the same cells belong in a ranking. Controls are never
-best; those that no method is ahead of are named beside them.
+by the highest, and nobody outside has a higher number than somebody inside. The first band's methods are best: they share rank,
+bracket and bold, and sentences call them level. Only rows over the same cells belong in a ranking. Controls are never best;
+those that no method is ahead of are named beside them.
 Whatever names a winner, or sets one in bold, asks a `Ranking`, so that pages, tables and the report agree.
 """
 
@@ -82,7 +82,9 @@ def _normal(difference: float, error: float) -> float:
 def with_exceeds(rows: Sequence[dict[str, Any]], key: str, by: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of a table with `exceeds` in place of their replicates, `drawn`. by: the columns that make a ranking."""
     for _, own in pd.DataFrame(rows, columns=[key, *by, "value", "low", "high"]).groupby(list(by) or (lambda _: 0)):
-        drawn = {rows[index][key]: resampled for index in own.index if (resampled := rows[index].pop("drawn", None)) is not None}
+        drawn = {
+            rows[index][key]: resampled for index in own.index if (resampled := rows[index].pop("drawn", None)) is not None
+        }
         for name, lower in ahead(own.set_index(key), drawn).items():
             rows[own.index[own[key] == name][0]]["exceeds"] = lower
     return list(rows)
@@ -129,7 +131,7 @@ def ranking(
     key: str = "explainer",
     chance: str = "chance",
 ) -> Ranking:
-    """rows: one a method, over the same cells; exceeds: whose numbers its own exceeds (see `ahead`), by default by the intervals.
+    """rows: one a method, over the same cells; exceeds: whose numbers its own exceeds (see `ahead`), by default by intervals.
     best: `high`, `low`, or `zero`, of which a mean near chance may hide two of opposite sign, so that nobody is best. of: the
     columns of a number and its ends.
     """

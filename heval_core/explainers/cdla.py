@@ -19,7 +19,7 @@ from heval_core.records import Target
 @dataclass(frozen=True)
 class DirectLogits(ReadsHeads):
     key = "cdla"
-    title = "Direct logit attribution"
+    title = "Direct logit attribution (ours)"
     family = "mechanistic"
     order = 8
     reference = "ours; cf. Ferrando et al. 2023 (arXiv 2305.12535)"

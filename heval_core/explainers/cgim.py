@@ -18,7 +18,7 @@ from heval_core.lm.rules import CGIM
 @dataclass(frozen=True)
 class ContrastiveGIM(ByRules):
     key = "cgim"
-    title = "Contrastive GIM"
+    title = "Contrastive GIM (ours)"
     order = 7
     reference = "ours, after Edin et al. 2025 (GIM, arXiv 2505.17630)"
     rules = CGIM

@@ -23,7 +23,7 @@ class FusionOfThree(Base):
     alti: bool = True
 
     key = "fuse3"
-    title = "Fusion of three"
+    title = "Fusion of three (ours)"
     family = "mechanistic"
     needs = ("gradients", "softmax attention", "heads")
     answers = "sentence"

@@ -35,7 +35,7 @@ class Origin(Base):
     sentences: bool = False
 
     key = "origin"
-    title = "Origin"
+    title = "Origin (ours)"
     family = "perturbation"
     needs = ("gradients", "softmax attention")
     order = 13

@@ -28,7 +28,7 @@ GREY, DASHED = "#8B8F94", "#8F897D"
 DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
 # Feature ablation of the sentences that matter, for long prompts.
 SCREENED = "fa(screen=sentences:3)"
-_TITLES = {SENTENCE: "Leaving out", SCREENED: "Feature ablation, in part", "cdla": "Direct logits"}
+_TITLES = {SENTENCE: "Leaving out", SCREENED: "Feature ablation, in part", "cdla": "Direct logits (ours)"}
 _SOURCE = re.compile(r"memory|unclear|document [1-9]\d{0,3}")
 # Explainers whose scores of an answer are the nats that it loses; others have scores of their own.
 _IN_NATS = ("fa", "document")

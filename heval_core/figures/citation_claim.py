@@ -1,5 +1,6 @@
 """One claim as the browser draws it: its evidence, the explanation with a citation masked, and all annotators' marks."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -13,8 +14,22 @@ from heval_core.present.numbers import number
 from heval_core.present.table import Record
 from heval_core.words import listed
 
-_REFUTES = ("false", "refut", "pants", "contradict", "no ", "not true", "incorrect", "fake")
-_SUPPORTS = ("true", "support", "correct", "entail", "yes")
+# How words of a verdict begin, or what those of up to three letters are. Between the two there is neither ✓ nor ✗.
+_BETWEEN = (
+    "enough",
+    "insufficient",
+    "half",
+    "mostly",
+    "mixture",
+    "barely",
+    "partly",
+    "partially",
+    "neutral",
+    "unproven",
+    "unverified",
+)
+_REFUTES = ("false", "refut", "pants", "contradict", "no", "not", "incorrect", "untrue", "fake", "unsupport", "debunk")
+_SUPPORTS = ("true", "support", "correct", "entail", "yes", "accurate")
 Pieces = list[tuple[str, str]]
 FOUND, WRONG, MISSED, NONE, UNKNOWN = "found", "wrong", "missed", "none", "unknown"
 _WORDS = {
@@ -27,10 +42,14 @@ _WORDS = {
 
 def tone(verdict: str) -> str:
     """`bad` for a verdict against the claim, `good` for one in its favour, empty for another."""
-    lowered = f"{verdict.lower()} "
-    if "not enough" in lowered or "half" in lowered or "mostly" in lowered or "mixture" in lowered:
+    words = re.findall("[a-z]+", verdict.lower())
+
+    def begins(*beginnings: str) -> bool:
+        return any(word == own or (len(own) > 3 and word.startswith(own)) for word in words for own in beginnings)
+
+    if begins(*_BETWEEN):
         return ""
-    return "bad" if any(word in lowered for word in _REFUTES) else "good" if any(word in lowered for word in _SUPPORTS) else ""
+    return "bad" if begins(*_REFUTES) else "good" if begins(*_SUPPORTS) else ""
 
 
 def first_passage(explanation: Record) -> int | None:

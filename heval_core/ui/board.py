@@ -32,7 +32,7 @@ from heval_core.groups import compared_groups, context_groups
 from heval_core.html import plain, render
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import ALL
-from heval_core.present.numbers import COST, change, interval, number, passes
+from heval_core.present.numbers import COST, interval, number, passes, so_many
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -103,7 +103,7 @@ def _facts(made: Board) -> list[tuple[str, str]]:
     if best in costs:
         dearest = max(costs, key=costs.__getitem__)
         beside = "" if dearest == best else f", {made.titles[dearest]} {number(costs[dearest], COST)}"
-        facts.append((number(costs[best], COST), f"passes{beside}"))
+        facts.append((number(costs[best], COST), f"runs of the model{beside}"))
     if record := made.record(best):
         facts.append(("–".join(map(str, record)), "won, tied, lost"))
     return facts
@@ -188,7 +188,8 @@ def exported_board(made: Board) -> pd.DataFrame:
     costs = costs_shown(made).set_index("explainer")
     front = made.quality.set_index("explainer")[["value", "on_front"]].rename(columns={"value": "quality"})
     controls, ranks = made.values["explainer"].isin(list(made.controls)), made.values["explainer"].map(made.overall.ranks())
-    return made.values.assign(control=controls, rank=ranks).join(costs, on="explainer").join(front, on="explainer")
+    values = made.values.assign(control=controls, rank=ranks).drop(columns="exceeds")
+    return values.join(costs, on="explainer").join(front, on="explainer")
 
 
 def choose_question(there: Collection[str] = ASKED) -> str:
@@ -236,7 +237,7 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
     if first == second or pairs.empty:
         st.info("Choose two different explainers that have the same cells.", icon=":material/balance:")
     else:
-        answer.markdown(_of_two(pairs, names[first], names[second]))
+        answer.markdown(f"{_on_the_mean(made, first, second, names)} {_of_two(pairs)}".strip())
         PAIR.draw("pairs", pair_figure(pairs, names_of(results)))
         most_different(results, chosen, made, names)
     with _numbers("every pair") as box:
@@ -245,12 +246,31 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
             draw_table(results, pairs_table(made), exported_pairs(made.pairs), "board-pairs", about)
 
 
-def _of_two(pairs: pd.DataFrame, first: str, second: str) -> str:
-    """Two explainers compared. pairs: rows of `Board.pairs`, first minus second."""
+def _on_the_mean(made: Board, first: str, second: str, names: dict[str, str]) -> str:
+    """Two explainers by *Overall*'s mean and rank; "" where one has none."""
+    means = made.quality.set_index("explainer")
+    if not {first, second} <= {*means.index}:
+        return ""
+    apart, ranks = (
+        means["value"][first] - means["value"][second],
+        [made.overall.ranks().get(key, "") for key in (first, second)],
+    )
+    if all(ranks):
+        holds, said = ranks[0] != ranks[1], "both rank {}" if ranks[0] == ranks[1] else "ranks {} and {}"
+    else:
+        holds, said = any(key in means["exceeds"][other] for key, other in ((first, second), (second, first))), "a control"
+    where = f"{number(abs(apart))} {'ahead of' if apart > 0 else 'behind'} {plain(names[second])}"
+    sure = "which holds over the same questions" if holds else "which may be chance"
+    return f"Over the mean **{plain(names[first])}** is {where}, {sure} ({said.format(*ranks)})."
+
+
+def _of_two(pairs: pd.DataFrame) -> str:
+    """How often the first wins. pairs: rows of `Board.pairs` of two explainers."""
     record = tally(pairs)
-    won = f"**{plain(first)}** wins {record['wins']} of {len(pairs)} comparisons against {plain(second)}"
-    mean = f"the mean difference of these is {change(record['mean difference'])} of 1"
-    return f"{won}, ties {record['ties']} and loses {record['losses']}; {mean}. *Overall* counts each question once."
+    won = (
+        f"it wins {record['wins']} of {so_many(len(pairs), 'comparison')}, ties {record['ties']} and loses {record['losses']}"
+    )
+    return f"Counted one by one, in each question, model and data set, {won}."
 
 
 def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str, str]) -> None:

@@ -15,7 +15,8 @@ from heval_core.present.table import Table
 from heval_core.store.export import as_csv, long_table
 from heval_core.store.reader import Reader
 from heval_core.ui.component import component
-from heval_core.ui.published_results import SNAPSHOT
+from heval_core.ui.published_results import SNAPSHOT, names_of
+from heval_core.words import OURS
 
 _MIME = {
     "csv": "text/csv",
@@ -70,7 +71,9 @@ def table_exports(
         return "\n".join(table.latex(results.snapshot_id, *sentences) for table in tables)
 
     def noted() -> pd.DataFrame:
-        return long_table(frame).assign(**notes)
+        names, explained = names_of(results), [name for name in ("explainer", "first", "second") if name in frame]
+        ours = {f"{name}_ours": [names.explainer(str(key)).endswith(OURS) for key in frame[name]] for name in explained}
+        return long_table(frame.drop(columns="exceeds", errors="ignore").assign(**ours)).assign(**notes)
 
     files: dict[str, tuple[Callable[[], str | bytes], str]] = {
         "CSV": (lambda: as_csv(noted()), "csv"),

@@ -10,11 +10,12 @@ from heval_core import words
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.patterns import patterns_under
+from heval_core.evaluation.ranking import ranking, who
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
 from heval_core.html import plain
 from heval_core.present.drawing import id_of
 from heval_core.present.names import ALL, Names
-from heval_core.present.numbers import SHARE, interval, percent
+from heval_core.present.numbers import SHARE, interval, percent, span
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
@@ -53,17 +54,25 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
 
 
 def _verdict(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:
-    """What the recommended and the last method of the board put first. shares: of `shares_of`. ranked: methods."""
+    """Who puts the answer first most often, and how often the recommended and the last method of the board do. shares: of
+    `shares_of`. ranked: methods, the recommended one first."""
     right = shares[shares["pattern"] == "answer"].set_index("explainer")
     if not ranked or right.empty:
         return "No method with a rank is left under these filters."
-    first, last = (f"**{plain(names.explainer(key))}**" for key in (ranked[0], ranked[-1]))
-    best = right.loc[ranked[0]]
-    sentence = f"{first} puts the answer first in {_share(best)} (guessing: {percent(best['chance'])})."
-    if last == first or not (kind := _failure(shares, ranked[-1])):
-        return sentence
-    often = PATTERNS[kind].title.lower()
-    return f"{sentence} {last} does so in {_share(right.loc[ranked[-1]])}; most often first: *{often}*."
+    best = ranking(right.loc[list(ranked)].reset_index(), of=("share", "low", "high")).best
+
+    def bold(key: str) -> str:
+        return f"**{plain(names.explainer(key))}**"
+
+    often = _share(right.loc[best[0]]) if len(best) == 1 else span(right["share"][list(best)], SHARE)
+    guessing = percent(right["chance"][best[0]])
+    said = [f"{who(best, bold)} {'puts' if len(best) == 1 else 'put'} the answer first in {often} (guessing: {guessing})."]
+    if ranked[0] not in best:
+        said.append(f"{bold(ranked[0])}, which *Overall* recommends, does so in {_share(right.loc[ranked[0]])}.")
+    if ranked[-1] not in (ranked[0], *best) and (kind := _failure(shares, ranked[-1])):
+        first = PATTERNS[kind].title.lower()
+        said.append(f"{bold(ranked[-1])} does so in {_share(right.loc[ranked[-1]])}; most often first: *{first}*.")
+    return " ".join(said)
 
 
 def _failure(shares: pd.DataFrame, explainer: str) -> str:

@@ -82,7 +82,7 @@ def planted(
     """A board. table: see `truth_of`; or truth with its explainers. where: see `cells_of`."""
     keys = list(table or explainers)
     measured = cells_of(truth or truth_of(table or {}), keys, **where)  # type: ignore[arg-type]
-    rows = [Row(key, key.upper(), key in controls) for key in keys]
+    rows = [Row(key, "Own (ours)" if key == "ours" else key.upper(), key in controls) for key in keys]
     timed = [float("nan"), float("nan")]
     costs = [[key, EVERY_SIZE, 100.0, float(own), float(own), 100, *timed] for key, own in (passes or {}).items()]
     return board_of(measured, rows, pd.DataFrame(costs, columns=COSTS))

@@ -18,6 +18,7 @@ from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.prompts import mentions
 from heval_core.records import TECHNIQUE, Fact, HEvalError
 from heval_core.techniques.shared.base import NOTHING
+from heval_core.words import OURS
 from tests.asked import runner_up, runner_ups
 from tests.citations import samples as claim_samples
 from tests.citations.planted import of_texts
@@ -36,6 +37,8 @@ def test_every_plugin_names_and_documents_itself(kind, plugin):
     assert eval(repr(plugin), vars(inspect.getmodule(type(plugin)))) == plugin  # its repr is its settings
     with pytest.raises(dataclasses.FrozenInstanceError):
         plugin.key = "other"
+    # What is this project's own says so wherever its title stands.
+    assert plugin.title.endswith(OURS) is (kind == "explainer" and plugin.reference.startswith("ours"))
     text = catalogue.docstring(plugin)
     words = {
         "explainer": ("Formula", "Reference", "Cost"),

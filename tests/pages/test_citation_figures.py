@@ -79,9 +79,14 @@ def test_the_number_beside_a_dot_is_its_own(annotator, interval):
 
 
 def test_a_verdicts_tone():
-    assert [tone(one) for one in ("Refuted", "SUPPORTS", "pants-fire", "Not enough information", "half-true", "?")] == [
-        "bad", "good", "bad", "", "", "",
-    ]  # fmt: skip
+    tones = {
+        "good": ("SUPPORTS", "true", "Correct", "yes", "entailment"),
+        "bad": ("Refuted", "pants-fire", "unsupported", "Not supported", "no", "untrue", "not true", "incorrect", "FALSE"),
+        "": ("Not enough information", "half-true", "barely-true", "mostly false", "partially supported", "?", "", "notable"),
+    }  # fmt: skip
+    assert {verdict: tone(verdict) for own in tones.values() for verdict in own} == {
+        v: t for t, own in tones.items() for v in own
+    }
 
 
 @pytest.mark.parametrize("eyes", EYES)

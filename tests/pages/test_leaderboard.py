@@ -83,8 +83,8 @@ def test_two_explainers_are_compared_by_the_boards_own_differences(demo):
     app = open_page("leaderboard", tab="against", first="mechlight", second="fa")
     pairs = page.against(board(demo, REGULAR).pairs, "mechlight", "fa")
     won, lost = ((pairs["better"] == key).sum() for key in ("mechlight", "fa"))
-    said = f"**MechLight** wins {won} of {len(pairs)} comparisons against Feature ablation, ties {len(pairs) - won - lost}"
-    assert f"{said} and loses {lost};" in text_of(app)
+    said = f"Counted one by one, in each question, model and data set, it wins {won} of {len(pairs)} comparisons, ties"
+    assert f"{said} {len(pairs) - won - lost} and loses {lost}." in text_of(app)
     figure = pair_figure(pairs, Names())
     dots = {dot.id: dot for panel in figure.panels for slot in panel.slots for dot in slot.dots}
     assert len(dots) == len(pairs)

@@ -1,6 +1,6 @@
 """Which explainer a board recommends, in two sentences; whether decoys and length change that; and what it leaves open.
 
-Recommended is the cheapest of those that are level with the best by the mean (`Board.overall`). Who is best at a question, and
+Recommended is the cheapest of those that are best by the mean (`Board.overall`). Who is best at a question, and
 which controls no method beats there, is `Board.ranking`'s.
 """
 
@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from heval_core.evaluation.board.records import Board, column_groups
-from heval_core.evaluation.ranking import AT, Ranking, Written, clauses, sentences, who
+from heval_core.evaluation.ranking import AT, NAMED, Ranking, Written, clauses, ranking, sentences, who
 from heval_core.words import DECOYS, counted, listed
 
 # What the controls do in place of explaining, as something that one could do oneself.
 _INSTEAD = {
     "document": "deleting whole documents",
-    "blocks": "Contrastive GIM summed over documents",
-    "lexical": "looking for the answer’s spelling",
+    "blocks": "Contrastive GIM (ours) summed over documents",
+    "lexical": "a text search",
     "position": "pointing at the prompt’s end",
     "random": "guessing",
 }
@@ -53,48 +53,74 @@ def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
     elif others:
         named = listed(others) if len(others) < 3 else counted(len(others), "other")
         reason = f"is level with {named} on the mean"
-    elif len(board.overall.best) > 1:
-        reason = "is ahead on the mean"
     else:
-        reason = listed(_by_question(best, rankings, names))
+        reason = _by_question(best, rankings, names)
     if cost:
         reason += f", and {'the cheapest of them:' if others else 'costs'} about {_about(cost)}"
-    return f"Use {names[best]}. It {reason}. {_as_well(rankings)}".strip()
+    return " ".join(
+        filter(None, (f"Use {names[best]}. It {reason}.", _published(board, best, names), _controls(board, best, names)))
+    )
 
 
-def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str, str]) -> list[str]:
-    """`is best at two questions`, `level with X at the third`."""
+def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str, str]) -> str:
+    """`is best at all questions`, `is ahead on the mean: best at two questions and level with X at the third`."""
     alone = [question for question, ranking in rankings.items() if ranking.best == (best,)]
-    third = len(alone) == 2 and len(rankings) == 3
+    third, every = len(alone) == 2 and len(rankings) == 3, len(alone) == len(rankings) > 1
     predicates = []
     if alone:
-        every = len(alone) == len(rankings) and len(rankings) > 1
         at = f"{'all ' if every else ''}{_COUNTS[len(alone)]} questions" if every or third else listed([AT[q] for q in alone])
-        predicates.append(f"is best at {at}")
-    for question, ranking in rankings.items():
+        predicates.append(f"best at {at}")
+    for question, own in rankings.items():
         if question not in alone:
-            others = [key for key in ranking.best if key != best]
-            rank = "level with" if best in ranking.best else "behind"
+            others = [key for key in own.best if key != best]
+            rank = "level with" if best in own.best else "behind"
             where = "the third" if third else AT[question]
-            predicates.append(f"{'' if predicates else 'is '}{rank} {who(others, names.__getitem__, 'other')} at {where}")
-    return predicates
+            predicates.append(f"{rank} {who(others, names.__getitem__, 'other')} at {where}")
+    return f"is {'' if every or len(rankings) == 1 else 'ahead on the mean: '}{listed(predicates)}"
 
 
-def _as_well(rankings: Mapping[str, Ranking]) -> str:
-    """The controls that no method beats at the most questions."""
+def _published(board: Board, best: str, names: Mapping[str, str]) -> str:
+    """The best method that is not ours, where the recommended one is."""
+    ours = {row.key for row in board.rows if row.ours}
+    own = ranking(board.quality[~board.quality["explainer"].isin(ours)], board.controls).best
+    if best not in ours or not own:
+        return ""
+    values = board.quality.set_index("explainer")["value"]
+    said = ", ".join(f"{values[key]:.2f}" for key in own[:NAMED])
+    who_is = f"{who(own, names.__getitem__)} {'is best' if len(own) == 1 else 'are level'}"
+    return f"Of the published methods {who_is} ({said})."
+
+
+def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
+    """The controls that no method beats on the mean, else those at the most questions; and whether they beat the best."""
+    overall, rankings = board.overall, {column.question: board.ranking(column) for column in board.questions}
+    if overall.controls:
+        key = overall.controls[0]
+        values = board.quality.set_index("explainer")["value"]
+        how = "is better" if key in overall.better else "does as well"
+        how += f" on the mean: {values[key]:.2f} against {values[best]:.2f}"
+        if counts := board.record(key, best):
+            how += f", and of {sum(counts)} comparisons it wins {counts[0]} and loses {counts[2]}"
+        return f"But on plain prompts {_instead(key, names)} {how}."
     counts = Counter(key for ranking in rankings.values() for key in ranking.controls)
     most = max(counts.values(), default=0)
     controls = [key for key, count in counts.items() if count == most]
     if not controls:
         return ""
-    if most == len(rankings) > 1:
-        where = f"on {'all three' if most == 3 else 'both'} questions"
-    elif most > 1:
-        where = f"on two of the {_COUNTS[len(rankings)]}"
+    if most > 1:
+        where = f"on two of the {_COUNTS[len(rankings)]}" if most < len(rankings) else "on both questions"
     else:
         where = f"at {next(AT[question] for question, ranking in rankings.items() if controls[0] in ranking.controls)}"
-    named = listed([_INSTEAD.get(key, f"the control {key}") for key in controls])
-    return f"But {named} {'do' if len(controls) > 1 else 'does'} as well {where}."
+    own = [ranking for ranking in rankings.values() if {*controls} & {*ranking.controls}]
+    better = all({*controls} <= {*ranking.better} for ranking in own)
+    several = len(controls) > 1
+    verb = f"{'are' if several else 'is'} better" if better else f"{'do' if several else 'does'} as well"
+    return f"But {listed([_instead(key, names) for key in controls])} {verb} {where}."
+
+
+def _instead(key: str, names: Mapping[str, str]) -> str:
+    """`a text search (Lexical match, a control)`."""
+    return f"{_INSTEAD[key]} ({names[key]}, a control)" if key in _INSTEAD else f"the control {names[key]}"
 
 
 def _about(passes: float) -> str:

@@ -11,6 +11,7 @@ from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.regime_keys import read_key
+from heval_core.words import OURS
 
 # Of what a board compares explainers by, in their order; faithfulness has other units and stands beside.
 ASKED = ("RQ1", "RQ2", "RQ3")
@@ -34,6 +35,11 @@ class Row:
     key: str
     title: str
     control: bool
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is this project's own method."""
+        return self.title.endswith(OURS)
 
 
 @dataclass(frozen=True)
@@ -173,10 +179,10 @@ class Board:
         priced = self.quality.dropna(subset=["whole_passes"])
         return {str(key): float(passes) for key, passes in zip(priced["explainer"], priced["whole_passes"], strict=True)}
 
-    def record(self, key: str) -> tuple[int, int, int] | None:
+    def record(self, key: str, *others: str) -> tuple[int, int, int] | None:
         """How often an explainer wins, ties and loses against other methods, at each question, in each model and dataset."""
         pairs = against(self.pairs, key) if len(self.pairs) else self.pairs
-        pairs = pairs[pairs["second"].isin(self.methods)]
+        pairs = pairs[pairs["second"].isin(others or self.methods)]
         if pairs.empty:
             return None
         counts = tally(pairs)

@@ -95,7 +95,7 @@ WHERE split = 'test' AND coalesce(dropped_because, 'not sampled') = 'not sampled
 
 
 class Expected(NamedTuple):
-    """value: a share of the questions. ranks: `1`, `2–5`, among those that it was compared with. best: whether these begin at 1."""
+    """value: a share of the questions. ranks: `1`, `2–5`, among those compared. best: whether these begin at 1."""
 
     point: Point
     value: Value

@@ -221,7 +221,8 @@ def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Mea
 
 
 def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str, Any]]:
-    """The rows of one technique, with replicates as `drawn`. key: model, dataset and technique. ahead: `gains`; empty where Regular was not asked."""
+    """The rows of one technique, with replicates as `drawn`. key: model, dataset and technique. ahead: `gains`; empty where
+    Regular was not asked."""
     pairs = [(regime, measure) for regime in (*CONTEXT_KINDS, TOTAL) for measure in MEASURES]
     rows = []
     for regime, measure in [*pairs, *((TOTAL, measure) for measure in DISCRIMINATIONS)]:
