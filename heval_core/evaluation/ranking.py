@@ -9,9 +9,9 @@ ranking: all but those of two controls.
 
 The relation is not transitive, and ranks are. Methods stand in bands: the first reaches from the highest number down to the
 last that the highest is not ahead of, and to those with the very same number; then the next band. So who is outside is beaten
-by the highest, and nobody outside has a higher number than somebody inside. The first band's methods are best: they share rank,
-bracket and bold, and sentences call them level. Only rows over the same cells belong in a ranking. Controls are never best;
-those that no method is ahead of are named beside them.
+by the highest, and nobody outside has a higher number than somebody inside. The first band's methods are best: they share
+rank, bracket and bold, and sentences call them level. Only rows over the same cells belong in a ranking. Controls are never
+best; those that no method is ahead of are named beside them.
 Whatever names a winner, or sets one in bold, asks a `Ranking`, so that pages, tables and the report agree.
 """
 

@@ -251,10 +251,8 @@ def _on_the_mean(made: Board, first: str, second: str, names: dict[str, str]) ->
     means = made.quality.set_index("explainer")
     if not {first, second} <= {*means.index}:
         return ""
-    apart, ranks = (
-        means["value"][first] - means["value"][second],
-        [made.overall.ranks().get(key, "") for key in (first, second)],
-    )
+    apart = means["value"][first] - means["value"][second]
+    ranks = [made.overall.ranks().get(key, "") for key in (first, second)]
     if all(ranks):
         holds, said = ranks[0] != ranks[1], "both rank {}" if ranks[0] == ranks[1] else "ranks {} and {}"
     else:
@@ -267,10 +265,8 @@ def _on_the_mean(made: Board, first: str, second: str, names: dict[str, str]) ->
 def _of_two(pairs: pd.DataFrame) -> str:
     """How often the first wins. pairs: rows of `Board.pairs` of two explainers."""
     record = tally(pairs)
-    won = (
-        f"it wins {record['wins']} of {so_many(len(pairs), 'comparison')}, ties {record['ties']} and loses {record['losses']}"
-    )
-    return f"Counted one by one, in each question, model and data set, {won}."
+    won = f"it wins {record['wins']} of {so_many(len(pairs), 'comparison')}, ties {record['ties']}"
+    return f"Counted one by one, in each question, model and data set, {won} and loses {record['losses']}."
 
 
 def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str, str]) -> None:

@@ -74,7 +74,7 @@ def draw_board(results: Reader, chosen: Filter, made: Board) -> None:
     """The Leaderboard's figure without its columns, and what it recommends."""
     st.subheader("Between guessing (0) and perfect (1)")
     st.markdown(board.recommendation(made))
-    st.caption(results.note)
+    st.caption(f"{results.note.partition('. ')[0].rstrip('.')}." if results.note else "")
     figure = by_question(made, names_of(results), compact=True)
 
     draw_figures("overview_marks", figure, on_pick=lambda id: _open(chosen, id))

@@ -109,9 +109,9 @@ def advise(results: Reader, compared: Compared) -> None:
     st.caption(
         f"{_told_apart(compared)} A good answer follows a document about the question, true or not, and keeps to memory, "
         "right or not, where it is about something else. Brackets: 95 % intervals over the "
-        f"{compared.front['n'].max():,} questions that all techniques answered. Ranks are shared down to the last that the first "
-        "is not ahead of (paired, Holm). Filled: on the front, so that nobody is better at both; Regular always. Dashed: as good "
-        "as the best card."
+        f"{compared.front['n'].max():,} questions that all techniques answered. Ranks are shared down to the last that "
+        "the first is not ahead of (paired, Holm). Filled: on the front, so that nobody is better at both; Regular always. "
+        "Dashed: as good as the best card."
     )
 
 
