@@ -21,9 +21,9 @@ WAYS = {"passive": PASSIVELY, "spinning": {"GOMP_SPINCOUNT": "300000"}, "one thr
 # What is timed in a process, with the model `lm`.
 WORK = {
     f"{PASSES} passes": f"ids = lm.ids(range(300, 360))\nfor _ in range({PASSES}): lm.forward.logits(ids)",
-    "explain": "explain(lm, question='Where is it?', context=['It is in Peru. ' * 12, 'It is in Oslo. ' * 12])",
+    "explain": "explain(lm, question='Where is it?', context=['It is in Peru.', 'It is in Oslo.'])",
 }
-TOKENS = dict(zip(WORK, (60, 124), strict=True))
+TOKENS = dict(zip(WORK, (60, 105), strict=True))
 TIMED = """
 import sys, time
 from heval_core import explain

@@ -275,7 +275,8 @@ def test_a_cluster_gives_the_same_results_and_a_dead_worker_costs_its_task_only(
     here, there, killed = (tmp_path / name for name in ("here", "there", "killed"))
     grid = dataclasses.replace(ON_RAY, models=(*ON_RAY.models, str(model_folders["gpt2"])))
     quiet = run(grid, here)
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # Its workers would be nice, and get a thirtieth of a core beside a busy process.
+    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
     how = "--head --num-cpus=2 --num-gpus=2 --include-dashboard=false --disable-usage-stats --port=0"
     cluster = ray_command("start", *how.split())
     assert cluster.returncode == 0, cluster.stderr
