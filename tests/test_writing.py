@@ -124,7 +124,7 @@ def test_sentences_cover_an_answer_and_words_all_of_it_but_white_space(gpt2):
     assert written.sentences[-1].end == len(ids)
     # Between words lies white space, which belongs to none; what was computed of words before is of all tokens.
     inside = {index for own in written.words for index in own.indices}
-    assert {written.tokens[index] for index in range(len(ids)) if index not in inside} == {"\n"}
+    assert {written.tokens[index] for index in range(len(ids)) if index not in inside} == {"\n", " "}
     texts = [own.text(written.tokens) for own in written.sentences]
     assert texts[0] == " It cost 3.5 million."
     assert Unit(0, 1, "") == dataclasses.replace(written.words[0], end=1)

@@ -49,16 +49,18 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
     if any(end > start for (_, end), (start, _) in pairwise(documents)):
         raise ValueError("documents, which overlap")
     probabilities = [_finite(probability) for probability in response["probabilities"]]
+    ends = [0, *(int(word["end"]) for word in response["words"])]
     words = [
         {
             **_text(word, len(probabilities)),
+            "breaks": _breaks("".join(response["tokens"][end : word["start"]]) + str(word["text"])) if end else 0,
             "source": _source(word["source"]),
             "nats": _number(word["nats"]) if word["source"] is None else _finite(word["nats"]),
             "before": _number(word["said_before"]),
             "rival": word.get("rival"),
             "probability": min(probabilities[word["start"] : word["end"]], default=1),
         }
-        for word in response["words"]
+        for end, word in zip(ends, response["words"], strict=False)
     ]
     sentences = [
         {
@@ -100,6 +102,11 @@ def _ends(part: Mapping[str, Any], tokens: int) -> tuple[int, int]:
 
 def _text(part: Mapping[str, Any], tokens: int) -> dict[str, Any]:
     return {**dict(zip(("start", "end"), _ends(part, tokens), strict=True)), "text": str(part["text"])}
+
+
+def _breaks(text: str) -> int:
+    """What begins before a word: 1, a line; 2, a paragraph; or 0. text: the word with the white space before it."""
+    return min(2, text[: len(text) - len(text.lstrip())].count("\n"))
 
 
 def _finite(value: Any) -> float:
@@ -251,7 +258,7 @@ def answer_card(result: Mapping[str, Any], question: str) -> str:
         text = word["text"].strip()
         wide = _SIZE * sum(_LETTERS.get(letter, 0.66 if letter.isupper() else 0.54) for letter in text)
         x += 5 if word["text"][:1].isspace() and words else 0
-        if x + wide > _WIDTH - _EDGE and x > _EDGE:
+        if (x + wide > _WIDTH - _EDGE and x > _EDGE) or word["breaks"]:
             x, y = float(_EDGE), y + _LINE
         words.append({"x": round(x, 1), "y": y, "width": round(wide, 1), "text": text, **_bar(word)})
         x += wide

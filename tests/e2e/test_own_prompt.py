@@ -329,3 +329,32 @@ def test_a_request_can_be_stopped(address, filled):
         send.wait_for()
         assert send.is_enabled()
         filled.get_by_text("Stopped.").wait_for()
+
+
+def test_paragraphs_are_drawn_and_their_breaks_belong_to_no_word_and_stand_behind_citations(page, tmp_path):
+    tokens = [" Yes", ".", "\n\n", "Ice", " is", "\n", "cold", "."]
+    words = [word(n, text, "document 1", 1.0) for n, text in enumerate(tokens) if text.strip()]
+    said = [
+        sentence(0, " Yes.\n\n", 1, 5.0, [5.0, 0.2]) | {"end": 3},
+        sentence(3, "Ice is\ncold.", 1, 5.0, [5.0, 0.2]) | {"end": 8},
+    ]
+    left_out = matrix("sentence", [[1.0, 1, 4, 1, 1, 1, 1, 1], [0.0] * 8]) | {"changed": [[0] * 8] * 2}
+    result = made_up(
+        words=words, tokens=tokens, sentences=said, matrix={SENTENCE: left_out}, refused={}, probabilities=[1.0] * 8
+    ).result
+    (file := tmp_path / "answer.html").write_text(answer_page(result, "Where?"), encoding="utf-8")
+    with somebody_else(page) as page:
+        page.goto(f"file://{file}")
+        assert page.locator(".said").inner_text().split() == ["Yes.[1]", "5.0", "Ice", "is", "cold.[1]", "5.0"]
+        tops = [own.bounding_box()["y"] for own in page.locator(".said .word").all()]
+        assert tops[0] == tops[1] < tops[2] - 38 - 10  # a paragraph
+        assert tops[2] == tops[3] < tops[4] == tops[5] < tops[3] + 45  # a line
+        assert page.locator(".cite").first.bounding_box()["y"] < tops[2] - 38
+        page.locator(".said .word").first.hover()
+        page.mouse.down()
+        page.locator(".said .word").nth(1).hover()
+        page.mouse.up()
+        assert "Sentence 1" in page.locator(".read").inner_text()
+        assert "6.0 nats" in page.locator(".read").inner_text()  # with its white space
+        page.locator(".said .word").nth(1).click()
+        assert "1.0 nats" in page.locator(".read").inner_text()

@@ -11,6 +11,12 @@ const hueOf = (number) => (number === null ? "" : number < 6 ? `d${number + 1}` 
 const wordsIn = (data, [start, end]) => data.words.filter((word) => word.start < end && word.end > start);
 const sentenceAt = (data, token) => data.sentences.find((sentence) => sentence.start <= token && token < sentence.end);
 
+// Whole sentences have the white space behind them, which belongs to no word.
+function widened(data, span) {
+  const words = wordsIn(data, span), [first, last] = [words[0], words.at(-1)].map((word) => word && sentenceAt(data, word.start));
+  return first && words.length > 1 && wordsIn(data, [first.start, last.end]).length === words.length ? [first.start, last.end] : span;
+}
+
 // A method's columns [from, to) for a span of answer tokens. One that scores whole sentences has one column for each.
 function columnsOf(data, method, [start, end]) {
   if (!method?.values?.length) return null;

@@ -37,6 +37,7 @@ function drawWords(data, act) {
   spans.forEach((sentence, number) => {
     const line = having(element("span", "sentence"), { "data-start": sentence.start, "data-end": sentence.end });
     for (const word of data.words.filter((one) => one.start >= sentence.start && one.start < sentence.end)) {
+      if (word.breaks) (line.childElementCount ? line : made).append(element("span", word.breaks > 1 ? "break paragraph" : "break"));
       const one = button("", word.text.trim(), false, null);
       having(one, { "data-start": word.start, "data-end": word.end, tabindex: -1, "aria-label": said(data, word), title: said(data, word) });
       line.append(...barred(one, word));

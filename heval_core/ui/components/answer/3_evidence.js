@@ -72,9 +72,10 @@ function drawDocuments(data, method, chosen, act) {
       text.onkeydown = (event) => { if (!["Enter", " "].includes(event.key)) return; event.preventDefault(); text.click(); };
       text.style.setProperty("--share", share.toFixed(3));
       if (mine && mine.document === number && mine.place === place) text.classList.add("first");
-      for (let index = start; index < end; index += 1) {
+      const last = end - [...data.tokens.slice(start, end)].reverse().findIndex((token) => token.trim()) - 1; // then white space
+      for (let index = start; index <= Math.min(last, end - 1); index += 1) {
         const strength = tokens ? Math.max(0, tokens[index]) / strongest : 0;
-        const token = index === start ? data.tokens[index].trimStart() : data.tokens[index];
+        const word = index === last ? data.tokens[index].trimEnd() : data.tokens[index], token = index === start ? word.trimStart() : word;
         if (strength < 0.12) { text.append(token); continue; }
         const mark = element("i", "", token);
         mark.style.setProperty("--share", strength.toFixed(2));

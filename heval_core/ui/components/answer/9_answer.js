@@ -45,7 +45,7 @@ class Answer {
   get shown() { return this.view.chosen ?? this.preview; }
   get painter() { return this.data.methods.find((method) => method.key === this.view.method); }
 
-  choose(span) { Object.assign(this, { preview: null, source: null }); this.tell({ chosen: span }); this.mark(); }
+  choose(span) { Object.assign(this, { preview: null, source: null }); this.tell({ chosen: span && widened(this.data, span) }); this.mark(); }
   tell(view) { this.view = { ...this.view, ...view }; this.sent.push(viewed(this.view)); this.setState?.("view", { ...this.view, at: Date.now() }); }
 
   method(key) {
