@@ -70,7 +70,7 @@ def several(name: str, value: Any, right: str) -> list[Any]:
     """The texts or documents of an argument, which may be one. right: what it may be."""
     if _inside(value) is not None:
         return [value]
-    if isinstance(value, bytes | Mapping) or hasattr(value, "columns") or not isinstance(value, Iterable):
+    if isinstance(value, bytes | Mapping | set) or hasattr(value, "columns") or not isinstance(value, Iterable):
         raise HEvalError(f"{name} is {_kind(value)}; it must be {right}.")
     return list(value)
 

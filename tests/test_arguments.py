@@ -17,6 +17,7 @@ from precompute.cli import main
 QUESTION, TEXTS = "What is the capital of Kenya?", ["The capital of Kenya is Lisbon.", "The capital of Peru is Lima."]
 NAN = float("nan")
 WRONG = [
+    ({"context": {"It is."}}, "context is {'It is.'}; it must be a text"),
    
     ({"context": {"a": "It is so."}}, r"context is a dict \(give its texts: list\(d.values\(\)\)\); it must"),
     ({"context": None}, "context is None; it must be a text, a document, or a list of them"),

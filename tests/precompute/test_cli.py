@@ -176,7 +176,7 @@ RUN, FIT = ["run", *WHERE], ["fit", *WHERE]
     ([*EXPLAIN, *PROMPT, "--explainers", "fa(target=joy)"], "fa has no target 'joy'"),
     ([*EXPLAIN, *PROMPT, "--explainers", "fa(baseline=99999)"], "has no token 99999"),
     ([*EXPLAIN, *PROMPT, "--device", "cuda:7"], "has no device 'cuda:7'"),
-    ([*EXPLAIN, *PROMPT, "--dtype", "int3"], "The dtype 'int3' is not supported"),
+    ([*EXPLAIN, *PROMPT, "--dtype", "int3"], "There is no dtype 'int3'"),
     ([*RUN, "--explainers", "fa(screen=cgim:4)"], "does not score every token, and a batch job ranks them"),
     ([*RUN, "--datasets", "world_capitol"], "did you mean world_capital"),
     ([*RUN, "--datasets", "fakepedia=/no/such.json"], "/no/such.json does not exist"),
