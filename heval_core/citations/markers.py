@@ -2,8 +2,9 @@
 
 Formula: a marker is a pair of brackets around passage numbers and nothing else: `[3]`, `[26, 34]`, `[1; 2 and 5]`, `[1-3]`,
 `【3】`, `〔3〕`. What says that a number is a passage's may stand before it (`[Doc 3]`, `[^3]`, `[cite: 1, 2]`; in round
-brackets it has to: `(Source 3)`), and what a search tool says of it behind it (`【3†page.html】`). Raised digits behind a
-word, a sign or a year are a marker too (`so.³`), but for units and variables (`km²`, `x²`). Numbers are decimal digits of any
+brackets it has to: `(Source 3)`), and what a search tool says of it behind it (`【3†page.html】`, `[3](https://…)`).
+Raised digits behind a word, a sign or a year are a marker too (`so.³`), but for units and variables (`km²`, `x²`).
+Numbers are decimal digits of any
 script, at most nine of them. A range cites every passage from its first to its last number; it has to rise, by at most 200.
 Any other bracket (`[sic]`, `[2019 census]`, `[3-2]`) is text. A number that no passage has, such as a year, is still a marker:
 whoever knows the passages reports it. What looks like a citation and is no marker (`(Smith 2020)`; `【4:0†source】`, which
@@ -35,6 +36,7 @@ _RAISED, _PLAIN = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻˒", "0123456789-,"
 _DIGITS = "[⁰¹²³⁴-⁹]{1,3}"
 _MARKER = re.compile(
     rf"(?P<open>[\[(【〔［])\s*(?P<list>{_PART}(?:{_SEPARATOR}{_PART})*)\s*(?P<close>[\])】〕］])"
+    r"(?P<link>\(https?://[^\s()]{1,200}\))?"
     rf"|(?:(?<=[^\W\d_])|(?<=[.,;:!?)\"'”’»])|(?<=\b1\d\d\d)|(?<=\b20\d\d))(?P<raised>{_DIGITS}(?:[⁻˒,]{_DIGITS})*)",
     re.IGNORECASE,
 )
@@ -106,7 +108,7 @@ def rest(marker: re.Match[str], dropped: Callable[[int], bool]) -> str:
     if marker["raised"]:
         return left.replace(" ", "").translate(str.maketrans(_PLAIN[:-1], _RAISED[:-1]))
     lead = parts[0][1] or "" if left[:1].isdigit() else ""
-    return f"{marker['open']}{lead}{left}{marker['close']}" if left else ""
+    return f"{marker['open']}{lead}{left}{marker['close']}{marker['link'] or ''}" if left else ""
 
 
 def without(sentence: str, dropped: Callable[[int], bool]) -> str:

@@ -19,7 +19,7 @@ CITING = {
     "so 【1】 or 【2†source】.": (1, 2), "so 【3†L1-L5】【1†report.pdf】": (3, 1), "so 〔1〕, ［2, 3］": (1, 2, 3),
     "so [Doc 1], [Document 2] and [docs 3, 4].": (1, 2, 3, 4), "so (Doc 1) or (Sources 2 and 3).": (1, 2, 3),
     "so [Source: Doc 1; Doc 2]": (1, 2), "so [citation:3][cite: 1, 2].": (3, 1, 2), "so [^1][^2^] [#3]": (1, 2, 3),
-    "so [Passage 1-3]": (1, 2, 3), "so [1†a, 2†b]": (1, 2),
+    "so [Passage 1-3]": (1, 2, 3), "so [1](https://a.b) [2](so)": (1, 2), "so [1†a, 2†b]": (1, 2),
     "so.¹ Then² “so”³, in 1976⁴ or so¹˒³": (1, 2, 3, 4), "euros¹²": (12,), "so¹⁻³": (1, 2, 3),
 }  # fmt: skip
 TEXT = ("[sic]", "[2019 census]", "[]", "[3", "3]", "[3-2]", "[1-999]", "[1234567890]")
@@ -51,6 +51,7 @@ MASKED = {
     "so (Doc 34).": "so.", "so (Doc 34, 2)": "so (Doc 2)",
     "so [Doc 34; Doc 2].": "so [Doc 2].", "so [33†a, 34†b]": "so [33†a]", "so.³⁴ It": "so. It", "so¹˒³⁴ it": "so¹ it",
     "so³³⁻³⁶.": "so³³,³⁵⁻³⁶.", "so [^34^][^1^]": "so [^1^]", "so [Docs 33-35]": "so [Docs 33, 35]",
+    "so [34](https://a.b/c?d=1). It": "so. It", "so [1, 34](http://a.b)": "so [1](http://a.b)",
 }  # fmt: skip
 
 
