@@ -4,11 +4,10 @@ Formula: a marker is a pair of brackets around passage numbers and nothing else:
 `【3】`, `〔3〕`. What says that a number is a passage's may stand before it (`[Doc 3]`, `[^3]`, `[cite: 1, 2]`; in round
 brackets it has to: `(Source 3)`), and what a search tool says of it behind it (`【3†page.html】`, `[3](https://…)`).
 Raised digits behind a word, a sign or a year are a marker too (`so.³`), but for units and variables (`km²`, `x²`).
-Numbers are decimal digits of any
-script, at most nine of them. A range cites every passage from its first to its last number; it has to rise, by at most 200.
-Any other bracket (`[sic]`, `[2019 census]`, `[3-2]`) is text. A number that no passage has, such as a year, is still a marker:
-whoever knows the passages reports it. What looks like a citation and is no marker (`(Smith 2020)`; `【4:0†source】`, which
-numbers a search and its results) is `unread`.
+Numbers are decimal digits of any script, at most nine of them. A range cites every passage from its first to its last number;
+it has to rise, by at most 200. Any other bracket (`[sic]`, `[2019 census]`, `[3-2]`) is text. A number that no passage has,
+such as a year, is still a marker: whoever knows the passages reports it. What looks like a citation and is no marker
+(`(Smith 2020)`; `【4:0†source】`, which numbers a search and its results) is `unread`.
 Deleting a number leaves the others of its group (`[26, 34]` ▶ `[34]`, `[1-5]` ▶ `[1-2, 4-5]`), of a row (`[1][2]`) and of a
 list (`[1], [2] and [3]` ▶ `[1] and [3]`). Where a whole row goes, brackets that held nothing else go with it, and no white
 space is left before a full stop, doubled, or at either end. Masking e_k deletes the number k from the markers of every
