@@ -33,6 +33,7 @@ def draw_findings(results: Reader) -> None:
         taught = bundled("demo")
         taught_studies = query(taught, studies_of) if taught else ()
         model_names = ", ".join(map(short_model, models["model"]))
+        st.markdown(results.note)
         for index, study in enumerate(query(results, studies_of)):
             if study.answer:
                 if study.heading:

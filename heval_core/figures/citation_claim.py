@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -93,21 +94,33 @@ def claim_drawing(
             answers.setdefault(_of(row["annotator"]), []).append(row)
     keys, heaviest = names.in_order({_of(key) for key in every} | answers.keys()), _heaviest(recoveries)
     columns = [_column(key, answers.get(key, []), gold, len(sentences), names, heaviest.get(key)) for key in keys]
+    said, runs = lead(explanation, columns, passage, gold), _runs([text for text, _ in sentences], gold, columns)
+    columns = [column | {"cells": [column["cells"][run[0]] for run in runs]} for column in columns]
     return {
         "id": explanation["explanation_id"],
         "claim": explanation["claim"],
         "verdict": explanation["verdict"] or "",
         "tone": tone(explanation["verdict"] or ""),
-        "lead": lead(explanation, columns, passage, gold),
+        "lead": said,
         "passage": passage,
         "passages": _passages(explanation),
-        "sentences": [
-            {"pieces": [("", text)] if passage is None else masked(text, passage, cited), "gold": index in gold}
-            for index, (text, cited) in enumerate(sentences)
-        ],
+        "sentences": [_line(sentences[run[0]], passage, run, run[0] in gold) for run in runs],
         "annotators": columns,
         "notes": _notes(explanation, columns),
     }
+
+
+def _runs(texts: Sequence[str], gold: set[int], columns: Sequence[Record]) -> list[list[int]]:
+    """The places of sentences, those together that say the same one after another and are marked alike."""
+    states = [[cell["state"] for cell in column["cells"]] for column in columns]
+    alike = [(text.strip(), index in gold, *(own[index] for own in states)) for index, text in enumerate(texts)]
+    return [[index for index, _ in run] for _, run in groupby(enumerate(alike), key=itemgetter(1))]
+
+
+def _line(sentence: tuple[str, Sequence[int]], passage: int | None, run: Sequence[int], gold: bool) -> dict[str, Any]:
+    pieces = [("", sentence[0])] if passage is None else masked(sentence[0], passage, sentence[1])
+    last, count = (f"–{run[-1] + 1}", [("", f" × {len(run)}")]) if len(run) > 1 else ("", [])
+    return {"pieces": [*pieces, *count], "gold": gold, "number": f"{run[0] + 1}{last}"}
 
 
 def _notes(explanation: Record, columns: Sequence[Record]) -> list[str]:

@@ -20,7 +20,10 @@ from heval_core.words import counted as so_many
 
 WHERE = ("dataset", "writer", "selector")
 _LEGEND = (("dot", "mean with its 95 % interval over claims"), ("chance", "chance"))
-_CHANCE = "In brackets: 95 % intervals over claims. Chance: expected of as many sentences, or passages, chosen at random."
+_CHANCE = (
+    "In brackets: 95 % intervals over claims. Chance: expected of as many sentences, or passages, chosen at random; of "
+    "readers, of as many as are right."
+)
 _NUMBERS = (*VALUE, "chance")
 # Measures of what is wrong with an explanation.
 _LOW = ("wrong_marker", "unsupported_sentence", "omitted_citation")
@@ -31,7 +34,7 @@ def recovery_figure(
 ) -> DotFigure:
     """One measure of all annotators. cells: rows of `cell_recovery`. beside: another masking, drawn hollow."""
     maskings = [kind for kind in (masking, beside) if kind]
-    measured = _answered(cells[cells["writer"].isin(writers)], measure, maskings)
+    measured = answered(cells[cells["writer"].isin(writers)], measure, maskings)
     by_pair, keys, panels = crossed(measured, ["writer", "annotator"], "masking"), names.in_order(measured["annotator"]), []
     for writer in writers:
         counts = measured["claims"][measured["writer"] == writer].dropna()
@@ -60,9 +63,16 @@ def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names)
     return DotFigure("What explainers say of sentences", rows, panels, legend=_LEGEND)
 
 
-def _answered(cells: pd.DataFrame, measure: str, maskings: Sequence[str]) -> pd.DataFrame:
-    """One measure of annotators. cells: rows of `cell_recovery`, of which some are of explanations alone."""
-    return cells[(cells["measure"] == measure) & cells["masking"].isin(maskings) & (cells["annotator"] != "")]
+def answered(cells: pd.DataFrame, measure: str, maskings: Sequence[str]) -> pd.DataFrame:
+    """One measure of annotators. cells: rows of `cell_recovery`, of which some are of explanations alone.
+
+    Their chance is that of Random, where it answered, which marks as many sentences as cite the passage: one for all. Else it
+    is each one's own, of as many sentences as it marked.
+    """
+    own = cells[(cells["measure"] == measure) & cells["masking"].isin(maskings) & (cells["annotator"] != "")]
+    random = own[own["annotator"] == "random"].set_index(["writer", "masking"])["chance"].dropna()
+    one = pd.Series([random.get(place) for place in zip(own["writer"], own["masking"], strict=True)], own.index, dtype=float)
+    return own.assign(chance=one.fillna(own["chance"].astype(float)))
 
 
 def _row(key: str, names: Names, title: str) -> dots.Row:
@@ -96,7 +106,7 @@ def _slot(rows: Sequence[Record | None], id: tuple[str, ...], names: Names) -> S
 
 def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names) -> list[tuple[str, str]]:
     """(title, reason) of the annotators that have no number by any writer."""
-    rows = _answered(cells, measure, [masking])
+    rows = answered(cells, measure, [masking])
     with_number = set(rows.dropna(subset=["value"])["annotator"])
     missing = {str(row["annotator"]): reason(row) for row in rows.to_dict("records") if row["annotator"] not in with_number}
     return [(names.annotator(key), missing[key]) for key in names.in_order(missing)]
@@ -104,7 +114,7 @@ def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names)
 
 def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> Table:
     """One measure: annotators by writer, each number with its interval and its chance."""
-    measured = _answered(cells, measure, [masking])
+    measured = answered(cells, measure, [masking])
     by_annotator = crossed(measured, ["annotator"], "writer")
     best, rows = rankings(measured, names), []
     for key in names.in_order(measured["annotator"]):

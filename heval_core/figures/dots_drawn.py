@@ -13,13 +13,16 @@ from heval_core.figures.palette import RIM, luminance
 from heval_core.html import render
 from heval_core.present.drawing import Drawing, Mark, Scale, as_svg, stylesheet, wrapped
 from heval_core.present.numbers import number
+from heval_core.words import OURS
 
 WIDTH, WIDEST, BETWEEN, PER_LINE = 1216.0, 232.0, 30.0, 6
 # Chances this close to each other, as a share of the axis, are one dashed line through a panel.
 _SAME = 0.005
-# Pixels of a digit.
-_DIGIT = 6.8
+# Pixels of a digit, and of a letter of a name.
+_DIGIT, _LETTER = 6.8, 5.9
 _GREY = "#808080"
+# From the middle of a dot to its edge, and some room.
+_DOT = 9.0
 _CONTROL, _MISSING = Mark("diamond", "control", size=5.5), Mark("circle", "missing", size=6.5)
 
 
@@ -97,10 +100,11 @@ def _ground(drawing: Drawing, figure: DotFigure, left: float, right: float) -> N
 
 def _names(drawing: Drawing, figure: DotFigure) -> None:
     left = figure.names_at + figure.icon
-    cut = int((figure.side - left - figure.mean) / 6.3)
+    cut = int((figure.side - left - figure.mean) / _LETTER)
     for row, top, height in figure.lines:
         kind = "faint" if row.control else "plain" if row.shape and not row.strong else "name"
-        title = row.title if len(row.title) <= cut else row.title[: cut - 1] + "…"
+        end = OURS if row.title.endswith(OURS) else ""  # stays where a name is cut
+        title = row.title if len(row.title) <= cut else f"{row.title[: cut - 1 - len(end)]}…{end}"
         marks = [Mark("text", kind, left or (10 if row.control else 0), -2 if row.note else 5, text=title)]
         marks += [Mark("text", "faint", left, 13, text=row.note)] if row.note else []
         marks += [shaped(row.shape, row.strong, 6.5, 9)] if row.shape else []
@@ -139,10 +143,11 @@ def _panel(drawing: Drawing, figure: DotFigure, index: int, across: Scale) -> No
     heading = [Mark("text", "title", 0, 16 + 18 * line, text=text) for line, text in enumerate(lines)]
     heading += [Mark("text", "faint", 0, 15 + 18 * len(lines), text=panel.note)] if panel.note else []
     drawing.spot((across.left, 0), heading, (panel.hint,) if panel.hint else ())
-    at, chance = axis.scale._replace(left=across.left, right=across.right), _chance(panel, axis.scale)
+    inset = _inset(figure) * (across.right - across.left)
+    at, chance = axis.scale._replace(left=across.left + inset, right=across.right), _chance(panel, axis.scale)
     wide = at.right - at.left
     if axis.better in ("high", "low") and math.isfinite(chance):
-        ends = (at.left, at.cut(chance)) if axis.better == "high" else (at.cut(chance), at.right)
+        ends = (across.left, at.cut(chance)) if axis.better == "high" else (at.cut(chance), at.right)
         end = next((top - GAP for row, top, _ in figure.lines if row.control), bottom)
         drawing.box("band", (ends[0], head), (ends[1] - ends[0], end - head))
     many = len(figure.panels)
@@ -160,6 +165,13 @@ def _panel(drawing: Drawing, figure: DotFigure, index: int, across: Scale) -> No
         drawing.line("chance", (at.at(chance), head - 6), (at.at(chance), bottom))
     for line, slot in zip(figure.lines, panel.slots, strict=True):
         _slot(drawing, figure, line, slot, at, chance)
+
+
+def _inset(figure: DotFigure) -> float:
+    """The share of a panel left of its axis, so that a dot at its beginning is in its own column and not between two."""
+    scale, share = figure.axis.scale, _DOT / figure.least
+    known = [dot.value for panel in figure.panels for slot in panel.slots for dot in slot.dots]
+    return share if any((value - scale.least) / (scale.most - scale.least) < share for value in known) else 0.0
 
 
 def _chance(panel: Panel, scale: Scale) -> float:

@@ -130,17 +130,27 @@ def findings_table(here: Study, taught: Study | None, models: str) -> Table:
     """A row for each sentence of the paper. taught: the same study of models with a taught rule, where it is published."""
     beside = {row.finding["key"]: row for row in taught.rows} if taught else {}
 
-    def cell(row: ForestRow | None) -> Cell:
-        return Cell(f"{row.sign} {row.number}", why=f"{row.finding['verdict']}: {row.effect}") if row else Cell()
-
     rows = []
     for row in here.rows:
-        cells = [Cell(row.reported), cell(row), *([cell(beside.get(row.finding["key"]))] if taught else [])]
+        cells = [Cell(f"{row.sign} {row.finding['verdict']}"), Cell(row.effect), Cell(row.reported), Cell(row.number)]
+        if taught:
+            other = beside.get(row.finding["key"])
+            cells.append(
+                Cell(f"{other.sign} {other.finding['verdict']}, {other.number}", why=other.effect) if other else Cell()
+            )
         rows.append(Row((row.finding["sentence"],), tuple(cells)))
-    heads = [Head("the paper", "Its own value, where it reports one"), Head(f"here: {models}")]
+    heads = [
+        Head("verdict", left=True),
+        Head("what decides it", "The effect that is furthest against the sentence", left=True),
+    ]
+    heads += [Head("the paper", "Its own value, where it reports one"), Head(f"here: {models}")]
     about = "They say how a sentence can be checked, nothing about real models"
     heads += [Head("models with a taught rule", about)] if taught else []
     return Table("Findings", ("sentence",), tuple(heads), tuple(rows))
+
+
+def _of_taught(row: ForestRow | None) -> Cell:
+    return Cell(f"{row.sign} {row.finding['verdict']}, {row.number}", why=row.effect) if row else Cell()
 
 
 def toward(effect: Record, value: float) -> float:

@@ -32,7 +32,7 @@ from heval_core.groups import compared_groups, context_groups
 from heval_core.html import plain, render
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import ALL
-from heval_core.present.numbers import COST, interval, number, passes, so_many
+from heval_core.present.numbers import COST, EXACT, interval, number, passes, so_many
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -257,7 +257,7 @@ def _on_the_mean(made: Board, first: str, second: str, names: dict[str, str]) ->
         holds, said = ranks[0] != ranks[1], "both rank {}" if ranks[0] == ranks[1] else "ranks {} and {}"
     else:
         holds, said = any(key in means["exceeds"][other] for key, other in ((first, second), (second, first))), "a control"
-    where = f"{number(abs(apart))} {'ahead of' if apart > 0 else 'behind'} {plain(names[second])}"
+    where = f"{number(abs(apart), EXACT)} {'ahead of' if apart > 0 else 'behind'} {plain(names[second])}"
     sure = "which holds over the same questions" if holds else "which may be chance"
     return f"Over the mean **{plain(names[first])}** is {where}, {sure} ({said.format(*ranks)})."
 

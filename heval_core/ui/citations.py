@@ -14,6 +14,7 @@ from heval_core.evaluation.ranking import sentences, who
 from heval_core.figures.citation_claim import claim_drawing, first_passage
 from heval_core.figures.citations import (
     alphas_table,
+    answered,
     explainers_figure,
     explanations_table,
     not_available,
@@ -118,12 +119,11 @@ _SHORT = {"f1": "F1", "f1_of_claims": "F1", "precision": "precision", "recall": 
 
 
 def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> str:
-    """Which reader is best, and how well it puts back what each writer cited.
+    """Which reader is best, and how well it puts back what each writer cited; or that none is better than a control.
 
     cells: rows of `cell_recovery` of one source of claims and selector. measure, masking: those of the figure.
     """
-    answered = cells[(cells["masking"] == masking) & cells["writer"].isin(writers) & (cells["annotator"] != "")]
-    known = answered[answered["measure"] == measure].dropna(subset=["value"])
+    known = answered(cells[cells["writer"].isin(writers)], measure, [masking]).dropna(subset=["value"])
     ranked = {writer: ranks for writer, ranks in rankings(known, names).items() if ranks.methods}
     if not ranked:
         return "No annotator has answered here yet, so nothing can be said."
@@ -131,30 +131,30 @@ def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[st
         writer: who(ranks.best, lambda key: f"**{plain(names.annotator(key))}**", "reader") for writer, ranks in ranked.items()
     }
     shared = len({frozenset(ranks.best) for ranks in ranked.values()}) == 1
-    rows = known.set_index(["writer", "annotator"])
-    clauses, better = list[str](), False
-    for writer, ranking in ranked.items():
-        row = rows.loc[(writer, ranking.best[0])]
+    rows, better = known.set_index(["writer", "annotator"]), False
+    clauses = list[str]()
+    for writer, ranks in ranked.items():
+        row, ahead = rows.loc[(writer, ranks.best[0])], [key for key in ranks.controls if names.control(key)]
         value = interval(row["value"], row["low"], row["high"]).replace("[", r"\[").replace("]", r"\]")
         guessing = "" if pd.isna(row["chance"]) else f"guessing {number(row['chance'])}"
-        if guessing and not pd.isna(row["low"]) and row["low"] <= row["chance"]:
-            clause = f"no better than guessing ({value}, {guessing})"
+        beside = f" ({guessing})" if guessing else ""
+        by = best[writer] if len(ranks.best) == 1 else f"the highest of {best[writer]}"
+        if ahead:
+            control = f"the control {plain(names.annotator(ahead[0]))} ({number(rows.loc[(writer, ahead[0])]['value'])})"
+            clause = f"no reader does better than {control}; {by} has {_SHORT.get(measure, 'a share of')} {value}{beside}"
+        elif guessing and not pd.isna(row["low"]) and row["low"] <= row["chance"]:
+            clause = f"{by} is no better than guessing ({value}, {guessing})"
         else:
-            better, clause = True, f"{_SHORT.get(measure, 'share')} {value}" + (f" ({guessing})" if guessing else "")
-        if not shared:
-            clause += f", by {best[writer]}"
-        firsts = {names.control(key): key for key in reversed(ranking.controls)}
-        rivals = []
-        for control, key in sorted(firsts.items(), reverse=True):
-            rival, kind = rows.loc[(writer, key)], "control" if control else "explainer"
-            how = "better" if rival["low"] > row["high"] else "as well"
-            rivals.append(f"the {kind} {plain(names.annotator(key))} does {how} ({number(rival['value'])})")
-        clause += f"; but {', and '.join(rivals)}" if rivals else ""
+            better, clause = (
+                True,
+                f"{_SHORT.get(measure, 'share')} {value}{beside}" + ("" if shared else f", by {best[writer]}"),
+            )
+        if rivals := [key for key in ranks.controls if not names.control(key)]:
+            how, own = "better" if rivals[0] in ranks.better else "as well", rows.loc[(writer, rivals[0])]["value"]
+            clause += f"; but the explainer {plain(names.annotator(rivals[0]))} does {how} ({number(own)})"
         clauses.append(f"on explanations by **{plain(writer)}**: {clause}")
-    if shared:
-        # Who only guesses is not best.
-        clauses.insert(0, f"{'best' if better else 'highest'} reader: {next(iter(best.values()))}")
-    return sentences(clauses)
+    # Who only guesses, or is not ahead of a control, is not best.
+    return sentences([*([f"best reader: {next(iter(best.values()))}"] if shared and better else []), *clauses])
 
 
 def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:

@@ -15,7 +15,7 @@ from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by
 from heval_core.html import plain
 from heval_core.present.drawing import id_of
 from heval_core.present.names import ALL, Names
-from heval_core.present.numbers import SHARE, interval, percent, span
+from heval_core.present.numbers import SHARE, interval, percent
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
@@ -64,7 +64,11 @@ def _verdict(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:
     def bold(key: str) -> str:
         return f"**{plain(names.explainer(key))}**"
 
-    often = _share(right.loc[best[0]]) if len(best) == 1 else span(right["share"][list(best)], SHARE)
+    often = (
+        _share(right.loc[best[0]])
+        if len(best) == 1
+        else " to ".join(percent(end) for end in (right["share"][best[-1]], right["share"][best[0]]))
+    )
     guessing = percent(right["chance"][best[0]])
     said = [f"{who(best, bold)} {'puts' if len(best) == 1 else 'put'} the answer first in {often} (guessing: {guessing})."]
     if ranked[0] not in best:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.ranking import ranking, who
 from heval_core.evaluation.techniques.front import Expected, Point, expected, leaders, points
 from heval_core.figures.dots_drawn import Part
 from heval_core.figures.front import as_drawing
 from heval_core.figures.technique_front import cards, equal_line, front_figure
-from heval_core.figures.techniques import differences_figure, technique_table, told, unavailable
+from heval_core.figures.techniques import TOTAL, differences_figure, technique_table, told, unavailable
 from heval_core.html import plain
 from heval_core.present.names import ALL, Names, change_unit, measure_name
-from heval_core.present.numbers import SHARE, interval, with_unit
+from heval_core.present.numbers import SHARE, interval, interval_of, with_unit
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.store.filters import COUNTED, Filter
 from heval_core.store.reader import Reader
@@ -128,7 +129,7 @@ def _choose(compared: Compared, candidates: Sequence[Point]) -> tuple[int, str]:
             label = f"My documents are relevant for **{held} of 100** questions"
             st.slider(label, 0, 100, **bound)
             lead = leaders([point for point in candidates if compared.affordable(point.technique, pay)])
-            st.caption(f"Left: often irrelevant. Right: usually relevant. Best: {_leads(lead, compared.names)}.")
+            st.caption(f"Left: often irrelevant. Right: usually relevant. Highest: {_leads(lead, compared.names)}.")
     return held, pay
 
 
@@ -143,20 +144,27 @@ def _leads(lead: Sequence[tuple[int, int, str]], names: Names) -> str:
 
 def _told_apart(compared: Compared) -> str:
     """Whether anybody tells irrelevant documents from right ones, and who at least those about something else."""
-    names = compared.names
-    known = compared.front[compared.front["discrimination_low"] > 0]
-    if len(known):
-        best = known.loc[known["discrimination"].idxmax()]
-        number = interval(best["discrimination"], best["discrimination_low"], best["discrimination_high"])
-        name = plain(names.technique(best["technique"]))
-        return f"{name} tells irrelevant documents from right ones best: J {plain(number)}, where 0 is blind."
-    off_topic = compared.cells[(compared.cells["measure"] == "discrimination_off_topic") & (compared.cells["low"] > 0)]
-    sentence = "No technique tells an irrelevant document from a right one."
-    if len(off_topic):
-        best = off_topic.loc[off_topic["value"].idxmax(), "technique"]
-        ignored = compared.cells.set_index(["measure", "regime", "technique"])["value"]["bcu", "off_topic", best]
-        sentence += f" {plain(names.technique(best))} still ignores {with_unit(ignored, SHARE)} of those about something else."
-    return sentence
+    names, total = compared.names, compared.cells[compared.cells["regime"] == TOTAL]
+    best, rows = _best_of(total, "discrimination")
+    if best:
+        name, number = who(best, lambda key: plain(names.technique(key)), "technique"), interval_of(rows.loc[best[0]])
+        tell = "tells" if len(best) == 1 else "tell"
+        return f"{name} {tell} irrelevant documents from right ones best: J {plain(number)}, where 0 is blind."
+    off_topic, _ = _best_of(total, "discrimination_off_topic")
+    sentence = "No technique tells an irrelevant document about the same thing from a right one"
+    if not off_topic:
+        return f"{sentence}."
+    ignored = compared.cells.set_index(["measure", "regime", "technique"])["value"]["bcu", "off_topic"][list(off_topic)]
+    shares = " to ".join(dict.fromkeys(with_unit(end, SHARE) for end in (ignored.min(), ignored.max())))
+    named = who(off_topic, lambda key: plain(names.technique(key)), "technique")
+    return f"{sentence}; of those on another topic {named} {'ignores' if len(off_topic) == 1 else 'ignore'} {shares}."
+
+
+def _best_of(total: pd.DataFrame, measure: str) -> tuple[tuple[str, ...], pd.DataFrame]:
+    """Who is best at a measure of which 0 is blind, of those that are surely above it; and the rows."""
+    rows = total[total["measure"] == measure].set_index("technique", drop=False)
+    ranked = ranking(rows, key="technique").best if len(rows) else ()
+    return tuple(key for key in ranked if rows["low"][key] > 0), rows
 
 
 def _bar(results: Reader, compared: Compared, expectations: Sequence[Expected]) -> None:

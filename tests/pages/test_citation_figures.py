@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from heval_core.citations import markers, mask
-from heval_core.figures.citation_claim import masked, tone
-from heval_core.figures.citations import recovery_figure
+from heval_core.figures.citation_claim import claim_drawing, masked, tone
+from heval_core.figures.citations import answered, recovery_figure
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.drawing import Mark
@@ -76,6 +76,25 @@ def test_the_number_beside_a_dot_is_its_own(annotator, interval):
         ends = [mark.x for mark in as_drawing(figure).marks if isinstance(mark, Mark) and mark.text in (".6", ".8")]
         nearest = interval[1] if interval[1] == 0.8 and not beside else nearest
         assert text.x == pytest.approx(ends[0] + (nearest - 0.6) / 0.2 * (ends[1] - ends[0]), abs=4.1)
+
+
+def test_sentences_that_say_the_same_one_after_another_are_one_line_with_their_number():
+    given = {"selected": [1], "sampled": 1, "sentences": ["A.", "B. [1]", "B.", "B.", "C."], "cited": [[], [1], [], [], []]}
+    texts = dict.fromkeys(("explanation_id", "claim", "verdict", "unavailable"), "")
+    explanation = given | texts | {"numbers": [1], "titles": [""], "passages": ["p"], "claim_problems": [], "problems": []}
+    answer = {"annotator": "nli", "passage": 1, "predicted": [1], "scores": None, "problem": None}
+    data = claim_drawing(
+        explanation, [answer | dict.fromkeys(("precision", "recall", "f1", "chance"), 1.0)], 1, NAMES, ["nli"]
+    )
+    assert [line["number"] for line in data["sentences"]] == ["1", "2", "3–4", "5"]
+    assert data["sentences"][2]["pieces"] == [("", "B."), ("", " × 2")]
+    assert [cell["state"] for cell in data["annotators"][0]["cells"]] == ["none", "found", "none", "none"]
+
+
+def test_all_readers_have_one_chance_where_random_answered():
+    rows = [("w", "nli", 0.01), ("w", "random", 0.12), ("v", "nli", 0.02)]
+    cells = pd.DataFrame(rows, columns=["writer", "annotator", "chance"]).assign(measure="f1", masking="full")
+    assert list(answered(cells, "f1", ["full"])["chance"]) == [0.12, 0.12, 0.02]
 
 
 def test_a_verdicts_tone():

@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 
 from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage
-from heval_core.figures.citations import alphas_table, explainers_figure, explanations_table, recovery_figure, recovery_table
+from heval_core.figures.citations import (
+    alphas_table,
+    answered,
+    explainers_figure,
+    explanations_table,
+    recovery_figure,
+    recovery_table,
+)
 from heval_core.present.names import Names
 from heval_core.present.numbers import number
 from heval_core.store.citation_queries import ONLY, CitationFilter
@@ -67,6 +74,7 @@ def test_every_view_runs(view):
 
 def test_the_answer_says_the_tables_numbers(cells):
     said = text_of(open_page("citations")).replace("\\", "")
+    cells = answered(cells, "f1", ["full"])
     assert "Best reader: **Language model: large**" in said
     for writer in ("careful", "padding"):
         row = one(cells, annotator="llm(model=large)", masking="full", writer=writer, measure="f1")
@@ -75,16 +83,18 @@ def test_the_answer_says_the_tables_numbers(cells):
 
 
 def test_an_answer_no_better_than_chance_is_called_so(cells):
-    low = cells["chance"] - 0.01
+    low = answered(cells.assign(chance=cells["chance"].fillna(1.0)), "f1", ["full"])["chance"].reindex(cells.index) - 0.01
     none = answer(cells.assign(low=low), "f1", "full", tuple(WRITERS), NAMES)
-    assert (none.count("no better than guessing ("), none.startswith("Highest reader: **")) == (len(WRITERS), True)
+    assert (none.count("** is no better than guessing ("), "eader: **" in none) == (len(WRITERS), False)
     # Where writers have readers of their own, each number stands beside whose it is.
     other = cells["annotator"].eq("nli") & cells["writer"].eq("padding")
-    apart = cells.assign(**{name: cells[name].mask(other, 1.0) for name in ("value", "low", "high")})
+    apart = cells.assign(**{name: cells[name].mask(other, 1.0) for name in ("value", "low", "high")}).drop(columns="exceeds")
     assert "by **Entailment model**" in answer(apart, "f1", "full", tuple(WRITERS), NAMES)
     guessed = cells["annotator"] == "random"
-    over = cells.assign(**{name: cells[name].mask(guessed, 1.0) for name in ("value", "low", "high")})
-    assert "; but the control Random does better (1.00), and the " in answer(over, "f1", "full", ("careful",), NAMES)
+    over = cells.assign(**{name: cells[name].mask(guessed, 1.0) for name in ("value", "low", "high")}).drop(columns="exceeds")
+    text = answer(over, "f1", "full", ("careful",), NAMES)
+    assert text.startswith("On explanations by **careful**: no reader does better than the control Random (1.00); the highest")
+    assert "; but the explainer " in text
     one_low = cells.assign(low=cells["low"].where(cells["writer"] != "padding", low))
     assert answer(one_low, "f1", "full", tuple(WRITERS), NAMES).count("no better than guessing") == 1
     assert "no better" not in answer(cells, "f1", "full", tuple(WRITERS), NAMES)
@@ -96,7 +106,7 @@ def test_every_dot_is_where_the_table_says(cells):
     keys = NAMES.in_order(cells.query("annotator != ''")["annotator"])
     assert [row.title for row in made.rows] == [NAMES.annotator(key) for key in keys]
     assert [row.control for row in made.rows] == [key in CONTROLS for key in keys]
-    own = cells.query("measure == 'f1' and masking == 'full'").set_index(["writer", "annotator"])
+    own = answered(cells, "f1", ["full"]).set_index(["writer", "annotator"])
     for writer, panel in zip(WRITERS, made.panels, strict=True):
         for key, slot in zip(keys, panel.slots, strict=True):
             row = own.loc[(writer, key)]
@@ -131,7 +141,7 @@ def test_the_truth_stands_below_the_explainers_where_it_is_known(cells):
 
 def test_tables_hold_the_tables_numbers(store, cells):
     said = recovery_table(cells, "f1", "full", tuple(WRITERS), NAMES).frame().set_index("Annotator")
-    own = cells.query("measure == 'f1' and masking == 'full' and annotator != ''").dropna(subset=["value"])
+    own = answered(cells, "f1", ["full"]).dropna(subset=["value"])
     for row in own.to_dict("records"):
         title = NAMES.annotator(row["annotator"]) + (" (control)" if row["annotator"] in CONTROLS else "")
         ends = f"[{number(row['low'])}, {number(row['high'])}] chance {number(row['chance'])}"

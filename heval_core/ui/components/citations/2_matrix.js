@@ -48,11 +48,11 @@ function sentence(data, line, index) {
   const dot = line.gold ? having(cell("gold", "cell", element("span", "yes", "●")), { "aria-label": "should cite" }) : cell("gold", "cell");
   const text = pieces("p", "", line.pieces);
   text.querySelectorAll(".gap").forEach((gap) => { gap.title = "its citation was taken out here"; });
-  const row = cell(`line${line.gold ? " should" : ""}`, "row", cell("no", "cell", String(index + 1)), cell("said", "cell", text), dot);
+  const row = cell(`line${line.gold ? " should" : ""}`, "row", cell("no", "cell", line.number), cell("said", "cell", text), dot);
   for (const one of data.annotators) {
     const own = one.cells[index], votes = own.votes ? element("span", "votes", String(own.votes)) : null;
     const made = cell("mark", "cell", mark(own.state), votes, own.weight === undefined ? null : weight(own.weight));
-    made.about = [`${one.title}, sentence ${index + 1}`, ...own.about];
+    made.about = [`${one.title}, sentence ${line.number}`, ...own.about];
     row.append(having(made, { style: `--hue: ${one.color}`, "data-at": `${index} ${one.key}`, tabindex: -1, "aria-label": made.about.join(". ") }));
   }
   return row;
