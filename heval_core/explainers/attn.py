@@ -5,10 +5,10 @@ position. Head choice (our decision; origin: the SpanEx code that the paper cite
 layer's d-long output at gen, before the final norm, and the row W_U[a], into H slices of d/H; h* = the slice with the
 largest dot product. If d % H is not 0, `head_output` is used: the head's own contribution <W_U[a], z^{L,h} W_O^{L,h}>.
 Reference: Sun et al., arXiv 2510.02629.
-Departure: none by default. Options: `score="head_output"`; `row="mean"`, the head's attention to each token averaged over
-that token and all later queries (as the paper's text says, but not its eq. 10); this forms n x n patterns. For a target of
-several tokens, dot products are summed over its positions, and rows averaged. A pruned head, whose slice other parts of the
-layer fill, is never chosen.
+Departure: from the paper's text, by which a token's attention is averaged over later queries; the default is its eq. 10, by
+which it is not. Options: `score="head_output"`; `row="mean"`, the head's attention to each token averaged over that token and
+all later queries (as that text says); this forms n x n patterns. For a target of several tokens, dot products are summed over
+its positions, and rows averaged. A pruned head, whose slice other parts of the layer fill, is never chosen.
 Cost: one pass with hooks over the last token, shared with mechlight; `row="mean"` one over the whole prompt.
 """
 

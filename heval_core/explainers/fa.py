@@ -4,8 +4,8 @@ Formula (Sun et al. 2025, eq. 7): phi_i = z_a(x) - z_a(x with token i replaced b
 time, positions fixed, attention mask 1; z_a is the logit of the answer's first token at the last prompt position. For a target
 of several tokens, z_a is the sum of their logits.
 Reference: Sun et al., arXiv 2510.02629; Zeiler & Fergus 2014 (occlusion).
-Departure: none. Baseline token (our decision): the word "and", which never ends a text or a turn as a pad may
-(docs/metrics.md has what was measured); stored with the result.
+Departure: the baseline token is the word "and", which never ends a text or a turn as the paper's pad may (docs/metrics.md has
+what was measured; `baseline=pad` is the paper's); stored with the result.
 Options: `target` in logit, logprob, prob, contrast (z_a - z_b); `baseline`: a word, `pad`, or a token's number; `screen`, for
 whole answers alone: `sentences:N` or `cgim:N`, the tokens that are worth it (`shared/screened.py`).
 Cost: n(n+1)/2 token-forwards instead of n²: tokens before i do not change, so their keys and values are kept from the

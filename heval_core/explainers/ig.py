@@ -6,8 +6,9 @@ position embeddings are not interpolated. z_a: the logit of the answer's first t
 target of several tokens, the sum of their logits.
 Reference: Sundararajan et al. 2017; Sun et al., arXiv 2510.02629. Engine: captum's LayerIntegratedGradients on the
 embedding layer, `method="riemann_right"`, with a forward that computes the last position's logits only.
-Departure: tokens that are never ranked (a BOS, a chat template, solved examples) stay as they are, so that no share of the
-change is theirs. captum's own default is Gauss-Legendre: option `method`, any of captum's. Option `baseline`: as fa's.
+Departure: the baseline token is fa's, the word "and" and not the pad (`baseline=pad` is the paper's). Tokens that are never
+ranked (a BOS, a chat template, solved examples) stay as they are, so that no share of the change is theirs. captum's own
+default is Gauss-Legendre: option `method`, any of captum's. Option `baseline`: as fa's.
 Cost: m forward and backward passes over the ranked tokens and what follows; prompts of equal length run as one batch.
 `completeness_gap` = |sum phi - (f(x) - f(x'))| / |f(x) - f(x')| is stored with the scores.
 """

@@ -4,7 +4,7 @@ Formula (Sun et al. 2025, eq. 11-17): logit^{l,h}(t) = <W_U[t], z_gen^{l,h} W_O^
 logit^{l,h}(b), where a is the answer the model gave and b the competing candidate; (l*, h*) = argmax S; scores = row
 gen of A^{l*,h*}. Query-head slices under grouped queries; the output bias belongs to no head.
 Reference: Sun et al., arXiv 2510.02629.
-Departure: none where nothing stands behind attention. Where a norm does (Gemma 2 and 3, OLMo 2), a head adds s z W_O to the
+Departure: where a norm stands behind attention (Gemma 2 and 3, OLMo 2), a head adds s z W_O to the
 stream, with the norm's gain in W_O (see `heval_core/lm/heads.py`), and S is of that. A target of several tokens sums S over
 its positions and averages the head's rows; without a foil, S is logit^{l,h}(a) alone. Raw W_U (our decision); option `fold`
 folds the final norm's gain into it, and centres it for LayerNorm.

@@ -3,8 +3,8 @@
 Formula (Sun et al. 2025, A.24; DeYoung et al. 2020): mean over K of log p(a|x) - log p(a|x without the k best tokens), in nats
 of the answer's first token. `heval_core.faithfulness` measures it, and defines K and how tokens are taken out.
 Parts: `baseline`, `drawn`, `deletion` (what replaces a token), and `all`, the mean over these.
-Reference: arXiv 2510.02629. Departure: the paper's Table B.3 has values up to 2,500, which log-probabilities of single tokens
-cannot reach; do not compare ours with them.
+Reference: arXiv 2510.02629. Departure: the baseline token is fa's, not the pad; `drawn`, `deletion` and the mean are ours. The
+paper's Table B.3 has values up to 2,500, which log-probabilities of single tokens cannot reach; do not compare ours with them.
 Range: real, higher is better. Chance: the random control's value on the same instances. Best: not known.
 
 Worked by hand: log-probabilities of -1 before, -3 and -5 without one and two tokens: the mean of 2 and 4.

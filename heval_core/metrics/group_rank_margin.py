@@ -2,7 +2,7 @@
 
 Formula (Sun et al. 2025, eq. 1): Rank@k(T, D_B) - Rank@k(T, D_A), the difference of the groups' mean Rank@k of document
 T. RQ1: (c; A = C, B = M). RQ2: (c1; A = C1, B = C2) and (c2; A = C2, B = C1). Reference: arXiv 2510.02629.
-Departure: none. Range: about (-n, n); positive is better.
+Departure: that of Rank@k. Range: about (-n, n); positive is better.
 Chance: the same difference of the chance ranks, near 0 unless the groups' prompts differ in length. Best: the document
 ranks first wherever it was used, and below everything else wherever it was not. Option: that of Rank@k.
 Each group needs at least 30 instances; otherwise the value is not available, with the reason.

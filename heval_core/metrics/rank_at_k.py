@@ -2,8 +2,8 @@
 
 Formula (our decision): the mean rank, in the whole prompt of n tokens, of the k best-ranked of segment T's m tokens; of all
 of them if m < k. Reference: Sun et al. 2025 (arXiv 2510.02629).
-Departure: none. Range: [1, n], 1 is the top. Ranks are descending; ties are broken at random, and the value is its
-expectation over that, in closed form (`broken_ties`).
+Departure: the paper does not say which ranks, nor what a short segment or a tie gets. Range: [1, n], 1 is the top. Ranks are
+descending; ties are broken at random, and the value is its expectation over that, in closed form (`broken_ties`).
 Chance: (min(k, m) + 1)/2 * (n + 1)/(m + 1), the mean of the k smallest of m ranks drawn from 1..n; a prompt whose scores are
 all equal gets the same. Longer segments rank higher by chance, so read the value beside this level. Best: (min(k, m) + 1)/2.
 Option: `drop_first=1`, without the prompt's first token, which becomes an attention sink if the tokenizer adds no BOS.

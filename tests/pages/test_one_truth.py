@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -15,8 +16,9 @@ from heval_core.present.names import names_of
 from heval_core.present.table import Table
 from heval_core.report.sections import section
 from heval_core.store.filters import Filter
-from heval_core.ui.board import exported_board
+from heval_core.ui.board import _on_the_mean, exported_board
 from heval_core.ui.measured_cells import measured
+from heval_core.words import counted
 from tests.pages.opening import board, open_page, text_of
 
 REGULAR = Filter(technique=("regular",), explained=True)
@@ -58,6 +60,23 @@ def test_every_page_table_export_and_sentence_names_the_same_best(demo, asked, f
     if not asked:
         assert told.said in section(demo, "board").text
     assert told.best in made.overall.best
+    # The sentence names as level exactly those of the bracket, which are bold; the rest is beaten by the first.
+    level = re.search(r"It is level with (.*?) on the mean", told.said)
+    others = [titles[key] for key in made.overall.best if key != told.best]
+    assert bool(level) is bool(others)
+    assert not level or all(title in level[1] for title in others) or f"{counted(len(others), 'other')}" == level[1]
+    exceeds = made.quality.set_index("explainer")["exceeds"]
+    for band, later in pairwise(made.overall.bands):
+        assert {*later} <= {*exceeds[band[0]]}, "the next band begins where all are beaten"
+        assert min(made.quality.set_index("explainer")["value"][[*band]]) > max(
+            made.quality.set_index("explainer")["value"][[*later]]
+        )
+    for first, second in combinations(made.overall.methods[:4], 2):
+        said_of_two = _on_the_mean(made, first, second, titles)
+        same = made.overall.ranks()[first] == made.overall.ranks()[second]
+        assert ("which may be chance (both rank" in said_of_two) is same
+    control = re.search(r"But on plain prompts .* is better on the mean", told.said)
+    assert bool(control) is bool(made.overall.better[:1] == made.overall.controls[:1] != ())
     assert f"Use {titles[told.best]}." in told.said
     # The mean: ranks, bold and the export.
     band, main = {titles[key] for key in made.overall.bold}, main_table(made)

@@ -62,11 +62,14 @@ def test_headline_patterns_instances_and_findings_are_what_their_pages_show(few,
 def test_the_paper_stands_beside_the_results_and_models_with_a_taught_rule(few):
     about = studies_of(few)[0]
     table = findings_table(about, about, "these")
-    assert [head.title for head in table.heads] == ["the paper", "here: these", "models with a taught rule"]
+    own = ["verdict", "what decides", "the paper", "here: these"]
+    assert [head.title for head in table.heads] == [*own, "models with a taught rule"]
     for row, found in zip(table.rows, about.rows, strict=True):
         assert row.titles == (found.finding["sentence"],)
-        assert [cell.text for cell in row.cells] == [found.reported, *2 * [f"{found.sign} {found.number}"]]
-    assert [head.title for head in findings_table(about, None, "these").heads] == ["the paper", "here: these"]
+        verdict = f"{found.sign} {found.finding['verdict']}"
+        said = [verdict, found.effect, found.reported, found.number, f"{verdict}, {found.number}"]
+        assert [cell.text for cell in row.cells] == said
+    assert [head.title for head in findings_table(about, None, "these").heads] == own
 
 
 def words_of(page):
