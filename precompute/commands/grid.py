@@ -20,10 +20,8 @@ from precompute.run import run
 from precompute.worker import Local, on_ray
 
 # What only explanations need, and what only models that answer.
-OF_EXPLANATIONS = (
-    *("answers", "cap", "faithfulness", "faithfulness_protected", "head_need", "keep_heads", "target", "timing"),
-)
-OF_ANSWERING = (*OF_EXPLANATIONS[1:], "decoy", "length", "match", "memory", "place", "regimes", "techniques")
+OF_EXPLANATIONS = ["answers", "cap", "faithfulness", "faithfulness_protected", "head_need", "keep_heads", "target", "timing"]
+OF_ANSWERING = [*OF_EXPLANATIONS[1:], "decoy", "length", "match", "memory", "place", "regimes", "techniques"]
 REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context, with --answers two"
 
 
