@@ -83,7 +83,7 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
         "arguments catalogue explained_answer figures generated groups html lm pipeline protocols records sources statistics "
         "stored units words",
     "explained_answer": "arguments catalogue figures generated html lm pipeline protocols records sources units writing",
-    "generated": "catalogue explainers lm pipeline prompts protocols records sources statistics units writing",
+    "generated": "catalogue explainers lm pipeline prompts protocols records shared_passes sources statistics units writing",
     "writing": "explainers lm prompts records units words",
     "quoted": "catalogue citations datasets explainers generated lm pipeline protocols records statistics units writing",
     "sources": "citations records units",
