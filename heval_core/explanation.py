@@ -109,6 +109,7 @@ def methods_of(keys: Iterable[str] | None) -> list[protocols.Method]:
 
 def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> LanguageModel:
     """The model, loaded or wrapped if necessary. Raises HEvalError for a model in memory without a tokenizer."""
+    from heval_core.lm.faults import plain
     from heval_core.lm.loading import as_language_model, identify, load
     from heval_core.lm.model import LanguageModel
 
@@ -118,6 +119,7 @@ def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> Lang
         return load(os.fspath(model), device, dtype)
     if tokenizer is None:
         raise HEvalError("A model in memory needs its tokenizer too: explain(model, tokenizer=tokenizer, ...).")
+    model = plain(model)
     name = str(getattr(model, "name_or_path", ""))
     if not name or not (Path(name) / "config.json").is_file():
         return as_language_model(name or type(model).__name__, model.eval(), tokenizer)

@@ -36,6 +36,8 @@ def _is_meant(event: str, details: tuple[Any, ...]) -> bool:
     if event in CALLS:
         address = details[1] if event == "socket.connect" else details
         return not isinstance(address, tuple) or _is_here(address[0])  # else the path of a file
+    if details[0] == "uname":  # Python's own `platform` asks it what this machine is
+        return True
     frame = sys._getframe(1)
     while frame := frame.f_back:
         file = frame.f_code.co_filename

@@ -47,6 +47,9 @@ CONFIGURATIONS: dict[str, Callable[[], Any]] = {
         **GROUPED, attention_multiplier=0.2, residual_multiplier=0.6, embedding_multiplier=3.0, logits_scaling=2.0
     ),
     "llama-gqa": lambda: hf.LlamaConfig(**GROUPED),
+    "llama4": lambda: hf.Llama4TextConfig(
+        **PADDED, head_dim=8, intermediate_size_mlp=48, num_local_experts=2, num_experts_per_tok=1, attention_chunk_size=8
+    ),
     "llama-rope-scaling": lambda: hf.LlamaConfig(**GROUPED, rope_parameters=LLAMA3),
     "mistral": lambda: hf.MistralConfig(**GROUPED, sliding_window=8),
     "mistral-wide-heads": lambda: hf.MistralConfig(**GROUPED, head_dim=16, sliding_window=None),

@@ -225,7 +225,7 @@ def test_an_answer_of_no_tokens_and_answers_that_begin_alike_are_told_apart_in_w
 def test_a_revision_pins_a_hub_model(monkeypatch):
     from heval_core.lm import loading
 
-    asked = []
+    asked, tokenizer = [], demo_tokenizer()
 
     class Found:
         _commit_hash = "c0ffee"
@@ -238,9 +238,12 @@ def test_a_revision_pins_a_hub_model(monkeypatch):
     found = loading.identify("org/model@v1")
     assert asked == [("org/model", "v1")]
     assert (found.key, found.revision) == ("org/model", "c0ffee")
-    monkeypatch.setattr(
-        loading.AutoTokenizer, "from_pretrained", lambda **o: asked.append((o["pretrained_model_name_or_path"], o["revision"]))
-    )
+
+    def tokenizer_from_pretrained(pretrained_model_name_or_path, revision, **_):
+        asked.append((pretrained_model_name_or_path, revision))
+        return tokenizer
+
+    monkeypatch.setattr(loading.AutoTokenizer, "from_pretrained", tokenizer_from_pretrained)
     loading.tokenizer_of(found)
     assert asked[-1] == ("org/model", "c0ffee")  # the very commit, wherever the tag may point by now
 

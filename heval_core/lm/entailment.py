@@ -9,14 +9,14 @@ from transformers import (
     AutoConfig,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
-    AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 from transformers.utils import logging as transformers_logging
 
-from heval_core.lm.loading import choose_device, choose_dtype, identify
-from heval_core.lm.memory import Budget, first_line
+from heval_core.lm.faults import cannot_load, read
+from heval_core.lm.loading import choose_device, choose_dtype, identify, tokenizer_of
+from heval_core.lm.memory import Budget
 from heval_core.records import HEvalError
 
 PROMPT = "premise: {premise} hypothesis: {hypothesis}"
@@ -121,12 +121,11 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
         kind = _kind(config)
         if kind is AutoModelForSequenceClassification:
             entailment_label(identity.key, config.id2label)  # before weights are read
-        tokenizer = AutoTokenizer.from_pretrained(**identity.where)
-        model = kind.from_pretrained(config=config, dtype=choose_dtype(dtype, chosen), use_safetensors=True, **identity.where)
-    except HEvalError:
-        raise
+        tokenizer = tokenizer_of(identity)
+        options = {"config": config, "dtype": choose_dtype(dtype, chosen), "use_safetensors": True}
+        model: Any = read(kind, identity.key, **options, **identity.where)
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
-        raise HEvalError(f"{name!r} cannot be loaded as an entailment model: {first_line(error)}") from error
+        raise cannot_load(name, error, identity.path, "an entailment model") from error
     model.requires_grad_(False)
     model = model.eval().to(chosen)
     return Entailment(identity.key, identity.revision, model, tokenizer, Budget.of(batch_tokens, chosen))

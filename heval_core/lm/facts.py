@@ -40,7 +40,7 @@ class ModelFacts:
         kinds = getattr(config, "layer_types", None) or ()
         # A state-space or linear-attention layer keeps one state, not keys and values that could be cut at a position.
         self.keeps_prefix = self.heads_per_layer > 0 and all(
-            kind.endswith(("full_attention", "sliding_attention")) for kind in kinds
+            kind.endswith(("full_attention", "sliding_attention", "chunked_attention")) for kind in kinds
         )
         self.kv_heads = int(getattr(config, "num_key_value_heads", None) or self.heads_per_layer)
         self.width = int(config.hidden_size)
@@ -54,6 +54,7 @@ class ModelFacts:
         tokenised = tokenise(prompt, self.tokenizer)
         if not tokenised.ids:
             raise HEvalError("The prompt has no tokens.")
+        self._known(tokenised.ids)
         if check_length and len(tokenised.ids) > self.positions:
             raise HEvalError(f"The prompt has {len(tokenised.ids)} tokens; {self.key} reads at most {self.positions}.")
         return tokenised
@@ -69,7 +70,8 @@ class ModelFacts:
             require_template(self.tokenizer)
         self.template = template or before
         try:
-            yield
+            with torch.inference_mode(False):  # a notebook's, under which no gradient can be had
+                yield
         finally:
             self.template = before
 
@@ -88,8 +90,17 @@ class ModelFacts:
     def encode(self, text: str, template: Sequence[Span] = ()) -> tuple[int, ...]:
         """The tokens of a text, without special tokens but where a chat template wrote them."""
         if held(text, self.tokenizer, template):
-            return tuple(cut(text, self.tokenizer, template, adds_special=False)[0])
-        return tuple(self.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
+            return self._known(cut(text, self.tokenizer, template, adds_special=False)[0])
+        return self._known(self.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
+
+    def _known(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """The tokens themselves. Raises HEvalError for one that was added to the tokenizer, and not to the model."""
+        if (last := max(ids, default=0)) >= self.vocabulary:
+            raise HEvalError(
+                f"The tokenizer of {self.key} has a token {self.tokenizer.convert_ids_to_tokens(last)!r} that the model does "
+                "not know; leave it out of the text, or give the model a row: resize_token_embeddings(len(tokenizer))."
+            )
+        return tuple(ids)
 
     def encode_after(self, before: str, text: str, template: Sequence[Span] = ()) -> tuple[int, ...]:
         """The tokens of a text behind another one, of which a chat template wrote a part; its own where the two share one."""

@@ -11,6 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers import DynamicCache
 
 from heval_core.lm.facts import ModelFacts
+from heval_core.lm.faults import not_finite
 from heval_core.lm.read_out import ReadOut, apart, may_differ
 from heval_core.records import HEvalError
 
@@ -176,7 +177,7 @@ class Forward:
     def checked(self, logits: torch.Tensor) -> torch.Tensor:
         """The logits themselves. Raises HEvalError if they are not finite."""
         if not torch.isfinite(logits).all():
-            raise HEvalError(f"{self._facts.key} gave logits that are not finite; try another dtype.")
+            raise not_finite(self._facts.key, self._model)
         return logits
 
     @contextmanager
@@ -201,7 +202,7 @@ class Forward:
             return None
         ids = torch.arange(1, 11, device=self._facts.device).view(2, 5)
         with torch.no_grad(), self._read_out.float32():
-            whole = self._model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1].float()
+            whole = self.checked(self._model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[:, -1].float())
             self.__dict__["last_mlp"] = mlp  # `last_logits` uses it in the trial
             try:
                 shortened = self.last_logits(ids)

@@ -8,12 +8,14 @@ file's hash, and it may be deleted at any time.
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from heval_core.installed import folder_of
+from heval_core.lm.faults import read
 from heval_core.lm.memory import first_line
 from heval_core.records import HEvalError
 
@@ -31,7 +33,8 @@ def dequantised(file: Path, key: str) -> Path:
     transformers_logging.disable_progress_bar()
     try:
         AutoTokenizer.from_pretrained(**where).save_pretrained(unfinished)
-        model = AutoModelForCausalLM.from_pretrained(config=AutoConfig.from_pretrained(**where), dtype=torch.float32, **where)
+        config = AutoConfig.from_pretrained(**where)
+        model: Any = read(AutoModelForCausalLM, file.name, config=config, dtype=torch.float32, **where)
         # What is saved is no longer quantised; with these left on, transformers refuses to save it.
         model.hf_quantizer = None
         if hasattr(model.config, "quantization_config"):
@@ -40,6 +43,8 @@ def dequantised(file: Path, key: str) -> Path:
         unfinished.replace(folder)
     except ImportError as error:
         raise HEvalError(f"GGUF files need the package gguf; run: make install ({first_line(error)})") from error
+    except HEvalError:
+        raise
     except Exception as error:  # a damaged file may make the library raise anything
         if not isinstance(error, OSError) or not folder.is_dir():  # another process may have made it meanwhile
             raise HEvalError(f"The GGUF file {file.name} cannot be read: {first_line(error)}") from error

@@ -45,7 +45,8 @@ class Gradients:
         def value(ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
             """(b, n - kept), (b, P) ▶ (b,)"""
             in_turn = [row % len(changing) for row in range(len(ids))]
-            logits = self._forward.suffix_logits(prefix, kept, ids, positions, in_turn)
+            with self.embedding_layer.register_forward_hook(lambda _, inputs, states: states.clone()):  # as in `_embedded`
+                logits = self._forward.suffix_logits(prefix, kept, ids, positions, in_turn)
             return logits.gather(-1, wanted[..., None])[..., 0].sum(-1)
 
         length = ids.shape[1] * (KEPT if self._facts.budget.device.type == "cpu" else 1)
@@ -84,7 +85,7 @@ class Gradients:
 
         def keep(_: torch.nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
             kept[:] = [output.detach().requires_grad_()]
-            return kept[0]
+            return kept[0].clone()  # CTRL multiplies its embeddings in place, which what gradients flow to may not be
 
         with self.embedding_layer.register_forward_hook(keep):
             yield kept

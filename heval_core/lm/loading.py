@@ -1,19 +1,23 @@
 """Loads a model from the hub, a folder or a GGUF file (`gguf` dequantises it first): no remote code, one-line messages."""
 
-import json
+import socket
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import psutil
 import torch
+from huggingface_hub import constants
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 from transformers.activations import NewGELUActivation
 from transformers.utils import logging as transformers_logging
 
 from heval_core.installed import PACKAGED, folder_of, is_gguf, key_of, places, revision_of
 from heval_core.lm.chat import require_template
+from heval_core.lm.faults import NO_TOKENIZER, cannot_load, check_folder, plain, read, settings
 from heval_core.lm.generation import ends_of
 from heval_core.lm.gguf import dequantised
 from heval_core.lm.memory import Budget, first_line
@@ -63,6 +67,7 @@ class Identity:
     style: str
     template: str
     path: Path | None
+    offline: bool = False  # whether a model from the hub is looked for in its cache alone
 
     @property
     def where(self) -> dict[str, Any]:
@@ -70,7 +75,8 @@ class Identity:
         source, revision = (self.key, self.revision) if self.path is None else (str(self.path), "main")
         if self.path is not None and self.path.is_file():
             source = str(dequantised(self.path, self.key))
-        return {"pretrained_model_name_or_path": source, "trust_remote_code": False, "revision": revision}
+        where: dict[str, Any] = {"pretrained_model_name_or_path": source, "trust_remote_code": False, "revision": revision}
+        return where | ({"local_files_only": True} if self.offline else {})
 
 
 def identify(name: str) -> Identity:
@@ -85,11 +91,10 @@ def identify(name: str) -> Identity:
     elif not path.exists() and "/" not in name and (place := places().get(name)):
         path = place.path
     if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise HEvalError(f"The folder {name!r} has no config.json, so it is not a Hugging Face model.")
-        settings = _settings(path)
-        style = settings.get("prompt_style", PLAIN)
-        template = settings.get("template", AUTO if style == PLAIN else TEMPLATE)
+        check_folder(name, path)
+        ours = settings(path, "heval.json")  # it may name the model's prompt style and template
+        style = ours.get("prompt_style", PLAIN)
+        template = ours.get("template", AUTO if style == PLAIN else TEMPLATE)
         return Identity(path.resolve().name, revision_of(path), style, template, path)
     if path.is_file():
         return _of_gguf(path, name)
@@ -103,13 +108,27 @@ def identify(name: str) -> Identity:
     if "/" not in name and (same := [key for key in places() if key.endswith(f"/{name}")]):
         raise HEvalError(f"{name!r} does not say which of these models: {', '.join(same)}. Give one as it stands there.")
     name, _, revision = name.partition("@")
+    identity = Identity(name, revision or "main", PLAIN, AUTO, None, _is_offline())
+    where = identity.where
     try:
-        config = AutoConfig.from_pretrained(name, trust_remote_code=False, revision=revision or "main")
+        config = AutoConfig.from_pretrained(where.pop("pretrained_model_name_or_path"), **where)
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
-        raise HEvalError(
-            f"There is no model folder {name!r}, and no such model on the hub or in its cache: {first_line(error)}"
-        ) from error
-    return Identity(name, str(getattr(config, "_commit_hash", None) or revision or "main"), PLAIN, AUTO, None)
+        missing = identity.offline and isinstance(error, OSError)
+        why = "the hub is out of reach (no network, or HF_HUB_OFFLINE is set)" if missing else first_line(error)
+        raise HEvalError(f"There is no model folder {name!r}, and no such model on the hub or in its cache: {why}") from error
+    return replace(identity, revision=str(getattr(config, "_commit_hash", None) or identity.revision))
+
+
+def _is_offline() -> bool:
+    """Whether the hub is out of reach: asked all the same, its library tries again for half a minute."""
+    if constants.HF_HUB_OFFLINE or getproxies():
+        return bool(constants.HF_HUB_OFFLINE)
+    hub = urlsplit(constants.ENDPOINT)
+    try:
+        socket.create_connection((hub.hostname, hub.port or {"http": 80}.get(hub.scheme, 443)), timeout=3).close()
+    except OSError:
+        return True
+    return False
 
 
 def _of_gguf(path: Path, name: str) -> Identity:
@@ -123,8 +142,14 @@ def _of_gguf(path: Path, name: str) -> Identity:
 
 
 def tokenizer_of(identity: Identity) -> Any:
-    """The tokenizer alone; plans and surveys need nothing else of a model."""
-    return AutoTokenizer.from_pretrained(**identity.where)
+    """The tokenizer alone; plans and surveys need nothing else of a model. Raises HEvalError for one that cannot be read."""
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(**identity.where)
+        if len(tokenizer.get_vocab()) <= len(tokenizer.added_tokens_decoder):  # made of nothing but its special tokens
+            raise ValueError(NO_TOKENIZER)
+    except Exception as error:  # as above
+        raise cannot_load(identity.key, error, identity.path) from error
+    return tokenizer
 
 
 def in_template(identity: Identity, template: str) -> Identity:
@@ -133,11 +158,7 @@ def in_template(identity: Identity, template: str) -> Identity:
     Raises HEvalError for a chat where the tokenizer has no chat template, or cannot be read.
     """
     if is_chat(template):
-        try:
-            tokenizer = tokenizer_of(identity)
-        except Exception as error:  # as above
-            raise cannot_load(identity.key, error) from error
-        require_template(tokenizer)
+        require_template(tokenizer_of(identity))
     return replace(identity, template=template)
 
 
@@ -155,9 +176,9 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
     try:
         config = AutoConfig.from_pretrained(**identity.where)
         tokenizer = tokenizer_of(identity)
-        model = AutoModelForCausalLM.from_pretrained(config=config, dtype=kind, use_safetensors=True, **identity.where)
+        model = read(AutoModelForCausalLM, identity.key, config=config, dtype=kind, use_safetensors=True, **identity.where)
     except Exception as error:  # as above
-        raise cannot_load(name, error) from error
+        raise cannot_load(name, error, identity.path) from error
     model.requires_grad_(False)
     return as_language_model(
         identity.key, model.eval().to(chosen), tokenizer, identity.style, identity.revision, identity.template, batch_tokens
@@ -169,7 +190,7 @@ def check_room(identity: Identity, device: torch.device, dtype: torch.dtype) -> 
     if identity.path is None:
         return
     folder = folder_of(identity.path, identity.key)
-    stored = _settings(folder, "config.json").get("dtype", "float32") if folder.is_dir() else ""
+    stored = settings(folder, "config.json").get("dtype", "float32") if folder.is_dir() else ""
     weights = sum(file.stat().st_size for file in folder.glob("*.safetensors")) or identity.path.stat().st_size * PARSED
     need = weights * (dtype.itemsize / DTYPES[stored].itemsize if stored in DTYPES else 1)
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else psutil.virtual_memory().available
@@ -178,12 +199,6 @@ def check_room(identity: Identity, device: torch.device, dtype: torch.dtype) -> 
             f"{identity.key} needs {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; end other programs, or "
             "choose a smaller model."
         )
-
-
-def cannot_load(name: str, error: Exception) -> HEvalError:
-    """The one-line error for a model that cannot be loaded."""
-    said = isinstance(error, HEvalError)  # already, in a line of its own
-    return HEvalError(str(error) if said else f"{name!r} cannot be loaded as a causal language model: {first_line(error)}")
 
 
 def as_language_model(
@@ -195,18 +210,21 @@ def as_language_model(
     template: str = TEMPLATE,
     batch_tokens: int | None = None,
 ) -> LanguageModel:
-    """Wraps a model that is in memory already; it stays on its device. Raises HEvalError for one that sees later tokens."""
+    """Wraps a model that is in memory already; it stays on its device. Raises HEvalError for one that cannot be looked into,
+    sees later tokens, or gives values that are not finite."""
+    model = plain(model)
     # Memory answers are decoded greedily, whatever sampling or penalties the model's defaults would add.
     model.generation_config = GenerationConfig(do_sample=False, eos_token_id=ends_of(model, tokenizer))
     _fuse_activations(model)
     _read_in_one_piece(model)
-    _check_causal(key, model)
     torch.backends.cuda.enable_cudnn_sdp(False)  # it plans for each new length, .1 s; exact fa has hundreds
     config = model.config.get_text_config()
     if getattr(config, "num_key_value_heads", None) == 1 or getattr(config, "multi_query", False):
         # Under a mask its kernel reads wrong values of one head that all share: up to .9 of Gemma 3's logits (pytorch#191937).
         torch.backends.cuda.enable_mem_efficient_sdp(False)
-    return LanguageModel(key, model, tokenizer, style, revision, template, Budget.of(batch_tokens, model.device))
+    lm = LanguageModel(key, model, tokenizer, style, revision, template, Budget.of(batch_tokens, model.device))
+    _check_causal(lm)
+    return lm
 
 
 def _fuse_activations(model: torch.nn.Module) -> None:
@@ -217,17 +235,20 @@ def _fuse_activations(model: torch.nn.Module) -> None:
                 setattr(module, name, torch.nn.GELU(approximate="tanh"))
 
 
-def _check_causal(key: str, model: PreTrainedModel) -> None:
+def _check_causal(lm: LanguageModel) -> None:
     """Encoders (BERT) are loaded as causal language models too. Their tokens see later ones, so that no pass can be gone on
     with, and prompts cannot be padded. Decoders of speech and pictures give logits that were not asked for."""
-    ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=model.device)
+    ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=lm.device)
     with torch.no_grad():
-        one, other = model(input_ids=ids, use_cache=False, logits_to_keep=torch.arange(3)).logits.float()
+        one, other = lm.model(input_ids=ids, use_cache=False, logits_to_keep=torch.arange(3)).logits.float()
     if len(one) > 3:
-        raise HEvalError(f"{key!r} cannot be used: asked for some tokens' logits (`logits_to_keep`), it gives those of all.")
+        raise HEvalError(
+            f"{lm.key!r} cannot be used: asked for some tokens' logits (`logits_to_keep`), it gives those of all."
+        )
+    lm.forward.checked(one)
     if float((one - other).abs().max()) > SAME_BEFORE * float(one.abs().max()):
         raise HEvalError(
-            f"{key!r} cannot be used as a causal language model: what it says after a token depends on later ones."
+            f"{lm.key!r} cannot be used as a causal language model: what it says after a token depends on later ones."
         )
 
 
@@ -241,9 +262,3 @@ def _read_in_one_piece(model: PreTrainedModel) -> None:
 
 def _in_one_piece(_: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return (inputs[0].contiguous(), *inputs[1:])
-
-
-def _settings(folder: Path, name: str = "heval.json") -> dict[str, str]:
-    """A file of the folder: its `heval.json` may name the model's prompt style and template."""
-    file = folder / name
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

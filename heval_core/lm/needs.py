@@ -80,4 +80,5 @@ def unknown_to_library(lm: ModelFacts, need: str, why: str) -> Iterator[None]:
     except Exception as error:  # it may raise anything
         if out_of_memory(error):
             raise
-        raise lacks(lm, need, f"{why}: {first_line(error)}") from error
+        said = first_line(error).partition(" Available architectures")[0].rstrip(".")  # two hundred of them
+        raise lacks(lm, need, f"{why}: {said}") from error

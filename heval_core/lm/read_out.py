@@ -121,6 +121,8 @@ class ReadOut:
         scales = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier", "output_multiplier")
         if any(getattr(config, name, None) not in (None, 1, 1.0) for name in scales) or not self._facts.keeps_prefix:
             return False
+        if self._model.base_model is self._model:  # Llama 4's stack of layers has another name than its class says
+            return False
         ids = torch.arange(1, 5, device=self._facts.device)[None]
         with torch.no_grad(), self.float32():
             states = self._model.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, -1]

@@ -1,7 +1,6 @@
 """`models`: those on this machine, and how to get those in packages."""
 
 import argparse
-import json
 import re
 import subprocess
 import sys
@@ -28,7 +27,7 @@ def _list(options: argparse.Namespace) -> int:
         try:
             about = "; ".join([*_about(place.path), *([_loading(place.path)] if options.measure else [])])
         except HEvalError as error:
-            about = str(error)
+            about = str(error).removesuffix(".")
         print(f"{key}\n    {about}; from: {place.source}")
     for packaged in PACKAGED.values():
         if problem := packaged.problem():
@@ -71,7 +70,10 @@ def _of_gguf(path: Path) -> tuple[Any, Any, str]:
 
 
 def _of_folder(path: Path) -> tuple[Any, Any, str]:
-    config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    from heval_core.lm.faults import check_folder, settings
+
+    check_folder(path.name, path)
+    config = settings(path, "config.json")
     card = path / "README.md"
     licence = re.search(r"^license: *(\S+)", card.read_text("utf-8"), re.MULTILINE) if card.is_file() else None
     quantised = config.get("quantization_config", {}).get("quant_method")

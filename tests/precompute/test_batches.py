@@ -146,7 +146,7 @@ def test_logits_that_are_not_finite_cost_only_their_own_instance(work, lm, expec
     monkeypatch.setattr(Forward, "clean", with_a_hole)
     found, failures = rows_of(lm, work)
     assert [(f.place, f.explainer) for f in failures] == [(bad["fact_id"], "")]
-    assert "gave logits that are not finite; try another dtype" in failures[0].error
+    assert "gave logits that are not finite in float32; try another dtype" in failures[0].error
     assert len(found["instance"]) == COUNT - 1
     assert {row["instance_id"] for row in found["fa"]} == {r["instance_id"] for r in expected["fa"]} - {bad["instance_id"]}
 

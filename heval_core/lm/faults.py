@@ -1,0 +1,127 @@
+"""What is wrong with a model, in one line with its remedy: with its files, by a loader's report, or with one in memory."""
+
+import json
+import re
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.parallel import DataParallel, DistributedDataParallel
+from transformers import PreTrainedModel
+
+from heval_core.lm.memory import first_line
+from heval_core.records import HEvalError
+
+# What a file begins with that git-lfs has not fetched.
+POINTER = b"version https://git-lfs"
+VOCABULARY = re.compile(r"token|vocab|merges|tekken|\.model$")
+
+
+def settings(folder: Path, name: str) -> dict[str, Any]:
+    """A JSON file of a folder; {} where it has none. Raises HEvalError for one that is broken."""
+    file = folder / name
+    try:
+        found = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        if isinstance(found, dict):
+            return found
+        why = "it holds no object"
+    except ValueError as error:
+        why = first_line(error)
+    raise HEvalError(
+        f"The {name} of {str(folder)!r} is no JSON object ({why}); copy it again from where the model comes from."
+    )
+
+
+def check_folder(name: str, folder: Path) -> None:
+    """Raises HEvalError for a folder that holds no model."""
+    if (folder / "adapter_config.json").is_file():  # of which transformers would load the base model, without a word
+        base = settings(folder, "adapter_config.json").get("base_model_name_or_path")
+        raise HEvalError(
+            f"The folder {name!r} holds an adapter of the model {base!r}, not a model; merge it into that one, and save the "
+            "result: PeftModel.from_pretrained(model, folder).merge_and_unload().save_pretrained(another folder)."
+        )
+    settings(folder, "config.json")
+    if not (folder / "config.json").is_file():
+        raise HEvalError(f"The folder {name!r} has no config.json, so it is not a Hugging Face model.")
+
+
+def cannot_load(name: str, error: Exception, folder: Path | None, kind: str = "a causal language model") -> HEvalError:
+    """The one-line error for a model that cannot be loaded. folder: where its files are; None for a model from the hub."""
+    if isinstance(error, HEvalError):
+        return error
+    why = (_fault_of(folder) if folder and folder.is_dir() else "") or first_line(error)
+    return HEvalError(f"{name!r} cannot be loaded as {kind}: {why}")
+
+
+def _fault_of(folder: Path) -> str:
+    """What is wrong with a folder that could not be read, as far as its files say."""
+    names = [file.name for file in sorted(folder.iterdir()) if file.is_file()]
+    for name in names:
+        with (folder / name).open("rb") as stream:
+            if stream.read(len(POINTER)) == POINTER:
+                return f"its {name} is a git-lfs pointer, not the file itself; fetch it: git lfs pull."
+    if not any(name.endswith(".safetensors") for name in names):
+        pickled = next((name for name in names if name.endswith((".bin", ".pt", ".pth"))), None)
+        how = "write them as safetensors: AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder)."
+        return f"its weights are only in {pickled}; {how}" if pickled else "it has no weights (*.safetensors)."
+    if settings(folder, "config.json").get("is_encoder_decoder"):
+        return (
+            "it is an encoder-decoder, whose documents stand in another part than its answer; take a decoder, such as Qwen2."
+        )
+    return "" if any(VOCABULARY.search(name) for name in names) else NO_TOKENIZER
+
+
+NO_TOKENIZER = "its files have no tokenizer; copy tokenizer.json and tokenizer_config.json from where the model comes from."
+
+
+def read(kind: Any, name: str, **where: Any) -> PreTrainedModel:
+    """`kind.from_pretrained`. name: for people. Tells of weights that the model has no place for.
+
+    Raises HEvalError for weights that are missing, or of another size: the library makes up random ones.
+    """
+    model, found = kind.from_pretrained(output_loading_info=True, ignore_mismatched_sizes=True, **where)
+    loaded = type(model).__name__
+    other = {weight for weight, *_ in found["mismatched_keys"]}
+    for weights, lack in ((found["missing_keys"], "lack"), (other, "have another size of")):
+        if weights:
+            raise HEvalError(
+                f"{name!r} cannot be used as {loaded}: its files {lack} {_listed(weights)}, and random numbers would stand "
+                f"there. Get its files again, or those of a model that was saved as {loaded}."
+            )
+    if found["unexpected_keys"]:
+        print(f"{loaded} does not use all of {name!r}: not {_listed(found['unexpected_keys'])}", file=sys.stderr)
+    return model
+
+
+def _listed(names: Collection[str]) -> str:
+    return min(names) if len(names) == 1 else f"{len(names)} of its weights, {min(names)} first"
+
+
+def plain(model: Any) -> PreTrainedModel:
+    """A model in memory, without what only runs it elsewhere or faster. Raises HEvalError for one that cannot be explained."""
+    model = model.module if isinstance(model, (DataParallel, DistributedDataParallel)) else model
+    model = getattr(model, "_orig_mod", model)  # as torch.compile leaves it
+    name, fault = type(model).__name__, ""
+    if hasattr(model, "get_base_model"):
+        fault = "has an adapter beside its weights; merge it first: model = model.merge_and_unload()."
+    elif model.config.is_encoder_decoder:
+        fault = "is an encoder-decoder, whose documents stand in another part than its answer; take a decoder, such as Qwen2."
+    elif model.get_output_embeddings() is None:
+        fault = "has no head that writes tokens; load it with AutoModelForCausalLM."
+    elif model.config.get_text_config()._attn_implementation == "flex_attention":
+        fault = "runs with flex attention, without gradients on a processor; first: model.set_attn_implementation('sdpa')."
+    if fault:
+        raise HEvalError(f"This {name} {fault}")
+    return model
+
+
+def not_finite(key: str, model: PreTrainedModel) -> HEvalError:
+    """The error for a model whose logits are not finite."""
+    broken = next((name for name, weight in model.named_parameters() if not torch.isfinite(weight.float()).all()), None)
+    if broken:
+        return HEvalError(f"{key} has weights that are not finite, {broken} first; get its files again.")
+    dtype = str(model.dtype).removeprefix("torch.")
+    other = "bfloat16 or float32, whose numbers reach further" if dtype == "float16" else "another dtype"
+    return HEvalError(f"{key} gave logits that are not finite in {dtype}; try {other}.")
