@@ -13,11 +13,12 @@ import pandas as pd
 
 from heval_core import catalogue, protocols
 from heval_core.arguments import request_of
-from heval_core.figures.answer import answer_page, spelt
+from heval_core.figures.answer import answer_page, resting, spelt
 from heval_core.generated import COMPARES, Generated, Selection, Wanted, explain_answer, explained_by, finished, tokenised
 from heval_core.html import render
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
+from heval_core.numbers_and_names import of_tokens
 from heval_core.pipeline import Request
 from heval_core.records import HEvalError, Span, TokenisedPrompt
 from heval_core.sources import changed_words, in_place_of
@@ -34,8 +35,8 @@ def explained_answer(
 
 
 class WrittenAgain(NamedTuple):
-    """before, after: (word, whether it is only there). said_so: the share of the words that went which were said to come from
-    the document that was changed; None where none went."""
+    """before, after: (word, whether it is only there). said_so: the share of the words that went which were said to rest
+    on the document that was changed; None where none went."""
 
     text: str
     stopped: str
@@ -46,18 +47,16 @@ class WrittenAgain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ExplainedAnswer:
-    """A whole answer and where its words came from. template: in which the model was asked. names: of the documents."""
+    """A whole answer and what its words rest on. template: in which the model was asked. names: of the documents."""
 
     generated: Generated
     template: str
     names: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        sources = Counter(word["source"] for word in spelt(self.sources().to_dict("records")))
-        counts = ", ".join(f"{count} from {source}" for source, count in sources.items())
         model, text = self.generated.clean.lm.key, self.generated.written.text.strip()
         refused = f"; refused: {', '.join(self.generated.refused)}" if self.generated.refused else ""
-        return f"<ExplainedAnswer: {model} answers {text!r}; words: {counts}{refused}>"
+        return f"<ExplainedAnswer: {model} answers {text!r}; {resting(self.sources().to_dict('records'))}{refused}>"
 
     def _repr_html_(self) -> str:
         """A notebook shows what *Your prompt* shows, in a frame of its own that makes no request."""
@@ -119,7 +118,7 @@ class ExplainedAnswer:
         return WrittenAgain(written.text, written.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)
 
     def sources(self) -> pd.DataFrame:
-        """One row per word: where it came from, and the nats that it loses without each document."""
+        """One row per word: what it rests on, and the nats that it loses without each document."""
         rows = [self.select(index).row() for index in range(len(self.generated.written.words))]
         return self._named(pd.DataFrame(rows), "source")
 
@@ -137,6 +136,13 @@ class ExplainedAnswer:
         names = {str(number): name for number, name in enumerate(self.names, start=1)}
         numbers = (str(value).rpartition(" ")[2] for value in frame[column])
         return frame.assign(name=[names.get(number, "") for number in numbers]) if any(self.names) else frame
+
+    def not_in_documents(self) -> pd.DataFrame:
+        """One row per number, date and name of the answer that stands in no document: whether the question has it, and a
+        document, from 1, that says another, with what it says. A search, no trace; see `heval_core.numbers_and_names`."""
+        rows = [one for one in numbers_and_names(self.generated.written) if not one["documents"]]
+        said = [{**one, **dict(zip(("document", "says"), one["near"] or (None, None), strict=True))} for one in rows]
+        return pd.DataFrame(said, columns=["text", "asked", "document", "says"])
 
     def to_frame(self, explainer: str = "document") -> pd.DataFrame:
         """One row per unit of the prompt that an explainer knows, with its score for each word of the answer, or sentence.
@@ -162,6 +168,12 @@ class ExplainedAnswer:
         return found
 
 
+def numbers_and_names(written: Written) -> list[dict[str, Any]]:
+    """Those of an answer, and where each stands: see `heval_core.numbers_and_names`."""
+    *documents, question = (span.text(written.prompt.tokens) for span in (*written.prompt.documents, written.prompt.question))
+    return of_tokens(written.tokens, documents, question)
+
+
 def answer_json(found: Generated) -> dict[str, Any]:
     """What is known so far: `generated` of `precompute explain --format json`. What is not known yet is None."""
     written = found.written
@@ -179,6 +191,7 @@ def answer_json(found: Generated) -> dict[str, Any]:
         "notes": [*written.notes, *([] if dtype == "float32" else [coarse])],
         "words": words,
         "sentences": [_sentence(selection, words) for selection in of_sentences],
+        "numbers_and_names": numbers_and_names(written) if written.stopped else [],
         "bounds": asdict(found.wanted.bounds),
         "matrix": {key: _matrix(found, key) for key in found.matrices},
         "verdicts": {

@@ -208,7 +208,7 @@ class Selection:
         return round(prior / (prior + documents), 4) if prior + documents else 0.0
 
     def source(self) -> rules.Source | None:
-        """Where these words came from; None before documents are known."""
+        """What these words rest on; None before documents are known."""
         generated = self.generated
         if generated.together is None or generated.logprobs is None:
             return None
@@ -232,10 +232,14 @@ class Selection:
         """The documents that these words cite, strongest first; none before random levels are known."""
         if self.generated.drawn is None:
             return []
-        return rules.citations_of(self.by_document(), self.level(), self.generated.wanted.bounds)
+        words = [
+            self.generated.of(word) for word in self.generated.written.words if set(word.indices) & {*self.columns.indices}
+        ]
+        sources = {str(source.source) for word in words if any(map(str.isalnum, word.text)) and (source := word.source())}
+        return rules.citations_of(self.by_document(), self.level(), self.generated.wanted.bounds, sources)
 
     def sources(self) -> pd.DataFrame:
-        """One row: where these words came from, and the nats that they lose without each document."""
+        """One row: what these words rest on, and the nats that they lose without each document."""
         return pd.DataFrame([self.row()])
 
     def row(self) -> dict[str, Any]:

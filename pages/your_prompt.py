@@ -1,4 +1,4 @@
-"""Where did this answer come from?"""
+"""What does this answer rest on?"""
 
 import json
 
@@ -11,7 +11,7 @@ from heval_core.ui.component import component
 from heval_core.ui.exports import download
 from heval_core.ui.own_prompts import KeptAnswer
 
-TITLE = "Where did this answer come from?"
+TITLE = "What does this answer rest on?"
 
 
 def page() -> None:

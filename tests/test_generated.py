@@ -210,9 +210,10 @@ def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
     with pytest.raises(HEvalError, match="token has no scores here; there are: document, "):
         explained.to_frame("token")
     assert list(explained.sources()["text"]) == [" It", " is", " Lisbon", ".", " Peru", " has", " Lima", "."]
-    head, counts = repr(explained).split("; words: ")
+    head, counts = repr(explained).split("; ")
     assert head == "<ExplainedAnswer: random-gpt2 answers 'It is Lisbon. Peru has Lima.'"
-    assert sum(int(part.split()[0]) for part in counts.split(", ")) == 6  # the full stops are none
+    assert " of 6 word" in counts  # the full stops are none
+    assert sum(int(part.split()[0]) for part in counts.split(", ")) == 6
 
 
 def test_a_word_is_compared_with_another_that_might_stand_there(explained):
@@ -258,6 +259,16 @@ def test_the_json_object_has_what_was_agreed_and_is_json(explained):
         assert matrix["seconds"] > 0
     assert [own["document"] for own in answer["matrix"][SENTENCE]["units"]] == [1, 1, 2]
     assert [len(own) for own in answer["verdicts"].values()] == [8, 2]
+    names = [("".join(answer["tokens"][own["start"] : own["end"]]), own["documents"]) for own in answer["numbers_and_names"]]
+    assert names == [(" Lisbon", [1]), (" Peru", [2]), (" Lima", [2])]
+    assert explained.not_in_documents().empty
+    written = dataclasses.replace(
+        explained.generated.written, tokens=(" In", " 1970", " Oslo", " had", " two", " Limas", " by", ".")
+    )
+    other = dataclasses.replace(explained, generated=dataclasses.replace(explained.generated, written=written))
+    assert other.not_in_documents().to_dict("list") == {
+        "text": ["1970", "Oslo"], "asked": [False, False], "document": [None, None], "says": [None, None],
+    }  # fmt: skip
 
 
 def of_copier(lm, lines, answer):

@@ -75,14 +75,15 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "prompt_service": "explained_answer installed lm records stored",
     "precompute":
         "answers arguments behaviour catalogue citations datasets evaluation explained_answer explanation faithfulness "
-        "figures generated installed lm pipeline present prompt_styles prompts protocols quoted records regime_keys regimes "
-        "report shared_passes statistics store stored techniques",
+        "figures generated installed lm numbers_and_names pipeline present prompt_styles prompts protocols quoted records "
+        "regime_keys regimes report shared_passes statistics store stored techniques",
     "heval_core": "explanation",
     "arguments": "lm pipeline prompts records",
     "explanation":
         "arguments catalogue explained_answer figures generated groups html lm pipeline protocols records sources statistics "
         "stored units words",
-    "explained_answer": "arguments catalogue figures generated html lm pipeline protocols records sources units writing",
+    "explained_answer":
+        "arguments catalogue figures generated html lm numbers_and_names pipeline protocols records sources units writing",
     "generated": "catalogue explainers lm pipeline prompts protocols records shared_passes sources statistics units writing",
     "writing": "explainers lm prompts records units words",
     "quoted": "catalogue citations datasets explainers generated lm pipeline protocols records statistics units writing",
@@ -90,8 +91,9 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "pipeline": "behaviour groups lm prompts protocols records regime_keys regimes statistics",
     "report": "evaluation figures html metrics present records store words",
     "figures":
-        "catalogue citations evaluation html metrics present protocols records regime_keys sources statistics stored "
-        "units words",
+        "catalogue citations evaluation html metrics numbers_and_names present protocols records regime_keys sources "
+        "statistics stored units words",
+    "numbers_and_names": "citations words",
     "evaluation": "catalogue citations groups metrics prompts protocols records regime_keys statistics store techniques words",
     "store": "citations records statistics stored words",
     "metrics": "catalogue groups protocols records regime_keys statistics",

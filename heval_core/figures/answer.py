@@ -6,6 +6,7 @@ All three draw the same object, `drawn`: what `precompute explain --format json`
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress, pairwise
@@ -15,10 +16,11 @@ from typing import Any
 from heval_core import catalogue
 from heval_core.citations.markers import markers
 from heval_core.html import digest, joined, render
+from heval_core.numbers_and_names import instead, nowhere, of_tokens, standing
 from heval_core.present.names import first_sentence
 from heval_core.present.numbers import so_many
 from heval_core.records import HEvalError
-from heval_core.sources import changed_words, in_place_of
+from heval_core.sources import MEMORY, UNCLEAR, changed_words, in_place_of
 from heval_core.units import units_of
 
 # Of documents; the seventh and all behind it are grey.
@@ -50,6 +52,10 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
         raise ValueError("documents, which overlap")
     probabilities = [_finite(probability) for probability in response["probabilities"]]
     ends = [0, *(int(word["end"]) for word in response["words"])]
+    question = _ends(result.get("question", {"start": 0, "end": 0}), len(tokens))
+    *texts, asked = ("".join(tokens[start:end]) for start, end in (*documents, question))
+    # Of a whole answer: its last word may be half of one until then.
+    checked = of_tokens(response["tokens"], texts, asked) if response["stopped"] else []
     words = [
         {
             **_text(word, len(probabilities)),
@@ -58,23 +64,14 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
             "nats": _number(word["nats"]) if word["source"] is None else _finite(word["nats"]),
             "before": _number(word["said_before"]),
             "rival": word.get("rival"),
+            "nowhere": next(
+                (instead(one) for one in nowhere(checked) if one["start"] < word["end"] and one["end"] > word["start"]), None
+            ),
             "probability": min(probabilities[word["start"] : word["end"]], default=1),
         }
         for end, word in zip(ends, response["words"], strict=False)
     ]
-    sentences = [
-        {
-            **_text(sentence, len(probabilities)),
-            "citations": sentence["citations"]
-            and [
-                {"document": int(cited["document"]), "nats": _finite(cited["nats"]), "level": _finite(cited["level"])}
-                for cited in sentence["citations"]
-            ],
-            "documents": [_finite(nats) for nats in sentence["by_document"]] if response["matrix"] else None,
-            "before": _number(sentence["said_before"]),
-        }
-        for sentence in response["sentences"]
-    ]
+    sentences = [_sentence(sentence, response, checked, len(probabilities)) for sentence in response["sentences"]]
     keys = dict.fromkeys([SENTENCE, *chosen, DOCUMENT, *response["matrix"], *response["refused"]])
     methods = {key: _method(key, response, len(tokens)) for key in keys}
     return {
@@ -84,6 +81,7 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
         "documents": [_document(tokens, *both) for both in zip(documents, result["documents"], strict=True)],
         "words": words,
         "sentences": sentences,
+        "stands": standing(checked),
         "notes": [str(note) for note in response["notes"]],
         "methods": [
             *(method for key, method in methods.items() if key != DOCUMENT),
@@ -98,6 +96,29 @@ def _ends(part: Mapping[str, Any], tokens: int) -> tuple[int, int]:
     if not 0 <= start <= end <= tokens:
         raise ValueError(f"part from {start} to {end} of {tokens} tokens")
     return start, end
+
+
+def _sentence(
+    sentence: Mapping[str, Any], response: Mapping[str, Any], checked: Sequence[Mapping[str, Any]], tokens: int
+) -> dict[str, Any]:
+    """checked: the answer's numbers and names. tokens: of the answer. A file of before may cite what no word rests on."""
+
+    def inside(parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        return [part for part in parts if sentence["start"] <= part["start"] < sentence["end"]]
+
+    sources = {word["source"] for word in spelt(inside(response["words"]))}
+    return {
+        **_text(sentence, tokens),
+        "citations": sentence["citations"]
+        and [
+            {"document": int(cited["document"]), "nats": _finite(cited["nats"]), "level": _finite(cited["level"])}
+            for cited in sentence["citations"]
+            if f"document {cited['document']}" in sources
+        ],
+        "nowhere": [instead(one) for one in inside(nowhere(checked))],
+        "documents": [_finite(nats) for nats in sentence["by_document"]] if response["matrix"] else None,
+        "before": _number(sentence["said_before"]),
+    }
 
 
 def _text(part: Mapping[str, Any], tokens: int) -> dict[str, Any]:
@@ -213,10 +234,10 @@ def compared(before: Mapping[str, Any], after: Mapping[str, Any], change: Change
     was, becomes = changed_words(*([str(word["text"]) for word in words] for words in (old, new)))
     pointed = [_points_at(before, word, change) for word in old]
     changed = [points for points, (_, gone) in zip(pointed, was, strict=True) if gone]
-    lead = f"{len(changed)} of {len(old)} words change. It was said to be the source of {sum(changed)} of them"
+    lead = f"Predicted: {so_many(sum(pointed), 'word')}. {sum(changed)} of the {len(changed)} that changed were among them"
     added = sum(new for _, new in becomes)
     same = f"No word goes; {added} more follow." if added else "The answer stays the same, word for word."
-    summary = f"{lead}, and of {sum(pointed) - sum(changed)} that stay." if changed else same
+    summary = f"{lead}; {sum(pointed) - sum(changed)} stayed." if changed else same
     return change.drawn() | {"said": summary, "before": was, "after": becomes}
 
 
@@ -286,12 +307,11 @@ def _bar(word: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def verdict(data: Mapping[str, Any]) -> str:
-    """What was found of a whole answer, in a sentence: how many of its words come from where."""
-    counts = _counts(data)
-    if not counts:
-        return f"{data['model']}: not computed to the end."
-    words, did = so_many(sum(counts.values()), "word"), "read an answer of" if data["given"] else "wrote"
-    return f"{data['model']} {did} {words}: {', '.join(f'{many} {name}' for name, many in counts.items())}."
+    """What was found of a whole answer: on what its words rest, and what stands in its documents."""
+    did = "read" if data["given"] else "wrote"
+    found = resting(data["words"]) or "not computed to the end"
+    said = [f"{one}." for sentence in data["sentences"] for one in sentence["nowhere"]]
+    return " ".join(filter(None, [f"{data['model']} {did} this: {found}.", data["stands"], *said]))
 
 
 def spelt(words: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -303,13 +323,15 @@ def spelt(words: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [*compress(words, spelled)] or [*words]
 
 
-def _counts(data: Mapping[str, Any]) -> dict[str, int]:
-    """`from document 1` or `unclear` ▶ how many words, the most first; none where not all is known."""
-    sources = [word["source"] for word in spelt(data["words"])]
-    if None in sources:
-        return {}
-    ordered = sorted(set(sources), key=lambda source: (-sources.count(source), source))
-    return {name if name == "unclear" else f"from {name}": sources.count(name) for name in ordered}
+def resting(words: Sequence[Mapping[str, Any]]) -> str:
+    """`3 of 6 words rest on document 1, 2 on memory, 1 unclear`: documents first; empty where not all is known."""
+    counts = Counter(word["source"] for word in spelt(words))
+    if None in counts or not counts:
+        return ""
+    ordered = sorted(counts, key=lambda source: (source == UNCLEAR, source == MEMORY, -counts[source], source))
+    first, *others = (f"{counts[source]} {source if source == UNCLEAR else f'on {source}'}" for source in ordered)
+    rest = "" if ordered == [UNCLEAR] else "rests " if counts[ordered[0]] == 1 else "rest "
+    return ", ".join([first.replace(" ", f" of {so_many(counts.total(), 'word')} {rest}", 1), *others])
 
 
 # Words of an answer on its card.
@@ -317,8 +339,14 @@ _FIRST = 14
 
 
 def on_card(data: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer's first words with their sources, how many documents were read, and where most words come from."""
+    """An answer's first words with their sources, how many documents were read, and what most words rest on."""
     words = [{name: word[name] for name in ("text", "source", "nats")} for word in data["words"][:_FIRST]]
-    counts, cut = _counts(data), len(data["words"]) > _FIRST
-    found = next((f"{most} of {sum(counts.values())} {name}" for name, most in counts.items()), "")
-    return {"words": words, "cut": cut, "about": so_many(len(data["documents"]), "document"), "found": found}
+    read = spelt(data["words"])
+    ((source, most),) = Counter(word["source"] for word in read).most_common(1)
+    found = f"{most} of {len(read)} {source if source == UNCLEAR else f'rest on {source}'}" if resting(read) else ""
+    return {
+        "words": words,
+        "cut": len(data["words"]) > _FIRST,
+        "about": so_many(len(data["documents"]), "document"),
+        "found": found,
+    }

@@ -66,7 +66,7 @@ def draw_answer() -> None:
         return
     st.subheader("One answer, traced")
     read = f"{plain(kept.asked.model)} read {len(kept.asked.documents)} documents"
-    st.caption(f"{read}. Click a word to see where it came from.")
+    st.caption(f"{read}. Click a word to see what it rests on.")
     own_answer.draw(name, kept.asked, kept.result, small=True)
 
 

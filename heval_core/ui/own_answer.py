@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import streamlit as st
@@ -27,9 +27,9 @@ from heval_core.ui.own_prompts import OwnPrompt
 _AGAIN, _CHANGED = "own_again", "own_changed"
 _SPAN = re.compile(r"(\d{1,4})-(\d{1,4})")
 _PLACE = re.compile(r"([1-9]\d?)(?:\.([1-9]\d{0,2}))?")
-_OLD = "This answer is of the form before your change. Explain again."
+_OLD = "You changed the prompt. This is still the old answer."
 _EMPTY: dict[str, Any] = {"tokens": [], "documents": [], "words": [], "sentences": [], "methods": [], "notes": []}
-_EMPTY |= dict.fromkeys(("status", "without", "old"))
+_EMPTY |= dict.fromkeys(("status", "without", "old", "stands"))
 
 
 def under_way() -> bool:
@@ -126,7 +126,8 @@ def draw_stored(results: Reader, instance: StoredInstance) -> None:
         st.info(plain(unavailable))
         return
     documents = [{"start": document.start, "end": document.end} for document in instance.documents]
-    result = {"model": instance.model, "tokens": instance.tokens, "documents": documents, "generated": generated}
+    prompt = {"tokens": instance.tokens, "documents": documents, "question": asdict(instance.question_span)}
+    result = {"model": instance.model, **prompt, "generated": generated}
     _component(_EMPTY | {"id": instance.instance_id, "static": True, "view": _view(), **drawn(result)})
 
 

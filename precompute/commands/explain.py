@@ -11,6 +11,7 @@ from heval_core.explained_answer import ExplainedAnswer, answer_json
 from heval_core.explanation import explain, methods_of
 from heval_core.generated import DEAR
 from heval_core.lm.loading import load
+from heval_core.numbers_and_names import instead, nowhere, standing
 from precompute.commands.options import Commands, add_command, add_fields, helps_of, refuse
 from precompute.grid import Grid
 from precompute.journal import say
@@ -76,16 +77,18 @@ def _print_answer(answer: dict[str, Any]) -> None:
     print(f"{answer['text'].strip()} ({answer['stopped']})")
     for note in [*answer["notes"], *(f"{key} is left out: {why}" for key, why in answer["refused"].items())]:
         print(note)
+    if stands := standing(answer["numbers_and_names"]):
+        print(" ".join([stands, *(f"{instead(one)}." for one in nowhere(answer["numbers_and_names"]))]))
     for sentence in answer["sentences"]:
         cited = ", ".join(f"document {entry['document']} ({entry['nats']:.1f} nats)" for entry in sentence["citations"] or ())
-        print(f"\n{sentence['text'].strip()} [{cited or 'no source'}]")
+        print(f"\n{sentence['text'].strip()} [{cited or 'no single document'}]")
         for word in answer["words"]:
             if sentence["start"] <= word["start"] < sentence["end"]:
                 print(f"  {word['text'].strip():24}{word['source']:14}{word['nats']:8.2f} nats")
 
 
 def _print_selection(selected: dict[str, Any]) -> None:
-    """Where it comes from, and whether that is true, in the words of the page."""
+    """What it rests on, and whether that is true of the model, in the words of the page."""
     print(f"\nselected: {selected['text'].strip()}: {selected['source']}, {selected['nats']:.2f} nats")
     points, stands, beats = (selected["verdict"].get(name) for name in ("points", "stands", "beats"))
     if points and stands and beats:

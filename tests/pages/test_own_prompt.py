@@ -346,9 +346,11 @@ def test_a_card_has_every_word_with_its_bar_and_says_what_was_found():
     first, memory, second = (float(height) for height, _ in sized)
     assert second > first > memory  # 6 nats, 3, none
     assert card.count("stroke-dasharray") == 1
-    assert "made-up wrote 3 words: 1 from document 1, 1 from document 2, 1 unclear." in card  # a full stop is none
-    assert "made-up read an answer of 3 words: 1 from document 1, " in answer_card(made_up(given=True).result, "Where?")
-    assert on_card(data)["found"] == "1 of 3 from document 1"
+    assert (
+        "made-up wrote this: 1 of 3 words rests on document 1, 1 on document 2, 1 unclear." in card
+    )  # a full stop is no word
+    assert "made-up read this: 1 of 3 words rests on document 1, " in answer_card(made_up(given=True).result, "Where?")
+    assert on_card(data)["found"] == "1 of 3 rest on document 1"
     assert re.findall(r"<tspan[^>]*>(\d)</tspan> ([^<]*)<", card) == [("1", "Iceland is cold."), ("2", "It costs 60.")]
     ElementTree.fromstring(answer_card(made_up().result, "What\x0cis \ud83d"))  # no character that XML does not know
 
@@ -359,7 +361,7 @@ def test_without_a_document_the_words_that_change_are_marked_and_whether_bars_ha
     found = compared(before, made_up(words=words).result, Change(1))
     assert found["before"] == [(" Iceland", False), (".", False), (" 60", True), (" maybe", True)]
     assert found["after"] == [(" Iceland", False), (".", False), (" cheap", True)]
-    assert found["said"] == "2 of 4 words change. It was said to be the source of 1 of them, and of 0 that stay."
+    assert found["said"] == "Predicted: 1 word. 1 of the 2 that changed were among them; 0 stayed."
     assert found["title"] == "Without document 2"
     same = compared(before, before, Change(0, 0, "Iceland is warm."))
     assert same["title"] == "With another sentence 1 of document 1"
@@ -380,4 +382,4 @@ def test_a_change_replaces_its_sentence_and_knows_whose_words_it_was_said_to_giv
     assert change.applied(before) == text
     words = [word(0, " Nothing", "memory", 0.1)]
     said = compared(before, made_up(words=words).result, change)["said"]
-    assert said == f"4 of 4 words change. It was said to be the source of {source} of them, and of 0 that stay."
+    assert said == f"Predicted: {source} word. {source} of the 4 that changed were among them; 0 stayed."

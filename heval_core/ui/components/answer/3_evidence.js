@@ -29,11 +29,11 @@ function checks(data, method, chosen) {
   if (!mine || !sentence) return [];
   const found = deleted(data, mine, chosen), copied = copiedFrom(data, sentence, chosen), number = data.sentences.indexOf(sentence) + 1, list = [];
   const right = copied.from.some((one) => mine.document === one.document && (mine.place === null || mine.place === one.place));
-  if (copied.from.length) list.push([right, right ? "points at the source" : "points elsewhere", `Around what is selected the answer’s sentence ${number} shares ${copied.run} words in a row with ${copied.from.map(inWords).join(" and ")}.`]);
-  else list.push([null, "source not known", `No sentence of a document shares ${COPIED} words in a row with the answer’s sentence ${number} around what is selected.`]);
+  if (copied.from.length) list.push([right, right ? "points at what is copied" : "points elsewhere", `Around what is selected the answer’s sentence ${number} shares ${copied.run} words in a row with ${copied.from.map(inWords).join(" and ")}.`]);
+  else list.push([null, "no five words copied, so nothing to check", `No sentence of a document shares ${COPIED} words in a row with the answer’s sentence ${number} around what is selected.`]);
   if (found) {
     const { changed, others, elsewhere, lost } = found, share = (part) => `${Math.round(part * 100)} %`;
-    const holds = others ? changed > 2 * elsewhere : null, shorter = holds === false && changed > 0 ? "changes as much without others" : "answer changes when it is deleted";
+    const holds = others ? changed > 2 * elsewhere : null, shorter = holds === false && changed > 0 ? "deleting others changes it as much" : "answer changes when it is deleted";
     list.push([holds, changed > 0 ? shorter : "answer stays when it is deleted", `Without this explainer’s first choice the words here lose ${nats(lost)} nats, and ${share(changed)} of the model’s tokens change; without other sentences of its length (${others}) ${share(elsewhere ?? 0)}.`]);
   }
   const base = (one) => one.key.split("(")[0], first = (one) => data.methods.find((own) => own.values && base(own) === base(one)); // variants of one explainer count once
@@ -49,7 +49,7 @@ function drawChecks(data, method, chosen) {
     const [kind, sign] = passed === null ? ["open", "– "] : passed ? ["yes", "✓ "] : ["no", "✗ "];
     return having(element("span", kind, sign, element("b", "", text)), { title, tabindex: 0 });
   });
-  return element("div", "checks", ...found);
+  return element("div", "checks", ...(found.length ? [element("p", "", "about this trace, not about truth:")] : []), ...found);
 }
 
 function drawDocuments(data, method, chosen, act) {
@@ -83,7 +83,7 @@ function drawDocuments(data, method, chosen, act) {
       }
       const together = Boolean(sums) && method.unit === "token" && method.units.filter(([from, to]) => to - from === 1 && from >= start && from < end).length < end - start;
       text.classList.toggle("together", together);
-      text.title = `Document ${number + 1}, sentence ${place + 1}: which words of the answer come from it${together ? ". Its tokens were not looked at one by one" : ""}`;
+      text.title = `Document ${number + 1}, sentence ${place + 1}: which words of the answer rest on it${together ? ". Its tokens were not looked at one by one" : ""}`;
       const value = element("span", share > 0.5 ? "value most" : "value", own ? amount(method, own.value) : "");
       value.style.setProperty("--share", share.toFixed(3));
       line.append(text, value);

@@ -1,4 +1,4 @@
-// Your prompt: an answer whose words say where they come from. What the reader chooses is drawn at once, without the server;
+// Your prompt: an answer whose words say what they rest on. What the reader chooses is drawn at once, without the server;
 // the page only hears of it, for the link.
 
 const viewed = ({ chosen, method }) => JSON.stringify([chosen ?? null, method ?? null]);
@@ -96,14 +96,14 @@ class Answer {
     const { data, act, root } = this, held = root.contains(this.host.getRootNode().activeElement) ? this.spanOf(this.host.getRootNode().activeElement) : null;
     const typed = this.edited === String(this.source) ? tryField(root)?.value : undefined, place = Object.values(this.parts ?? {}).map(placeOf).find(Boolean);
     const units = ["word", "sentence"].map((unit) => button("", unit, this.view.unit === unit, () => { this.view.unit = unit; this.draw(); }));
-    const top = element("div", "top", legend(data), element("span", "note", "bar: nats lost without the source"), element("div", "units", ...units));
+    const top = element("div", "top", legend(data), element("span", "note", "bar: nats lost without its document"), element("div", "units", ...units));
     this.words = drawWords(data, act);
     this.parts = Object.fromEntries(["read", "methods", "checks", "documents", "matrix", "tried"].map((name) => [name, element("div")]));
     const { read, methods, checks, documents, matrix, tried } = this.parts, low = element("div", "low", documents, element("aside", "side", matrix, tried));
     this.edited = null;
     root.classList.toggle("old", Boolean(data.old));
     root.classList.toggle("small", Boolean(data.small));
-    root.replaceChildren(top, ...(data.old ? [element("p", "stale", data.old)] : []), this.words, ...(data.status ? [this.progress()] : []), read, methods, checks, ...(data.without ? [drawWithout(data.without, () => this.ask("back"))] : []), low);
+    root.replaceChildren(top, ...(data.stands ? [having(element("p", "stands", data.stands), { title: "Found by a search, without a model. A number may stand there and be about something else." })] : []), ...(data.old ? [element("p", "stale", data.old)] : []), this.words, ...(data.status ? [this.progress()] : []), read, methods, checks, ...(data.without ? [drawWithout(data.without, () => this.ask("back"))] : []), low);
     const first = this.words.querySelector(held ? `.word[data-start="${held[0]}"]` : ".word");
     if (first) { first.tabIndex = 0; this.quiet = true; if (held) first.focus({ preventScroll: true }); this.quiet = false; }
     this.mark();
@@ -121,7 +121,7 @@ class Answer {
   mark() {
     const { data, act, painter, parts } = this, chosen = this.shown;
     if (!data.words.length) { parts.read.replaceChildren(readOut(data, painter, null, act)); return; }
-    // Which words come from a clicked sentence: of an explainer of sentences, leaving out says it.
+    // Which words rest on a clicked sentence: of an explainer of sentences, leaving out says it.
     markWords(this.words, data, chosen, this.source, painter?.columns === "token" ? painter : data.methods[0]);
     const drawn = { read: readOut(data, painter, chosen, act), methods: drawMethods(data, this.view, chosen, act), checks: drawChecks(data, painter, chosen), documents: drawDocuments(data, painter, chosen, act), matrix: drawMatrix(data, chosen, act) };
     for (const [name, made] of Object.entries(drawn)) redraw(parts[name], made);
