@@ -19,7 +19,7 @@ from transformers import AutoConfig
 
 from heval_core import catalogue, regimes
 from heval_core.datasets.quotesum import PEOPLE, Quoted
-from heval_core.lm import fits, loading
+from heval_core.lm import faults, fits, loading
 from heval_core.lm.fits import Fit
 from heval_core.lm.spans import tokenise
 from heval_core.prompt_styles import PromptStyle, style_of
@@ -223,7 +223,7 @@ def _positions(model: loading.Identity) -> float:
     try:
         return getattr(AutoConfig.from_pretrained(**model.where), "max_position_embeddings", None) or math.inf
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
-        raise loading.cannot_load(model.key, error) from error
+        raise faults.cannot_load(model.key, error, model.path) from error
 
 
 def shard_size(pair: Pair, store: ShardStore) -> int:

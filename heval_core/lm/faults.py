@@ -16,6 +16,8 @@ from heval_core.records import HEvalError
 
 # What a file begins with that git-lfs has not fetched.
 POINTER = b"version https://git-lfs"
+NO_TOKENIZER = "its files have no tokenizer; copy tokenizer.json and tokenizer_config.json from where the model comes from."
+ENCODES = "is an encoder-decoder, whose documents stand in another part than its answer; take a decoder, such as Qwen2."
 VOCABULARY = re.compile(r"token|vocab|merges|tekken|\.model$")
 
 
@@ -23,15 +25,10 @@ def settings(folder: Path, name: str) -> dict[str, Any]:
     """A JSON file of a folder; {} where it has none. Raises HEvalError for one that is broken."""
     file = folder / name
     try:
-        found = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        if isinstance(found, dict):
-            return found
-        why = "it holds no object"
+        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     except ValueError as error:
-        why = first_line(error)
-    raise HEvalError(
-        f"The {name} of {str(folder)!r} is no JSON object ({why}); copy it again from where the model comes from."
-    )
+        why = f"The {name} of {str(folder)!r} is no JSON ({first_line(error)}); copy it again from where the model comes from."
+        raise HEvalError(why) from None
 
 
 def check_folder(name: str, folder: Path) -> None:
@@ -51,29 +48,24 @@ def cannot_load(name: str, error: Exception, folder: Path | None, kind: str = "a
     """The one-line error for a model that cannot be loaded. folder: where its files are; None for a model from the hub."""
     if isinstance(error, HEvalError):
         return error
-    why = (_fault_of(folder) if folder and folder.is_dir() else "") or first_line(error)
+    why = (_fault_of(folder, str(error)) if folder and folder.is_dir() else "") or first_line(error)
     return HEvalError(f"{name!r} cannot be loaded as {kind}: {why}")
 
 
-def _fault_of(folder: Path) -> str:
-    """What is wrong with a folder that could not be read, as far as its files say."""
+def _fault_of(folder: Path, said: str) -> str:
+    """What is wrong with a folder that could not be read, as far as its files say. said: the library's error."""
     names = [file.name for file in sorted(folder.iterdir()) if file.is_file()]
     for name in names:
         with (folder / name).open("rb") as stream:
             if stream.read(len(POINTER)) == POINTER:
                 return f"its {name} is a git-lfs pointer, not the file itself; fetch it: git lfs pull."
     if not any(name.endswith(".safetensors") for name in names):
-        pickled = next((name for name in names if name.endswith((".bin", ".pt", ".pth"))), None)
+        pickled = [name for name in names if name.endswith(".bin")]
         how = "write them as safetensors: AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder)."
-        return f"its weights are only in {pickled}; {how}" if pickled else "it has no weights (*.safetensors)."
-    if settings(folder, "config.json").get("is_encoder_decoder"):
-        return (
-            "it is an encoder-decoder, whose documents stand in another part than its answer; take a decoder, such as Qwen2."
-        )
+        return f"its weights are only in {pickled[0]}; {how}" if pickled else "it has no weights (*.safetensors)."
+    if "Unrecognized configuration class" in said and settings(folder, "config.json").get("is_encoder_decoder"):
+        return f"it {ENCODES}"
     return "" if any(VOCABULARY.search(name) for name in names) else NO_TOKENIZER
-
-
-NO_TOKENIZER = "its files have no tokenizer; copy tokenizer.json and tokenizer_config.json from where the model comes from."
 
 
 def read(kind: Any, name: str, **where: Any) -> PreTrainedModel:
@@ -83,20 +75,20 @@ def read(kind: Any, name: str, **where: Any) -> PreTrainedModel:
     """
     model, found = kind.from_pretrained(output_loading_info=True, ignore_mismatched_sizes=True, **where)
     loaded = type(model).__name__
+
+    def listed(weights: Collection[str]) -> str:
+        return min(weights) if len(weights) == 1 else f"{len(weights)} of its weights, {min(weights)} first"
+
     other = {weight for weight, *_ in found["mismatched_keys"]}
-    for weights, lack in ((found["missing_keys"], "lack"), (other, "have another size of")):
-        if weights:
-            raise HEvalError(
-                f"{name!r} cannot be used as {loaded}: its files {lack} {_listed(weights)}, and random numbers would stand "
-                f"there. Get its files again, or those of a model that was saved as {loaded}."
-            )
+    if missing := found["missing_keys"] or other:
+        raise HEvalError(
+            f"{name!r} cannot be used as {loaded}: its files {'have another size of' if missing is other else 'lack'} "
+            f"{listed(missing)}, and random numbers would stand there. Get its files again, or those of a model that was "
+            f"saved as {loaded}."
+        )
     if found["unexpected_keys"]:
-        print(f"{loaded} does not use all of {name!r}: not {_listed(found['unexpected_keys'])}", file=sys.stderr)
+        print(f"{loaded} does not use all of {name!r}: not {listed(found['unexpected_keys'])}", file=sys.stderr)
     return model
-
-
-def _listed(names: Collection[str]) -> str:
-    return min(names) if len(names) == 1 else f"{len(names)} of its weights, {min(names)} first"
 
 
 def plain(model: Any) -> PreTrainedModel:
@@ -107,7 +99,7 @@ def plain(model: Any) -> PreTrainedModel:
     if hasattr(model, "get_base_model"):
         fault = "has an adapter beside its weights; merge it first: model = model.merge_and_unload()."
     elif model.config.is_encoder_decoder:
-        fault = "is an encoder-decoder, whose documents stand in another part than its answer; take a decoder, such as Qwen2."
+        fault = ENCODES
     elif model.get_output_embeddings() is None:
         fault = "has no head that writes tokens; load it with AutoModelForCausalLM."
     elif model.config.get_text_config()._attn_implementation == "flex_attention":

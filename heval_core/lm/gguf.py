@@ -43,8 +43,6 @@ def dequantised(file: Path, key: str) -> Path:
         unfinished.replace(folder)
     except ImportError as error:
         raise HEvalError(f"GGUF files need the package gguf; run: make install ({first_line(error)})") from error
-    except HEvalError:
-        raise
     except Exception as error:  # a damaged file may make the library raise anything
         if not isinstance(error, OSError) or not folder.is_dir():  # another process may have made it meanwhile
             raise HEvalError(f"The GGUF file {file.name} cannot be read: {first_line(error)}") from error

@@ -97,7 +97,7 @@ FOLDERS = {
     ),
     "config": (
         file_of("config.json", "{ not json"),
-        "The config.json of '{folder}' is no JSON object (Expecting property name enclosed in double quotes: line 1 column 3 "
+        "The config.json of '{folder}' is no JSON (Expecting property name enclosed in double quotes: line 1 column 3 "
         "(char 2)); copy it again from where the model comes from.",
     ),
     "pointer": (
