@@ -99,8 +99,8 @@ def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
         values = board.quality.set_index("explainer")["value"]
         how = "is better" if key in overall.better else "does as well"
         how += f" on the mean: {values[key]:.2f} against {values[best]:.2f}"
-        if counts := board.record(key, best):
-            how += f", and of {sum(counts)} comparisons it wins {counts[0]} and loses {counts[2]}"
+        if record := board.record(key, best):
+            how += f", and of {sum(record)} comparisons it wins {record[0]} and loses {record[2]}"
         return f"But on plain prompts {_instead(key, names)} {how}."
     counts = Counter(key for ranking in rankings.values() for key in ranking.controls)
     most = max(counts.values(), default=0)
