@@ -164,7 +164,7 @@ class DotFigure:
     def side(self) -> float:
         """The width of the rows' names, and of what stands beside them."""
         longest = max((len(row.title) for row in self.rows), default=0) * 6.3 + 10 + self.icon
-        most = 162.0 if self.compact else 180.0 if len(self.panels) > 2 else 320.0
+        most = 162.0 if self.compact else 180.0 if len(self.panels) > 3 or self.names_at else 320.0
         return self.names_at + self.mean + min(max(96.0, longest), most)
 
 

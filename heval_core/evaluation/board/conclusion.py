@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from heval_core.evaluation.board.records import Board, column_groups
-from heval_core.evaluation.ranking import AT, NAMED, Ranking, Written, clauses, ranking, sentences, who
+from heval_core.evaluation.ranking import AT, NAMED, Ranking, Written, clauses, sentences, who
 from heval_core.words import DECOYS, counted, listed
 
 # What the controls do in place of explaining, as something that one could do oneself.
@@ -82,7 +82,8 @@ def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str,
 def _published(board: Board, best: str, names: Mapping[str, str]) -> str:
     """The best method that is not ours, where the recommended one is."""
     ours = {row.key for row in board.rows if row.ours}
-    own = ranking(board.quality[~board.quality["explainer"].isin(ours)], board.controls).best
+    bands = ([key for key in band if key not in ours] for band in board.overall.bands)
+    own = next(filter(None, bands), [])
     if best not in ours or not own:
         return ""
     values = board.quality.set_index("explainer")["value"]
