@@ -15,22 +15,12 @@ from heval_core.present.numbers import number
 from heval_core.present.table import Record
 from heval_core.words import listed
 
-# How words of a verdict begin, or what those of up to three letters are. Between the two there is neither ✓ nor ✗.
-_BETWEEN = (
-    "enough",
-    "insufficient",
-    "half",
-    "mostly",
-    "mixture",
-    "barely",
-    "partly",
-    "partially",
-    "neutral",
-    "unproven",
-    "unverified",
-)
-_REFUTES = ("false", "refut", "pants", "contradict", "no", "not", "incorrect", "untrue", "fake", "unsupport", "debunk")
-_SUPPORTS = ("true", "support", "correct", "entail", "yes", "accurate")
+# How words of a verdict begin: of one between the two, with neither ✓ nor ✗, of one against the claim, and of one for it.
+_TONES = {
+    "": r"enough|insufficient|half|mostly|mixture|barely|part|neutral|unproven|unverified",
+    "bad": r"false|refut|pants|contradict|no\b|not\b|incorrect|untrue|fake|unsupport|debunk",
+    "good": r"true|support|correct|entail|yes\b|accurate",
+}
 Pieces = list[tuple[str, str]]
 FOUND, WRONG, MISSED, NONE, UNKNOWN = "found", "wrong", "missed", "none", "unknown"
 _WORDS = {
@@ -43,14 +33,8 @@ _WORDS = {
 
 def tone(verdict: str) -> str:
     """`bad` for a verdict against the claim, `good` for one in its favour, empty for another."""
-    words = re.findall("[a-z]+", verdict.lower())
-
-    def begins(*beginnings: str) -> bool:
-        return any(word == own or (len(own) > 3 and word.startswith(own)) for word in words for own in beginnings)
-
-    if begins(*_BETWEEN):
-        return ""
-    return "bad" if begins(*_REFUTES) else "good" if begins(*_SUPPORTS) else ""
+    words = verdict.lower().replace("_", " ")
+    return next((found for found, begins in _TONES.items() if re.search(rf"\b({begins})", words)), "")
 
 
 def first_passage(explanation: Record) -> int | None:

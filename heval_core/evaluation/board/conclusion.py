@@ -108,15 +108,11 @@ def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
     controls = [key for key, count in counts.items() if count == most]
     if not controls:
         return ""
-    if most > 1:
-        where = f"on two of the {_COUNTS[len(rankings)]}" if most < len(rankings) else "on both questions"
-    else:
-        where = f"at {next(AT[question] for question, ranking in rankings.items() if controls[0] in ranking.controls)}"
-    own = [ranking for ranking in rankings.values() if {*controls} & {*ranking.controls}]
-    better = all({*controls} <= {*ranking.better} for ranking in own)
-    several = len(controls) > 1
-    verb = f"{'are' if several else 'is'} better" if better else f"{'do' if several else 'does'} as well"
-    return f"But {listed([_instead(key, names) for key in controls])} {verb} {where}."
+    own = {question: ranking for question, ranking in rankings.items() if {*controls} & {*ranking.controls}}
+    where = f"on two of the {_COUNTS[len(rankings)]}" if 1 < most < len(rankings) else "at " + listed([AT[key] for key in own])
+    better = all({*controls} <= {*ranking.better} for ranking in own.values())
+    verbs = ("is better", "are better") if better else ("does as well", "do as well")
+    return f"But {listed([_instead(key, names) for key in controls])} {verbs[len(controls) > 1]} {where}."
 
 
 def _instead(key: str, names: Mapping[str, str]) -> str:
