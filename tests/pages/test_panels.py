@@ -130,9 +130,11 @@ def test_the_table_bolds_the_best_method_and_counts_who_is_below_chance(demo):
         assert cells[-1].main == f"{counts.loc[key, 'wrong']} of {counts.loc[key, 'numbers']}"
     for place, regime in enumerate(regimes):
         shown = {row.titles[0]: row.cells[place] for row in measure_table(found, NAMES).rows if row.titles[0] not in OTHERS}
-        highest = max((cell for cell in shown.values() if cell.value is not None), key=lambda cell: cell.value)
-        reach = {key for key, cell in shown.items() if cell.value is not None and cell.high >= highest.low}
-        assert {key for key, cell in shown.items() if cell.best} == reach, regime
+        ordered = sorted((key for key in shown if shown[key].value is not None), key=lambda key: -shown[key].value)
+        exceeds = found.regimes[found.regimes["regime"] == regime].set_index("explainer")["exceeds"]
+        exceeds = {NAMES.explainer(key): {NAMES.explainer(other) for other in lower} for key, lower in exceeds.items()}
+        last = max(index for index, key in enumerate(ordered) if key not in exceeds[ordered[0]])
+        assert {key for key, cell in shown.items() if cell.best} == {*ordered[: last + 1]}, regime
 
 
 def planted(best: str, *cells: tuple[str, str, float]) -> Measured:

@@ -57,7 +57,7 @@ def test_the_page_recommends_by_what_the_documents_are_like_and_by_what_can_be_p
     assert first(right="10")[1] == ["coiecd", "regular", "acd"]
     said, order = first(pay="1")
     assert order == ["regular", "coiecd", "acd"]
-    assert "Best: **Regular** everywhere" in said
+    assert "Highest: **Regular** everywhere" in said
     assert "COIECD tells irrelevant documents from right ones best: J 1.00" in said.replace("\\", "")
 
 
@@ -78,7 +78,7 @@ def test_the_slider_moves_the_address_and_a_wrong_number_is_refused():
     app = open_page("techniques")
     app.slider(key="right").set_value(20).run()
     assert address_of(app)["right"] == ["20"]
-    assert "Best: " in text_of(app)
+    assert "Highest: " in text_of(app)
     assert "it should be a whole number" in open_page("techniques", right="many").error[0].value
     assert "pay" in open_page("techniques", pay="8").error[0].value
 
