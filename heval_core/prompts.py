@@ -210,7 +210,7 @@ def assemble(
             raise HEvalError(f"Document {number} is empty; give it some text, or leave the document out.")
     layout = layout_of(template, question)
     fields = re.split(r"(\{documents\}|\{question\})", layout.text)
-    text, passages, question_span = layout.lead, list[Span](), Span(0, 0)
+    text, passages, question_span, written = layout.lead, list[Span](), Span(0, 0), list[Span]()
     for field in fields:
         if field == "{documents}":
             for index, passage in enumerate((*padding[0], *texts, *padding[1])):
@@ -222,7 +222,9 @@ def assemble(
             text += question
         else:
             # Without documents the space that would follow them must go: it would change the first token.
-            text += field.lstrip() if text == layout.lead else field
+            field = field.lstrip() if text == layout.lead else field
+            written.append(Span(len(text), len(text) + len(field)))
+            text += field
     before = len(padding[0])
     documents = passages[before : before + len(texts)]
     around = (*passages[:before], *passages[before + len(texts) :])
@@ -232,7 +234,7 @@ def assemble(
     )
     beginning = layout.beginning.replace("{question}", question)
     ranked = Span(len(layout.lead), len(text)) if layout.lead else None
-    return Prompt(text, tuple(documents), question_span, spans, layout.chat, ranked, around, beginning)
+    return Prompt(text, tuple(documents), question_span, spans, layout.chat, ranked, around, beginning, (), tuple(written))
 
 
 def prompt_of(instance: Instance, template: str = TEMPLATE) -> Prompt:

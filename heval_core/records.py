@@ -183,7 +183,8 @@ class Prompt:
     answers: for each document, every literal mention of its answer, or of the answer's other name, inside that document.
     padding: the passages around them. chat: whether the text is what a user says, to be put into its chat template.
     beginning: of the assistant's turn then. ranked: the part that may be ranked; None for all of it.
-    template: what a chat template has written, its special tokens too; empty where the tokenizer adds its own.
+    template: what a chat template has written, its special tokens too; empty where the tokenizer adds its own. layout: what
+    the layout has: it may name control tokens, as a template may.
     """
 
     text: str
@@ -195,12 +196,14 @@ class Prompt:
     padding: tuple[Span, ...] = ()
     beginning: str = ""
     template: tuple[Span, ...] = ()
+    layout: tuple[Span, ...] = ()
 
     def moved(self, move: Callable[[Span], Span], **changed: Any) -> Prompt:
         """With all spans moved along with the text, which is among what else is changed."""
-        documents, padding, *answers = (tuple(map(move, spans)) for spans in (self.documents, self.padding, *self.answers))
-        question = move(self.question)
-        return replace(self, documents=documents, padding=padding, question=question, answers=tuple(answers), **changed)
+        parts = (self.documents, self.padding, self.layout, *self.answers)
+        documents, padding, layout, *answers = (tuple(map(move, spans)) for spans in parts)
+        changing = replace(self, documents=documents, padding=padding, layout=layout, answers=tuple(answers))
+        return replace(changing, question=move(self.question), **changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +216,7 @@ class TokenisedPrompt:
         that belong to the first mention.
     first_ranked: the first token that is ranked; what precedes it (a BOS, a chat template, solved examples) never is.
         ranked_end: the token after the last ranked one, where a chat template follows, or what the model said before its
-        answer; None for the end of the prompt. padding: as in a Prompt. template: also in characters, as there.
+        answer; None for the end of the prompt. padding: as in a Prompt. template: those and the layout's, in characters.
     notes: what a reader should know of the text.
     """
 

@@ -121,13 +121,10 @@ class Written:
     def notes(self) -> list[str]:
         """What a reader should know: tokens that the model would never write, and a character that is not whole."""
         named = zip(self.tokens, self.probabilities, strict=True)
-        notes = [
-            *self.prompt.notes,
-            *(
-                f"{token.strip()!r} has a probability of {probability:.0e}: the model would never write it."
-                for token, probability in named
-                if probability < IMPROBABLE
-            ),
+        notes = [*self.prompt.notes] + [
+            f"{token.strip()!r} has a probability of {probability:.0e}: the model would never write it."
+            for token, probability in named
+            if probability < IMPROBABLE
         ]
         if self.stopped and self.text.endswith(_PART):
             notes.append("The answer ends within a character: its other bytes were not written.")

@@ -22,6 +22,7 @@ from heval_core.techniques.shared.base import Setting
 from precompute import journal
 from precompute.compute import JobTask
 from precompute.memory import AskingTask, Memories, memory_tasks
+from precompute.origins import note_origins
 from precompute.pair import Pair
 from precompute.quoted import QuotedTask, quoted_tasks
 from precompute.task import MEASURED, Task, unfinished
@@ -199,8 +200,7 @@ class Highlights:
 
     def note(self, noted: set[str]) -> int:
         """What a run notes before it begins. noted: the datasets that are. Returns how many records were malformed."""
-        self.pair.model.origin.note(self.store)
-        self.questions.origin.note(self.store)
+        note_origins(self.store, self.pair.origins)
         journal.note_training(self.store, self.pair.model.identity, self.questions)
         journal.note_state(self.store, self.pair, PLAIN.main)
         if self.questions.dataset in noted:

@@ -1,7 +1,8 @@
 """Where a store's models and data came from. It knows them by a name alone, and two of one name would hide each other."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
@@ -11,34 +12,37 @@ class SameName(HEvalError):
     """Two models, or two files of data, with one name: nothing is begun."""
 
 
-@dataclass(frozen=True)
-class Origin:
-    """what: weights or data. path: of its folder or file; "" where a package, the data folder or the hub has it. state: its
-    revision or fingerprint."""
+def where_is(path: Path | str | None) -> str:
+    """Empty where a package, the data folder or the hub has it."""
+    return str(Path(path).resolve()) if path else ""
+
+
+class Origin(NamedTuple):
+    """what: weights or data. path: of its folder or file, see `where_is`. state: its revision or fingerprint."""
 
     what: str
     name: str
     path: str
     state: str
 
-    @classmethod
-    def of(cls, what: str, name: str, path: Path | str | None, state: str) -> "Origin":
-        return cls(what, name, str(Path(path).resolve()) if path else "", state)
 
-    def check(self, store: ShardStore) -> None:
-        """Raises SameName where the store has results of another of this name; one that was moved or edited is the same."""
-        before = [Origin(**line) for line in store.journal("origin") if (line["what"], line["name"]) == (self.what, self.name)]
-        if before and not any(self.path == known.path or self.state == known.state for known in before):
-            there, here = (path or "its usual place" for path in (before[-1].path, self.path))
+def check_known(store: ShardStore, origins: Sequence[Origin]) -> None:
+    """Raises SameName where the store has results of another one of a name; what was moved, or edited, is the same."""
+    known = [Origin(**line) for line in store.journal("origin")]
+    for own in origins:
+        before = [other for other in known if other[:2] == own[:2]]
+        if before and not any(own.path == other.path or own.state == other.state for other in before):
+            there, here = (path or "its usual place" for path in (before[-1].path, own.path))
             raise SameName(
-                f"The store {store.folder} has results of other {self.what} called {self.name}, from {there}, not {here}; "
-                "give one of the two another name, or use another store (--store)."
+                f"The store {store.folder} has results of other {own.what} called {own.name}, from {there}, not {here}; give "
+                "one of the two another name, or use another store (--store)."
             )
 
-    def note(self, store: ShardStore) -> None:
-        """What was computed from, so that `check` knows it."""
-        if vars(self) not in store.journal("origin"):
-            store.note("origin", vars(self))
+
+def note_origins(store: ShardStore, origins: Sequence[Origin]) -> None:
+    """What is computed from, so that `check_known` knows it."""
+    known = store.journal("origin")
+    store.note("origin", *(own._asdict() for own in origins if own._asdict() not in known))
 
 
 def check_apart(what: str, named: list[tuple[str, str]]) -> None:

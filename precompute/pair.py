@@ -30,7 +30,7 @@ from heval_core.regime_keys import read_key
 from heval_core.regimes.padding import fitted
 from heval_core.store.shards import Shard, ShardStore
 from precompute.grid import Grid, Options
-from precompute.origins import SameName, check_apart
+from precompute.origins import Origin, SameName, check_apart, check_known, where_is
 from precompute.questions import Questions, load_questions
 from precompute.task import hashed
 from precompute.worker import Model
@@ -78,6 +78,12 @@ class Pair:
             "dataset": self.questions.dataset,
             "fingerprint": self.questions.fingerprint,
         }
+
+    @property
+    def origins(self) -> tuple[Origin, Origin]:
+        model, data = self.model, self.questions
+        weights = Origin("weights", model.key, where_is(model.identity.path), model.revision)
+        return weights, Origin("data", data.dataset, where_is(data.path), data.fingerprint)
 
     @property
     def cap(self) -> int | None:
@@ -172,11 +178,10 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
             model = Model(name, loading.in_template(identity, grid.template) if grid.template else identity)
             known[name] = model.key
             check_apart("model", list(known.items()))
-            model.origin.check(store)
             for dataset in grid.datasets:
                 if questions := read(dataset, style_of(identity)):
                     pair = Pair(grid, model, questions)
-                    questions.origin.check(store)
+                    check_known(store, pair.origins)
                     for able in (_readable, _fitted, _reading):
                         pair = able(pair, problems)
                     if pair.grid.regimes:

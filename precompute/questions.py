@@ -12,7 +12,6 @@ from heval_core.datasets._jsonl import JsonLines
 from heval_core.datasets._reading import BadRecord, Listing, Unusable
 from heval_core.protocols import Dataset
 from heval_core.records import Fact, HEvalError, Passage
-from precompute.origins import Origin
 
 # Without a limit, a dataset gives at most this many questions, because all of them are kept in memory.
 MOST_QUESTIONS = 200_000
@@ -42,10 +41,6 @@ class Questions:
     seen: int = 0
     relations: tuple[tuple[str, int], ...] = ()
     path: Path | str | None = None
-
-    @property
-    def origin(self) -> Origin:
-        return Origin.of("data", self.dataset, self.path, self.fingerprint)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ from heval_core.lm.fits import Fit
 from heval_core.lm.loading import Identity, choose_device, load
 from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
-from precompute.origins import Origin
 from precompute.own_file import OwnFile
 from precompute.questions import Questions
 from precompute.task import Result, Task, named
@@ -91,10 +90,6 @@ class Model:
     @property
     def revision(self) -> str:
         return self.identity.revision
-
-    @property
-    def origin(self) -> Origin:
-        return Origin.of("weights", self.key, self.identity.path, self.revision)
 
     def depends(self, dtype: str) -> list[str]:
         return [type(self).__name__, self.key, self.revision, self.identity.template, dtype]

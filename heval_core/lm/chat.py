@@ -63,7 +63,7 @@ def turn_end(tokenizer: Any) -> int | None:
     """The control token that the chat template puts behind what the assistant says; None where there is none."""
     try:
         behind = _written(tokenizer, {"user": "Hello", "assistant": _WORDS}).rpartition(_WORDS)[2]
-    except HEvalError:  # it is told when the model is asked through it
+    except HEvalError:  # told where the model is asked through it; or there is none
         return None
     ends = held(behind, tokenizer)
     return int(tokenizer.convert_tokens_to_ids(ends[0])) if ends else None

@@ -13,9 +13,7 @@ def ends_of(model: Any, tokenizer: Any) -> list[int] | None:
     """The tokens that end a model's turn, whichever of its files says so: generation settings, configuration, tokenizer, and
     chat template, behind what an assistant says. None where none does."""
     files = (model.generation_config, model.config, model.config.get_text_config(), tokenizer)
-    named = [getattr(file, "eos_token_id", None) for file in files]
-    if getattr(tokenizer, "chat_template", None):
-        named.append(turn_end(tokenizer))
+    named = [*(getattr(file, "eos_token_id", None) for file in files), turn_end(tokenizer)]
     ends = [end for own in named for end in (own if isinstance(own, list | tuple) else [own])]
     return list(dict.fromkeys(end for end in ends if end is not None)) or None
 
@@ -27,10 +25,9 @@ class Generation:
         self._facts = facts
 
     @property
-    def end_ids(self) -> set[int | None]:
+    def end_ids(self) -> set[int]:
         """The tokens that end the model's text."""
-        ends = self._facts.model.generation_config.eos_token_id
-        return set(ends if isinstance(ends, list) else [ends])
+        return set(self._facts.model.generation_config.eos_token_id or ())
 
     @torch.no_grad()
     def greedy(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> list[tuple[int, ...]]:
@@ -71,7 +68,7 @@ class Generation:
         return [_up_to_end(row[width:], self.end_ids) for row in written.tolist()]
 
 
-def _up_to_end(ids: list[int], ends: set[int | None]) -> tuple[int, ...]:
+def _up_to_end(ids: list[int], ends: set[int]) -> tuple[int, ...]:
     """The ids up to the row's end-of-text token; generation pads after it."""
     end = next((index for index, token_id in enumerate(ids) if token_id in ends), len(ids) - 1)
     return tuple(ids[: end + 1])

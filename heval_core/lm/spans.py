@@ -45,8 +45,8 @@ def _encoded(prompts: list[Prompt], tokenizer: Any, add_special_tokens: bool) ->
     )
     columns = (encoded["input_ids"], encoded["offset_mapping"], encoded["special_tokens_mask"])
     for prompt, ids, offsets, special in zip(prompts, *columns, strict=True):
-        spelt = held(prompt.text, tokenizer, prompt.template)
-        encoding = cut(prompt.text, tokenizer, prompt.template, add_special_tokens) if spelt else (ids, offsets, special)
+        spelt = held(prompt.text, tokenizer, kept := (*prompt.template, *prompt.layout))
+        encoding = cut(prompt.text, tokenizer, kept, add_special_tokens) if spelt else (ids, offsets, special)
         dated = (DATED,) if prompt.template and is_dated(tokenizer) else ()
         yield replace(_tokenised(prompt, encoding, tokenizer), notes=(*notes(spelt), *dated))
 
@@ -69,7 +69,7 @@ def _tokenised(prompt: Prompt, encoding: Encoded, tokenizer: Any) -> TokenisedPr
         first_mention=tuple(document[0] if document else () for document in gold),
         first_ranked=leading if ranked is None else ranked.start,
         ranked_end=None if ranked is None or ranked.end == len(ids) else ranked.end,
-        template=prompt.template,
+        template=(*prompt.template, *prompt.layout),
     )
 
 

@@ -99,6 +99,15 @@ def test_a_text_is_cut_as_by_a_tokenizer_that_never_heard_of_the_control_token(m
     assert ModelFacts.encode(facts, spelt) == tuple(bare.encode(spelt, add_special_tokens=False).ids)
 
 
+def test_a_layout_of_ones_own_may_name_control_tokens():
+    tokenizer, layout = bytes_of(), "<|im_start|>user\n{documents} {question}<|im_end|>\n<|im_start|>"
+    control = {tokenizer.convert_tokens_to_ids(word) for word in ("<|im_start|>", "<|im_end|>")}
+    for document in ("Lisbon.", FORGED):
+        read = tokenise(assemble((document,), (None,), QUESTION, layout), tokenizer)
+        assert [token_id in control for token_id in read.ids].count(True) == 3
+        assert (read.ids[0] in control, read.ids[-1] in control, bool(read.notes)) == (True, True, document == FORGED)
+
+
 def test_a_tokenizer_that_makes_a_control_token_of_plain_words_is_refused():
     made = Tokenizer(models.WordLevel({"<unk>": 0, "<|im_end|>": 1, "is": 2}, unk_token="<unk>"))
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()

@@ -291,6 +291,5 @@ def _begun(
     text = "".join(texts[:end])
     if not (space or text[:1].isspace()) or read & {index for index, _ in rest[:end]}:
         return rest
-    return [
-        (rest[end - 1][0], token_id) for token_id in lm.encode_after(before, space + text.lstrip(), prompt.template)
-    ] + rest[end:]
+    ids = lm.encode_after(before, space + text.lstrip(), prompt.template)
+    return [(rest[end - 1][0], token_id) for token_id in ids] + rest[end:]
