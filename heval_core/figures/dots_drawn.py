@@ -171,7 +171,7 @@ def _inset(figure: DotFigure) -> float:
     """The share of a panel left of its axis, so that a dot at its beginning is in its own column and not between two."""
     scale, share = figure.axis.scale, _DOT / figure.least
     known = [dot.value for panel in figure.panels for slot in panel.slots for dot in slot.dots]
-    return share if any((value - scale.least) / (scale.most - scale.least) < share for value in known) else 0.0
+    return share if any(0 <= (value - scale.least) / (scale.most - scale.least) < share for value in known) else 0.0
 
 
 def _chance(panel: Panel, scale: Scale) -> float:

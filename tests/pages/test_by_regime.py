@@ -32,7 +32,7 @@ def test_one_unit_is_from_chance_to_best_and_the_other_the_measures_own(demo, fi
     assert [text for _, text in one.axis.words] == ["guessing", "best"]
     assert other.axis.words == ()
     means = regime_means(demo, Filter(), "instance_rank_margin", ("balanced",), 5, by=()).set_index("explainer")["value"]
-    assert f"**Origin** is best at telling documents apart: {means['origin']:.1f} [" in text_of(app)
+    assert f"**Origin \\(ours\\)** is best at telling documents apart: {means['origin']:.1f} [" in text_of(app)
     without = open_page("leaderboard", tab="faithful", unit="native")
     assert not without.error  # it has no other unit
 
@@ -45,7 +45,7 @@ def test_the_mark_of_a_link_says_what_it_is_and_leads_to_its_instances_worst_fir
     stored = demo.cells(Filter(("demo-qwen2",), ("world_capital",), ("mixed",)), "instance_rank_margin", 5)
     own = stored.query("explainer == 'origin' and part == 'C1'").iloc[0]
     said = html_of(app)
-    assert "Origin · demo-qwen2 · World Capital · Mixed · used document first" in said
+    assert "Origin (ours) · demo-qwen2 · World Capital · Mixed · used document first" in said
     assert f"{own['value']:.1f} [" in said
     assert f"over {own['n']} instances" in said
     asked = links_of(app)[f"Open its {own['n']} instances"]

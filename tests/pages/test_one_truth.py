@@ -43,6 +43,23 @@ TWELVE = [model | dataset | regime for model in ({}, GPT2, QWEN) for dataset in 
 WHOLE = [{}, QWEN, CAPITALS | CONFLICTING, GPT2 | CONFLICTING, GPT2 | CAPITALS, QWEN | CAPITALS | CONFLICTING]
 
 
+def bands_say_the_same(made, told):
+    """The sentence names as level exactly those of the bracket; who stands below is beaten by its first."""
+    titles, means = made.titles, made.quality.set_index("explainer")
+    level = re.search(r"It is level with (.*?) on the mean", told.said)
+    others = [titles[key] for key in made.overall.best if key != told.best]
+    assert bool(level) is bool(others)
+    assert not level or all(title in level[1] for title in others) or counted(len(others), "other") == level[1]
+    for band, later in pairwise(made.overall.bands):
+        assert {*later} <= {*means["exceeds"][band[0]]}
+        assert min(means["value"][[*band]]) > max(means["value"][[*later]])
+    for first, second in combinations(made.overall.methods[:4], 2):
+        same = made.overall.ranks()[first] == made.overall.ranks()[second]
+        assert ("which may be chance (both rank" in _on_the_mean(made, first, second, titles)) is same
+    best, better = made.overall.controls[:1], made.overall.better
+    assert ("is better on the mean" in told.said) is bool(best and best[0] in better)
+
+
 @pytest.mark.parametrize(
     "asked", [pytest.param(own, marks=[] if own == WHOLE[-1] else pytest.mark.slow) for own in TWELVE], ids=str
 )
@@ -60,23 +77,7 @@ def test_every_page_table_export_and_sentence_names_the_same_best(demo, asked, f
     if not asked:
         assert told.said in section(demo, "board").text
     assert told.best in made.overall.best
-    # The sentence names as level exactly those of the bracket, which are bold; the rest is beaten by the first.
-    level = re.search(r"It is level with (.*?) on the mean", told.said)
-    others = [titles[key] for key in made.overall.best if key != told.best]
-    assert bool(level) is bool(others)
-    assert not level or all(title in level[1] for title in others) or f"{counted(len(others), 'other')}" == level[1]
-    exceeds = made.quality.set_index("explainer")["exceeds"]
-    for band, later in pairwise(made.overall.bands):
-        assert {*later} <= {*exceeds[band[0]]}, "the next band begins where all are beaten"
-        assert min(made.quality.set_index("explainer")["value"][[*band]]) > max(
-            made.quality.set_index("explainer")["value"][[*later]]
-        )
-    for first, second in combinations(made.overall.methods[:4], 2):
-        said_of_two = _on_the_mean(made, first, second, titles)
-        same = made.overall.ranks()[first] == made.overall.ranks()[second]
-        assert ("which may be chance (both rank" in said_of_two) is same
-    control = re.search(r"But on plain prompts .* is better on the mean", told.said)
-    assert bool(control) is bool(made.overall.better[:1] == made.overall.controls[:1] != ())
+    bands_say_the_same(made, told)
     assert f"Use {titles[told.best]}." in told.said
     # The mean: ranks, bold and the export.
     band, main = {titles[key] for key in made.overall.bold}, main_table(made)

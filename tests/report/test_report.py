@@ -62,7 +62,7 @@ def test_headline_patterns_instances_and_findings_are_what_their_pages_show(few,
 def test_the_paper_stands_beside_the_results_and_models_with_a_taught_rule(few):
     about = studies_of(few)[0]
     table = findings_table(about, about, "these")
-    own = ["verdict", "what decides", "the paper", "here: these"]
+    own = ["verdict", "what decides it", "the paper", "here: these"]
     assert [head.title for head in table.heads] == [*own, "models with a taught rule"]
     for row, found in zip(table.rows, about.rows, strict=True):
         assert row.titles == (found.finding["sentence"],)

@@ -99,7 +99,8 @@ def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
         key = overall.controls[0]
         values = board.quality.set_index("explainer")["value"]
         how = "is better" if key in overall.better else "does as well"
-        how += f" on the mean: {values[key]:.2f} against {values[best]:.2f}"
+        digits = 2 if abs(values[key] - values[best]) >= 0.01 else 3
+        how += f" on the mean: {values[key]:.{digits}f} against {values[best]:.{digits}f}"
         if record := board.record(key, best):
             how += f", and of {sum(record)} comparisons it wins {record[0]} and loses {record[2]}"
         return f"But on plain prompts {_instead(key, names)} {how}."
