@@ -53,6 +53,16 @@ def test_a_control_beyond_the_methods_is_an_arrow_with_its_number_and_does_not_s
     assert "−80.0" in [own.text for own in marks(drawing, "quiet")]
 
 
+def test_a_dot_at_the_beginning_of_its_axis_stands_in_its_own_column():
+    """-.40 of a scaled axis, which begins there, stood on the edge and looked like the last number of the column before."""
+    panels = [Panel(title, [slot((-0.399, -0.48, -0.3)), slot((1.0, 0.9, 1.0))]) for title in ("one", "other")]
+    figure = DotFigure("t", ROWS, panels, axis_over(ROWS, panels, "high", scaled=True))
+    drawing = as_drawing(figure)
+    edges = [own.x for own in drawing.spots if own.marks and own.marks[0].kind == "title"]
+    for edge, dot in zip(edges, marks(drawing, "dot"), strict=True):
+        assert edge + 6 < dot.x < edge + 24
+
+
 def test_one_wide_interval_is_cut_with_an_arrow_and_does_not_squash_the_values():
     """By hand: values and chance go from 0.1 to 0.9, so that the axis ends half of that below them, at −0.3, and at 1."""
     drawing, scale = drawn(slot((0.5, -9.0, 0.6), (0.9, 0.8, 1.0), (0.9, 0.8, 1.0)))
