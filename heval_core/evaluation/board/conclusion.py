@@ -97,9 +97,10 @@ def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
     overall, rankings = board.overall, {column.question: board.ranking(column) for column in board.questions}
     if overall.controls:
         key = overall.controls[0]
-        values = board.quality.set_index("explainer")["value"]
-        how = "is better" if key in overall.better else "does as well"
-        digits = 2 if abs(values[key] - values[best]) >= 0.01 else 3
+        values, exceeds = (board.quality.set_index("explainer")[name] for name in ("value", "exceeds"))
+        better = best in exceeds[key]
+        digits = 3 if better and values[key] - values[best] < 0.01 else 2
+        how = "is better" if better else "does as well"
         how += f" on the mean: {values[key]:.{digits}f} against {values[best]:.{digits}f}"
         if record := board.record(key, best):
             how += f", and of {sum(record)} comparisons it wins {record[0]} and loses {record[2]}"
