@@ -239,7 +239,7 @@ def test_a_word_is_compared_with_another_that_might_stand_there(explained):
     generated = dataclasses.replace(explained.generated, rivals={place: Rival("Nairobi", foil)}).with_contrast(place)
     told = {**explained.to_json(), "generated": answer_json(generated)}
     assert next(own["rival"] for own in told["generated"]["words"] if own["start"] == place) == "Nairobi"
-    assert (compared := drawn(told)["methods"][-1])["title"] == "Contrastive GIM, not “Nairobi”"
+    assert (compared := drawn(told)["methods"][-1])["title"] == "Contrastive GIM (ours), not “Nairobi”"
     assert compared["parts"][0][:2] == [place, selection.columns.end]
     np.testing.assert_allclose(compared["parts"][0][2], selection.against("Nairobi"), rtol=1e-3)
 

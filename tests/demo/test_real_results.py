@@ -11,8 +11,9 @@ from tests.conftest import ROOT
 pytestmark = [pytest.mark.demo, pytest.mark.slow]
 SMOL, GEMMA = "SmolLM2-135M-Instruct.Q4_1", "gemma-3-270m-q4_k_m"
 NAMES = {
-    "Origin": "origin", "Contrastive GIM": "cgim", "ContextCite": "contextcite", "Fusion of three": "fuse3",
-    "AttnLRP": "attnlrp", "feature ablation": "fa", "direct logit attribution": "cdla", "integrated gradients": "ig",
+    "Origin (ours)": "origin", "Contrastive GIM (ours)": "cgim", "ContextCite": "contextcite",
+    "Fusion of three (ours)": "fuse3",
+    "AttnLRP": "attnlrp", "feature ablation": "fa", "direct logit attribution (ours)": "cdla", "integrated gradients": "ig",
     "ALTI-Logit": "alti",
     "MechLight": "mechlight", "gradient × input": "gxi", "attention": "attn", "controls: lexical match": "lexical",
     "deleting documents": "document", "words in common (control)": "lexical", "leaving out documents": "document",
