@@ -176,9 +176,10 @@ def clauses(rankings: Mapping[str, Ranking], name: Written) -> list[str]:
     for (band, alone), tasks in bands.items():
         verb = "is the only method" if alone else "is best" if len(band) == 1 else "are level"
         texts.append(f"{who(ranked[tasks[0]].best, name)} {verb} at {_listed(tasks)}")
-    for where, controls in _by_places({task: task_ranking.controls for task, task_ranking in ranked.items()}).items():
-        the = "" if len(controls) > NAMED else f"the {'control' if len(controls) == 1 else 'controls'} "
-        texts.append(f"no method beats {the}{who(controls, name, 'control')} at {where}")
+    for where, controls in _by_places({task: own.better for task, own in ranked.items()}).items():
+        texts.append(f"{_controls(controls, name)} {'is' if len(controls) == 1 else 'are'} better than the best at {where}")
+    level = {task: [key for key in own.controls if key not in own.better] for task, own in ranked.items()}
+    texts += [f"no method beats {_controls(controls, name)} at {where}" for where, controls in _by_places(level).items()]
     for where, below in _by_places({task: task_ranking.below for task, task_ranking in ranked.items()}).items():
         texts.append(f"{who(below, name)} {'does' if len(below) == 1 else 'do'} worse than guessing at {where}")
     return texts
@@ -190,6 +191,11 @@ def _by_places(keys_by_task: Mapping[str, Sequence[str]]) -> dict[str, list[str]
     for key in dict.fromkeys(key for keys in keys_by_task.values() for key in keys):
         by_tasks.setdefault(_listed([task for task, keys in keys_by_task.items() if key in keys]), []).append(key)
     return by_tasks
+
+
+def _controls(keys: Sequence[str], name: Written) -> str:
+    the = "" if len(keys) > NAMED else f"the {'control' if len(keys) == 1 else 'controls'} "
+    return the + who(keys, name, "control")
 
 
 def _listed(tasks: Sequence[str]) -> str:

@@ -112,6 +112,9 @@ def test_a_control_is_level_with_the_best_or_better_than_it():
     rows = rows_of(a=0.9, b=0.5, text=0.95, late=0.9, none=0.0)
     own = ranked(rows, drawn_of(rows), ("text", "late", "none"))
     assert (own.best, own.controls, own.better) == (("a",), ("text", "late"), ("text",))
+    assert sentences(clauses({"it": own}, str.upper)) == (
+        "A is best at it. The control TEXT is better than the best at it. No method beats the control LATE at it."
+    )
 
 
 def test_names_are_written_as_asked_for():
