@@ -8,10 +8,10 @@ face each other (MOVER: Zou & Donner 2008), which is too large rather than too s
 ranking: all but those of two controls.
 
 The relation is not transitive, and ranks are. Methods stand in bands: the first reaches from the highest number down to the
-last that the highest is not ahead of, and to those with the very same number; then the next band. So who is outside is beaten
-by the highest, and nobody outside has a higher number than somebody inside. The first band's methods are best: they share
-rank, bracket and bold, and sentences call them level. Only rows over the same cells belong in a ranking. Controls are never
-best; those that no method is ahead of are named beside them.
+last that the highest is not ahead of, and to those with the very same number, but never across chance: who does no better than
+guessing shares no rank with one who does. Then the next band. So nobody outside has a higher number than somebody inside. The
+first band's methods are best: they share rank, bracket and bold, and sentences call them level. Only rows over the same cells
+belong in a ranking. Controls are never best; those that no method is ahead of are named beside them.
 Whatever names a winner, or sets one in bold, asks a `Ranking`, so that pages, tables and the report agree.
 """
 
@@ -149,7 +149,9 @@ def ranking(
     bands, rest = list[tuple[str, ...]](), methods
     while rest:
         last = max(index for index, key in enumerate(rest) if key not in above[rest[0]])
-        lowest = ranked["value"][rest[last]] - ROUNDING
+        lowest, chance_of = ranked["value"][rest[last]] - ROUNDING, ranked["chance"][rest[0]]
+        if ranked["value"][rest[0]] > chance_of + ROUNDING:
+            lowest = max(lowest, chance_of + ROUNDING)
         bands.append(tuple(key for key in rest if ranked["value"][key] >= lowest))
         rest = rest[len(bands[-1]) :]
     reach = [key for key in ranked.index if key in controls and methods and not any(key in above[name] for name in methods)]

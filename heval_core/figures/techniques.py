@@ -128,9 +128,9 @@ def technique_table(
     columns = columns_of(cells.dropna(subset=[of[0]]), measure)
     by_place = crossed(cells, ["regime", "measure"], "technique")
     column_rows = [by_place[column.regime, column.measure] for column in columns]
-    unit = value_unit if of == VALUE else change_unit
+    unit, chance = (value_unit, "chance") if of == VALUE else (change_unit, "")
     best = [
-        ranking(pd.DataFrame(rows.values()), of=of, key="technique", chance="").bold if column.best else ()
+        ranking(pd.DataFrame(rows.values()), of=of, key="technique", chance=chance).bold if column.best else ()
         for column, rows in zip(columns, column_rows, strict=True)
     ]
     rows = []

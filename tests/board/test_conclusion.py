@@ -99,6 +99,12 @@ def test_a_band_has_no_gap_and_the_next_one_begins_where_all_are_beaten():
     assert (own.bold, ranked(rows, drawn_of(rows), best="low").bands[0]) == (("a", "b", "c"), ("e",))
 
 
+def test_who_does_no_better_than_guessing_shares_no_rank_with_one_who_does():
+    """J of .17 and of -.17, of which 0 is blind: neither is ahead of the other, and they are not both best."""
+    assert ranking(rows_of(0.3, a=0.17, b=0.1, c=-0.05, d=-0.17)).bands == (("a", "b"), ("c", "d"))
+    assert ranking(rows_of(0.3, c=-0.05, d=-0.17)).bands == (("c", "d"),)
+
+
 def test_without_replicates_intervals_decide_as_if_they_were_independent_and_holm_counts_the_pairs():
     """By hand: .05 apart with errors of .015 each is 2.36 errors of the difference, p .018; of ten pairs with Holm .18."""
     half = 0.015 * 1.959964
