@@ -126,7 +126,7 @@ def _lines(text: str) -> Iterator[_Line]:
     marked = {marker.start(): marker.end() for marker in markers(text)}
     listed, start, fenced = _after_space(text, 0) in marked, 0, False
     for line in text.splitlines(keepends=True):
-        fence, behind = bool(_FENCE.match(line)), marked.get(_after_space(text, start), 0)
+        fence, behind = bool(_FENCE.match(line)), marked.get(_after_space(text, start), len(text))
         own = fenced or fence or _OWN.match(line) or _COLUMNS.search(line) or line.rstrip().endswith(_OPENS)
         yield _Line(start, line, bool(own), listed and bool(text[behind : start + len(line)].strip()))
         fenced, start = fenced != fence, start + len(line)

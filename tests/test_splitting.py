@@ -50,7 +50,8 @@ LINES = [
     "Steps:\n|- one. |Then\n|* two\n|1. Do it. |Now.\n|2) Stop.\n\n|End", "a\tb. C\n|c\td", "# 1. A Title\n|Text is. |It is.",
     "See:\n|```python\n|x = 1. Y = 2\n\n|y = x\n```\n|Done. |Yes.", "It works:\n|def f(x):\n    |y = x. Y\n    |return y",
     "東京は日本の\n首都です。|大阪", "[1] Ships leave.\n|[2] It lies in Africa. [3]\n |[4] It pays.",
-    "Ships leave Zantovia.\n[2] |It lies in Africa.", "[1] Ships leave Zantovia.\n[2]\n|It lies in Africa.",
+    "[1] Ships leave\nfull of boots. [2]\n|[3] Yes.", "Ships leave Zantovia.\n[2] |It lies in Africa.",
+    "[1] Ships leave Zantovia.\n[2]\n|It lies in Africa.",
     "It is so.\n\n[2]\n|Next one.\n", "[1]It is. \n[1]",
 ]  # fmt: skip
 
