@@ -105,8 +105,8 @@ class Written:
         """First token ▶ rival, of each word that has one. values: (m, V) log-probabilities."""
         prompt, begins = self.prompt, dict[int, Rival]()
         for unit in units(prompt, "word") if prompt.documents else ():
-            text = unit.text(prompt.tokens).strip()
-            if text[:1].isalnum() and text.lower() not in FUNCTION_WORDS:
+            text, first = unit.text(prompt.tokens).strip(), prompt.tokens[unit.start].strip()  # a space begins any word
+            if first and text[:1].isalnum() and text.lower() not in FUNCTION_WORDS:
                 begins.setdefault(prompt.ids[unit.start], Rival(text, prompt.ids[unit.start]))
         rivals = dict[int, Rival]()
         for word in self.words:
