@@ -42,14 +42,22 @@ def request_of(
 
 
 def check_options(
-    match: Any = MATCHES[0], target: Any = TARGETS[0], template: Any = None, dtype: Any = "auto", generate: Any = None
+    match: Any = MATCHES[0],
+    target: Any = TARGETS[0],
+    template: Any = None,
+    dtype: Any = "auto",
+    generate: Any = None,
+    answer: Any = None,
 ) -> None:
-    """Raises HEvalError, with the nearest ones, for a word that an option of `explain` cannot have, and for no number."""
+    """Raises HEvalError, with the nearest ones, for a word that an option of `explain` cannot have, for no number, and for an
+    option that a whole answer would ignore."""
     from heval_core.lm.loading import DTYPES
 
     one_of("match", match, MATCHES)
     one_of("target", target, TARGETS)
     one_of("dtype", dtype, ("auto", *DTYPES))
+    if (match, target) != (MATCHES[0], TARGETS[0]) and (generate is not None or answer is not None):
+        raise HEvalError("match and target are of a one-word answer; leave them out with generate and answer.")
     if template is not None and not text("template", template).startswith(f"{CHAT}:") and "{" not in template:
         one_of("template", template, LAYOUTS)
     if generate is not None and (isinstance(generate, bool) or not isinstance(generate, Integral) or generate < 1):

@@ -33,8 +33,9 @@ if TYPE_CHECKING:  # importing this costs no torch
 
     from heval_core.explained_answer import ExplainedAnswer
     from heval_core.lm.model import LanguageModel
-    from heval_core.pipeline import Explained
+    from heval_core.pipeline import Explained, Request
 
+Say = Callable[[str], None] | None
 # How many of each explainer's best tokens are framed, and what is told of a candidate.
 K, _OF_CANDIDATES = 5, ("group", "text", "token_id", "logit", "probability")
 
@@ -56,7 +57,7 @@ def explain(
     bounds: Bounds = Bounds(),  # noqa: B008
     device: str = "auto",
     dtype: str = "auto",
-    say: Callable[[str], None] | None = None,
+    say: Say = None,
 ) -> Explanation | ExplainedAnswer:
     """Explain which tokens of a prompt a model's answer came from.
 
@@ -65,36 +66,61 @@ def explain(
         put into evaluation mode, decodes greedily afterwards, and runs GELUs and its unembedding faster (the same numbers).
     context: documents: texts, or LangChain's or LlamaIndex's (`arguments`). context_answer: each one's answer, which tells
         where the model's came from. memory_answer: what it is taken to remember; by default it is asked without context.
-    explainers: keys, with options in brackets (`"fa(target=prob)"`); by default those that the batch job runs by default, of a
-        whole answer those of them that take under ten passes.
+    explainers: keys, with options (`"fa(target=prob)"`); by default the batch job's, of a whole answer those under ten passes.
     target: `answer` explains the answer given, `context` the first document's. match: the group is decided by the answer's
-        first token (`first`) or by its text (`text`). template: `chat` asks through the tokenizer's chat template; or a layout
-        with {documents} and {question}; by default the model's own. device, dtype: for a model that is loaded here.
-    say: is told what it will take, in passes and seconds, before it begins; a terminal and a notebook show how far it is.
+        first token (`first`) or by its text (`text`). Neither is for whole answers. template: `chat` asks through the
+        tokenizer's; or a layout with {documents} and {question}; by default the model's own.
     generate, answer: explain every word of an answer of at most so many tokens, or of one given (bounds: see `sources`).
+    say: is told what it will take before it begins; a terminal and a notebook show how far it is.
     An explainer that this model does not allow is left out, and its reason stands in `refused`.
     Raises HEvalError, with one sentence, if the prompt cannot be explained, or if no explainer can.
     """
-    from heval_core.explained_answer import explained_answer
-    from heval_core.generated import WRITTEN, Wanted, passes_of, tokenised, too_dear
-    from heval_core.lm.passes import progress
-    from heval_core.pipeline import able_of, explain_request
-
-    check_options(match, target, template, dtype, generate)
+    check_options(match, target, template, dtype, generate, answer)
     request = request_of(question, context, context_answer, memory_answer, answer)
     chosen = methods_of(catalogue.split(explainers) if isinstance(explainers, str) else explainers)
     lm = _language_model(model, tokenizer, device, dtype)
     with lm.asked_in(template):
-        whole = generate is not None or answer is not None
-        wanted = Wanted(WRITTEN if generate is None else generate, answer, bounds=bounds) if whole else None
-        prompt = tokenised(lm, request)
-        dear = too_dear(prompt, chosen) if whole and explainers is None else {}
-        chosen = [method for method in chosen if method.key not in dear]
-        with progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], wanted), say):
-            if wanted is None:
-                return Explanation(explain_request(lm, request, chosen, match=match, target=target), request.names)
-            found = explained_answer(lm, request, chosen, wanted)
-        return replace(found, generated=replace(found.generated, refused=found.generated.refused | dear))
+        if generate is None and answer is None:
+            return _of_one_word(lm, request, chosen, match, target, say)
+        return _of_whole_answer(lm, request, chosen, explainers is None, generate, answer, bounds, say)
+
+
+def _of_one_word(
+    lm: LanguageModel, request: Request, chosen: list[protocols.Method], match: str, target: str, say: Say
+) -> Explanation:
+    from heval_core.generated import tokenised
+    from heval_core.lm.passes import progress
+    from heval_core.pipeline import able_of, explain_request
+    from heval_core.price import passes_of
+
+    prompt = tokenised(lm, request)
+    with progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], None), say):
+        return Explanation(explain_request(lm, request, chosen, match=match, target=target), request.names)
+
+
+def _of_whole_answer(
+    lm: LanguageModel,
+    request: Request,
+    chosen: list[protocols.Method],
+    usual: bool,
+    generate: int | None,
+    answer: str | None,
+    bounds: Bounds,
+    say: Say,
+) -> ExplainedAnswer:
+    """usual: whether nobody chose the explainers, so that the dear ones are left out."""
+    from heval_core.explained_answer import explained_answer
+    from heval_core.generated import WRITTEN, Wanted, tokenised
+    from heval_core.lm.passes import progress
+    from heval_core.pipeline import able_of
+    from heval_core.price import passes_of, too_dear
+
+    prompt, wanted = tokenised(lm, request), Wanted(WRITTEN if generate is None else generate, answer, bounds=bounds)
+    dear = too_dear(prompt, chosen) if usual else {}
+    chosen = [method for method in chosen if method.key not in dear]
+    with progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], wanted), say):
+        found = explained_answer(lm, request, chosen, wanted)
+    return replace(found, generated=replace(found.generated, refused=found.generated.refused | dear))
 
 
 def methods_of(keys: Iterable[str] | None) -> list[protocols.Method]:

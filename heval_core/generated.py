@@ -30,7 +30,6 @@ from heval_core.lm.targets import in_float64
 from heval_core.pipeline import Request, able_of
 from heval_core.prompts import assemble
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
-from heval_core.shared_passes import added
 from heval_core.statistics.scores import check
 from heval_core.units import Matrix, Unit, places_in
 from heval_core.writing import Rival, Written, given, write
@@ -45,8 +44,6 @@ COLUMNS = ("token", "sentence")
 WRITTEN = 60  # tokens of an answer, unless another number is asked for
 COMPARES = "cgim"  # a word with its rival
 FEWEST = 10  # different texts of which a random level is made
-# By default an explainer of so many passes is left out; and how long a sentence of an answer is taken to be, in tokens.
-DEAR, SENTENCE_TOKENS = 10, 20
 
 
 @dataclass(frozen=True)
@@ -323,26 +320,6 @@ def finished(generated: Generated) -> tuple[Generated, Target]:
     values = in_float64(clean.logits_at(target.positions)[0]).log_softmax(-1)
     logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
     return replace(generated, logprobs=logprobs, clean=clean, rivals=written.rivals(values)), target
-
-
-def passes_of(prompt: TokenisedPrompt, explainers: Iterable[Method], wanted: Wanted | None = None) -> float:
-    """About how many passes over the whole prompt it takes to explain an answer's first token; or a whole answer, beside
-    writing it: one that lacks something runs from there on, half of the prompt in the mean."""
-    n, known = len(prompt.ids), list(explainers)
-    tokens = float(sum(cost.tokens for cost in added([explainer.cost(n) for explainer in known], n)))
-    if wanted is not None:
-        again = [one for one in known if getattr(one, "answers", "") == "sentence" and not hasattr(one, "matrix")]
-        tokens += max(0, wanted.generate // SENTENCE_TOKENS - 1) * sum(explainer.cost(n).tokens for explainer in again)
-        left_out = len(units(prompt)) + 1 + len(units(prompt, "sentence")) + wanted.draws
-        tokens += n * (1 + left_out / 2) if prompt.documents else n
-    return 1 + tokens / n
-
-
-def too_dear(prompt: TokenisedPrompt, explainers: Iterable[Method]) -> dict[str, str]:
-    """Those that explain no whole answer unless they are named, and why: key ▶ what it costs."""
-    passes = {explainer.key: explainer.cost(len(prompt.ids)).tokens / len(prompt.ids) for explainer in explainers}
-    told = "it takes about {:.0f} passes; it explains a whole answer where it is named among the explainers."
-    return {key: told.format(count) for key, count in passes.items() if count >= DEAR}
 
 
 def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:

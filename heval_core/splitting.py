@@ -109,7 +109,7 @@ def _blanked(text: str) -> str:
     for marker in markers(text):
         pieces += [text[end : marker.start()], " " * len(marker[0])]
         end = marker.end()
-    return _UNREADABLE.sub("x", "".join([*pieces, text[end:]]))
+    return _UNREADABLE.sub("\ufffd", "".join([*pieces, text[end:]]))
 
 
 def _begins(text: str, blanked: str) -> Iterator[tuple[int, bool]]:

@@ -252,10 +252,10 @@ def test_the_command_line_refuses_in_one_line(kind, made, capsys, prints):
     command += ["--memory-answer", "Oslo", "--device", "cpu", "--explainers"]
     capsys.readouterr()  # saving may have drawn a bar
     for explainer in ("attn", "mechlight"):
-        told = prints(*command, explainer, ends=2).err.strip().splitlines()
-        assert len(told) == 1
-        assert told[0].startswith(f"error: {kind} (")
-        assert told[0].endswith(" cannot be used with it; all else can.")
+        price, told = prints(*command, explainer, ends=2).err.strip().splitlines()
+        assert price.startswith("about ")
+        assert told.startswith(f"error: {kind} (")
+        assert told.endswith(" cannot be used with it; all else can.")
     assert main([*command, "fa,ig"]) == 0
 
 

@@ -75,16 +75,16 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "prompt_service": "explained_answer installed lm records stored",
     "precompute":
         "answers arguments behaviour catalogue citations datasets evaluation explained_answer explanation faithfulness "
-        "figures generated installed lm numbers_and_names pipeline present prompt_styles prompts protocols quoted records "
-        "regime_keys regimes report shared_passes statistics store stored techniques",
+        "figures generated installed lm numbers_and_names pipeline present price prompt_styles prompts protocols quoted "
+        "records regime_keys regimes report shared_passes statistics store stored techniques",
     "heval_core": "explanation",
     "arguments": "lm pipeline prompts records",
     "explanation":
-        "arguments catalogue explained_answer figures generated groups html lm pipeline protocols records sources statistics "
-        "stored units words",
+        "arguments catalogue explained_answer figures generated groups html lm pipeline price protocols records sources "
+        "statistics stored units words",
     "explained_answer":
         "arguments catalogue figures generated html lm numbers_and_names pipeline protocols records sources units writing",
-    "generated": "catalogue explainers lm pipeline prompts protocols records shared_passes sources statistics units writing",
+    "generated": "catalogue explainers lm pipeline prompts protocols records sources statistics units writing",
     "writing": "explainers lm prompts records units words",
     "quoted": "catalogue citations datasets explainers generated lm pipeline protocols records statistics units writing",
     "sources": "citations records units",
@@ -114,6 +114,7 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "stored": "groups records",
     "regime_keys": "records",
     "records": "words",
+    "price": "explainers generated protocols records shared_passes",
     "shared_passes": "records",
     "installed": "records",
     "html": "",

@@ -65,7 +65,7 @@ KEY, TITLE = "share_on_answer", "Share on the answer"
 
 
 def _forget():
-    for cached in (catalogue.own, catalogue.find, evaluator.evaluator_id):
+    for cached in (catalogue._read, catalogue.find, evaluator.evaluator_id):
         cached.cache_clear()
 
 

@@ -19,9 +19,10 @@ import pytest
 
 from heval_core import catalogue
 from heval_core.explanation import explain
-from heval_core.generated import DEAR, Wanted, passes_of, tokenised, too_dear
+from heval_core.generated import Wanted, tokenised
 from heval_core.lm.passes import counting
 from heval_core.pipeline import Request
+from heval_core.price import DEAR, passes_of, too_dear
 from tests.conftest import ROOT
 
 CONTEXT = "The capital of Kenya is Lisbon, which lies by the sea. It has a port. " * 3

@@ -62,7 +62,8 @@ def progress(lm: LanguageModel, prompt: TokenisedPrompt, passes: float, say: Cal
             started = time.perf_counter()
             lm.forward.logits(lm.ids(ids))
         seconds = passes * (time.perf_counter() - started)
-        say(f"about {passes:.0f} passes over the prompt's {length} tokens, {seconds:.0f} s at the pace of one")
+        several = "pass" if round(passes) == 1 else "passes"
+        say(f"about {passes:.0f} {several} over the prompt's {length} tokens, {seconds:.0f} s at the pace of one")
     seen = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
 
     def advance(tokens: float) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 from heval_core.arguments import check_options
 from heval_core.explained_answer import ExplainedAnswer, answer_json
 from heval_core.explanation import explain, methods_of
-from heval_core.generated import DEAR
 from heval_core.lm.loading import load
 from heval_core.numbers_and_names import instead, nowhere, standing
+from heval_core.price import DEAR
 from precompute.commands.options import Commands, add_command, add_fields, helps_of, refuse
 from precompute.grid import Grid
 from precompute.journal import say
@@ -47,7 +47,8 @@ def _explain(options: argparse.Namespace) -> int:
     of_one_word = [name for name, value in usual.items() if getattr(options, name) != value]
     told = "it is about a one-word answer, which stands beside a whole one with --format json only."
     refuse(options, of_one_word, told, whole and options.format == "text")
-    check_options(options.match, options.target, options.template, options.dtype, options.generate)
+    check_options(options.match, options.target, options.template, options.dtype)
+    check_options(generate=options.generate)
     methods_of(options.explainers)  # raises before the model is loaded
     names = ("context", "question", "context_answer", "memory_answer", "template")
     ask = partial(explain, load(options.model, options.device, options.dtype), **{n: getattr(options, n) for n in names})
