@@ -57,18 +57,7 @@ def _drawn(result: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
     # Of a whole answer: its last word may be half of one until then.
     checked = of_tokens(response["tokens"], texts, asked) if response["stopped"] else []
     words = [
-        {
-            **_text(word, len(probabilities)),
-            "breaks": _breaks("".join(response["tokens"][end : word["start"]]) + str(word["text"])) if end else 0,
-            "source": _source(word["source"]),
-            "nats": _number(word["nats"]) if word["source"] is None else _finite(word["nats"]),
-            "before": _number(word["said_before"]),
-            "rival": word.get("rival"),
-            "nowhere": next(
-                (instead(one) for one in nowhere(checked) if one["start"] < word["end"] and one["end"] > word["start"]), None
-            ),
-            "probability": min(probabilities[word["start"] : word["end"]], default=1),
-        }
+        _word(word, end, response["tokens"], probabilities) | {"nowhere": _nowhere(word, checked)}
         for end, word in zip(ends, response["words"], strict=False)
     ]
     sentences = [_sentence(sentence, response, checked, len(probabilities)) for sentence in response["sentences"]]
@@ -125,9 +114,23 @@ def _text(part: Mapping[str, Any], tokens: int) -> dict[str, Any]:
     return {**dict(zip(("start", "end"), _ends(part, tokens), strict=True)), "text": str(part["text"])}
 
 
-def _breaks(text: str) -> int:
-    """What begins before a word: 1, a line; 2, a paragraph; or 0. text: the word with the white space before it."""
-    return min(2, text[: len(text) - len(text.lstrip())].count("\n"))
+def _word(word: Mapping[str, Any], before: int, tokens: Sequence[str], probabilities: Sequence[float]) -> dict[str, Any]:
+    """before: where the word before it ends. breaks: 1, a line begins with it; 2, a paragraph; or 0."""
+    text = "".join(tokens[before : word["start"]]) + str(word["text"])
+    return {
+        **_text(word, len(probabilities)),
+        "breaks": min(2, text[: len(text) - len(text.lstrip())].count("\n")) if before else 0,
+        "source": _source(word["source"]),
+        "nats": _number(word["nats"]) if word["source"] is None else _finite(word["nats"]),
+        "before": _number(word["said_before"]),
+        "rival": word.get("rival"),
+        "probability": min(probabilities[word["start"] : word["end"]], default=1),
+    }
+
+
+def _nowhere(word: Mapping[str, Any], checked: Sequence[Mapping[str, Any]]) -> str | None:
+    """What is told of a word of a number or name that stands in no document."""
+    return next((instead(one) for one in nowhere(checked) if one["start"] < word["end"] and one["end"] > word["start"]), None)
 
 
 def _finite(value: Any) -> float:
