@@ -7,11 +7,12 @@ ends are averaged, tables without them), the error is that of two independent nu
 face each other (MOVER: Zou & Donner 2008), which is too large rather than too small. Holm corrects over the pairs of a
 ranking: all but those of two controls.
 
-The relation is not transitive, and ranks are. Methods stand in bands: the first reaches from the highest number down to the
-last that the highest is not ahead of, and to those with the very same number, but never across chance: who does no better than
-guessing shares no rank with one who does. Then the next band. So nobody outside has a higher number than somebody inside. The
-first band's methods are best: they share rank, bracket and bold, and sentences call them level. Only rows over the same cells
-belong in a ranking. Controls are never best; those that no method is ahead of are named beside them.
+The relation is not transitive, and ranks are. Methods stand in bands: the first holds the highest number, all that it is not
+ahead of, and whose number is the very same as one of theirs; but who does no better than guessing shares no rank with one who
+does. Then the next band, of the others. So a method in between may be beaten where a lower one is too unsure to be, and bands
+come before numbers where methods are listed. The first band's methods are best: they share rank, bracket and bold, and
+sentences call them level. Only rows over the same cells belong in a ranking. Controls are never best; those that no method is
+ahead of are named beside them.
 Whatever names a winner, or sets one in bold, asks a `Ranking`, so that pages, tables and the report agree.
 """
 
@@ -148,12 +149,13 @@ def ranking(
     methods = [key for key in ranked.index if key not in controls]
     bands, rest = list[tuple[str, ...]](), methods
     while rest:
-        last = max(index for index, key in enumerate(rest) if key not in above[rest[0]])
-        lowest, chance_of = ranked["value"][rest[last]] - ROUNDING, ranked["chance"][rest[0]]
-        if ranked["value"][rest[0]] > chance_of + ROUNDING:
-            lowest = max(lowest, chance_of + ROUNDING)
-        bands.append(tuple(key for key in rest if ranked["value"][key] >= lowest))
-        rest = rest[len(bands[-1]) :]
+        first, guessing = rest[0], ranked["chance"][rest[0]] + ROUNDING
+        known = [key for key in rest if key not in above[first]]
+        level = {
+            ranked["value"][key] for key in known if ranked["value"][key] > guessing or not ranked["value"][first] > guessing
+        }
+        bands.append(tuple(key for key in rest if key == first or ranked["value"][key] in level))
+        rest = [key for key in rest if key not in bands[-1]]
     reach = [key for key in ranked.index if key in controls and methods and not any(key in above[name] for name in methods)]
     below = [key for key in methods if ranked["high"][key] < ranked["chance"][key]]
     better = [key for key in reach if methods[0] in above[key]]

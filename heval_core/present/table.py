@@ -30,7 +30,7 @@ from heval_core.present.numbers import (
 )
 
 # Which cells are bold, everywhere: see `evaluation.ranking`.
-IN_BOLD = "Bold: the best, and all on its side of chance down to the last that it is not ahead of (paired, Holm, p < .05)."
+IN_BOLD = "Bold: the best, and all on its side of chance that it is not ahead of (paired, Holm, p < .05)."
 # Columns of values with their intervals beside them that a page of a paper has room for.
 BESIDE = 3
 _LATEX = {

@@ -90,13 +90,13 @@ def test_who_is_beaten_over_the_same_questions_shares_no_rank_though_the_interva
     assert ranked(rows, drawn_of(rows, c=0.1)).bands == (("a", "b", "c"),)
 
 
-def test_a_band_has_no_gap_and_the_next_one_begins_where_all_are_beaten():
-    """a beats b and d, and not c, whose replicates vary: bold never stands below what is not bold."""
+def test_a_band_holds_all_that_its_first_is_not_ahead_of_and_nobody_else():
+    """a beats b and d, and not c, whose replicates vary: c is level with a, and b, though higher, is not."""
     rows = rows_of(a=0.9, b=0.85, c=0.8, d=0.6, e=0.59)
     own = ranked(rows, drawn_of(rows, c=0.1))
-    assert own.bands == (("a", "b", "c"), ("d",), ("e",))
-    assert own.ranks() == {"a": "1–3", "b": "1–3", "c": "1–3", "d": "4", "e": "5"}
-    assert (own.bold, ranked(rows, drawn_of(rows), best="low").bands[0]) == (("a", "b", "c"), ("e",))
+    assert own.bands == (("a", "c"), ("b",), ("d",), ("e",))
+    assert own.ranks() == {"a": "1–2", "c": "1–2", "b": "3", "d": "4", "e": "5"}
+    assert (own.bold, ranked(rows, drawn_of(rows), best="low").bands[0]) == (("a", "c"), ("e",))
 
 
 def test_who_does_no_better_than_guessing_shares_no_rank_with_one_who_does():
@@ -127,12 +127,12 @@ def test_names_are_written_as_asked_for():
     assert said(planted({"a": BEST, "b": MIDDLE}), written="<{}>".format).startswith("Use <A>. It is best")
 
 
-def test_ranks_are_shared_down_to_the_last_interval_that_reaches_the_bands_first():
+def test_ranks_are_shared_by_those_whose_intervals_reach_the_bands_first():
     rows = pd.DataFrame({"explainer": list("abcde"), "value": [0.9, 0.8, 0.78, 0.5, 0.2]})
     rows = rows.assign(low=rows["value"] - 0.03, high=rows["value"] + 0.03, chance=0.0)
     assert ranking(rows).ranks() == {"a": "1", "b": "2–3", "c": "2–3", "d": "4", "e": "5"}
     wide = rows.assign(high=[0.93, 0.83, 0.9, 0.53, 0.23])
-    assert ranking(wide).bands == (("a", "b", "c"), ("d",), ("e",))
+    assert ranking(wide).bands == (("a", "c"), ("b",), ("d",), ("e",))
 
 
 ABSENT = (

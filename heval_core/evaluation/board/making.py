@@ -17,7 +17,7 @@ from heval_core.evaluation.board.costs import costs_of
 from heval_core.evaluation.board.records import ASKED, EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
 from heval_core.evaluation.comparisons import pairs_of
 from heval_core.evaluation.means import ABOVE, PLACE, available, counting, exceeds, means, replicates, values_of
-from heval_core.evaluation.ranking import ahead
+from heval_core.evaluation.ranking import ahead, ranking
 from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
@@ -197,12 +197,13 @@ def _together(tables: Sequence[pd.DataFrame], names: list[str]) -> pd.DataFrame:
 
 def _ordered(rows: Sequence[Row], quality: pd.DataFrame, values: pd.DataFrame) -> tuple[Row, ...]:
     """Methods before controls; those with a number for every question, best first; then the others, as they came."""
-    overall = dict(zip(quality["explainer"], quality["value"], strict=True))
+    overall = ranking(quality.assign(chance=0.0), [row.key for row in rows if row.control]).methods
+    ordered = dict(zip(quality["explainer"], -quality["value"], strict=True)) | {key: n for n, key in enumerate(overall)}
     rest = values.groupby("explainer")["value"].mean() if len(values) else pd.Series(dtype=float)
 
     def place(row: Row) -> tuple[bool, bool, float]:
-        value = overall.get(row.key, rest.get(row.key, np.nan))
-        return row.control, row.key not in overall, -value if np.isfinite(value) else np.inf
+        index = ordered.get(row.key, -rest.get(row.key, np.nan))
+        return row.control, row.key not in ordered, index if np.isfinite(index) else np.inf
 
     return tuple(sorted(rows, key=place))
 
