@@ -163,7 +163,8 @@ def test_the_sentence_names_who_leads_the_best_control_and_who_is_on_the_wrong_s
     told = verdict(planted("high", *cells, ("random", "a", 20.0)), NAMES)
     assert told == (
         "**FA** is best at finding the token: 8.0 [7.0, 9.0] nats (chance 2.0). The control **random** is better than the "
-        "best at finding the token. No method beats the control **position** at finding the token. Worse than guessing: **IG** in 1 of 2 comparisons."
+        "best at finding the token. No method beats the control **position** at finding the token. "
+        "Worse than guessing: **IG** in 1 of 2 comparisons."
     )
     told = verdict(planted("low", *cells), NAMES)
     assert told == (
