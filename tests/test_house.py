@@ -17,13 +17,13 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet, of lines of code: no blank lines, comments and docstrings. Nothing may be larger than its ceiling; what has
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, so that adding one breaks nothing.
 CEILINGS = {
-    "lines of the product": 27_000,
-    "files of the product": 270,
-    "lines of demo and benchmarks": 2_423,
-    "lines of tests": 26_000,
-    "files of tests": 227,
-    "lines of JS and CSS": 2_700,
-    "words of docs": 14_400,
+    "lines of the product": 27_545,
+    "files of the product": 269,
+    "lines of demo and benchmarks": 2_478,
+    "lines of tests": 26_210,
+    "files of tests": 241,
+    "lines of JS and CSS": 2_658,
+    "words of docs": 13_969,
 }
 SLACK = 0.02
 

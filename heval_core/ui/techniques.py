@@ -111,8 +111,8 @@ def advise(results: Reader, compared: Compared) -> None:
         f"{_told_apart(compared)} A good answer follows a document about the question, true or not, and keeps to memory, "
         "right or not, where it is about something else. Brackets: 95 % intervals over the "
         f"{compared.front['n'].max():,} questions that all techniques answered. Those share a rank that the "
-        "first of them is not ahead of (paired, Holm). Filled: on the front, so that nobody is better at both; Regular always. "
-        "Dashed: as good as the best card."
+        "first of them is not ahead of (paired, Holm). Filled: on the front, so that nobody is better at both; Regular "
+        "always. Dashed: as good as the best card."
     )
 
 

@@ -98,7 +98,10 @@ def _add(options: argparse.Namespace) -> int:
 def _accepted(model: Packaged, terms: str) -> bool:
     text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]+>", " ", terms)
     print(re.sub(r"\s*\n\s*", "\n", unescape(text, {"&quot;": '"', "&#39;": "'", "&nbsp;": " "})).strip())
-    return input(f"\nAccept the terms of {model.name} ({model.licence})? [y/N] ").strip().lower() in ("y", "yes")
+    try:
+        return input(f"\nAccept the terms of {model.name} ({model.licence})? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        raise HEvalError(f"Nobody is there to accept the terms of {model.name}; run this in a terminal.") from None
 
 
 def _pip(requirements: tuple[str, ...]) -> None:
