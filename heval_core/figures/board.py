@@ -86,7 +86,7 @@ def _figure(
     panels = [_panel(board, *of_panel, ticks=not compact) for of_panel in titled_columns]
     legend = [("dot", "mean, 95 % interval"), *([("cell", "one model")] if len(board.models) > 1 else [])]
     if any("–" in row.rank for row in rows):
-        legend.append(("rank", "same rank: the first is not ahead of the last (paired, Holm)"))
+        legend.append(("rank", "same rank: the first is not ahead of the others (paired, Holm)"))
     axis = axis_over(rows, panels, "high", ((0.0, "guessing"), (1.0, "best")), scaled=True)
     return DotFigure(title, rows, panels, axis, () if compact else legend, compact=compact)
 
