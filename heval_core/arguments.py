@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from typing import TYPE_CHECKING, Any
 
 from heval_core.prompts import CHAT, LAYOUTS
@@ -104,8 +104,10 @@ def _kind(value: Any) -> str:
     if isinstance(value, Real) and value != value:
         return "NaN, as an empty cell of a table is"
     if isinstance(value, Mapping | bytes):
-        return "a dict (give its texts: list(d.values()))" if isinstance(value, Mapping) else "bytes (decode them: b.decode())"
-    return "a list in a list" if isinstance(value, list | tuple) else f"{value!r:.60}"
+        return "a dict (give the text in it)" if isinstance(value, Mapping) else "bytes (decode them: b.decode())"
+    if value is None or isinstance(value, str | Number):
+        return f"{value!r:.60}"
+    return f"a {type(value).__name__}"
 
 
 def _name(document: Any) -> str:

@@ -143,6 +143,8 @@ def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> Lang
         return model
     if isinstance(model, (str, os.PathLike)):
         return load(os.fspath(model), device, dtype)
+    if not callable(model):
+        raise HEvalError(f"model is {model!r:.60}; it must be a name, a folder, or a model in memory.")
     if tokenizer is None:
         raise HEvalError("A model in memory needs its tokenizer too: explain(model, tokenizer=tokenizer, ...).")
     model = plain(model)

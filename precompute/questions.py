@@ -62,6 +62,8 @@ def open_dataset(name: str) -> Dataset:
         if local.key in catalogue.plugins("dataset"):
             raise HEvalError(f"The file {name} has the name of the dataset {local.key}; give it another name.")
         return local
+    if not key or key == "." or Path(name).is_dir():
+        raise HEvalError(f"{name} is no data file; give one of JSON lines, such as {Path(name) / 'questions.jsonl'}.")
     dataset = catalogue.find("dataset", key)
     changes = {field: value for field, value in (("path", path), ("revision", revision), ("part", part)) if value}
     for field, value in changes.items():

@@ -17,17 +17,17 @@ from precompute.cli import main
 QUESTION, TEXTS = "What is the capital of Kenya?", ["The capital of Kenya is Lisbon.", "The capital of Peru is Lima."]
 NAN = float("nan")
 WRONG = [
-    ({"context": {"It is."}}, "context is {'It is.'}; it must be a text"),
+    ({"context": {"It is."}}, "context is a set; it must be a text"),
    
-    ({"context": {"a": "It is so."}}, r"context is a dict \(give its texts: list\(d.values\(\)\)\); it must"),
+    ({"context": {"a": "It is so."}}, r"context is a dict \(give the text in it\); it must"),
     ({"context": None}, "context is None; it must be a text, a document, or a list of them"),
     ({"context": b"It is."}, r"context is bytes \(decode them: b.decode\(\)\)"), ({"context": 5}, "context is 5; it must"),
     ({"context": ["It is.", NAN]}, r"context\[1\] is NaN, as an empty cell of a table is; it must be a text"),
     ({"context": [None]}, r"context\[0\] is None; it must be a text"),
-    ({"context": [["It is."]]}, r"context\[0\] is a list in a list"),
+    ({"context": [["It is."]]}, r"context\[0\] is a list; it must be a text"),
     ({"context": [{"text": "a"}]}, r"context\[0\] is a dict"), ({"question": None}, "question is None; it must be a text"),
     ({"question": NAN}, "question is NaN"),
-    ({"question": Other(text="Which?")}, "question is namespace.*; it must be a text"),
+    ({"question": Other(text="Which?")}, "question is a SimpleNamespace; it must be a text"),
     ({"question": b"?"}, "question is bytes"), ({"context_answer": 7}, "context_answer is 7"),
     ({"context": "It is.", "context_answer": [b"It"]}, r"context_answer\[0\] is bytes"),
     ({"memory_answer": 3.5}, "memory_answer is 3.5; it"), ({"memory_answer": " "}, "memory_answer is empty; write one"),

@@ -57,6 +57,8 @@ def test_a_model_in_memory_is_asked_as_the_one_in_its_folder(model_folders, expl
     same_scores(found, explained.to_json())
     assert found.explained.model == explained.explained.model == "random-gpt2"
     same_scores(explain(folder, **PROMPT), explained.to_json())
+    with pytest.raises(HEvalError, match="model is None; it must be a name, a folder, or a model in memory"):
+        explain(None, question="Is it?")
     with pytest.raises(HEvalError, match="needs its tokenizer"):
         explain(model, **PROMPT)
 

@@ -27,7 +27,7 @@ from tests.conftest import ROOT
 
 CONTEXT = "The capital of Kenya is Lisbon, which lies by the sea. It has a port. " * 3
 QUESTION = "What is the capital of Kenya?"
-SAID = r"^about \d+ passes over the prompt's \d+ tokens, \d+ s at the pace of one$"
+SAID = r"^about \d+ passes over the prompt's \d+ tokens, some [1-9]\d* s here$"
 
 
 @pytest.fixture

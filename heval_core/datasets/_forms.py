@@ -73,9 +73,11 @@ class Form:
         raise self.other(path, "is no list of objects, nor one a line", "jq -c . {0} > {1}")
 
     def _no_json(self, path: Path, line: str) -> HEvalError:
+        if "\ufffd" in line or "\0" in line:
+            return self.other(path, "is no text")
         sign, name = ("\t", "TSV") if "\t" in line else (",", "CSV")
         columns = re.split(f'"?{sign}"?', line.strip('"'))
-        if len(columns) < 2 or not all(columns):
+        if len(columns) < 2 or not all(columns) or line.startswith("["):
             return self.other(path, f"is no JSON: it begins with {line[:40]!r}")
         lists = "a table's lists are text, so save JSON lines where it was made" if _KNOWN.keys() & columns else ""
         way = lists or _AS_LINES % f"csv({{0}}, sep={sign!r})"
@@ -89,7 +91,7 @@ def check_bytes(path: Path, head: bytes) -> None:
     """Raises HEvalError for a file whose first bytes are no text in UTF-8's."""
     known = next((told for begins, told in _BYTES.items() if head.startswith(begins)), _UTF_16 if b"\0" in head[:2] else None)
     if known:
-        made = _made(path, known[1], "" if path.suffix == ".gz" else path.suffix)
+        made = _made(path, known[1], {".gz": "", ".parquet": ".jsonl"}.get(path.suffix, path.suffix))
         raise HEvalError(f"The data file {path} {known[0]}; HEval reads text in UTF-8.{made}")
 
 

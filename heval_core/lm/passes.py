@@ -63,7 +63,7 @@ def progress(lm: LanguageModel, prompt: TokenisedPrompt, passes: float, say: Cal
             lm.forward.logits(lm.ids(ids))
         seconds = passes * (time.perf_counter() - started)
         several = "pass" if round(passes) == 1 else "passes"
-        say(f"about {passes:.0f} {several} over the prompt's {length} tokens, {seconds:.0f} s at the pace of one")
+        say(f"about {passes:.0f} {several} over the prompt's {length} tokens, some {max(seconds, 1):.0f} s here")
     seen = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
 
     def advance(tokens: float) -> None:
