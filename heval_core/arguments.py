@@ -105,9 +105,7 @@ def _kind(value: Any) -> str:
         return "NaN, as an empty cell of a table is"
     if isinstance(value, Mapping | bytes):
         return "a dict (give the text in it)" if isinstance(value, Mapping) else "bytes (decode them: b.decode())"
-    if value is None or isinstance(value, str | Number):
-        return f"{value!r:.60}"
-    return f"a {type(value).__name__}"
+    return f"{value!r:.60}" if value is None or isinstance(value, str | Number) else f"a {type(value).__name__}"
 
 
 def _name(document: Any) -> str:

@@ -73,11 +73,9 @@ class Form:
         raise self.other(path, "is no list of objects, nor one a line", "jq -c . {0} > {1}")
 
     def _no_json(self, path: Path, line: str) -> HEvalError:
-        if "\ufffd" in line or "\0" in line:
-            return self.other(path, "is no text")
         sign, name = ("\t", "TSV") if "\t" in line else (",", "CSV")
         columns = re.split(f'"?{sign}"?', line.strip('"'))
-        if len(columns) < 2 or not all(columns) or line.startswith("["):
+        if len(columns) < 2 or not all(columns) or line.startswith("[") or "\ufffd" in line:
             return self.other(path, f"is no JSON: it begins with {line[:40]!r}")
         lists = "a table's lists are text, so save JSON lines where it was made" if _KNOWN.keys() & columns else ""
         way = lists or _AS_LINES % f"csv({{0}}, sep={sign!r})"

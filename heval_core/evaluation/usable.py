@@ -4,6 +4,7 @@ first token and its text give the same group, for results with both (`--match te
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -45,14 +46,17 @@ def _outcomes(store: ShardStore) -> dict[tuple[str, str], Counts]:
     """Per model and dataset, regime ▶ number of instances by group, or by the reason why they were dropped."""
     outcomes: dict[tuple[str, str], Counts] = {}
     states = [line for line in store.journal("state") if line["technique"] == TECHNIQUE]
-    newest = {(line["model"], line["dataset"]): line["settings"] for line in states}
+    newest = {(line["model"], line["dataset"]): _state(line) for line in states}
     for entry in store.entries().values():
         where = entry.model, entry.dataset
-        if entry.kind == INSTANCE.name and entry.technique == TECHNIQUE and newest.get(where) == entry.settings:
+        if entry.kind == INSTANCE.name and entry.technique == TECHNIQUE and newest.get(where) == _state(vars(entry)):
             counts = outcomes.setdefault(where, {}).setdefault(entry.regime, Counter())
             for row in store.read(entry, ["group", "dropped_because"]).to_pylist():
                 counts[row["dropped_because"] or row["group"]] += 1
     return outcomes
+
+
+_state = itemgetter("revision", "fingerprint", "settings")  # as publishing compares them: what was edited is another
 
 
 def compared_in(regime: str) -> tuple[str, ...]:

@@ -48,12 +48,12 @@ def cannot_load(name: str, error: Exception, folder: Path | None, kind: str = "a
     """The one-line error for a model that cannot be loaded. folder: where its files are; None for a model from the hub."""
     if isinstance(error, HEvalError):
         return error
-    why = (_fault_of(folder, str(error)) if folder and folder.is_dir() else "") or first_line(error)
+    why = (fault_of(folder, str(error)) if folder and folder.is_dir() else "") or first_line(error)
     return HEvalError(f"{name!r} cannot be loaded as {kind}: {why}")
 
 
-def _fault_of(folder: Path, said: str) -> str:
-    """What is wrong with a folder that could not be read, as far as its files say. said: the library's error."""
+def fault_of(folder: Path, said: str = "") -> str:
+    """What is wrong with a folder, as far as its files say; "" for nothing. said: the error of a library that read it."""
     names = [file.name for file in sorted(folder.iterdir()) if file.is_file()]
     for name in names:
         with (folder / name).open("rb") as stream:

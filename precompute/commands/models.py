@@ -70,9 +70,11 @@ def _of_gguf(path: Path) -> tuple[Any, Any, str]:
 
 
 def _of_folder(path: Path) -> tuple[Any, Any, str]:
-    from heval_core.lm.faults import check_folder, settings
+    from heval_core.lm.faults import check_folder, fault_of, settings
 
     check_folder(path.name, path)
+    if fault := fault_of(path):
+        raise HEvalError(f"cannot be used: {fault}")
     config = settings(path, "config.json")
     card = path / "README.md"
     licence = re.search(r"^license: *(\S+)", card.read_text("utf-8"), re.MULTILINE) if card.is_file() else None

@@ -42,7 +42,7 @@ OTHER = {
     "a list in CSV": ("question,contexts\nx,['a']\n", "a table's lists are text, so save JSON lines where it was made"),
     "words": ("Hello there.\n" * 9, "is no JSON: it begins with 'Hello there.'"),
     "lists on lines": ("[1, 2]\n[3, 4]\n", r"is no JSON: it begins with '\[1, 2\]'"),
-    "noise": (b"a\xfe\xc1,\xff\n\0", "is no text; HEval"),
+    "noise": (b"a\xfe\xc1,\xff\n\0", "is no JSON: it begins with 'a"),
     "UTF-16": (LINES.encode("utf-16"), "is UTF-16; .*iconv"),
     "UTF-16 without a mark": (LINES.encode("utf-16-le"), "is UTF-16"),
     "Parquet": (PARQUET, "a Parquet file; .*read_parquet"),

@@ -289,6 +289,8 @@ def test_the_list_of_models_goes_on_where_one_is_broken(odd, model_folders, monk
     shutil.copytree(model_folders["gpt2"], odd.parent / "whole")
     (odd / "config.json").write_text("{ not json")
     monkeypatch.setenv("HEVAL_MODELS", str(odd.parent))
+    file_of(WEIGHTS, POINTER)(shutil.copytree(odd.parent / "whole", odd.parent / "pointed"))
     listed = prints("models").out
+    assert f"pointed\n    cannot be used: its {WEIGHTS} is a git-lfs pointer" in listed
     assert "odd\n    The config.json of" in listed
     assert "whole\n    gpt2; " in listed

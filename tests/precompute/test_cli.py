@@ -186,6 +186,8 @@ RUN, FIT = ["run", *WHERE], ["fit", *WHERE]
     ([*RUN, "--datasets", "transparent_context_usage/mine"], "has no part 'mine'; there are: world_capital"),
     ([*RUN, "--datasets", "transparent_context_usage"], "Choose a part"),
     ([*RUN, "--datasets", "/no/such/mine.jsonl"], "/no/such/mine.jsonl cannot be read"),
+    ([*RUN, "--datasets", "/no/such.csv"], "/no/such.csv is no data file; give one of JSON lines, such as"),
+    ([*RUN, "--datasets", "tests"], "tests is no data file; give one of JSON lines, such as tests/questions.jsonl"),
     ([*RUN, "--datasets", "EMPTY"], "is empty; it needs one JSON object per line"),
     ([*RUN, "--datasets", "NAMED"], "has the name of the dataset fakepedia"),
     ([*RUN, "--template", "{question}"], "needs the fields"), ([*RUN, "--regimes", "calm"], "no regime"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -207,6 +208,7 @@ def test_a_models_keys_change_with_its_files_and_a_run_computes_again(here, caps
         assert main(ran) == 0
         told.append(capsys.readouterr())
     assert ["\n0 shards computed, 2 were" in f"\n{one.out}" for one in told] == [False, True, False, False]
+    assert len({sum(map(int, re.findall(r"\b[CM] (\d+)", one.err))) for one in told}) == 1  # nobody is counted twice
     assert main(["publish", "--store", str(here / "store")]) == 0
     said = "left out: 4 shards of tiny · test with another revision of the model: of an earlier run, and the newest counts"
     assert said in capsys.readouterr().err
