@@ -17,10 +17,10 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet, of lines of code: no blank lines, comments and docstrings. Nothing may be larger than its ceiling; what has
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, so that adding one breaks nothing.
 CEILINGS = {
-    "lines of the product": 27_545,
+    "lines of the product": 27_550,
     "files of the product": 269,
     "lines of demo and benchmarks": 2_478,
-    "lines of tests": 26_210,
+    "lines of tests": 26_230,
     "files of tests": 241,
     "lines of JS and CSS": 2_658,
     "words of docs": 13_969,

@@ -39,7 +39,9 @@ def add(commands: Commands) -> None:
 def _study_of(options: argparse.Namespace) -> Study:
     study = Study(**given(options, Study))
     shipped = all(writer_of(text).model == SHIPPED for text in study.writers)
-    refuse(options, ["selectors"], "these explanations came with their own passages.", shipped)
+    refuse(
+        options, ["selectors"], "these explanations came with their own passages.", shipped and study.selectors != (SHIPPED,)
+    )
     refuse(options, ["masking"], "nobody is asked; name --annotators too.", not study.annotators)
     asking = not shipped or any(catalogue.find("annotator", key).reads == "speaker" for key in study.annotators)
     refuse(options, ["llm"], "no writer and no annotator here asks for a text.", not asking)

@@ -111,3 +111,9 @@ def test_what_would_be_ignored_is_refused_in_one_line(asked, told, model_folders
     (line,) = prints(*(known.get(word, word) for word in asked.split()), ends=2).err.strip().splitlines()
     assert line.startswith(f"error: {told}")
     assert not known["TMP"].exists()
+
+
+def test_the_passages_that_explanations_came_with_may_be_named(tmp_path, prints):
+    claim = {"id": "1", "claim": "It rained.", "passages": ["Rain fell."], "explanation": "Rain fell [1].", "writer": "x"}
+    known = {"TMP": tmp_path / "nothing", "CLAIMS": samples.write_lines(tmp_path / "claims.jsonl", [claim])}
+    prints(*(known.get(word, word) for word in f"{CITATIONS} --selectors shipped".split()))
