@@ -106,7 +106,8 @@ def of_tokens(tokens: Sequence[str], documents: Sequence[str], question: str = "
     """`mentions` of an answer in tokens, as its JSON has them: start and end are tokens."""
     ends, found = [*accumulate(map(len, tokens))], mentions("".join(tokens), documents, question)
     spans = [{"start": bisect_right(ends, one.start), "end": bisect_right(ends, one.end - 1) + 1} for one in found]
-    return [one._asdict() | span for one, span in zip(found, spans, strict=True)]
+    lists = [{"documents": [*one.documents], "near": one.near and [*one.near]} for one in found]
+    return [one._asdict() | span | listed for one, span, listed in zip(found, spans, lists, strict=True)]
 
 
 def nowhere(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

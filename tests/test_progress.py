@@ -113,6 +113,7 @@ def test_the_table_leaves_out_what_is_never_ranked(prints):
 def test_ctrl_c_ends_with_130_and_one_line(model_folders):
     """In a terminal, once the bar is there; the model is held up until then."""
     hold = "import heval_core.pipeline as p, time; p.explain = lambda *a: (print('HELD', flush=True), time.sleep(600))"
+    hold += "; import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # a job in the background ignores it
     code = f"{hold}; import sys; from precompute.cli import main; sys.exit(main(sys.argv[1:]))"
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))

@@ -227,7 +227,7 @@ def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scal
 def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance: float, figure: DotFigure) -> None:
     """The number right of the dots and their intervals, left of them where the axis ends; close to them or beyond the line of
     chance where it would else stand on that."""
-    pixel = (at.right - at.left) / figure.least if drawing.fluid else 1.0
+    pixel = (at.right - at.left) / (figure.least * (1 - _inset(figure))) if drawing.fluid else 1.0
     ends = [at.cut(end) for dot in slot.dots for end in (dot.low, dot.high) if math.isfinite(end)]
     ends += [at.cut(dot.value) + side * pixel for dot in slot.dots for side in (-4, 4)]
     line = at.at(chance) if math.isfinite(chance) else math.inf

@@ -214,7 +214,7 @@ def test_techniques_take_the_four_kinds_and_no_explainers_unless_named(tmp_path)
     from precompute.cli import parser_of
     from precompute.commands.grid import _grid_of
 
-    given = ["plan", "--models", "m", "--datasets", "d", "--techniques", "acd,cad(alpha=1)"]
+    given = ["plan", "--models", "m", "--datasets", "world_capital", "--techniques", "acd,cad(alpha=1)"]
     grid = _grid_of(parser_of(given).parse_args(given))
     assert (grid.regimes, grid.explainers, grid.techniques) == (CONTEXT_KINDS, (), ("acd", "cad(alpha=1.0)"))
     assert isinstance(grid, Grid)
