@@ -1,11 +1,9 @@
 """A prompt of one's own in a real browser: form, an answer as it grows, selection, link, files, and what goes wrong."""
 
-import os
-import signal
-import subprocess
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+import psutil
 import pytest
 
 from heval_core.figures.answer import SENTENCE, answer_page
@@ -22,12 +20,11 @@ pytestmark = IN_A_BROWSER
 
 def kill_workers(address):
     """Kill the worker processes of one explorer: other tests have theirs at the same time."""
-    server = str(urlsplit(address).port)
-    for worker in subprocess.run(["pgrep", "-f", "heval_core.prompt_service"], capture_output=True, text=True).stdout.split():
-        parent = subprocess.run(["ps", "-o", "ppid=", "-p", worker], capture_output=True, text=True).stdout.strip()
-        command = subprocess.run(["ps", "-o", "args=", "-p", parent or "0"], capture_output=True, text=True).stdout
-        if server in command.split():
-            os.kill(int(worker), signal.SIGKILL)
+    port = str(urlsplit(address).port)
+    for worker in psutil.process_iter(["cmdline"]):
+        if "heval_core.prompt_service.child" in (worker.info["cmdline"] or ()) and port in worker.parent().cmdline():
+            worker.kill()
+            worker.wait()
 
 
 def choose(page, model):
