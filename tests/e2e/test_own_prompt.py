@@ -24,7 +24,6 @@ def kill_workers(address):
     for worker in psutil.process_iter(["cmdline"]):
         if "heval_core.prompt_service.child" in (worker.info["cmdline"] or ()) and port in worker.parent().cmdline():
             worker.kill()
-            worker.wait()
 
 
 def choose(page, model):
@@ -310,8 +309,8 @@ def test_tokens_are_counted_while_one_types(address, page):
 
 
 def test_a_worker_killed_in_mid_request_costs_that_request_only(address, filled):
-    kill_workers(address)  # so that one has to load its model
     with held(address):
+        kill_workers(address)  # so that one has to load its model
         filled.get_by_role("button", name="Explain", exact=True).click()
         # One that ends before it has heard of the request is replaced: only what it says shows that it has.
         filled.get_by_text("Loading the model …").wait_for()
@@ -321,9 +320,9 @@ def test_a_worker_killed_in_mid_request_costs_that_request_only(address, filled)
 
 
 def test_a_request_can_be_stopped(address, filled):
-    kill_workers(address)
     send = filled.get_by_role("button", name="Explain", exact=True)
     with held(address):
+        kill_workers(address)
         send.click()
         stop = filled.get_by_test_id("stSidebar").get_by_role("button", name="Stop", exact=True)
         stop.wait_for()
