@@ -148,7 +148,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                env={**os.environ, "TOKENIZERS_PARALLELISM": "false"},
+                env={**os.environ, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},  # a page fetches nothing
             )
         return self.process
 

@@ -80,6 +80,12 @@ def test_a_process_that_died_unheard_is_replaced_and_one_that_dies_of_a_request_
     assert asked == ["deadly"]
 
 
+def test_a_worker_asks_no_hub_even_for_a_model_of_its_cache(monkeypatch):
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(client.subprocess, "Popen", lambda command, **how: SimpleNamespace(env=how["env"]))
+    assert Worker()._running().env["HF_HUB_OFFLINE"] == "1"
+
+
 def test_a_worker_that_is_at_work_is_not_stopped_for_others(monkeypatch):
     known: dict[str, Worker] = {}
     monkeypatch.setattr(client, "_workers", known)
