@@ -23,7 +23,7 @@ from tests.few_cells import cut
 from tests.guard import guarded  # noqa: F401
 from tests.timings import Timings
 
-# The same examples in every run; `make fuzz` draws new ones, also where CI is set, for which hypothesis has a profile of its own.
+# The same examples in every run; `make fuzz` draws new ones, also where CI is set, whose profile draws the same.
 # How long a draw takes says how busy the machine is.
 _UNHURRIED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("same", derandomize=True, **_UNHURRIED)
