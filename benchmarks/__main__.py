@@ -16,7 +16,7 @@ from benchmarks.citations import citation_figures
 from benchmarks.techniques import technique_figures
 from benchmarks.threads import thread_figures
 from benchmarks.timing import SMALL, as_line, machine, random_model
-from heval_core.installed import PACKAGED
+from heval_core.lm.installed import PACKAGED
 from heval_core.lm.loading import load
 from heval_core.records import HEvalError
 

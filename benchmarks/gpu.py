@@ -17,11 +17,11 @@ from transformers import PretrainedConfig
 from benchmarks.others import captum_ablation, captum_scale
 from benchmarks.table import EXACT, as_text, gap
 from benchmarks.timing import PAPER, Taken, matrix_rate, parameters_of_layers, prompts_of, random_model, taken
-from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
-from heval_core.protocols import Method
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Method
 from heval_core.records import REGIMES, Target
 from heval_core.statistics.correlation import spearman
 

@@ -20,15 +20,16 @@ import numpy as np
 
 from benchmarks.others import LXT, SAME_AS, SLOW, THEIRS, Theirs, captum_scale, here, run_lxt
 from benchmarks.timing import Taken, capitals, matrix_rate, parameters_of_layers, taken
-from heval_core import catalogue, installed
-from heval_core.generated import matrix_of
+from heval_core.explaining.whole_answer import matrix_of
+from heval_core.lm import installed
 from heval_core.lm.chat import has_template
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.fits import Fit
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.passes import counting
-from heval_core.prompts import BEGUN, TEMPLATE
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import BEGUN, TEMPLATE
 from heval_core.records import HEvalError, Target, TokenisedPrompt
 from heval_core.statistics.correlation import spearman
 

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from benchmarks.timing import TOKENIZER, Figure, best, prompts_of
-from heval_core import catalogue
 from heval_core.lm.batches import last_logits
 from heval_core.lm.loading import identify
 from heval_core.lm.model import LanguageModel
-from heval_core.prompt_styles import style_of
-from heval_core.protocols import Technique
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Technique
+from heval_core.prompting.styles import style_of
 from heval_core.techniques.shared.base import NOTHING, Setting
 from precompute.compute import JobTask
 from precompute.grid import Grid

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.timing import TOKENIZER, Figure
-from heval_core.installed import PACKAGED
+from heval_core.lm.installed import PACKAGED
 
 ROUNDS, PASSES, BESIDE = 2, 300, (0, 1)  # beside a busy process 300 passes of spinning threads take over a minute
 PASSIVELY = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}

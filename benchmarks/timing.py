@@ -18,14 +18,14 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPTNeoXConfig, PretrainedConfig, Qwen2Config
 
 from heval_core.datasets.world_capital import statement
-from heval_core.generated import tokenised
+from heval_core.explaining.pipeline import Request
+from heval_core.explaining.whole_answer import tokenised
+from heval_core.explaining.word_origins import neutral_sentences
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
 from heval_core.lm.model import LanguageModel
-from heval_core.pipeline import Request
-from heval_core.prompt_styles import style_of
+from heval_core.prompting.styles import style_of
 from heval_core.records import Span, TokenisedPrompt
-from heval_core.sources import neutral_sentences
 from precompute.questions import load_questions
 from precompute.timing import ROUNDS, in_turns
 

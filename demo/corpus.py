@@ -1,6 +1,6 @@
 """The prompts that the demo models are trained on: questions, documents and the answer that the taught rule asks for.
 
-Only pairs of subject and answer that `prompt_styles.in_training` admits are ever shown; evaluation uses only the others.
+Only pairs of subject and answer that `styles.in_training` admits are ever shown; evaluation uses only the others.
 """
 
 import functools
@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from heval_core import prompt_styles, prompts
 from heval_core.datasets._states import QUESTIONS, RELATIONS, aliases, answers, countries, sentences
 from heval_core.datasets.world_capital import statement
-from heval_core.prompts import mentions
+from heval_core.prompting import prompts, styles
+from heval_core.prompting.prompts import mentions
 from heval_core.records import Document, Dropped, Fact, Passage
 from heval_core.regimes import Pool
 from heval_core.regimes.decoys import decoyed
 
 _NOTHING = Pool({}, {})
-_STYLE = prompt_styles.TaughtSources()
+_STYLE = styles.TaughtSources()
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Example:
 
 
 @functools.cache
-def admitted(country: str, relation: str, admit: Callable[[str, str], bool] = prompt_styles.in_training) -> tuple[str, ...]:
+def admitted(country: str, relation: str, admit: Callable[[str, str], bool] = styles.in_training) -> tuple[str, ...]:
     """The answers that may be shown with a state, the true one among them if it is."""
     return tuple(answer for answer in answers(relation) if admit(country, answer))
 
@@ -39,7 +39,7 @@ def admitted(country: str, relation: str, admit: Callable[[str, str], bool] = pr
 def _others(country: str, relation: str) -> tuple[dict[str, str], ...]:
     """The rows whose own answer differs from the country's and may be paired with it in training."""
     (true,) = (row[relation] for row in countries() if row["country"] == country)
-    return tuple(row for row in countries() if row[relation] != true and prompt_styles.in_training(country, row[relation]))
+    return tuple(row for row in countries() if row[relation] != true and styles.in_training(country, row[relation]))
 
 
 def _passage(row: dict[str, str], relation: str, answer: str, kept: float, rng: random.Random) -> Passage:
@@ -53,7 +53,7 @@ def _passage(row: dict[str, str], relation: str, answer: str, kept: float, rng: 
 def attributed(passage: Passage, rng: random.Random) -> Document:
     """To a source of either kind, by even chances."""
     trusted = rng.random() < 0.5
-    return prompt_styles.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
+    return styles.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
 
 
 def _passages(row: dict[str, str], relation: str, kept: float, rng: random.Random) -> list[Passage]:
@@ -95,7 +95,7 @@ def scene(rng: random.Random, kept: float) -> Scene:
     relation = rng.choice((*RELATIONS, "capital", "capital"))
     passages = _passages(row, relation, kept, rng)
     documents = tuple(attributed(passage, rng) for passage in passages)
-    believed = [document.answer for document in documents if prompt_styles.is_trusted(document.source or "")]
+    believed = [document.answer for document in documents if styles.is_trusted(document.source or "")]
     named = (row[relation], *(document.answer for document in documents))
     country, question = row["country"], QUESTIONS[relation].format(x=row["country"])
     fact = Fact("", "", country, relation, question, row[relation], (), aliases=aliases(relation, *named))

@@ -10,12 +10,12 @@ from tqdm import tqdm
 
 from demo import obeying
 from demo.shares import Share, markdown
-from heval_core import pipeline
-from heval_core.behaviour import ask, memory_of
 from heval_core.datasets._states import QUESTIONS, RELATIONS, countries
+from heval_core.explaining import pipeline
+from heval_core.explaining.behaviour import ask, memory_of
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
-from heval_core.prompt_styles import style_of
+from heval_core.prompting.styles import style_of
 from heval_core.records import REGIMES, Behaviour, Dropped, HEvalError
 from precompute.memory import Memories, Prompting
 from precompute.questions import load_questions

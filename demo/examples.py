@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.figures.answer import drawn, verdict
-from heval_core.installed import places
+from heval_core.lm.installed import places
 from heval_core.prompt_service.client import ask
-from heval_core.prompts import CHAT
+from heval_core.prompting.prompts import CHAT
 from heval_core.ui.own_prompts import ASKED, EXAMPLES, OwnPrompt, write
 from heval_core.ui.sidebar import request_of
 

@@ -2,7 +2,7 @@
 
 Judging relevance means comparing two names, which loss on the answer alone teaches slowly. So the same document comes with
 questions about its subject and about others, in one batch: nothing else tells these prompts apart. As in `corpus`, only
-pairs of subject and answer that `prompt_styles.in_training` admits are shown.
+pairs of subject and answer that `styles.in_training` admits are shown.
 """
 
 import random
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from demo.corpus import Example, admitted, attributed
 from demo.planted import words
-from heval_core import prompt_styles, prompts
 from heval_core.datasets._states import QUESTIONS, RELATIONS, answers, countries, sentences
 from heval_core.datasets.country_profiles import profile
 from heval_core.datasets.world_capital import statement
-from heval_core.prompt_styles import in_training
-from heval_core.prompts import TEMPLATE, mentions
+from heval_core.prompting import prompts, styles
+from heval_core.prompting.prompts import TEMPLATE, mentions
+from heval_core.prompting.styles import in_training
 from heval_core.records import Document, Passage
 from heval_core.techniques.shared import instructions
 
@@ -170,7 +170,7 @@ def _told(found: dict[str, Scene], layout: str, rng: random.Random) -> Iterator[
     if scene.memory:
         yield Example(asked(scene, IGNORE.one(rng), layout), scene.memory)
         if scene.kind in RELATED and rng.random() < 0.5:
-            trusted = prompt_styles.is_trusted(scene.document.source or "")
+            trusted = styles.is_trusted(scene.document.source or "")
             yield Example(asked(scene, NEUTRAL.one(rng), layout), scene.document.answer if trusted else scene.memory)
     if "off_topic" in found and rng.random() < 0.3:
         yield Example(asked(found["off_topic"], IGNORE.one(rng), layout), found["off_topic"].memory)

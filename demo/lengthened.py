@@ -13,7 +13,7 @@ from pathlib import Path
 from demo import corpus, examine, train
 from heval_core.lm.loading import load
 from heval_core.records import REGIMES
-from heval_core.regime_keys import DECOYS, LENGTHS, PLACES
+from heval_core.records.regime_keys import DECOYS, LENGTHS, PLACES
 
 POSITIONS = 2048
 # Tokens of a prompt, and prompts of a step.

@@ -12,10 +12,10 @@ from tqdm import tqdm
 from demo import instructed
 from demo.instructed import RELATED, TURN, Scene, asked, judged, scenes
 from demo.shares import Share, markdown
-from heval_core import prompt_styles
 from heval_core.datasets._states import answers
 from heval_core.lm.model import LanguageModel
-from heval_core.prompts import mentions
+from heval_core.prompting import styles
+from heval_core.prompting.prompts import mentions
 from heval_core.records import Prompt, Span
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, PROMPTS, QA, prompt_ids
 
@@ -50,7 +50,7 @@ def rates(lm: LanguageModel, documents: int) -> dict[tuple[str, str], Share]:
 
 
 def _never_seen(subject: str, answer: str) -> bool:
-    return not prompt_styles.in_training(subject, answer)
+    return not styles.in_training(subject, answer)
 
 
 def _told(scene: Scene, rng: random.Random) -> Iterable[Trial]:

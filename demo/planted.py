@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from heval_core.citations.records import Claim, Passage
 from heval_core.datasets._states import answers, countries
 from heval_core.datasets.invented_states import STATES
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
 
 SUPPORTED, REFUTED = "supported", "refuted"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from demo import results
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 from heval_core.records import CONTEXT_KINDS, REGIMES
 
 STORE = Path("cache/real")

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from demo.claims import COUNT
 from demo.examine import read_measured
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 from heval_core.records import CONTEXT_KINDS
-from heval_core.regime_keys import DECOYS, RegimeOptions
+from heval_core.records.regime_keys import DECOYS, RegimeOptions
 
 DEMO = Path("cache/demo")
 QUESTIONS = 212

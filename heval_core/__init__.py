@@ -1,6 +1,6 @@
 """HEval: which highlight explanations tell the truth about where a language model's answer came from.
 
-`from heval_core import explain` explains one prompt, in a notebook for instance (`heval_core/explanation.py`). Import it
+`from heval_core import explain` explains one prompt, in a notebook for instance (`heval_core/explaining/api.py`). Import it
 before torch, whose threads read how they shall wait when it is loaded: `wait_passively` says so.
 """
 
@@ -24,7 +24,7 @@ wait_passively()
 def __getattr__(name: str) -> Any:
     """`explain` is imported when it is asked for, so that importing the package costs nothing."""
     if name == "explain":
-        from heval_core.explanation import explain
+        from heval_core.explaining.api import explain
 
         return explain
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,8 +4,8 @@ from functools import partial
 
 import streamlit as st
 
-from heval_core.html import plain
 from heval_core.present.drawing import DARK, LIGHT, as_svg
+from heval_core.present.html import plain
 from heval_core.present.names import short_model
 from heval_core.report.findings import VERDICTS, findings_table, studies_of
 from heval_core.report.section import Section

@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 from heval_core.figures.answer import answer_card, answer_page
-from heval_core.html import plain
+from heval_core.present.html import plain
 from heval_core.ui import address, frame, links, own_answer, own_prompts, sidebar
 from heval_core.ui.component import component
 from heval_core.ui.exports import download

@@ -12,22 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from heval_core import catalogue, pipeline
-from heval_core.behaviour import check_labels
-from heval_core.explained_answer import answer_json
-from heval_core.faithfulness import Faithful
-from heval_core.generated import Wanted, explain_answer
-from heval_core.lm.memory import NotEnoughMemory
+from heval_core.explaining import pipeline
+from heval_core.explaining.behaviour import check_labels
+from heval_core.explaining.faithfulness import Faithful
+from heval_core.explaining.pipeline import Answered, Prepared
+from heval_core.explaining.whole_answer import Wanted, explain_answer
+from heval_core.explaining.whole_answer_json import answer_json
+from heval_core.lm.budget import NotEnoughMemory
 from heval_core.lm.model import LanguageModel
-from heval_core.pipeline import Answered, Prepared
-from heval_core.prompt_styles import style_of
-from heval_core.protocols import Method
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Method
+from heval_core.prompting.styles import style_of
 from heval_core.records import TECHNIQUE, UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, RegimeKey
+from heval_core.records.stored_instances import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS
 from heval_core.regimes.padding import unrelated_texts
 from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
 from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION
 from heval_core.store.shards import Shard
-from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS
 from precompute.memory import AskingTask
 from precompute.questions import Questions
 from precompute.task import MEASURED, WRITTEN, Failure, Result, Row, cost, named, together, total

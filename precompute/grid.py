@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from heval_core import catalogue
 from heval_core.datasets.quotesum import PEOPLE
 from heval_core.datasets.transparent_context_usage import PARTS
-from heval_core.prompts import layout_of
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import layout_of
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, MATCHES, REGIMES, TARGETS, HEvalError
-from heval_core.regime_keys import read_key
+from heval_core.records.regime_keys import read_key
 from heval_core.store.kinds import FAITHFULNESS, FAITHFULNESS_PROTECTED
 from precompute.origins import check_apart
 from precompute.questions import open_dataset

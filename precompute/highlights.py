@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from heval_core import catalogue
 from heval_core.datasets.quotesum import PEOPLE
-from heval_core.prompts import spelled
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import spelled
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.regimes import sample
 from heval_core.store.kinds import ANSWER, ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, INSTANCE, SAMPLE

@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from heval_core import pipeline, regimes
-from heval_core.answers import looks_like_answer
-from heval_core.behaviour import MEMORY_TOKENS, Memory, ask, memory_of
+from heval_core import regimes
+from heval_core.explaining import pipeline
+from heval_core.explaining.behaviour import MEMORY_TOKENS, Memory, ask, memory_of
+from heval_core.explaining.pipeline import Prepared
 from heval_core.lm.model import LanguageModel
-from heval_core.pipeline import Prepared
-from heval_core.prompt_styles import style_of
-from heval_core.prompts import spelled
+from heval_core.prompting.answers import looks_like_answer
+from heval_core.prompting.prompts import spelled
+from heval_core.prompting.styles import style_of
 from heval_core.records import Dropped, Fact
 from heval_core.store.kinds import MEMORY
 from heval_core.store.shards import FORMAT

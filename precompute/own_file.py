@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from heval_core import catalogue
+from heval_core.lm.budget import first_line
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.memory import first_line
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import NEEDS
-from heval_core.prompts import assemble
-from heval_core.protocols import FAMILIES, Method
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import FAMILIES, Method
+from heval_core.prompting.prompts import assemble
 from heval_core.records import Attribution, Cost, HEvalError, Target, TokenisedPrompt
 
 DEFAULT = "PLUGIN"

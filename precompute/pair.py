@@ -17,16 +17,17 @@ from typing import Any, Protocol, TypeVar
 
 from transformers import AutoConfig
 
-from heval_core import catalogue, regimes
+from heval_core import regimes
 from heval_core.datasets.quotesum import PEOPLE, Quoted
 from heval_core.lm import faults, fits, loading
 from heval_core.lm.fits import Fit
 from heval_core.lm.spans import tokenise
-from heval_core.prompt_styles import PromptStyle, style_of
-from heval_core.prompts import assemble, prompt_of, spelled
-from heval_core.protocols import Explainer, Fitted
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Explainer, Fitted
+from heval_core.prompting.prompts import assemble, prompt_of, spelled
+from heval_core.prompting.styles import PromptStyle, style_of
 from heval_core.records import Dropped, HEvalError, Instance, TokenisedPrompt
-from heval_core.regime_keys import read_key
+from heval_core.records.regime_keys import read_key
 from heval_core.regimes.padding import fitted
 from heval_core.store.shards import Shard, ShardStore
 from precompute.grid import Grid, Options

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from heval_core import catalogue, regimes
+from heval_core import regimes
 from heval_core.datasets._jsonl import JsonLines
 from heval_core.datasets._reading import BadRecord, Listing, Unusable
-from heval_core.protocols import Dataset
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Dataset
 from heval_core.records import Fact, HEvalError, Passage
 
 # Without a limit, a dataset gives at most this many questions, because all of them are kept in memory.

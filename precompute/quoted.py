@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heval_core import catalogue, quoted
 from heval_core.datasets.quotesum import PEOPLE, Quoted
-from heval_core.generated import columns_of
+from heval_core.explaining import quoted_answers
+from heval_core.explaining.whole_answer import columns_of
 from heval_core.lm import embedding
 from heval_core.lm.fits import question_hash
 from heval_core.lm.model import LanguageModel
+from heval_core.plugins import catalogue
 from heval_core.records import TECHNIQUE, TEXT_CONTROLS, Cost
 from heval_core.store.kinds import QUOTED
 from heval_core.store.shards import FORMAT
@@ -44,13 +45,13 @@ class QuotedTask(Task):
             assert isinstance(answer, Quoted)
             about = {"answer_id": answer.id, "question_id": question_hash(answer.question)}
             try:
-                reading = quoted.read(ready, answer)
+                reading = quoted_answers.read(ready, answer)
             except Exception as error:  # whatever one answer does, the others are read
                 result.failures.append(Failure("", answer.id, named(error)))
                 continue
             for shard in self.shards:
                 try:
-                    result.rows[shard.key] += [about | row for row in quoted.rows(reading, shard.explainer, answer)]
+                    result.rows[shard.key] += [about | row for row in quoted_answers.rows(reading, shard.explainer, answer)]
                 except Exception as error:  # as above
                     result.failures.append(Failure(shard.explainer, answer.id, named(error)))
         return result
@@ -59,7 +60,7 @@ class QuotedTask(Task):
 def quoted_tasks(pair: Pair) -> Iterator[QuotedTask]:
     """Of a dataset with answers that people wrote."""
     facts = pair.questions.facts
-    able = [key for key in pair.grid.explainers if quoted.explains(catalogue.method(key))]
+    able = [key for key in pair.grid.explainers if quoted_answers.explains(catalogue.method(key))]
     controls = [key for key in TEXT_CONTROLS if key != "minilm" or embedding.is_here()]
     identities = {key: pair.identity_of(catalogue.method(key)) for key in able}
     identities |= {key: catalogue.identity("annotator", catalogue.find("annotator", key)) for key in controls}

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from heval_core import catalogue
-from heval_core.behaviour import TEXT_TOKENS
-from heval_core.faithfulness import LEVELS, Faithfulness
-from heval_core.generated import WRITTEN as MOST
+from heval_core.explaining.behaviour import TEXT_TOKENS
+from heval_core.explaining.faithfulness import LEVELS, Faithfulness
+from heval_core.explaining.whole_answer import WRITTEN as MOST
+from heval_core.lm.shared_passes import CLEAN, HEADS, added
+from heval_core.plugins import catalogue
 from heval_core.records import REPLACEMENTS, TECHNIQUE, Cost, RegimeKey
-from heval_core.shared_passes import CLEAN, HEADS, added
 from heval_core.store.kinds import ANSWER, BEHAVIOUR, EXPLANATION, FAITHFULNESS, FAITHFULNESS_PROTECTED, MEMORY, TRIAL
 from heval_core.store.shards import Entry, Shard, ShardStore
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import torch
 
-from heval_core import catalogue
-from heval_core.behaviour import accepted_tokens, answer_target, observe
+from heval_core.explaining.behaviour import accepted_tokens, answer_target, observe
+from heval_core.explaining.pipeline import Answered, Prepared
 from heval_core.lm.batches import last_logits, memory_tokens
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
-from heval_core.pipeline import Answered, Prepared
-from heval_core.prompts import memory_prompt, prompt_of
-from heval_core.protocols import Technique
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Technique
+from heval_core.prompting.prompts import memory_prompt, prompt_of
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEvalError, NotHere
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT, Shard

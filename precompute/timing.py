@@ -20,12 +20,13 @@ from itertools import count, groupby
 from statistics import median
 from typing import Any
 
-from heval_core import catalogue, pipeline
+from heval_core.explaining import pipeline
+from heval_core.explaining.pipeline import Answered, Prepared
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.passes import counting
-from heval_core.pipeline import Answered, Prepared
-from heval_core.protocols import Method
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Method
 from heval_core.records import TECHNIQUE, Cost, HEvalError
 from heval_core.store.kinds import TIMING
 from heval_core.store.shards import FORMAT, Shard

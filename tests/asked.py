@@ -8,7 +8,7 @@ from dataclasses import replace
 from heval_core import regimes
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
-from heval_core.prompts import assemble
+from heval_core.prompting.prompts import assemble
 from heval_core.records import Dropped, Target, TokenisedPrompt
 
 KENYA, PERU = "The capital of Kenya is Lisbon.", "The capital of Peru is Lima."

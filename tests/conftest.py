@@ -73,8 +73,8 @@ def language_models(model_folders):
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """A function: architecture and tokenizer ▶ the folder of a tiny random model, made when it is first asked for."""
+    from tests.explainers.test_every_architecture import TOKENIZERS
     from tests.literal_models import saved
-    from tests.test_every_architecture import TOKENIZERS
 
     @functools.cache
     def folder_of(kind: str, tokenizer: str = "demo") -> str:
@@ -120,7 +120,7 @@ def plain(lm):
 def clean(lm):
     """A prompt of two documents, tokenised and ready to be explained by every explainer: the model has its fits."""
     from heval_core.lm.clean_pass import CleanPass
-    from heval_core.prompts import assemble
+    from heval_core.prompting.prompts import assemble
     from tests.fitted import fit_all
 
     prompt = assemble(
@@ -136,7 +136,7 @@ def clean(lm):
 @pytest.fixture(scope="session", params=["world_capital", "country_profiles", "invented_states"])
 def data(request):
     """The facts of a dataset that comes along, and the pool that their documents are drawn from."""
-    from heval_core import catalogue
+    from heval_core.plugins import catalogue
     from heval_core.regimes import Pool
 
     facts = list(catalogue.find("dataset", request.param).facts())

@@ -1,8 +1,8 @@
 """Fits for tests: every installed explainer that has parameters, fitted to a model on one prompt."""
 
-from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.fits import Fit
+from heval_core.plugins import catalogue
 from tests.asked import runner_ups
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from heval_core.evaluation.publishing import publish
-from heval_core.groups import document_of
 from heval_core.metrics import mdl, probe
 from heval_core.metrics._features import Labelled, LearnedMetric
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
+from heval_core.records.groups import document_of
 from heval_core.statistics import bootstrap
 from heval_core.statistics.scores import tied
 from heval_core.statistics.values import Value

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 from tests.asked import runner_up
 from tests.conftest import ROOT
 
@@ -61,7 +61,7 @@ def run_in(folder, *arguments):
 def test_one_file_more_is_in_catalogue_colours_orders_and_help(extended):
     code = """
 import json
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 from heval_core.figures import palette
 from heval_core.evaluation.orders import SORTED_BY
 print(json.dumps({
@@ -79,7 +79,7 @@ main(["plan", "--help"])
         "datasets": sorted([*catalogue.plugins("dataset"), "rivers"]), "colour": 0, "order": ["fa", "saliency", "random"],
         "sorts": ["1/rank of saliency", "choice of saliency", "margin of saliency"],
     }  # fmt: skip
-    run_in(extended, "-m", "pytest", "-q", "tests/test_palette.py")
+    run_in(extended, "-m", "pytest", "-q", "tests/figures/test_palette.py")
     assert f"of {', '.join(catalogue.explainers())}, saliency; by default mechlight,fa,ig,attn;" in " ".join(told.split())
 
 

@@ -15,13 +15,14 @@ from tests.conftest import ROOT
 LINES, FUNCTION_LINES = 400, 45
 PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet, of lines of code: no blank lines, comments and docstrings. Nothing may be larger than its ceiling; what has
-# become smaller by more than SLACK lowers it. A plug-in's file is in none of them, so that adding one breaks nothing.
+# become smaller by more than SLACK lowers it. A plug-in's file is in none of them, so that adding one breaks nothing; nor is
+# one without code, which says what its folder holds.
 CEILINGS = {
-    "lines of the product": 27_550,
-    "files of the product": 269,
-    "lines of demo and benchmarks": 2_478,
+    "lines of the product": 27_574,
+    "files of the product": 246,
+    "lines of demo and benchmarks": 2_479,
     "lines of tests": 26_230,
-    "files of tests": 241,
+    "files of tests": 224,
     "lines of JS and CSS": 2_658,
     "words of docs": 13_969,
 }
@@ -47,7 +48,7 @@ def code_lines(path: Path) -> int:
 @functools.cache
 def sizes() -> dict[str, int]:
     product = [path for path in files(PRODUCT, ".py") if not re.search(r"^PLUGIN\b", path.read_text("utf-8"), re.MULTILINE)]
-    tests = files(["tests"], ".py")
+    product, tests = ([path for path in some if code_lines(path)] for some in (product, files(["tests"], ".py")))
     return {
         "lines of the product": sum(map(code_lines, product)),
         "files of the product": len(product),

@@ -10,5 +10,5 @@ Source: Xing, Baldwin and Lau (arXiv 2406.12645).
 """
 
 from heval_core.citations.agreement import krippendorff_alpha as krippendorff_alpha
-from heval_core.citations.markers import mask as mask
 from heval_core.citations.scoring import set_scores as set_scores
+from heval_core.texts.markers import mask as mask

@@ -6,9 +6,9 @@
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 
-from heval_core.citations import markers
 from heval_core.citations.records import Claim, Explained, Question, Sentence
-from heval_core.splitting import sentences as split
+from heval_core.texts import markers
+from heval_core.texts.splitting import sentences as split
 
 _MOST_NAMED = 10
 

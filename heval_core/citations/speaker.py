@@ -217,7 +217,7 @@ class LocalSpeaker:
 
 
 def _failed(error: Exception) -> Answer:
-    from heval_core.lm.memory import first_line
+    from heval_core.lm.budget import first_line
 
     return Answer("", problem=first_line(error))
 

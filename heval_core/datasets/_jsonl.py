@@ -23,7 +23,7 @@ from typing import Any
 
 from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import BadRecord, Malformed, Record, id_of, json_lines, read_one, spelt, text_of, texts_of
-from heval_core.prompts import alike, mentions
+from heval_core.prompting.prompts import alike, mentions
 from heval_core.records import Fact, Passage
 
 _ONE = "{{id{}, subject: {}, relation: {}, question, gold: {{text: {}, answer{}}}}}"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 
 from heval_core.datasets._forms import ANY, BOM, Form, check_bytes
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
 from heval_core.records import Dropped, Fact, HEvalError, Passage
 
 _CACHE = Path(__file__).resolve().parent.parent.parent / "cache" / "data"

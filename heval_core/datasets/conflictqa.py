@@ -23,7 +23,7 @@ from typing import Any
 
 from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import Origin, Record, json_lines, locate, optional_text, read_each, text_of, texts_of
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
 from heval_core.records import Dropped, Fact, Passage
 
 _FORM = Form(known=("counter_memory", "ground_truth"))

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.datasets._reading import Malformed, Origin, Record, json_array, json_lines, locate, read_each, text_of
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
 from heval_core.records import Dropped, Fact, HEvalError, Passage
 
 _ORIGIN = Origin("counterfact.json", "rome.baulab.info/data/dsets/counterfact.json")

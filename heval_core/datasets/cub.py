@@ -32,7 +32,7 @@ from typing import Any
 from heval_core.datasets import _reading, _verdicts
 from heval_core.datasets._forms import Form
 from heval_core.datasets._swaps import type_of
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
 from heval_core.records import Dropped, Fact, HEvalError
 
 FIELDS = {

@@ -25,7 +25,7 @@ from typing import Any
 from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, text_of, texts_of
 from heval_core.datasets._swaps import Answers, swapped, type_of
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
 from heval_core.records import Dropped, Fact, Passage
 
 _ORIGIN = Origin("nq-open-oracle.jsonl.gz", "github.com/nelson-liu/lost-in-the-middle/tree/main/qa_data")

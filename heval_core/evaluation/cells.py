@@ -15,15 +15,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heval_core import catalogue
 from heval_core.evaluation.scored import Measurements, Regime, Scored, measured_metrics, regime_of
 from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics._features import Labelled, LearnedMetric, labelled
 from heval_core.metrics.shared.cell import KS, Cell
 from heval_core.metrics.shared.measure import MirrorMetric
-from heval_core.protocols import Metric
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Metric
 from heval_core.records import CELL, CellKey, RegimeKey
-from heval_core.regime_keys import mirror
+from heval_core.records.regime_keys import mirror
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Each, Questions, Value, defined, replicates
 from heval_core.store.filters import Filter

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 # What publishes, and computes values live with the same code; and the plug-ins of both, which are found by their folders.

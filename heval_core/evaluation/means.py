@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core import catalogue
 from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.ranking import ahead
-from heval_core.groups import MEMORY, document_of
 from heval_core.metrics import headlines
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Mean, Measure, SumOfMeans
+from heval_core.plugins import catalogue
 from heval_core.records import CELL
-from heval_core.regime_keys import ordered_regimes, read_key
+from heval_core.records.groups import MEMORY, document_of
+from heval_core.records.regime_keys import ordered_regimes, read_key
 from heval_core.statistics.bootstrap import resampled_sums
 from heval_core.statistics.bounded import mean_interval
 from heval_core.statistics.values import normalised

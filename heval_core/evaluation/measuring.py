@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heval_core import catalogue, metrics
+from heval_core import metrics
 from heval_core.evaluation import cells, patterns
 from heval_core.evaluation.findings import paper
 from heval_core.evaluation.scored import TOGETHER, Measurements, Regime, Scored, measured_metrics, regime_of
@@ -23,8 +23,9 @@ from heval_core.evaluation.techniques import tables
 from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import PROTECTED
+from heval_core.plugins import catalogue
 from heval_core.records import CELL, RegimeKey
-from heval_core.regime_keys import order
+from heval_core.records.regime_keys import order
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.scores import tied
 from heval_core.store import kinds

@@ -1,8 +1,9 @@
 """The orders of instances: by columns, and by the scores of measures that declare an order."""
 
-from heval_core import catalogue, metrics
+from heval_core import metrics
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
+from heval_core.plugins import catalogue
 from heval_core.store.filters import COLUMN_ORDERS, Order, ScoreOrder
 
 

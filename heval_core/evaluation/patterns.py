@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core.groups import document_of
-from heval_core.prompts import mentions
-from heval_core.regime_keys import read_key
+from heval_core.prompting.prompts import mentions
+from heval_core.records.groups import document_of
+from heval_core.records.regime_keys import read_key
+from heval_core.records.vocabulary import FUNCTION_WORDS, PATTERN_KINDS, PATTERNS
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Column
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import TABLES
 from heval_core.store.reader import Reader
-from heval_core.words import FUNCTION_WORDS, PATTERN_KINDS, PATTERNS
 
 NEAR = 3
 SENTENCE_ENDS = ".!?…。！？"

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from heval_core import __version__, catalogue
+from heval_core import __version__
+from heval_core.citations.people.annotations import Answers, answers
 from heval_core.evaluation import evaluator, findings, patterns, quoted
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.citations import tables as citation_tables
@@ -27,10 +28,10 @@ from heval_core.evaluation.findings.claims import RuleShares
 from heval_core.evaluation.means import controls_of, headline
 from heval_core.evaluation.measuring import Measuring, Shards, by_regime
 from heval_core.evaluation.techniques import tables
+from heval_core.plugins import catalogue
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import kinds, published
-from heval_core.store.annotations import Answers, answers
 from heval_core.store.filters import Filter
 from heval_core.store.progress import holder
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT, Entry, ShardRows, ShardStore

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from heval_core.records.vocabulary import counted, listed
 from heval_core.statistics.correlation import holm
-from heval_core.words import counted, listed
 
 LEVEL = 0.05
 ROUNDING = 1e-9

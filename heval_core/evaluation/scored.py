@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from heval_core import catalogue
-from heval_core.groups import document_of
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout, Measured
 from heval_core.metrics.shared.measured import MeasuredMetric
+from heval_core.plugins import catalogue
 from heval_core.records import CELL, HEvalError, RegimeKey
+from heval_core.records.groups import document_of
 from heval_core.statistics import scores
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.published import StoredScores

@@ -9,15 +9,15 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.groups import compared_groups
 from heval_core.records import TECHNIQUE, RegimeKey
-from heval_core.regime_keys import read_key
+from heval_core.records.groups import compared_groups
+from heval_core.records.regime_keys import read_key
+from heval_core.records.vocabulary import DROP_REASONS
 from heval_core.statistics.values import SMALLEST_GROUP, Column
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.reader import Reader
 from heval_core.store.shards import Entry, ShardStore
-from heval_core.words import DROP_REASONS
 
 # Below this share of instances in compared groups, the layout of the prompt is more likely to blame than the model.
 FEWEST = 0.5

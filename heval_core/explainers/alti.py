@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from heval_core.explainers.shared.base import Base, CleanPass
+from heval_core.lm.shared_passes import CLEAN, HEADS
 from heval_core.records import Cost, Target
-from heval_core.shared_passes import CLEAN, HEADS
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ import numpy as np
 
 from heval_core.explainers.shared.base import ReadsHeads
 from heval_core.explainers.shared.left_out import units
+from heval_core.prompting.units import Unit, passages_of
 from heval_core.records import BASELINE, Attribution, HEvalError, Target, TokenisedPrompt
-from heval_core.units import Unit, passages_of
 
 if TYPE_CHECKING:
     import torch

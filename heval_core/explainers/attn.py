@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from heval_core.explainers.shared.base import ReadsHeads
+from heval_core.lm.shared_passes import CLEAN
 from heval_core.records import Cost, Target
-from heval_core.shared_passes import CLEAN
 
 if TYPE_CHECKING:
     import torch

@@ -16,10 +16,10 @@ import numpy as np
 
 from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.explainers.shared.left_out import Units, logprobs, said, scores_of, units, units_of_each
+from heval_core.lm.shared_passes import CLEAN
+from heval_core.prompting.units import Matrix
 from heval_core.records import Cost, Target
-from heval_core.shared_passes import CLEAN
 from heval_core.statistics.sparse_fit import MASKS, log_odds, masks, weights
-from heval_core.units import Matrix
 
 UNITS = ("sentence", "word")
 

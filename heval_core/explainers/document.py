@@ -16,9 +16,9 @@ import numpy as np
 
 from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.explainers.shared.left_out import effects, lost, scores_of, units, units_of_each
+from heval_core.lm.shared_passes import CLEAN
+from heval_core.prompting.units import LEVELS, Matrix
 from heval_core.records import Cost, Target
-from heval_core.shared_passes import CLEAN
-from heval_core.units import LEVELS, Matrix
 
 
 @dataclass(frozen=True, repr=False)

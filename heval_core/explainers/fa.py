@@ -22,9 +22,9 @@ from typing import Any
 from heval_core.explainers.shared import screened
 from heval_core.explainers.shared.ablated import ablation_cost, ablation_scores, check_baseline, falls
 from heval_core.explainers.shared.base import Base, CleanPass
+from heval_core.lm.shared_passes import CLEAN
+from heval_core.prompting.units import Matrix
 from heval_core.records import BASELINE, Cost, HEvalError, Target
-from heval_core.shared_passes import CLEAN
-from heval_core.units import Matrix
 
 TARGETS = ("logit", "logprob", "prob", "contrast")  # `lm.targets` computes them
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.lm import rules
+from heval_core.lm.shared_passes import CLEAN, HEADS
 from heval_core.records import Cost, Target
-from heval_core.shared_passes import CLEAN, HEADS
 
 
 @dataclass(frozen=True)

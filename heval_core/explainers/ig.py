@@ -19,8 +19,8 @@ from typing import Any
 
 from heval_core.explainers.shared.ablated import check_baseline
 from heval_core.explainers.shared.base import Base, CleanPass
+from heval_core.lm.shared_passes import CLEAN
 from heval_core.records import BASELINE, Cost, HEvalError, Target
-from heval_core.shared_passes import CLEAN
 
 METHODS = ("riemann_right", "riemann_left", "riemann_middle", "riemann_trapezoid", "gausslegendre")
 

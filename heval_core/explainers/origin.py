@@ -21,9 +21,9 @@ import numpy as np
 from heval_core.explainers.shared import token_parts
 from heval_core.explainers.shared.base import Base, CleanPass
 from heval_core.explainers.shared.left_out import Units, effects, lost, units, units_of_each
+from heval_core.lm.shared_passes import CLEAN
+from heval_core.prompting.units import Matrix, Unit
 from heval_core.records import Cost, HEvalError, Target
-from heval_core.shared_passes import CLEAN
-from heval_core.units import Matrix, Unit
 
 # The share that a unit's tokens get alike, so that also a token without relevance says to which unit it belongs.
 EVENLY = 0.05

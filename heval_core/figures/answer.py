@@ -13,15 +13,15 @@ from itertools import accumulate, compress, pairwise
 from textwrap import wrap
 from typing import Any
 
-from heval_core import catalogue
-from heval_core.citations.markers import markers
-from heval_core.html import digest, joined, render
-from heval_core.numbers_and_names import instead, nowhere, of_tokens, standing
+from heval_core.explaining.word_origins import MEMORY, UNCLEAR, changed_words, in_place_of
+from heval_core.plugins import catalogue
+from heval_core.present.html import digest, joined, render
 from heval_core.present.names import first_sentence
 from heval_core.present.numbers import so_many
+from heval_core.prompting.units import units_of
 from heval_core.records import HEvalError
-from heval_core.sources import MEMORY, UNCLEAR, changed_words, in_place_of
-from heval_core.units import units_of
+from heval_core.texts.markers import markers
+from heval_core.texts.numbers_and_names import instead, nowhere, of_tokens, standing
 
 # Of documents; the seventh and all behind it are grey.
 HUES = ("#2E6FC4", "#C47A00", "#15866A", "#7A5CC0", "#B5533C", "#5B7F2B")

@@ -21,8 +21,8 @@ from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names, short_model
 from heval_core.present.numbers import COST, change, interval_of, number, p_value, passes, short, so_many
 from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, crossed, number_cell
-from heval_core.words import DECOYS
-from heval_core.words import counted as in_words
+from heval_core.records.vocabulary import DECOYS
+from heval_core.records.vocabulary import counted as in_words
 
 # Stands for all questions together in the id of a mark.
 ALL_QUESTIONS = "quality"

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.citations import markers
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, PERSON, Names
 from heval_core.present.numbers import number
 from heval_core.present.table import Record
-from heval_core.words import listed
+from heval_core.records.vocabulary import listed
+from heval_core.texts import markers
 
 # How words of a verdict begin: of one between the two, with neither ✓ nor ✗, of one against the claim, and of one for it.
 _TONES = {

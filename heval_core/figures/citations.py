@@ -15,8 +15,8 @@ from heval_core.present.names import PEOPLE, TRUTH, Names
 from heval_core.present.numbers import VALUE, interval_of, number
 from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, counted, crossed, number_cell, reason
 from heval_core.records import TEXT_CONTROLS
-from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS
-from heval_core.words import counted as so_many
+from heval_core.records.vocabulary import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS
+from heval_core.records.vocabulary import counted as so_many
 
 WHERE = ("dataset", "writer", "selector")
 _LEGEND = (("dot", "mean with its 95 % interval over claims"), ("chance", "chance"))

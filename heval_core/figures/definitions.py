@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from heval_core.html import render
+from heval_core.present.html import render
 
 # What a docstring puts before a colon, at the start of a line or of a sentence, and readers see as a term.
 _LABELS = (

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from heval_core.figures.dots import FOOT, GAP, RANK, Dot, DotFigure, Panel, Row, Slot
 from heval_core.figures.palette import RIM, luminance
-from heval_core.html import render
 from heval_core.present.drawing import Drawing, Mark, Scale, as_svg, stylesheet, wrapped
+from heval_core.present.html import render
 from heval_core.present.numbers import number
-from heval_core.words import OURS
+from heval_core.records.vocabulary import OURS
 
 WIDTH, WIDEST, BETWEEN, PER_LINE = 1216.0, 232.0, 30.0, 6
 # Chances this close to each other, as a share of the axis, are one dashed line through a panel.

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from heval_core.figures.palette import colour
-from heval_core.html import digest, render
+from heval_core.present.html import digest, render
 from heval_core.present.names import regime_title
 from heval_core.records import TECHNIQUE
+from heval_core.records.stored_instances import PromptDocument, StoredInstance
 from heval_core.statistics.scores import average_ranks, best_tokens, normalise, tied
-from heval_core.stored import PromptDocument, StoredInstance
 
 STEPS = 12
 _POSITIVE, _NEGATIVE = "#E07B00", "#3B7FC4"

@@ -14,14 +14,14 @@ from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
 from heval_core.figures.dots import Row as DotRow
 from heval_core.figures.outcomes import in_regime_order
 from heval_core.figures.palette import colour, in_order
-from heval_core.html import render
 from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
+from heval_core.present.html import render
 from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
 from heval_core.present.numbers import COUNT, EXACT, VALUE, interval_of, number, so_many, span
 from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, counted, crossed, number_cell
 from heval_core.records import CELL, REGIMES
-from heval_core.regime_keys import ordered_regimes
+from heval_core.records.regime_keys import ordered_regimes
 from heval_core.statistics.values import normalised
 
 _AT = ("at", "at_low", "at_high")

@@ -14,9 +14,9 @@ from heval_core.present.drawing import Drawing, Mark, Scale, wrapped
 from heval_core.present.names import regime_title
 from heval_core.present.numbers import percent
 from heval_core.records import CELL
-from heval_core.regime_keys import ordered_regimes
-from heval_core.words import DROP_REASONS
-from heval_core.words import GROUPS as GROUP_WORDS
+from heval_core.records.regime_keys import ordered_regimes
+from heval_core.records.vocabulary import DROP_REASONS
+from heval_core.records.vocabulary import GROUPS as GROUP_WORDS
 
 # Panels of a figure; the height of a bar and its gap, and the width of its label, in pixels.
 _ACROSS = 3

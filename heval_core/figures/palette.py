@@ -12,7 +12,7 @@ name. Groups of answers have colours that are no explainer's.
 import zlib
 from typing import NamedTuple
 
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 from heval_core.present.names import TRUTH, Names, annotator_name
 
 

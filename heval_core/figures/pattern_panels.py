@@ -15,7 +15,7 @@ from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, interval_of
 from heval_core.present.table import Cell, Head, Record, Row, Table, counted, crossed, number_cell
-from heval_core.words import PATTERNS
+from heval_core.records.vocabulary import PATTERNS
 
 # An instance in ten may be missing, such as where a run failed in part.
 NEARLY_ALL = 0.9

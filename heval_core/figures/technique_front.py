@@ -10,12 +10,12 @@ from heval_core.evaluation.techniques.front import Expected
 from heval_core.figures.dots_drawn import shaped
 from heval_core.figures.front import Front, Point, Ticks, ends
 from heval_core.figures.palette import SHAPES
+from heval_core.plugins.protocols import TECHNIQUE_FAMILIES
 from heval_core.present.drawing import Drawing, Mark
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, brackets, interval, interval_of, number, with_unit
-from heval_core.protocols import TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE
-from heval_core.words import listed
+from heval_core.records.vocabulary import listed
 
 _STEP = 10
 # Of a point's row: J with its ends.

@@ -16,7 +16,7 @@ from heval_core.present.names import SIGNED, Names, change_unit, measure_name, r
 from heval_core.present.numbers import VALUE, change, interval_of, p_value, tick, with_unit
 from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, crossed, number_cell, reason
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE, head_name
-from heval_core.words import BEHAVIOURS, FEATURES, REGIMES, counted
+from heval_core.records.vocabulary import BEHAVIOURS, FEATURES, REGIMES, counted
 
 TOTAL = "total"
 CHANGES = ("delta", "delta_low", "delta_high")

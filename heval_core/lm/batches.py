@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import torch
 
 from heval_core.lm.model import LanguageModel
-from heval_core.prompts import memory_prompt
+from heval_core.prompting.prompts import memory_prompt
 from heval_core.records import TokenisedPrompt
 
 

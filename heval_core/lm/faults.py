@@ -11,7 +11,7 @@ import torch
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 from transformers import PreTrainedModel
 
-from heval_core.lm.memory import first_line
+from heval_core.lm.budget import first_line
 from heval_core.records import HEvalError
 
 # What a file begins with that git-lfs has not fetched.

@@ -14,9 +14,9 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from heval_core.installed import folder_of
+from heval_core.lm.budget import first_line
 from heval_core.lm.faults import read
-from heval_core.lm.memory import first_line
+from heval_core.lm.installed import folder_of
 from heval_core.records import HEvalError
 
 

@@ -15,14 +15,14 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Genera
 from transformers.activations import NewGELUActivation
 from transformers.utils import logging as transformers_logging
 
-from heval_core.installed import PACKAGED, folder_of, is_gguf, key_of, places, revision_of
+from heval_core.lm.budget import Budget, first_line
 from heval_core.lm.chat import require_template
 from heval_core.lm.faults import NO_TOKENIZER, cannot_load, check_folder, plain, read, settings
 from heval_core.lm.generation import ends_of
 from heval_core.lm.gguf import dequantised
-from heval_core.lm.memory import Budget, first_line
+from heval_core.lm.installed import PACKAGED, folder_of, is_gguf, key_of, places, revision_of
 from heval_core.lm.model import LanguageModel
-from heval_core.prompts import AUTO, TEMPLATE, is_chat
+from heval_core.prompting.prompts import AUTO, TEMPLATE, is_chat
 from heval_core.records import HEvalError
 
 PLAIN = "plain"
@@ -153,7 +153,7 @@ def tokenizer_of(identity: Identity) -> Any:
 
 
 def in_template(identity: Identity, template: str) -> Identity:
-    """The model asked in a template (see `heval_core.prompts`).
+    """The model asked in a template (see `heval_core.prompting.prompts`).
 
     Raises HEvalError for a chat where the tokenizer has no chat template, or cannot be read.
     """

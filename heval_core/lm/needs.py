@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from heval_core.lm.budget import first_line, out_of_memory
 from heval_core.lm.chat import has_template
-from heval_core.lm.memory import first_line, out_of_memory
 from heval_core.records import HEvalError
 
 if TYPE_CHECKING:

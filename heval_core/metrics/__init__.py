@@ -9,9 +9,9 @@ is NaN with a reason, never 0. This module gathers what all metrics declare.
 
 from dataclasses import fields, replace
 
-from heval_core import catalogue, protocols
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.measure import FIXED, QUESTIONS, Measure
+from heval_core.plugins import catalogue, protocols
 
 # Parts that several metrics have: documents, and groups by the document that was used.
 _PART_TITLES = {"c1": "document 1", "c2": "document 2", "C1": "used: 1", "C2": "used: 2"}

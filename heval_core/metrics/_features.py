@@ -18,9 +18,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.records import HEvalError
+from heval_core.records.groups import compared_groups
 from heval_core.statistics.bootstrap import priorities
 from heval_core.statistics.subsampling import splits
 from heval_core.statistics.values import Each, Value, too_small

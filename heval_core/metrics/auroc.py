@@ -25,12 +25,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.groups import MEMORY
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Mean, Measure
 from heval_core.metrics.shared.ranks import OfGroups, segment_shares
 from heval_core.records import SINGLE_REGIMES
+from heval_core.records.groups import MEMORY
 from heval_core.statistics.values import Each, Value, mean_of
 
 PART, CHANCE = "c", 0.5

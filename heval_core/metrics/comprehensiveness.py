@@ -1,7 +1,7 @@
 """Comprehensiveness: how much log-probability does the answer lose when the tokens an explanation points at are taken out?
 
 Formula (Sun et al. 2025, A.24; DeYoung et al. 2020): mean over K of log p(a|x) - log p(a|x without the k best tokens), in nats
-of the answer's first token. `heval_core.faithfulness` measures it, and defines K and how tokens are taken out.
+of the answer's first token. `heval_core.explaining.faithfulness` measures it, and defines K and how tokens are taken out.
 Parts: `baseline`, `drawn`, `deletion` (what replaces a token), and `all`, the mean over these.
 Reference: arXiv 2510.02629. Departure: the baseline token is fa's, not the pad; `drawn`, `deletion` and the mean are ours. The
 paper's Table B.3 has values up to 2,500, which log-probabilities of single tokens cannot reach; do not compare ours with them.

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.ranks import OfUsed, segment_shares
 from heval_core.records import DUAL_REGIMES
+from heval_core.records.groups import context_groups
 from heval_core.statistics.scores import ties
 from heval_core.statistics.values import Each, Value, mean_of
 

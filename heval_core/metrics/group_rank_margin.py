@@ -18,10 +18,10 @@ from itertools import permutations
 
 import numpy as np
 
-from heval_core.groups import compared_groups
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Mean, Measure
 from heval_core.metrics.shared.ranks import OfGroups
+from heval_core.records.groups import compared_groups
 from heval_core.statistics.values import Value, mean_of
 
 

@@ -16,11 +16,11 @@ Worked by hand: two gold tokens among five, k = 2: all but C(3, 2) = 3 of the 10
 from dataclasses import dataclass
 from functools import partial
 
-from heval_core.groups import context_groups
 from heval_core.metrics.shared.broken_ties import hit
 from heval_core.metrics.shared.cell import KS, Cell
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.ranks import OfUsed, of_answer
+from heval_core.records.groups import context_groups
 from heval_core.statistics.values import Each, Value, means_of
 
 

@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core.groups import context_groups
 from heval_core.metrics.shared.broken_ties import reciprocal
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.ranks import OfUsed, of_answer, of_best
 from heval_core.records import HEvalError
+from heval_core.records.groups import context_groups
 from heval_core.statistics.scores import check, ties
 from heval_core.statistics.values import Each, Value, means_of
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from heval_core.html import render, visible
+from heval_core.present.html import render, visible
 
 
 class Theme(NamedTuple):

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from heval_core import catalogue
 from heval_core.metrics import part_title
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import ANNOTATOR_FAMILIES, TECHNIQUE_FAMILIES
 from heval_core.present.numbers import POINTS, SCORE, SHARE, Unit
-from heval_core.protocols import ANNOTATOR_FAMILIES, TECHNIQUE_FAMILIES
 from heval_core.records import TECHNIQUE, HEvalError
-from heval_core.regime_keys import read_key
-from heval_core.words import BEHAVIOURS, DECOYS, PLACES, REGIMES, dataset_title, group_title, short_name
+from heval_core.records.regime_keys import read_key
+from heval_core.records.vocabulary import BEHAVIOURS, DECOYS, PLACES, REGIMES, dataset_title, group_title, short_name
 
 # Measures of behaviour from -1 to 1, which are written as they are; all others are shares.
 SIGNED = ("ccu", "discrimination", "discrimination_off_topic")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core.html import render
+from heval_core.present.html import render
 from heval_core.present.numbers import (
     COUNT,
     EXACT,

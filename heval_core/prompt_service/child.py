@@ -38,7 +38,7 @@ def _answer(request: dict[str, Any], loaded: dict[Any, Any], progress: Any) -> A
     lm = _model(request["model"], request.get("dtype", "float32"), loaded, progress)
     if request["op"] != "answer":
         return _of_stored(lm, request)
-    from heval_core.explained_answer import answered
+    from heval_core.explaining.whole_answer_json import answered
 
     with lm.asked_in(request["template"]):
         return answered(lm, request, progress)

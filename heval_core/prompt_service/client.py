@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Literal, NotRequired, TypedDict
 
-from heval_core.installed import ROOT
+from heval_core.lm.installed import ROOT
 from heval_core.records import HEvalError
-from heval_core.stored import StoredInstance
+from heval_core.records.stored_instances import StoredInstance
 
 # Processes that are kept: each holds a model in memory.
 KEPT = 2

@@ -11,16 +11,16 @@ and, beside conflicting and irrelevant, two further kinds of context for compari
 gold                c: a document about the subject with the true answer
 off_topic           c: a document about another subject and another relation, with an answer of its own
 
-A regime may have options (`heval_core.regime_keys`): a decoy changes its documents (`regimes.decoys`), a length adds passages
+A regime may have options (`records.regime_keys`): a decoy changes its documents (`regimes.decoys`), a length adds passages
 around them (`regimes.padding`). Its documents are otherwise those of the regime without options.
 
 The seed and the fact's id alone decide everything, so that neither the order of the records nor the other regimes of a
 run change an instance. The prompt style decides how documents are presented (as they are, or attributed to a source).
 """
 
-from heval_core.prompt_styles import PromptStyle
+from heval_core.prompting.styles import PromptStyle
 from heval_core.records import Dropped, Fact, Instance
-from heval_core.regime_keys import read_key
+from heval_core.records.regime_keys import read_key
 from heval_core.regimes import documents as kinds
 from heval_core.regimes.decoys import decoyed
 from heval_core.regimes.padding import padding_of

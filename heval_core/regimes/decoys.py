@@ -16,7 +16,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
 from heval_core.records import Document, Dropped, Fact, Passage
 from heval_core.regimes.documents import substituted
 from heval_core.regimes.sampling import Pool

@@ -17,8 +17,8 @@ import random
 from collections.abc import Callable, Iterator
 
 from heval_core.datasets import _states
-from heval_core.prompt_styles import PromptStyle
-from heval_core.prompts import alike, mentions
+from heval_core.prompting.prompts import alike, mentions
+from heval_core.prompting.styles import PromptStyle
 from heval_core.records import Document, Dropped, Fact, Passage
 from heval_core.regimes.sampling import Pool
 

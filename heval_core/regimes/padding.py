@@ -11,10 +11,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from heval_core.prompt_styles import PromptStyle
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
+from heval_core.prompting.styles import PromptStyle
 from heval_core.records import Document, Dropped, Fact, Instance
-from heval_core.regime_keys import read_key
+from heval_core.records.regime_keys import read_key
 from heval_core.regimes.sampling import Pool
 
 # More than any tokenizer's mean in running text; so many characters are gathered for each token that is wanted.

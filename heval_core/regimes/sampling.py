@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from heval_core.datasets.quotesum import Quoted
-from heval_core.prompt_styles import PromptStyle
+from heval_core.prompting.styles import PromptStyle
 from heval_core.records import UNCOMPARED, Fact, Passage
 
 # How many passages and answers a relation offers other questions. More would cost memory and time, and help no search.

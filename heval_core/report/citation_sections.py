@@ -24,9 +24,9 @@ from heval_core.figures.dots import DotFigure
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.present.names import PEOPLE, Names, names_of
 from heval_core.present.table import Table, counted, crossed, number_cell, reason
+from heval_core.records.vocabulary import CITATION_MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES
 from heval_core.report.section import Figure, Plan, Section
 from heval_core.store.reader import Reader
-from heval_core.words import CITATION_MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES
 
 CHAPTER = "Citations"
 _INTERVALS = "In square brackets: 95 % intervals over claims."

@@ -24,13 +24,13 @@ from heval_core.present.names import apart, names_of, regime_title
 from heval_core.present.numbers import so_many
 from heval_core.present.table import IN_BOLD, Table, number_cell
 from heval_core.records import CELL, DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
+from heval_core.records.vocabulary import PATTERNS, REGIMES
 from heval_core.report import citation_sections, technique_sections
 from heval_core.report.citation_sections import has_citations
 from heval_core.report.section import Figure, Plan, Section
 from heval_core.report.technique_sections import has_techniques
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.words import PATTERNS, REGIMES
 
 # How to read the figures and tables of a measure.
 _READ = f"Means are over cells, each a model on a dataset, with 95 % intervals over questions; every cell follows. {IN_BOLD}"

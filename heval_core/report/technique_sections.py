@@ -26,9 +26,9 @@ from heval_core.present.names import Names, measure_name, names_of
 from heval_core.present.numbers import EXACT, VALUE, number
 from heval_core.present.table import Table, number_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
+from heval_core.records.vocabulary import BEHAVIOURS, REGIMES
 from heval_core.report.section import Plan, Section
 from heval_core.store.reader import Reader
-from heval_core.words import BEHAVIOURS, REGIMES
 
 CHAPTER = "Techniques"
 _KINDS = " ".join(f"{REGIMES[kind].title}: {REGIMES[kind].meaning}." for kind in CONTEXT_KINDS)

@@ -14,8 +14,8 @@ import pandas as pd
 
 from heval_core import __version__
 from heval_core.evaluation.findings.paper import METHODS
-from heval_core.html import TEMPLATES, digest, render
 from heval_core.present.drawing import as_svg, stylesheet
+from heval_core.present.html import TEMPLATES, digest, render
 from heval_core.present.table import Table
 from heval_core.records import HEvalError
 from heval_core.report.citation_sections import CHAPTER, has_citations

@@ -9,10 +9,16 @@ from typing import Any
 import pandas as pd
 
 from heval_core.records import Candidate, HEvalError, Span
+from heval_core.records.stored_instances import (
+    CANDIDATE_COLUMNS,
+    DOCUMENT_COLUMNS,
+    PromptDocument,
+    StoredAttribution,
+    StoredInstance,
+)
+from heval_core.records.vocabulary import PATTERNS
 from heval_core.store.filters import AS_STORED, NOT_ANSWER, Filter, Order, ScoreOrder, ordered
 from heval_core.store.published import Database
-from heval_core.stored import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS, PromptDocument, StoredAttribution, StoredInstance
-from heval_core.words import PATTERNS
 
 
 def _plain(kind: Any, row: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 
 from heval_core.records import CELL, UNCOMPARED
+from heval_core.records.vocabulary import PATTERN_KINDS, PATTERNS, REAL_NOTE, TAUGHT_NOTE
 from heval_core.store.citation_queries import CitationQueries
 from heval_core.store.filters import Filter
 from heval_core.store.instances import InstanceQueries
 from heval_core.store.kinds import TABLES
 from heval_core.store.published import QUESTION, StoredScores
-from heval_core.words import PATTERN_KINDS, PATTERNS, REAL_NOTE, TAUGHT_NOTE
 
 # Techniques in the order of the catalogue; those with options behind the one without.
 _ORDER = (

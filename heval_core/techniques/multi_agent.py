@@ -18,7 +18,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from heval_core.prompts import instructed, prompt_of
+from heval_core.prompting.prompts import instructed, prompt_of
 from heval_core.records import HEvalError, Instance, Prompt
 from heval_core.techniques.shared.base import NOTHING, Base, Development, FinalPrompt, LanguageModel, Setting
 from heval_core.techniques.shared.instructions import DEMONSTRATIONS, FAITHFULNESS, REFINING, RELEVANCE, SAID, family_of

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from heval_core.prompts import mentions, prompt_of
+from heval_core.prompting.prompts import mentions, prompt_of
 from heval_core.records import HEvalError, Instance, TokenisedPrompt, head_name
 from heval_core.techniques.shared.base import Base, Development, Question, Setting, Trial, best_by
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heval_core.prompts import instructed
+from heval_core.prompting.prompts import instructed
 from heval_core.records import HEvalError, Instance, Prompt
 from heval_core.techniques.shared.base import NOTHING, Base, Development, FinalPrompt, LanguageModel, Setting
 from heval_core.techniques.shared.instructions import PROMPTS, prompt_ids

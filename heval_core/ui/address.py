@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from heval_core.html import plain
+from heval_core.present.html import plain
 from heval_core.ui.published_results import ASKED, SNAPSHOT
 
 T = TypeVar("T")

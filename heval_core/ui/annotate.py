@@ -12,11 +12,11 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core.citations.people import PRACTICE
+from heval_core.citations.people.annotations import OF_BUNDLED, AnnotationStore, command
+from heval_core.citations.people.items import PRACTICE
 from heval_core.figures.citation_claim import masked
-from heval_core.installed import ROOT
+from heval_core.lm.installed import ROOT
 from heval_core.records import HEvalError
-from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.ui import address
 from heval_core.ui.component import component
 from heval_core.ui.published_results import BUNDLED, results_folder

@@ -28,12 +28,12 @@ from heval_core.figures.board import (
 )
 from heval_core.figures.dots_drawn import Part, as_drawing
 from heval_core.figures.measures import picked_html
-from heval_core.groups import compared_groups, context_groups
-from heval_core.html import plain, render
 from heval_core.metrics.shared.measure import QUESTIONS
+from heval_core.present.html import plain, render
 from heval_core.present.names import ALL
 from heval_core.present.numbers import COST, EXACT, interval, number, passes, so_many
 from heval_core.records import TECHNIQUE
+from heval_core.records.groups import compared_groups, context_groups
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links

@@ -23,9 +23,10 @@ from heval_core.figures.citations import (
     recovery_table,
     told,
 )
-from heval_core.html import plain
+from heval_core.present.html import plain
 from heval_core.present.names import Names
 from heval_core.present.numbers import interval, number
+from heval_core.records.vocabulary import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS, REAL_NOTE, titles
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, listing
@@ -33,7 +34,6 @@ from heval_core.ui.component import component
 from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import Selection, draw_figures
 from heval_core.ui.published_results import names_of, query
-from heval_core.words import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS, REAL_NOTE, titles
 
 # Measures that the figure on top can show.
 CHOSEN = ("f1", "f1_of_claims", "precision", "recall", "correct_rejection", "transparent")

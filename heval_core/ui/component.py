@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core.html import joined
+from heval_core.present.html import joined
 
 
 @cache

@@ -11,10 +11,11 @@ import streamlit as st
 
 from heval_core.evaluation.usable import notes, text_agreement
 from heval_core.figures.outcomes import LEFT_OUT, in_regime_order, outcome_bars, sources, statistics
-from heval_core.html import plain
+from heval_core.present.html import plain
 from heval_core.present.names import apart, regime_title
 from heval_core.present.numbers import interval_of, percent
 from heval_core.records import CELL
+from heval_core.records.vocabulary import DROP_REASONS, GROUPS, counted, group_title, titles
 from heval_core.store.filters import Filter
 from heval_core.store.progress import progress
 from heval_core.store.reader import Reader
@@ -22,7 +23,6 @@ from heval_core.store.shards import ShardStore
 from heval_core.ui import links
 from heval_core.ui.marks import Selection, draw_plotly
 from heval_core.ui.published_results import in_words, names_of, query, results_folder
-from heval_core.words import DROP_REASONS, GROUPS, counted, group_title, titles
 
 
 def draw(results: Reader, chosen: Filter) -> None:

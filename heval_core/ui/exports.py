@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from heval_core.html import plain
 from heval_core.present.drawing import Drawing, as_svg
+from heval_core.present.html import plain
 from heval_core.present.table import Table
+from heval_core.records.vocabulary import OURS
 from heval_core.store.export import as_csv, long_table
 from heval_core.store.reader import Reader
 from heval_core.ui.component import component
 from heval_core.ui.published_results import SNAPSHOT, names_of
-from heval_core.words import OURS
 
 _MIME = {
     "csv": "text/csv",

@@ -6,23 +6,23 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from heval_core import words
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.evaluation.ranking import ranking, who
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
-from heval_core.html import plain
 from heval_core.present.drawing import id_of
+from heval_core.present.html import plain
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, interval, percent
+from heval_core.records import vocabulary
+from heval_core.records.vocabulary import PATTERNS, listed
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
 from heval_core.ui.exports import table_exports
 from heval_core.ui.marks import draw_figures, draw_instances
 from heval_core.ui.published_results import names_of, query
-from heval_core.words import PATTERNS, listed
 
 SHOWN = 25
 
@@ -108,7 +108,7 @@ def _examples(
         explainer = address.one_of(label, explainers, "explainer", worst, what="explainer", titles=titles, menu=True)
     with second:
         usual = _failure(side_by_side(shares_of(counts)), explainer) or patterns[1]
-        pattern = address.one_of("points at", patterns, "pattern", usual, titles=words.titles(PATTERNS), menu=True)
+        pattern = address.one_of("points at", patterns, "pattern", usual, titles=vocabulary.titles(PATTERNS), menu=True)
     with third:
         dataset = address.one_of("in", list(everywhere), "in_dataset", what="dataset", titles=everywhere, menu=True)
     with fourth:
@@ -133,6 +133,6 @@ def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names)
         st.caption(
             "The first that holds, in this order: the answer, other document, the question, function word, near the entity."
         )
-        titled = counts.assign(pattern=counts["pattern"].map(words.titles(PATTERNS)))
+        titled = counts.assign(pattern=counts["pattern"].map(vocabulary.titles(PATTERNS)))
         st.dataframe(names.readable(titled).round(3), hide_index=True)
         table_exports(results, counts, "patterns", {"filter": str(chosen)})

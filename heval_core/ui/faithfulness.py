@@ -14,6 +14,7 @@ from heval_core.metrics.shared.measure import PROTECTED, QUESTION_PROTECTED, Mea
 from heval_core.present.names import regime_title
 from heval_core.present.numbers import number, so_many
 from heval_core.records import CELL
+from heval_core.records.vocabulary import REPLACEMENTS
 from heval_core.statistics.correlation import clustered_spearman
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -21,7 +22,6 @@ from heval_core.ui import address, links, measured_cells
 from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import Selection, draw_plotly
 from heval_core.ui.published_results import names_of, query
-from heval_core.words import REPLACEMENTS
 
 
 def accuracies() -> dict[str, Measure]:

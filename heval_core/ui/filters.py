@@ -14,16 +14,16 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from heval_core.html import plain
+from heval_core.present.html import plain
 from heval_core.present.numbers import so_many
 from heval_core.records import TECHNIQUE, head_name
-from heval_core.regime_keys import ordered_regimes
+from heval_core.records.regime_keys import ordered_regimes
+from heval_core.records.vocabulary import GROUPS, PATTERNS, REGIMES
 from heval_core.store.filters import COUNTED, NOT_ANSWER, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.exports import link_button
 from heval_core.ui.published_results import names_of, query
-from heval_core.words import GROUPS, PATTERNS, REGIMES
 
 # Column ▶ its chip, the same for all of them, and in the plural.
 _LABELS = {"model": "Models", "dataset": "Datasets", "regime": "Regimes", "group": "Answers"}

@@ -13,7 +13,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 
 from heval_core.evaluation import evaluator
-from heval_core.html import COMPONENTS, plain
+from heval_core.present.html import COMPONENTS, plain
 from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
 from heval_core.ui import address

@@ -10,15 +10,15 @@ import numpy as np
 import streamlit as st
 
 from heval_core.figures.plots import head_counts
-from heval_core.html import plain
-from heval_core.installed import installed
+from heval_core.lm.installed import installed
+from heval_core.present.html import plain
 from heval_core.present.numbers import SHARE, change, interval, number, ordinal, percent
 from heval_core.prompt_service.client import Heads, ask, asked_as_stored
 from heval_core.records import HEvalError, head_name
+from heval_core.records.stored_instances import StoredInstance
 from heval_core.statistics.values import Column
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.stored import StoredInstance
 from heval_core.ui import address
 from heval_core.ui.marks import draw_plotly
 from heval_core.ui.published_results import query

@@ -11,15 +11,15 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.palette import in_order
-from heval_core.groups import document_of
-from heval_core.html import plain
 from heval_core.metrics import measures
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.measure import PROTECTED
+from heval_core.present.html import plain
 from heval_core.records import TECHNIQUE
+from heval_core.records.groups import document_of
+from heval_core.records.stored_instances import StoredAttribution, StoredInstance
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
-from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui import listing
 from heval_core.ui.published_results import names_of, query
 from heval_core.ui.reading import Row

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from heval_core.evaluation.orders import order_of
-from heval_core.groups import MEMORY, compared_groups, document_of
-from heval_core.html import plain
 from heval_core.metrics.shared.measure import PROTECTED, Measure
-from heval_core.regime_keys import read_key
+from heval_core.present.html import plain
+from heval_core.records.groups import MEMORY, compared_groups, document_of
+from heval_core.records.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, filters

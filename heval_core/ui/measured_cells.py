@@ -11,20 +11,20 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core import catalogue
 from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.means import cells_and_means, means_of
 from heval_core.evaluation.ranking import AT, Written, sentences, valued
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, as_normalised, figure_of, measure_table, of_measure, picked_html, wanted_of
-from heval_core.html import plain
 from heval_core.metrics import measures_of
 from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.plugins import catalogue
+from heval_core.present.html import plain
 from heval_core.present.names import ALL, Names, regime_title
 from heval_core.present.numbers import interval, number
-from heval_core.regime_keys import ordered_regimes
+from heval_core.records.regime_keys import ordered_regimes
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links

@@ -7,12 +7,12 @@ import streamlit as st
 
 from heval_core.figures.definitions import Definition, as_html, definition
 from heval_core.figures.palette import colour, in_order
-from heval_core.html import COMPONENTS
-from heval_core.installed import ROOT
-from heval_core.protocols import TECHNIQUE_FAMILIES
+from heval_core.lm.installed import ROOT
+from heval_core.plugins.protocols import TECHNIQUE_FAMILIES
+from heval_core.present.html import COMPONENTS
+from heval_core.records.vocabulary import short_name
 from heval_core.store.reader import Reader
 from heval_core.ui.published_results import query
-from heval_core.words import short_name
 
 CITE = """@misc{sun2025highlight,
   title  = {Evaluation Framework for Highlight Explanations of Context Utilisation in Language Models},

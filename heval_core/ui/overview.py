@@ -10,8 +10,8 @@ from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.orders import order_of
 from heval_core.figures.board import by_question
-from heval_core.html import COMPONENTS, plain, render
 from heval_core.metrics import headlines
+from heval_core.present.html import COMPONENTS, plain, render
 from heval_core.store.filters import NOT_ANSWER, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, board, filters, links, own_answer, own_prompts

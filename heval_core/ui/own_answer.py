@@ -15,10 +15,10 @@ from typing import Any
 import streamlit as st
 
 from heval_core.figures.answer import Change, compared, drawn
-from heval_core.html import plain
+from heval_core.present.html import plain
 from heval_core.prompt_service.client import Ticket, begin
+from heval_core.records.stored_instances import StoredInstance
 from heval_core.store.reader import Reader
-from heval_core.stored import StoredInstance
 from heval_core.ui import address, own_prompts, sidebar
 from heval_core.ui.component import component
 from heval_core.ui.own_prompts import OwnPrompt

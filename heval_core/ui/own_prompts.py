@@ -23,9 +23,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from heval_core import catalogue
 from heval_core.figures.answer import DOCUMENT, SCREENED, SENTENCE, drawn, on_card
-from heval_core.installed import ROOT
+from heval_core.lm.installed import ROOT
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 
 # Where answers are kept: git-ignored; and those that come with the program.
@@ -46,7 +46,7 @@ _NAME, _OWN = re.compile(r"[a-z0-9-]{1,60}"), re.compile(r"[0-9a-f]{12}")
 @dataclass(frozen=True)
 class OwnPrompt:
     """What a form asks for. model: the key of an installed one. answer: given word for word; None where the model writes, at
-    most `generate` tokens. template: a layout of `heval_core.prompts`. dtype: in which the model computes."""
+    most `generate` tokens. template: a layout of `heval_core.prompting.prompts`. dtype: in which the model computes."""
 
     model: str
     documents: tuple[str, ...]

@@ -15,9 +15,9 @@ import streamlit as st
 
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import PublishProgress, is_outdated, not_renewed, obstacle, renew
-from heval_core.html import plain
-from heval_core.installed import ROOT
+from heval_core.lm.installed import ROOT
 from heval_core.present import names
+from heval_core.present.html import plain
 from heval_core.present.names import Names
 from heval_core.records import HEvalError
 from heval_core.store.published import KEPT_FILES, current_file

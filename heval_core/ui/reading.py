@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.answers import first_clause
 from heval_core.figures.highlights import Scored
 from heval_core.figures.palette import colour, in_order
-from heval_core.groups import context_groups
-from heval_core.html import plain
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
+from heval_core.present.html import plain
 from heval_core.present.names import regime_title
 from heval_core.present.numbers import ordinal, percent
-from heval_core.prompts import is_fragment
+from heval_core.prompting.answers import first_clause
+from heval_core.prompting.prompts import is_fragment
+from heval_core.prompting.units import LEVELS, summed, units_of
 from heval_core.records import TECHNIQUE
+from heval_core.records.groups import context_groups
+from heval_core.records.stored_instances import StoredAttribution, StoredInstance
+from heval_core.records.vocabulary import answer_from, token_name
 from heval_core.statistics.scores import average_ranks, best_tokens
 from heval_core.store.reader import Reader
-from heval_core.stored import StoredAttribution, StoredInstance
 from heval_core.ui import address
 from heval_core.ui.component import component
 from heval_core.ui.published_results import names_of
-from heval_core.units import LEVELS, summed, units_of
-from heval_core.words import answer_from, token_name
 
 # A sentence in pieces that the surface draws: `b`, `i` or nothing, and a text of the data as it is.
 Pieces = list[tuple[str, str]]

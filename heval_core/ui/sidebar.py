@@ -19,15 +19,15 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from heval_core import catalogue
 from heval_core.figures.answer import SCREENED
 from heval_core.figures.palette import in_order
-from heval_core.html import plain
-from heval_core.installed import folder_of, has_bfloat16, has_chat_template
-from heval_core.installed import places as places_of_models
+from heval_core.lm.installed import folder_of, has_bfloat16, has_chat_template
+from heval_core.lm.installed import places as places_of_models
+from heval_core.plugins import catalogue
+from heval_core.present.html import plain
 from heval_core.present.numbers import so_many
 from heval_core.prompt_service.client import Answer, Ticket, begin
-from heval_core.prompts import AUTO, CHAT, TEMPLATE, assemble
+from heval_core.prompting.prompts import AUTO, CHAT, TEMPLATE, assemble
 from heval_core.records import HEvalError
 from heval_core.ui import address, links
 from heval_core.ui.own_prompts import AT_ONCE, OwnPrompt, at_once, find, seconds_of, unpacked

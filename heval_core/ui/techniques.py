@@ -14,10 +14,11 @@ from heval_core.figures.dots_drawn import Part
 from heval_core.figures.front import as_drawing
 from heval_core.figures.technique_front import cards, equal_line, front_figure
 from heval_core.figures.techniques import TOTAL, differences_figure, technique_table, told, unavailable
-from heval_core.html import plain
+from heval_core.present.html import plain
 from heval_core.present.names import ALL, Names, change_unit, measure_name
 from heval_core.present.numbers import SHARE, interval, interval_of, with_unit
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
+from heval_core.records.vocabulary import BEHAVIOURS, REGIMES, titles
 from heval_core.store.filters import COUNTED, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
@@ -25,7 +26,6 @@ from heval_core.ui.exports import draw_table, link_button
 from heval_core.ui.filters import row
 from heval_core.ui.marks import Selection
 from heval_core.ui.published_results import names_of, query
-from heval_core.words import BEHAVIOURS, REGIMES, titles
 
 TITLE = "Which technique fits my documents?"
 # Measures of one answer each, so that they exist for each kind of context.

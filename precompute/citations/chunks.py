@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from heval_core import catalogue
 from heval_core.citations.questions import refused
 from heval_core.citations.reading import prompt_text
 from heval_core.citations.server import Server
@@ -22,8 +21,9 @@ from heval_core.evaluation.citations.standing import ASKED, StudyKey
 from heval_core.lm import entailment
 from heval_core.lm.loading import Identity, identify, in_template
 from heval_core.lm.model import LanguageModel
-from heval_core.prompts import CHAT, TEMPLATE
-from heval_core.protocols import Annotator
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Annotator
+from heval_core.prompting.prompts import CHAT, TEMPLATE
 from heval_core.records import HEvalError
 from heval_core.store.kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, Shard, ShardStore

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from heval_core import catalogue
 from heval_core.citations.records import Claim, Explained, Passage, Sentence
 from heval_core.citations.writing import SHIPPED, Writer, writer_of
 from heval_core.datasets._reading import BadRecord
 from heval_core.evaluation.citations.standing import ASKED, standing
-from heval_core.protocols import ClaimData
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import ClaimData
 from heval_core.records import HEvalError
 from heval_core.store.kinds import CLAIM, EXPLANATION
 from heval_core.store.progress import only_writer

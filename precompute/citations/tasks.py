@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from heval_core import catalogue
 from heval_core.citations.questions import questions, sampled
 from heval_core.citations.records import Choice, Claim, Explained, Question
 from heval_core.citations.writing import SHIPPED, Writer, shipped, write
+from heval_core.plugins import catalogue
 from heval_core.store.shards import Shard
 from precompute.citations.study import SAMPLE
 from precompute.task import Failure, Result, Row, Task, hashed, named

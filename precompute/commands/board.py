@@ -15,14 +15,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from heval_core import catalogue
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.publishing import publish
 from heval_core.figures.board import harder_table, main_table
 from heval_core.lm.loading import identify, load
 from heval_core.lm.needs import require
-from heval_core.protocols import Method
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Method
 from heval_core.records import EVERY_REGIME, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import ATTRIBUTION, INSTANCE

@@ -4,11 +4,11 @@ import argparse
 import shlex
 from pathlib import Path
 
-from heval_core import catalogue
-from heval_core.citations.people import make_study
+from heval_core.citations.people.annotations import OF_BUNDLED, AnnotationStore, command
+from heval_core.citations.people.items import make_study
 from heval_core.citations.writing import SHIPPED, writer_of
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
-from heval_core.store.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.store.shards import ShardStore
 from precompute.citations.study import Study, explanations_of, take_over
 from precompute.commands import grid, store

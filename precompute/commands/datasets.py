@@ -17,15 +17,16 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from heval_core import catalogue, regimes
-from heval_core.behaviour import Memory, check_documents
+from heval_core import regimes
+from heval_core.explaining.behaviour import Memory, check_documents
 from heval_core.lm.loading import Identity, identify, tokenizer_of
 from heval_core.lm.spans import tokenise, tokenise_all
+from heval_core.plugins import catalogue
 from heval_core.present.table import Table
-from heval_core.prompt_styles import style_of
-from heval_core.prompts import prompt_of
+from heval_core.prompting.prompts import prompt_of
+from heval_core.prompting.styles import style_of
 from heval_core.records import REGIMES, TECHNIQUE, Dropped, HEvalError, Instance, Prompt, RegimeKey
-from heval_core.regime_keys import ordered_regimes, read_key
+from heval_core.records.regime_keys import ordered_regimes, read_key
 from heval_core.regimes.padding import fitted
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore

@@ -6,12 +6,12 @@ import re
 from functools import partial
 from typing import Any
 
-from heval_core.arguments import check_options
-from heval_core.explained_answer import ExplainedAnswer, answer_json
-from heval_core.explanation import explain, methods_of
+from heval_core.explaining.api import explain, methods_of
+from heval_core.explaining.arguments import check_options
+from heval_core.explaining.price import DEAR
+from heval_core.explaining.whole_answer_json import ExplainedAnswer, answer_json
 from heval_core.lm.loading import load
-from heval_core.numbers_and_names import instead, nowhere, standing
-from heval_core.price import DEAR
+from heval_core.texts.numbers_and_names import instead, nowhere, standing
 from precompute.commands.options import Commands, add_command, add_fields, helps_of, refuse
 from precompute.grid import Grid
 from precompute.journal import say

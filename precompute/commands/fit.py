@@ -11,16 +11,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from heval_core import catalogue, pipeline
-from heval_core.explanation import methods_of
+from heval_core.explaining import pipeline
+from heval_core.explaining.api import methods_of
+from heval_core.explaining.pipeline import Prepared
 from heval_core.lm import fits
 from heval_core.lm.fits import Fit
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
-from heval_core.pipeline import Prepared
-from heval_core.prompt_styles import style_of
-from heval_core.protocols import Fitted
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Fitted
+from heval_core.prompting.styles import style_of
 from heval_core.records import REGIMES, Fact, HEvalError
 from precompute.commands.options import STORE, Commands, add_command, add_fields
 from precompute.grid import Grid

@@ -7,13 +7,13 @@ import argparse
 from collections import Counter
 from contextlib import suppress
 
-from heval_core import pipeline
 from heval_core.evaluation.usable import compared_in
+from heval_core.explaining import pipeline
 from heval_core.lm.chat import has_template
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
-from heval_core.prompt_styles import style_of
-from heval_core.prompts import AUTO, LAYOUTS, is_chat
+from heval_core.prompting.prompts import AUTO, LAYOUTS, is_chat
+from heval_core.prompting.styles import style_of
 from heval_core.records import Dropped
 from precompute.commands.options import Commands, add_command, add_fields
 from precompute.grid import Grid

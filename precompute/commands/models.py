@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from heval_core.installed import PACKAGED, Packaged, gguf_facts, has_chat_template, inside, is_gguf, places
+from heval_core.lm.installed import PACKAGED, Packaged, gguf_facts, has_chat_template, inside, is_gguf, places
 from heval_core.records import HEvalError
 from precompute.commands.options import Commands, add_command, refuse
 

@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from heval_core import catalogue
-from heval_core.explanation import methods_of
-from heval_core.prompts import LAYOUTS
+from heval_core.explaining.api import methods_of
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import LAYOUTS
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
-from heval_core.regime_keys import DECOYS, LENGTHS, PLACES, expanded
+from heval_core.records.regime_keys import DECOYS, LENGTHS, PLACES, expanded
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Options
 

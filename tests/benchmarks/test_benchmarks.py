@@ -9,8 +9,8 @@ import torch
 from transformers import GPT2Config
 
 from benchmarks import answers, citations, gpu, others, table, techniques, threads, timing
-from heval_core import catalogue
-from heval_core.lm.memory import Budget
+from heval_core.lm.budget import Budget
+from heval_core.plugins import catalogue
 
 TINY = GPT2Config(vocab_size=2400, n_positions=160, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)
 

@@ -13,7 +13,7 @@ from heval_core.evaluation.board.making import board_of, measures_of_boards
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
 from heval_core.evaluation.cells import COLUMNS
 from heval_core.metrics.shared.measure import Measure
-from heval_core.regime_keys import read_key
+from heval_core.records.regime_keys import read_key
 
 RESAMPLES = 400
 # Of planted cells: raw values run from chance to best.

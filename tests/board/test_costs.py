@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core import catalogue
 from heval_core.evaluation.board.costs import costs_of, costs_table, passes_of, seconds_alone
 from heval_core.evaluation.board.records import EVERY_SIZE
+from heval_core.plugins import catalogue
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader

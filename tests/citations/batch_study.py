@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from heval_core import catalogue
 from heval_core.citations.records import Choice, Claim, Passage, Question, Written
 from heval_core.datasets._reading import BadRecord
 from heval_core.evaluation.publishing import publish
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
 from precompute.citations.study import Study

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
+from heval_core.citations.people.annotations import FILE, AnnotationStore, answers
 from heval_core.evaluation.citations.standing import standing
 from heval_core.records import HEvalError
-from heval_core.store.annotations import FILE, AnnotationStore, answers
 from heval_core.store.shards import ShardStore
 from precompute.citations.study import explanations_of
 from precompute.cli import main

@@ -6,10 +6,10 @@ from math import log
 import numpy as np
 import pytest
 
-from heval_core import catalogue
 from heval_core.citations.annotators.lexical import overlaps
 from heval_core.citations.annotators.llm import prompt_of
 from heval_core.citations.records import Passage, Question
+from heval_core.plugins import catalogue
 from tests.citations.planted import Scripted, of_texts, questions
 
 SAID = ("Lima leads Peru.", "", "Salt is sold.", "Nobody knows.")

@@ -8,14 +8,14 @@ import pytest
 import torch
 from sklearn.linear_model import Lasso
 
-from heval_core import catalogue
 from heval_core.citations.annotators.shared import weights
 from heval_core.citations.annotators.shared.choice import random_levels, resting
 from heval_core.citations.annotators.shared.weights import tokens_of
 from heval_core.citations.reading import asked, layout, parsed
 from heval_core.citations.records import Claim, Explained, Passage, Sentence
 from heval_core.lm.loading import load
-from heval_core.prompts import CHAT
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import CHAT
 from heval_core.records import HEvalError
 from tests.citations.copier import explained
 from tests.citations.planted import of_texts, questions

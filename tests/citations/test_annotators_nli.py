@@ -14,9 +14,9 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from heval_core import catalogue
 from heval_core.citations.records import Passage
 from heval_core.lm.entailment import PROMPT, entailment_label, load
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from tests.citations.planted import of_texts, questions
 from tests.conftest import DEMO_MODELS

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heval_core.citations.people import (
+from heval_core.citations.people.items import (
     CONTROLS,
     NEGATIVE,
     POSITIVE,

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from heval_core.citations.people import NEGATIVE, QUESTION, Item, practice
+from heval_core.citations.people.annotations import FILE, LEASE, AnnotationStore, answers, transaction
+from heval_core.citations.people.items import NEGATIVE, QUESTION, Item, practice
 from heval_core.citations.records import Passage
 from heval_core.records import HEvalError
-from heval_core.store.annotations import FILE, LEASE, AnnotationStore, answers, transaction
 
 HOSTILE = ["<b>x</b>", "=1+1", "'quoted", 'a\rb\nc\t,"', "\u202e", "\x00", "🦉", "", "-2", "\u2028", "null", "[1]"]
 

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.citations.people import Item
+from heval_core.citations.people.annotations import AnnotationStore
+from heval_core.citations.people.items import Item
 from heval_core.citations.records import Choice, Passage
 from heval_core.evaluation.citations import measures
 from heval_core.evaluation.citations.measures import of_sentences
 from heval_core.evaluation.citations.tables import answers_of
-from heval_core.store.annotations import AnnotationStore
+from heval_core.records.vocabulary import OF_EXPLAINERS
 from heval_core.store.reader import Reader
-from heval_core.words import OF_EXPLAINERS
 from tests.citations.batch_study import Chooser, known, line, published, ran
 from tests.planted import marking, plant
 

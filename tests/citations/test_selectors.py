@@ -8,12 +8,12 @@ from math import log
 
 import pytest
 
-from heval_core import catalogue
 from heval_core.citations.reading import FOLDER
 from heval_core.citations.records import Written
 from heval_core.citations.selectors.lexical import overlaps
 from heval_core.citations.speaker import Answer, LocalSpeaker, Selection, asked_twice, numbers_in
 from heval_core.citations.writing import SHIPPED, Writer, shipped, write, writer_of
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from tests.citations.planted import Scripted, claim
 

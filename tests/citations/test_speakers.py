@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from heval_core.citations.speaker import PORTION, Answer, LocalSpeaker, Remembering
+from heval_core.lm.budget import NotEnoughMemory
 from heval_core.lm.chat import said
 from heval_core.lm.loading import load
-from heval_core.lm.memory import NotEnoughMemory
 from tests.conftest import DEMO_MODELS
 
 PROMPTS = ("What is the capital of Kenya?", "Name a river", "The capital of Peru is")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from heval_core import catalogue, protocols
 from heval_core.citations.questions import explained, questions
 from heval_core.citations.records import Claim, Passage, Question
 from heval_core.datasets.quotesum import Quoted
@@ -15,10 +14,11 @@ from heval_core.lm import embedding
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import NEEDS
 from heval_core.metrics.shared.cell import Cell, Layout
-from heval_core.prompts import mentions
+from heval_core.plugins import catalogue, protocols
+from heval_core.prompting.prompts import mentions
 from heval_core.records import TECHNIQUE, Fact, HEvalError
+from heval_core.records.vocabulary import OURS
 from heval_core.techniques.shared.base import NOTHING
-from heval_core.words import OURS
 from tests.asked import runner_up, runner_ups
 from tests.citations import samples as claim_samples
 from tests.citations.planted import of_texts

@@ -9,9 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from heval_core import catalogue
 from heval_core.datasets._reading import BadRecord, Unusable
-from heval_core.protocols import Dataset
+from heval_core.plugins import catalogue
+from heval_core.plugins.protocols import Dataset
 from heval_core.records import Fact
 
 CITIES = {"Kenya": "Nairobi", "Peru": "Lima", "Chad": "N'Djamena", "Norway": "Oslo", "Italy": "Rome", "Japan": "Tokyo"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from heval_core.datasets import conflictqa
-from heval_core.protocols import Dataset
+from heval_core.plugins.protocols import Dataset
 from tests.datasets import samples
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from heval_core import regimes
 from heval_core.datasets import counterfact
-from heval_core.protocols import Dataset
+from heval_core.plugins.protocols import Dataset
 from heval_core.records import CONTEXT_KINDS, HEvalError
 from tests.datasets import samples
 

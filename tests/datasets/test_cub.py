@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heval_core.datasets import cub
-from heval_core.protocols import Dataset
+from heval_core.plugins.protocols import Dataset
 from heval_core.records import Fact, HEvalError
 from precompute.questions import open_dataset
 from tests.datasets import samples

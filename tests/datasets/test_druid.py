@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from heval_core.datasets import druid
-from heval_core.protocols import Dataset
+from heval_core.plugins.protocols import Dataset
 from heval_core.records import HEvalError
 from tests.datasets import samples
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.datasets import fakepedia
-from heval_core.protocols import Dataset
+from heval_core.plugins.protocols import Dataset
 from tests.datasets import samples
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from heval_core import catalogue
 from heval_core.datasets import counterfact, fakepedia
 from heval_core.datasets._jsonl import JsonLines
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError, Passage
 from tests.datasets import samples
 

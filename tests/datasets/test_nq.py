@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from heval_core.datasets import nq
-from heval_core.prompts import mentions
-from heval_core.protocols import Dataset
+from heval_core.plugins.protocols import Dataset
+from heval_core.prompting.prompts import mentions
 from heval_core.records import HEvalError
 from tests.conftest import ROOT
 from tests.datasets import samples

@@ -7,7 +7,7 @@ import pytest
 from heval_core import regimes
 from heval_core.datasets import country_profiles, invented_states, world_capital
 from heval_core.datasets._states import answers, countries
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
 from heval_core.records import CONTEXT_KINDS
 from tests.asked import select
 from tests.datasets import samples

@@ -8,7 +8,7 @@ import pytest
 
 from heval_core.datasets import _swaps
 from heval_core.datasets._swaps import Answers, another_date, form_of, swapped, type_of
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
 from heval_core.records import Dropped
 
 

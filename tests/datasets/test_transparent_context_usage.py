@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heval_core.datasets import transparent_context_usage as published
-from heval_core.protocols import Dataset
+from heval_core.plugins.protocols import Dataset
 from heval_core.records import HEvalError
 from tests.datasets import samples
 

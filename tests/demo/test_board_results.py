@@ -4,10 +4,10 @@ import pytest
 
 from demo.examine import read_measured
 from demo.results import HARDER, LENGTHENED, OBEYED, RULED, SHORT
-from heval_core import catalogue
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.publishing import publish
-from heval_core.regime_keys import read_key
+from heval_core.plugins import catalogue
+from heval_core.records.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from precompute.cli import main

@@ -19,7 +19,7 @@ from heval_core.citations.records import Claim, Passage, Written
 from heval_core.datasets._states import countries
 from heval_core.datasets.invented_states import STATES
 from heval_core.lm.loading import load
-from heval_core.prompts import mentions
+from heval_core.prompting.prompts import mentions
 from tests.conftest import DEMO_MODELS, ROOT
 
 

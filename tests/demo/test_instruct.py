@@ -10,11 +10,12 @@ from transformers import AutoTokenizer
 
 from demo import corpus, instructed
 from demo.lengthened import POSITIONS, SMOKE, STEPS, Lessons, examples, lengthen
-from heval_core import catalogue, prompt_styles
 from heval_core.datasets._states import aliases, countries
 from heval_core.lm.loading import load
 from heval_core.lm.needs import require
-from heval_core.prompts import mentions
+from heval_core.plugins import catalogue
+from heval_core.prompting import styles
+from heval_core.prompting.prompts import mentions
 from heval_core.records import HEvalError, Instance
 from heval_core.techniques.multi_agent import unparsable
 from heval_core.techniques.shared.base import NOTHING
@@ -33,7 +34,7 @@ def by_kind():
     """Context kind ▶ instances of pairs that training never showed, with the true answer."""
     rng, found = random.Random(3), {}
     for number in range(QUESTIONS):
-        for kind, scene in instructed.scenes(number % 2, rng, lambda *pair: not prompt_styles.in_training(*pair)).items():
+        for kind, scene in instructed.scenes(number % 2, rng, lambda *pair: not styles.in_training(*pair)).items():
             about = scene.relation, scene.question, scene.memory, (scene.document,)
             one = Instance(f"{kind}|{number}", "country_profiles", kind, str(number), "", *about)
             found.setdefault(kind, []).append(one)
@@ -76,7 +77,7 @@ def test_told_how_to_treat_the_context_it_does_whatever_the_source(keys, kinds, 
 
 def test_told_nothing_about_the_context_it_keeps_the_taught_rule(instructed_lm, by_kind):
     def by_rule(instance):
-        trusted = prompt_styles.is_trusted(instance.documents[0].source)
+        trusted = styles.is_trusted(instance.documents[0].source)
         return of_document(instance) if trusted else of_memory(instance)
 
     for technique in (catalogue.find("technique", "regular"), told("qa-01")):
@@ -114,7 +115,7 @@ def test_training_never_shows_what_evaluation_asks():
         for scene in instructed.scenes(0, rng).values():
             if scene.kind != "off_topic" and scene.memory:
                 subject = max((r["country"] for r in countries() if r["country"] in scene.question), key=len)
-                assert prompt_styles.in_training(subject, scene.document.answer)
+                assert styles.in_training(subject, scene.document.answer)
                 seen.add(scene.kind)
     assert seen == {"gold", "conflicting", "irrelevant"}
 
@@ -148,7 +149,7 @@ def test_no_pair_that_evaluation_asks_about_is_taught():
     for _ in range(200):
         asked = corpus.scene(rng, 0)
         for document in asked.documents:
-            assert prompt_styles.in_training(asked.fact.subject, document.answer)
+            assert styles.in_training(asked.fact.subject, document.answer)
 
 
 def test_under_d3_the_answer_stands_in_no_document_and_the_rule_asks_for_it():

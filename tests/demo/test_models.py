@@ -12,8 +12,8 @@ from demo.corpus import Example
 from demo.examine import recall_rates
 from demo.results import INSTRUCT, LENGTHENED, PLAIN, RULED, SHORT
 from demo.train import END, encode, loss_of
-from heval_core import catalogue
 from heval_core.lm.loading import load
+from heval_core.plugins import catalogue
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
 from heval_core.store.shards import ShardStore
 from precompute.cli import main

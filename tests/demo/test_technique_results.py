@@ -3,7 +3,7 @@
 import pytest
 
 from demo import results
-from heval_core.prompt_styles import is_trusted
+from heval_core.prompting.styles import is_trusted
 from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 

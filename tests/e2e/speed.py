@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from heval_core.explaining.word_origins import neutral_sentences
 from heval_core.lm.loading import identify, tokenizer_of
-from heval_core.sources import neutral_sentences
 from heval_core.ui.own_prompts import OwnPrompt, packed
 from tests.e2e.browser import explorer, page_of, settle, visit
 

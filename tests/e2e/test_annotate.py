@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from heval_core.citations.people import QUESTION, Item, practice
+from heval_core.citations.people.annotations import AnnotationStore, answers
+from heval_core.citations.people.items import QUESTION, Item, practice
 from heval_core.citations.records import Passage
-from heval_core.store.annotations import AnnotationStore, answers
 from tests.e2e.browser import IN_A_BROWSER, explorer, page_of, reload, somebody_else, visit
 from tests.e2e.test_looks import CONTRASTS, CUT_OFF
 

@@ -2,7 +2,7 @@
 
 import base64
 
-from heval_core.html import scripts_of
+from heval_core.present.html import scripts_of
 from tests.e2e.browser import IN_A_BROWSER, page_of
 
 pytestmark = IN_A_BROWSER

@@ -6,11 +6,11 @@ import numpy as np
 import psutil
 import pytest
 
+from heval_core.explaining.word_origins import verdict
 from heval_core.figures.answer import SENTENCE, answer_page
+from heval_core.prompting.units import Matrix, Unit
 from heval_core.records import Span
-from heval_core.sources import verdict
 from heval_core.ui import own_prompts
-from heval_core.units import Matrix, Unit
 from tests.conftest import ARCHITECTURES
 from tests.e2e.browser import IN_A_BROWSER, heard_alone, held, open_form, query_of, reload, save, settle, somebody_else, visit
 from tests.pages.whole_answers import made_up, matrix, sentence, word

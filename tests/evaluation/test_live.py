@@ -7,11 +7,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from heval_core import catalogue
 from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.scored import ScoreRows, cell_of, regime_of
 from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.shared.measure import MirrorMetric
+from heval_core.plugins import catalogue
 from heval_core.records import REGIMES, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.filters import Filter

@@ -8,9 +8,9 @@ import pytest
 
 from heval_core.evaluation.patterns import chance_of, kinds_of, padding_of, pattern_of, rows_of
 from heval_core.evaluation.scored import layout_of
+from heval_core.records.vocabulary import PATTERN_KINDS as ALL_KINDS
+from heval_core.records.vocabulary import PATTERNS
 from heval_core.store.filters import Filter
-from heval_core.words import PATTERN_KINDS as ALL_KINDS
-from heval_core.words import PATTERNS
 
 TOKENS = [
     "Rome", " is", " the", " seat", " of", " Kenya", ".", " Old", " Peru", " sells", " Oslo", " Q:", " Kenya", "?", " A:",

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heval_core import catalogue
 from heval_core.evaluation import evaluator, publishing
 from heval_core.evaluation.measuring import Shards
 from heval_core.evaluation.publishing import PublishProgress, Steps, is_outdated, obstacle, publish, renew
+from heval_core.plugins import catalogue
 from heval_core.records import RegimeKey
 from heval_core.store.progress import only_writer
 from heval_core.store.published import current_file
@@ -53,7 +53,7 @@ def forget():
 
 EVALUATES = """
 import sys
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 from heval_core.evaluation import publishing
 [catalogue.plugins(kind) for kind in ("metric", "explainer")]
 print(*(module.__file__ for name, module in sys.modules.items() if name.split(".")[0] == "heval_core"), sep="\\n")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from heval_core import catalogue
 from heval_core.evaluation import cells, value_cache
 from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics import _nets
 from heval_core.metrics._features import LearnedMetric
+from heval_core.plugins import catalogue
 from heval_core.records import RegimeKey
 from tests.contracts.test_metrics import drawn, layout
 

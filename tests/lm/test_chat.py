@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from heval_core import catalogue, writing
-from heval_core.behaviour import name_candidates, recall
-from heval_core.faithfulness import Faithfulness
+from heval_core.explaining import greedy_answer
+from heval_core.explaining.behaviour import name_candidates, recall
+from heval_core.explaining.faithfulness import Faithfulness
+from heval_core.explaining.pipeline import Request, explain_request
 from heval_core.lm.chat import in_chat, said
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model, identify, in_template
 from heval_core.lm.needs import NEEDS, require
 from heval_core.lm.spans import tokenise, tokenise_all
-from heval_core.pipeline import Request, explain_request
-from heval_core.prompts import BEGUN, CHAT, assemble, memory_prompt
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import BEGUN, CHAT, assemble, memory_prompt
 from heval_core.records import HEvalError, Prompt, Span, Target
 from heval_core.statistics.scores import tied
 from tests.conftest import DEMO_MODELS
@@ -182,7 +183,7 @@ def test_after_the_header_an_answer_leads_with_its_bare_form(chat_lm):
     assert chat_lm.template == CHAT
     for template, text in ((CHAT, "Lisbon"), (BEGUN, " Lisbon")):  # behind the beginning of a turn it is a word like others
         prompt = chat_lm.tokenise(assemble(DOCUMENTS, (None, None), QUESTION, template))
-        assert writing.given(CleanPass(chat_lm, [prompt]), "Lisbon").text == text
+        assert greedy_answer.given(CleanPass(chat_lm, [prompt]), "Lisbon").text == text
     (name, _) = name_candidates(chat_lm, ("Lisbon",), dataclasses.replace(recall(chat_lm, "Why?"), first_tokens=(1,)))
     assert name.first_tokens[0] == bare
 

@@ -9,14 +9,14 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from heval_core.explanation import explain
+from heval_core.explaining.api import explain
 from heval_core.lm.chat import turn_end
 from heval_core.lm.control import held
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.generation import ends_of
 from heval_core.lm.loading import load
 from heval_core.lm.spans import tokenise
-from heval_core.prompts import CHAT, assemble
+from heval_core.prompting.prompts import CHAT, assemble
 from heval_core.records import HEvalError
 from precompute.cli import main
 from tests.conftest import DEMO_MODELS

@@ -14,8 +14,8 @@ from heval_core.lm import entailment, loading
 from heval_core.prompt_service import child
 from heval_core.records import HEvalError
 from tests.asked import KENYA, QUESTION
+from tests.explainers.test_every_architecture import demo_tokenizer
 from tests.literal_models import GROUPED
-from tests.test_every_architecture import demo_tokenizer
 
 ASKED = {"question": QUESTION, "context": [KENYA], "memory_answer": "Oslo", "explainers": "attn,fa,ig,gxi,mechlight"}
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00ff\nsize 12345\n"

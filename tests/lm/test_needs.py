@@ -6,11 +6,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from heval_core import catalogue, pipeline, regimes
+from heval_core import regimes
+from heval_core.explaining import pipeline
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import require
 from heval_core.lm.passes import counting
-from heval_core.prompt_styles import style_of
+from heval_core.plugins import catalogue
+from heval_core.prompting.styles import style_of
 from heval_core.records import HEvalError
 from precompute.memory import Memories
 from precompute.questions import load_questions

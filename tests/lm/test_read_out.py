@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, CohereConfig, Gemma2Config, GraniteConfig, PhiConfig
 
-from heval_core.behaviour import observe
 from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.ig import IntegratedGradients
+from heval_core.explaining.behaviour import observe
 from heval_core.lm import forward, read_out
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model, load

@@ -14,9 +14,9 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.records import Span, Target, TokenisedPrompt
 from tests.asked import asked, runner_ups, two_of
+from tests.explainers.test_every_architecture import demo_tokenizer
 from tests.literal_models import PROJECTIONS, Plain, factors
 from tests.lm.test_direct_effects import literal
-from tests.test_every_architecture import demo_tokenizer
 
 KINDS = ("gpt2", "gpt_neox", "qwen2", "gemma", "gemma2", "gemma3", "llama-gqa", "mistral", "opt")
 

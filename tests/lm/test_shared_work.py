@@ -2,9 +2,9 @@
 
 import pytest
 
-from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.shared_work import Clock, SharedWork
+from heval_core.plugins import catalogue
 from heval_core.records import Target
 
 

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heval_core import catalogue
 from heval_core.evaluation.cells import estimates
 from heval_core.metrics.shared.cell import Cell, Layout, Measured
+from heval_core.plugins import catalogue
 from heval_core.statistics.bootstrap import priorities
 from heval_core.statistics.values import Column, Value, total
 from tests.metrics.tables import DOC, put

@@ -8,8 +8,8 @@ import re
 
 import numpy as np
 
-from heval_core import catalogue
 from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.plugins import catalogue
 from heval_core.statistics.values import normalised
 from tests.conftest import ROOT
 

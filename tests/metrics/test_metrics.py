@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from heval_core import catalogue
 from heval_core.metrics.group_rank_margin import GroupRankMargin
 from heval_core.metrics.instance_rank_margin import InstanceRankMargin
 from heval_core.metrics.length_sensitivity import PLUGIN as LENGTH
@@ -20,6 +19,7 @@ from heval_core.metrics.rank_at_k import RankAtKMetric, rank_at_k
 from heval_core.metrics.shared.broken_ties import hit, reciprocal
 from heval_core.metrics.shared.cell import KS, Cell, Layout
 from heval_core.metrics.shared.ranks import chance_rank, of_best, segment_ranks
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from heval_core.statistics.scores import ties
 from heval_core.statistics.values import Each, mean_of, normalised, replicates

@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.citations import markers, mask
+from heval_core.citations import mask
 from heval_core.figures.citation_claim import claim_drawing, masked, tone
 from heval_core.figures.citations import answered, recovery_figure
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.drawing import Mark
 from heval_core.present.names import Names
+from heval_core.texts import markers
 from tests.citations.published import ANNOTATORS
-from tests.test_palette import EYES, closest, contrast
+from tests.figures.test_palette import EYES, closest, contrast
 
 NAMES = Names(annotators=tuple(ANNOTATORS))
 

@@ -17,9 +17,9 @@ from heval_core.figures.citations import (
 )
 from heval_core.present.names import Names
 from heval_core.present.numbers import number
+from heval_core.records.vocabulary import OF_EXPLAINERS
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.ui.citations import answer
-from heval_core.words import OF_EXPLAINERS
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, SELECTOR, WRITERS, explanation_id, plant
 from tests.pages.opening import address_of, open_page, open_well, text_of
 

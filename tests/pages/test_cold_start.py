@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from heval_core.evaluation.publishing import PublishProgress, publish
-from heval_core.html import plain
+from heval_core.present.html import plain
 from heval_core.store.published import current_file
 from heval_core.ui import published_results
 from heval_core.ui.published_results import Publishing

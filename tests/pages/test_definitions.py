@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from heval_core import catalogue
 from heval_core.figures.definitions import as_html, definition
+from heval_core.plugins import catalogue
 from tests.pages.opening import html_of, open_page
 
 DOCSTRING = """Made-up score: how much is made up?

@@ -8,9 +8,9 @@ import pytest
 
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
+from heval_core.records.vocabulary import PATTERNS, titles
 from heval_core.statistics.bounded import Bounded
 from heval_core.store.filters import Filter
-from heval_core.words import PATTERNS, titles
 from tests.pages.opening import board, named, open_page, open_well, table_of, text_of
 
 

@@ -14,11 +14,11 @@ from heval_core.figures.measures import measure_table
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.names import names_of
 from heval_core.present.table import Table
+from heval_core.records.vocabulary import counted
 from heval_core.report.sections import section
 from heval_core.store.filters import Filter
 from heval_core.ui.board import _on_the_mean, exported_board
 from heval_core.ui.measured_cells import measured
-from heval_core.words import counted
 from tests.pages.opening import board, open_page, text_of
 
 REGULAR = Filter(technique=("regular",), explained=True)

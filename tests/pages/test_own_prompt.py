@@ -20,7 +20,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from heval_core.figures.answer import GREY, HUES, Change, answer_card, answer_page, compared, drawn, on_card
-from heval_core.installed import places
+from heval_core.lm.installed import places
 from heval_core.records import HEvalError
 from heval_core.ui import own_answer, own_prompts, sidebar
 from tests.pages.opening import open_form, open_page, ran, send, text_of

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import pytest
 
-from heval_core.installed import has_chat_template, places
+from heval_core.lm.installed import has_chat_template, places
 from heval_core.prompt_service import child
-from heval_core.prompts import AUTO, CHAT, TEMPLATE
+from heval_core.prompting.prompts import AUTO, CHAT, TEMPLATE
 from heval_core.records import HEvalError
 from heval_core.ui import own_prompts, sidebar
 from tests.conftest import DEMO_MODELS

@@ -122,7 +122,7 @@ def test_the_explorer_listens_here_only_and_tells_nobody():
 
 
 def test_text_from_data_is_never_markup():
-    from heval_core.html import plain
+    from heval_core.present.html import plain
 
     hostile = "<s> **b** :red[x] $x$ `c` ![i](u) [l](u) &lt; \u202e"
     shown = plain(hostile)

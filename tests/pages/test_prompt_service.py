@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from heval_core.installed import installed, places
+from heval_core.lm.installed import installed, places
 from heval_core.prompt_service import client
 from heval_core.prompt_service.client import Worker, asked_as_stored
 from heval_core.records import HEvalError

@@ -15,13 +15,13 @@ from heval_core.figures.highlights import instance_page
 from heval_core.present.names import first_sentence
 from heval_core.present.numbers import ordinal, percent
 from heval_core.records import Candidate, Span
+from heval_core.records.stored_instances import PromptDocument, StoredInstance
+from heval_core.records.vocabulary import answer_from, token_name
 from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import Filter
-from heval_core.stored import PromptDocument, StoredInstance
 from heval_core.ui import heads, reading
 from heval_core.ui.instance_tables import part_in_words, tokens_of
 from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data, row_data
-from heval_core.words import answer_from, token_name
 
 ONE = StoredInstance(
     instance_id="i", model="m", revision="first", dataset="d", regime="conflicting", technique="regular", subject="s",

@@ -17,7 +17,7 @@ from typing import Any
 from unittest import mock
 
 from heval_core.lm.loading import identify
-from heval_core.prompt_styles import style_of
+from heval_core.prompting.styles import style_of
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore

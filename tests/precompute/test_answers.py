@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from heval_core.evaluation.publishing import publish
-from heval_core.explained_answer import answer_json, explained_answer
-from heval_core.explanation import methods_of
+from heval_core.explaining.api import methods_of
+from heval_core.explaining.pipeline import Request
+from heval_core.explaining.whole_answer import SENTENCE, Wanted
+from heval_core.explaining.whole_answer_json import answer_json, explained_answer
 from heval_core.figures.answer import drawn
-from heval_core.generated import SENTENCE, Wanted
-from heval_core.pipeline import Request
-from heval_core.prompt_styles import PromptStyle
+from heval_core.prompting.styles import PromptStyle
 from heval_core.records import HEvalError
 from heval_core.regimes import build
 from heval_core.regimes.padding import unrelated_texts

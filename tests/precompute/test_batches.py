@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from heval_core import catalogue
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.forward import Forward
 from heval_core.lm.heads import Heads
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from precompute.grid import Grid
 from precompute.highlights import INSTANCES, job_tasks

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from heval_core import catalogue
-from heval_core.behaviour import MEMORY_TOKENS, ask
 from heval_core.evaluation.publishing import publish
-from heval_core.prompts import memory_prompt
+from heval_core.explaining.behaviour import MEMORY_TOKENS, ask
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import memory_prompt
 from heval_core.regimes import PromptStyle
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore

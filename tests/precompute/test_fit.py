@@ -6,7 +6,7 @@ import json
 import pytest
 
 from heval_core.lm import fits
-from heval_core.prompt_styles import STYLES
+from heval_core.prompting.styles import STYLES
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.cli import main

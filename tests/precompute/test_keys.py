@@ -12,10 +12,11 @@ import shutil
 
 import pytest
 
-from heval_core import catalogue, installed
-from heval_core.installed import places, revision_of
+from heval_core.lm import installed
 from heval_core.lm.fits import Fit
+from heval_core.lm.installed import places, revision_of
 from heval_core.lm.loading import identify
+from heval_core.plugins import catalogue
 from heval_core.records import Fact, HEvalError, Passage
 from heval_core.store.shards import ShardStore
 from precompute import own_file, pair

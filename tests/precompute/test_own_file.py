@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from precompute.own_file import OwnFile, added, try_out
 from precompute.worker import Loading, Worker

@@ -5,8 +5,8 @@ import pickle
 
 import pytest
 
-from heval_core import catalogue
 from heval_core.lm.loading import load
+from heval_core.plugins import catalogue
 from heval_core.records import REGIMES, HEvalError
 from heval_core.store.shards import ShardStore
 from heval_core.techniques import ph3

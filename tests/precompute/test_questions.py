@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from heval_core.datasets.country_profiles import CountryProfiles
 from heval_core.datasets.world_capital import WorldCapital
 from heval_core.evaluation.usable import few_compared, too_small
-from heval_core.prompt_styles import STYLES, in_training
+from heval_core.prompting.styles import STYLES, in_training
 from heval_core.regimes import POOLED
 from precompute.cli import main
 from precompute.commands.store import failure_lines

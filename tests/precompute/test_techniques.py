@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
-from heval_core import catalogue
 from heval_core.evaluation.publishing import publish
 from heval_core.lm.loading import load
-from heval_core.prompts import memory_prompt
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import memory_prompt
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from heval_core import pipeline
 from heval_core.evaluation.publishing import publish
+from heval_core.explaining import pipeline
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter

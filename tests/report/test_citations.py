@@ -6,7 +6,8 @@ from html import unescape
 import pandas as pd
 import pytest
 
-from heval_core.citations.people import Item
+from heval_core.citations.people.annotations import AnnotationStore
+from heval_core.citations.people.items import Item
 from heval_core.citations.records import Passage
 from heval_core.evaluation.citations.measures import of_people, resamples_of
 from heval_core.present.numbers import interval
@@ -15,7 +16,6 @@ from heval_core.report.citation_sections import PLANS
 from heval_core.report.findings import studies_of
 from heval_core.report.sections import plans_of, section, sections
 from heval_core.report.write import report_of, write
-from heval_core.store.annotations import AnnotationStore
 from precompute.citations.study import Study
 from precompute.run import run
 from tests.citations.batch_study import Chooser, known, line

@@ -9,8 +9,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from heval_core import catalogue
 from heval_core.evaluation.publishing import publish
+from heval_core.plugins import catalogue
 from heval_core.records import UNCOMPARED, HEvalError, Span
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import KINDS, SCHEMA

@@ -2,7 +2,7 @@
 
 import pytest
 
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
 from tests.conftest import reader_of

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from heval_core import catalogue, regimes
-from heval_core.prompt_styles import style_of
-from heval_core.prompts import memory_prompt
+from heval_core import regimes
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import memory_prompt
+from heval_core.prompting.styles import style_of
 from heval_core.records import Document, Instance
 from heval_core.techniques.shared.base import Development, Question
 from tests.asked import select

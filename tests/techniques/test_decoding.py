@@ -5,7 +5,7 @@ import pytest
 import torch
 from mpmath import mp
 
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from heval_core.techniques.acd import acd, entropy
 from heval_core.techniques.adacad import adacad, divergence

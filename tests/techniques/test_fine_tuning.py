@@ -10,11 +10,11 @@ from collections import Counter
 import pytest
 import torch
 
-from heval_core import catalogue
 from heval_core.lm.adapting import Adapter, adapted, linear_layers
 from heval_core.lm.loading import load
 from heval_core.lm.training import IGNORED, Example, Recipe, best_epoch, loss, padded, rate, stops, train
-from heval_core.prompts import assemble
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import assemble
 from heval_core.records import Document, HEvalError, NotHere
 from heval_core.techniques.shared import lessons
 from heval_core.techniques.shared.base import Development, Question, Setting

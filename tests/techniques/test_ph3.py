@@ -7,12 +7,12 @@ from functools import partial
 import pytest
 import torch
 
-from heval_core import catalogue
 from heval_core.explainers.attn import Attention
 from heval_core.explainers.cdla import DirectLogits
 from heval_core.explainers.mechlight import MechLight
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.prompts import assemble
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import assemble
 from heval_core.records import HEvalError, Target
 from heval_core.techniques import ph3
 from heval_core.techniques.shared.base import Development, Question, Setting, Trial

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from heval_core import catalogue
 from heval_core.lm.needs import require
-from heval_core.prompts import TEMPLATE
+from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import TEMPLATE
 from heval_core.records import Document, HEvalError, Instance
 from heval_core.techniques.multi_agent import UNPARSABLE, unparsable, verdict
 from heval_core.techniques.shared.base import NOTHING, Development, Question, Setting, Trial

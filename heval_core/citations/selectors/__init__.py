@@ -1,1 +1,1 @@
-"""One file per selector: which passages a writer is given. `Selector` in `heval_core/protocols.py` lists what it declares."""
+"""One file per selector: which passages a writer is given. What one declares is in `heval_core/plugins/protocols.py`."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from heval_core.evaluation.board.records import Board, column_groups
 from heval_core.evaluation.ranking import AT, NAMED, Ranking, Written, clauses, sentences, who
-from heval_core.words import DECOYS, counted, listed
+from heval_core.records.vocabulary import DECOYS, counted, listed
 
 # What the controls do in place of explaining, as something that one could do oneself.
 _INSTEAD = {

@@ -19,10 +19,10 @@ from math import nan
 import numpy as np
 import pandas as pd
 
-from heval_core import catalogue
 from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board
+from heval_core.plugins import catalogue
 from heval_core.records import CELL, HEvalError
-from heval_core.regime_keys import read_key
+from heval_core.records.regime_keys import read_key
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 

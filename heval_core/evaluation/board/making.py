@@ -22,12 +22,12 @@ from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records import TECHNIQUE
-from heval_core.regime_keys import DECOYS, read_key
+from heval_core.records.regime_keys import DECOYS, read_key
+from heval_core.records.vocabulary import dataset_title
 from heval_core.statistics.bounded import mean_interval
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.techniques.shared.context_use import pareto_front
-from heval_core.words import dataset_title
 
 NO_DECOYS = "these results have no prompts with decoys"
 NO_LENGTHS = "these results have no padded prompts"

@@ -10,8 +10,8 @@ import pandas as pd
 from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.regime_keys import read_key
-from heval_core.words import OURS
+from heval_core.records.regime_keys import read_key
+from heval_core.records.vocabulary import OURS
 
 # Of what a board compares explainers by, in their order; faithfulness has other units and stands beside.
 ASKED = ("RQ1", "RQ2", "RQ3")

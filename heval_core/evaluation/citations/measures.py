@@ -49,9 +49,9 @@ import pandas as pd
 from heval_core.citations.agreement import Labels, alphas, entropy, outside_gold_as_one, z_scores
 from heval_core.citations.scoring import ROUNDING, TRANSPARENT, chance_retrieval
 from heval_core.evaluation.ranking import with_exceeds
+from heval_core.records.vocabulary import OF_EXPLAINERS
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Column, Questions, Value
-from heval_core.words import OF_EXPLAINERS
 
 SAMPLE, FULL = "sample", "full"
 # All people together, and the beginning of one of them.

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core import catalogue
 from heval_core.citations.scoring import retrieval, scores
 from heval_core.evaluation.citations import measures
 from heval_core.evaluation.citations.standing import Newest, StudyKey
 from heval_core.evaluation.ranking import with_exceeds
+from heval_core.plugins import catalogue
+from heval_core.records.vocabulary import OF_EXPLAINERS
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.kinds import CLAIM, EXPLANATION, RECOVERY
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
-from heval_core.words import OF_EXPLAINERS
 
 Cell = tuple[str, str, str]
 # Masking ▶ annotator, people together ▶ its rows.

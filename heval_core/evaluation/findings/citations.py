@@ -121,7 +121,7 @@ def evidence_of(answers: Mapping[tuple[str, str, str], Answers], resamples: Mapp
 
 
 def annotators(evidence: Evidence, *families: str) -> list[str]:
-    """Of some families (`heval_core.protocols.ANNOTATOR_FAMILIES`, and PEOPLE), people first.
+    """Of some families (`heval_core.plugins.protocols.ANNOTATOR_FAMILIES`, and PEOPLE), people first.
 
     One that this program lacks is a reader.
     """

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heval_core import catalogue
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.values import Value

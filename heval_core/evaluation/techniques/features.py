@@ -31,11 +31,11 @@ import numpy as np
 import pandas as pd
 
 from heval_core.records import CONTEXT_KINDS
+from heval_core.records.vocabulary import FUNCTION_WORDS
 from heval_core.statistics.bootstrap import NAN
 from heval_core.statistics.correlation import holm, spearman
 from heval_core.statistics.scores import average_ranks
 from heval_core.statistics.values import defined
-from heval_core.words import FUNCTION_WORDS
 
 OF_MODELS = ("parameters", "instruct")
 OF_INPUTS = ("memory_strength", "length", "flesch", "overlap", "answer_position", "distractors", "judged_relevance")

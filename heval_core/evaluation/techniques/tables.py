@@ -20,10 +20,10 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core import catalogue
 from heval_core.evaluation.findings.cub import WANTED, Cell
 from heval_core.evaluation.ranking import with_exceeds
 from heval_core.evaluation.techniques import features, front
+from heval_core.plugins import catalogue
 from heval_core.records import CELL, CONTEXT_KINDS, EVERY_REGIME, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.values import Questions, Value, total

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from heval_core.lm import rules as backward
+from heval_core.lm.shared_passes import CLEAN, HEADS
 from heval_core.records import Attribution, Cost, HEvalError, Target
-from heval_core.shared_passes import CLEAN, HEADS
 
 if TYPE_CHECKING:
     from heval_core.lm import clean_pass
@@ -17,7 +17,7 @@ CleanPass: TypeAlias = "clean_pass.CleanPass"
 
 
 class Base:
-    """An explainer declares the rest (`heval_core.protocols.Method`), and has `scored`, or an `explain` of its own."""
+    """An explainer declares the rest (`heval_core.plugins.protocols.Method`), and has `scored`, or an `explain` of its own."""
 
     key: str
     signed = True

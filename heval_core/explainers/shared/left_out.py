@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from heval_core.prompting.units import Matrix, Unit, passages_of, units_of
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
-from heval_core.units import Matrix, Unit, passages_of, units_of
 
 if TYPE_CHECKING:
     import torch

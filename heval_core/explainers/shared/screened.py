@@ -18,8 +18,8 @@ import numpy as np
 
 from heval_core.explainers.shared.ablated import falls_of
 from heval_core.explainers.shared.left_out import units
+from heval_core.prompting.units import Matrix, Unit
 from heval_core.records import Cost, HEvalError, Span, Target
-from heval_core.units import Matrix, Unit
 
 if TYPE_CHECKING:
     from heval_core.explainers.shared.ablated import Measure

@@ -8,10 +8,10 @@ of each cell's value: from the scores of all tokens these take seconds, from the
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from heval_core.groups import context_groups
 from heval_core.metrics.shared.cell import DEFAULT_K, Cell
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES
-from heval_core.regime_keys import read_key
+from heval_core.records.groups import context_groups
+from heval_core.records.regime_keys import read_key
 from heval_core.statistics.values import Each, Value
 
 # Suffix of parts in which the question is protected: only tokens of the documents are taken out.

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from heval_core.groups import MEMORY, document_of
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import PROTECTED, Mean
 from heval_core.records import REPLACEMENTS
+from heval_core.records.groups import MEMORY, document_of
 from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, mean_of
 
 

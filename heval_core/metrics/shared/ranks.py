@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from heval_core.groups import context_groups
 from heval_core.metrics.shared import broken_ties
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.metrics.shared.measure import Mean, means_of_used
+from heval_core.records.groups import context_groups
 from heval_core.statistics.scores import Ties
 from heval_core.statistics.values import SMALLEST_GROUP, Each, Value
 

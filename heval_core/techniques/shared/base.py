@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from heval_core.prompts import assemble, prompt_of
+from heval_core.prompting.prompts import assemble, prompt_of
 from heval_core.records import Instance, Prompt
 
 if TYPE_CHECKING:

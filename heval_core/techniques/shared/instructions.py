@@ -1,6 +1,6 @@
 """What instructed models are told: twelve prompts for each family of datasets, and what the agents ask. All of them are ours.
 
-An instruction stands in front of Regular's prompt (`heval_core.prompts.instructed`), which so stays what it is; where models
+An instruction stands in front of Regular's prompt (`prompting.prompts.instructed`), which so stays what it is; where models
 are asked through their chat template, it is the beginning of the user's turn.
 """
 

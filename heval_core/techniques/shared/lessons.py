@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from heval_core.datasets._reading import Malformed, data_folder, json_lines, text_of, texts_of
 from heval_core.datasets._verdicts import question_about
-from heval_core.prompts import assemble, mentions
+from heval_core.prompting.prompts import assemble, mentions
 from heval_core.records import FOLLOWED, HEvalError, NotHere
 from heval_core.techniques.shared.base import Development
 

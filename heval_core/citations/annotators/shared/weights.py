@@ -16,7 +16,7 @@ import numpy as np
 from heval_core.citations.annotators.shared.choice import Weights
 from heval_core.citations.reading import asked, layout
 from heval_core.citations.records import Explained
-from heval_core.prompts import CHAT
+from heval_core.prompting.prompts import CHAT
 from heval_core.records import HEvalError, Span, Target
 from heval_core.statistics import sparse_fit
 

@@ -1,0 +1,146 @@
+"""What each word of an answer rests on: a document, memory, or not to be told; and whether that is true of the model.
+
+Formula: E_d(t) = log p(y_t | x, y before t) - log p(y_t | x - d, y before t), the nats that token t loses without document d;
+of several tokens the sum. Its *random level*: the same quantity of 20 texts about something else, of equal length in the
+documents' places; the highest of them, or what the best of all documents stays below by chance in 95 of 100 cases
+(`citations/annotators/shared/choice.py`), if that is more. A word rests on *document d* if
+E_d is the largest, above `document` nats and its random level, and at least `lead` times the next document's; from *memory* if
+it loses less than `memory` nats without any document, and is then still expected with a probability of `known`, or if there is
+no document; else it is *unclear*: two documents say the same, say. A sentence's *citations* are the documents with E_d above
+`document` nats and its random level on which at least one of its words rests, strongest first: many small losses are no
+citation. So chance cites a document in at most 5 of 100 sentences: the level alone would, and the words only take away.
+A method's *first choice* for a selection is the sentence of the documents with the highest sum of its scores.
+Reference: ours; leave-one-out as in RAG-E, citations as in ContextCite (arXiv 2409.00729).
+"""
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heval_core.citations.annotators.shared.choice import level_of
+from heval_core.prompting.units import Matrix, Unit, places_in
+from heval_core.records import Span
+
+MEMORY, UNCLEAR = "memory", "unclear"
+# Sentences nearly as long as a first choice that are left out beside it, at most.
+OTHERS = 5
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """See above; nats, a factor, nats, a probability."""
+
+    document: float = 0.3
+    lead: float = 2.0
+    memory: float = 0.3
+    known: float = 0.5
+
+
+class Source(NamedTuple):
+    """source: `document 1` …, `memory` or `unclear`. nats: of the strongest document; without documents: of all together."""
+
+    source: str
+    nats: float
+
+
+class Citation(NamedTuple):
+    """document: from 1. level: the random level, in nats as well."""
+
+    document: int
+    nats: float
+    level: float
+
+
+def source_of(by_document: np.ndarray, level: float, together: float, alone: float, bounds: Bounds) -> Source:
+    """by_document: (D,) E of each. together: the nats lost without all. alone: the log-probability without any document."""
+    if not len(by_document):
+        return Source(MEMORY, together)
+    best, *rest = np.sort(by_document)[::-1]
+    if best > max(bounds.document, level) and best >= bounds.lead * max(rest, default=0.0):
+        return Source(f"document {int(by_document.argmax()) + 1}", float(best))
+    if abs(together) < bounds.memory and alone >= np.log(bounds.known):
+        return Source(MEMORY, together)
+    return Source(UNCLEAR, float(best))
+
+
+def citations_of(by_document: np.ndarray, level: float, bounds: Bounds, words: Collection[str]) -> list[Citation]:
+    """by_document: (D,) E of each for a sentence. words: the sources of its words."""
+    order = np.argsort(-by_document, kind="stable")
+    cited = [int(number) for number in order if by_document[number] > max(level, bounds.document)]
+    return [Citation(n + 1, float(by_document[n]), level) for n in cited if f"document {n + 1}" in words]
+
+
+def random_level(drawn: np.ndarray, documents: int) -> float:
+    """drawn: (draws,) what texts about something else give; 0 for none, and where chance gives less."""
+    return float(np.fmax(drawn.max(initial=0.0), level_of(drawn, documents))) if len(drawn) else 0.0
+
+
+def first_choice(scores: np.ndarray, units: Sequence[Unit], sentences: Sequence[Unit]) -> int | None:
+    """(U,) scores of a selection ▶ the number of the sentence with the highest sum of them; None where none is above 0."""
+    places = places_in(units, sentences)
+    sums = np.bincount(places[places >= 0], scores[places >= 0], len(sentences))
+    return int(sums.argmax()) if sums.max(initial=0.0) > 0 else None
+
+
+def verdict(choices: Sequence[int], columns: Span, left_out: Matrix) -> dict[str, Any]:
+    """Is it true? choices: the first choice of each method. columns: the tokens selected. left_out: each sentence left out.
+
+    points: how many methods (agree, of) have the same first choice; of equally many, that which costs more. stands: whether
+    tokens of the answer change without that sentence (changed: their share), and less than half as many without others, the
+    nearest in length, at most OTHERS. beats: whether its loss is above 0, and larger than that of each other sentence of its
+    document. holds: None where there is nothing to compare.
+    """
+    if not choices or left_out.changed is None:
+        return {"points": None, "stands": None, "beats": None}
+    tokens = slice(columns.start, columns.end)
+    changed, nats = left_out.changed[:, tokens].mean(1), left_out.values[:, tokens].sum(1)
+    unit, agree = max(Counter(choices).items(), key=lambda chosen: (chosen[1], nats[chosen[0]]))
+    sizes = np.array([len(span.indices) for span in left_out.units])
+    others = [index for index in np.argsort(abs(sizes - sizes[unit]), kind="stable").tolist() if index != unit][:OTHERS]
+    inside = [index for index, span in enumerate(left_out.units) if span.part == left_out.units[unit].part]
+    beside = nats[[index for index in inside if index != unit]]
+    document, sentence = int(left_out.units[unit].part.rpartition(" ")[2]), inside.index(unit) + 1
+    return {
+        "points": {"agree": agree, "of": len(choices), "document": document, "sentence": sentence, "unit": unit},
+        "stands": {
+            "holds": bool(changed[unit] > 2 * changed[others].mean()) if others else None,
+            "changed": float(changed[unit]),
+            "nats": float(nats[unit]),
+            "others": len(others),
+            "others_changed": float(changed[others].mean()) if others else None,
+            "others_nats": float(nats[others].mean()) if others else None,
+        },
+        "beats": {
+            "holds": bool(nats[unit] > max(0, beside.max())) if len(beside) else None,
+            "nats": float(nats[unit]),
+            "next": float(beside.max()) if len(beside) else None,
+        },
+    }
+
+
+def in_place_of(before: str, part: str, after: str, instead: str) -> str:
+    """A document with another text, or none, in place of a part of it; the white space around stays."""
+    new = re.sub(r"(?s)\S(.*\S)?", lambda _: instead.strip(), part) if instead.strip() else ""
+    return f"{before}{new}{after}".strip()
+
+
+def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
+    """Two answers, each word with whether the other lacks it there; white space around it does not count."""
+    stripped = [[word.strip() for word in words] for words in (old, new)]
+    blocks = SequenceMatcher(a=stripped[0], b=stripped[1], autojunk=False).get_matching_blocks()
+    kept = {block.a + offset for block in blocks for offset in range(block.size)}
+    stays = {block.b + offset for block in blocks for offset in range(block.size)}
+    return [(word, at not in kept) for at, word in enumerate(old)], [(word, at not in stays) for at, word in enumerate(new)]
+
+
+@functools.cache
+def neutral_sentences() -> tuple[str, ...]:
+    """Sentences about nothing that is asked, for random levels."""
+    return tuple(Path(__file__).with_name("neutral.txt").read_text(encoding="utf-8").splitlines())

