@@ -1,9 +1,12 @@
 """The evaluator's id: a hash of the code that turns shards into published numbers, of its settings and its libraries.
 
-It is part of a snapshot's id and is stored in the published file, so that numbers of two formulas are never confused. The
-explainers' settings are in the shards' keys instead, except the controls', which are computed at publishing.
+It is part of a snapshot's id and is stored in the published file, so that numbers of two formulas are never confused. What may
+change what is published counts: statements, titles, and the tables' columns. Comments, docstrings, imports, format, and the
+names of files do not. The explainers' settings are in the shards' keys instead, except the controls', which are computed at
+publishing.
 """
 
+import ast
 import hashlib
 import re
 from functools import cache
@@ -37,11 +40,29 @@ def sources() -> tuple[Path, ...]:
     return (*(files[name] for name in sorted(seen)), ROOT / "store" / "schema.sql")
 
 
+def computing(source: str, declared: bool = True) -> str:
+    """Return the code of a module that decides its results. declared: also what its classes declare, titles for instance."""
+    kept = []
+    members = (ast.FunctionDef, ast.AnnAssign, *((ast.Assign,) if declared else ()))
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef):
+            node.body = [member for member in node.body if isinstance(member, members)]
+        for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not (for_types or isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)):
+            kept.append(node)
+    for function in (child for node in kept for child in ast.walk(node) if isinstance(child, ast.FunctionDef)):
+        if ast.get_docstring(function) is not None:
+            function.body = function.body[1:]
+    return "\n".join(ast.dump(node) for node in kept)
+
+
 def source_hash() -> str:
-    digest = hashlib.sha256()
+    """Return the hash of what the sources hold, whatever their names. It takes 0.2 s of a core, for 125 files."""
+    texts = []
     for path in sources():
-        digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
+        text = path.read_text(encoding="utf-8")
+        texts.append(computing(text) if path.suffix == ".py" else " ".join(re.sub(r"--.*", "", text).split()))
+    return hashlib.sha256("\0".join(sorted(texts)).encode()).hexdigest()
 
 
 @cache

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from heval_core import __version__
 from heval_core.citations.people.annotations import Answers, answers
 from heval_core.evaluation import evaluator, findings, patterns, quoted
 from heval_core.evaluation.board.making import board
@@ -187,8 +186,7 @@ _state = itemgetter("revision", "fingerprint", "settings")
 def _snapshot_id(entries: list[Entry], bundled: bool, beside: Iterable[str] = ()) -> str:
     """beside: what is published that is in no shard."""
     lines = sorted(f"{entry.kind}|{entry.key}|{entry.content}" for entry in entries) + sorted(beside)
-    evaluated = [kinds.SCHEMA, __version__, evaluator.evaluator_id(), str(bundled)]
-    return hashlib.sha256("\n".join([*evaluated, *lines]).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join([evaluator.evaluator_id(), str(bundled), *lines]).encode()).hexdigest()[:16]
 
 
 def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tell: Tell, keep: bool) -> None:

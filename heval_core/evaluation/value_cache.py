@@ -6,7 +6,6 @@ Nothing else reads the kept values. They may be deleted at any time; publishing 
 The folder `evaluated/` beside a store's shards has one Parquet file for each model, dataset, regime and technique.
 """
 
-import ast
 import functools
 import hashlib
 import json
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from heval_core import metrics
+from heval_core.evaluation.evaluator import computing
 from heval_core.metrics._features import Labelled, LearnedMetric
 from heval_core.records import RegimeKey
 from heval_core.statistics import scores, subsampling
@@ -44,20 +44,6 @@ _SCHEMA = pa.schema(
 )
 
 
-def computing(source: str) -> str:
-    """The code of a module that decides its numbers: functions, fields and constants; no imports, docstrings, declarations."""
-    kept = []
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.ClassDef):
-            node.body = [member for member in node.body if isinstance(member, ast.FunctionDef | ast.AnnAssign)]
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign):
-            kept.append(node)
-    for function in (child for node in kept for child in ast.walk(node) if isinstance(child, ast.FunctionDef)):
-        if ast.get_docstring(function) is not None:
-            function.body = function.body[1:]
-    return "\n".join(ast.dump(node) for node in kept)
-
-
 @functools.cache
 def _sources() -> str:
     """Hash of the code that computes values on halves, and of the libraries that it calls."""
@@ -66,7 +52,7 @@ def _sources() -> str:
     files += [Path(module.__file__ or "") for module in (subsampling, scores)]
     digest = hashlib.sha256("".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy")).encode())
     for file in files:
-        digest.update(computing(file.read_text(encoding="utf-8")).encode())
+        digest.update(computing(file.read_text(encoding="utf-8"), declared=False).encode())
     return digest.hexdigest()
 
 

@@ -67,6 +67,52 @@ def test_what_evaluation_has_imported_is_in_the_hash_and_nothing_else():
     assert set(evaluator.sources()) == imported | {PACKAGE / "store" / "schema.sql"}
 
 
+BEFORE = """
+import numpy
+
+HALVES = 50  # fifty
+
+class A:
+    title = "A"
+    k: int = 5
+
+    def f(self):
+        '''F.'''
+        return HALVES
+"""
+
+
+# Of a class's declarations, as its title, only what is published depends, and no value.
+@pytest.mark.parametrize(
+    ("old", "new", "same", "same_value"),
+    [
+        ("import numpy\n", '"""Words."""\nimport math\n', True, True),
+        ("import numpy\n", "if TYPE_CHECKING:\n    import numpy\n", True, True),
+        ("# fifty", "# half a hundred", True, True),
+        ("F.", "Other.", True, True),
+        ("return HALVES", "return (\n            HALVES\n        )", True, True),
+        ('"A"', '"B"', False, True),
+        ("50", "51", False, False),
+        ("int = 5", "int = 6", False, False),
+        ("return HALVES", "return -HALVES", False, False),
+    ],
+)
+def test_a_comment_changes_no_id_and_a_formula_does(tmp_path, monkeypatch, old, new, same, same_value):
+    def source_hash(source, name="a.py", columns="(k INTEGER); -- each"):
+        files = tmp_path / name, tmp_path / "b.sql"
+        for file, text in zip(files, (source, columns), strict=True):
+            file.write_text(text)
+        monkeypatch.setattr(evaluator, "sources", lambda: files)
+        return evaluator.source_hash()
+
+    assert BEFORE.count(old) == 1
+    after = BEFORE.replace(old, new)
+    before = source_hash(BEFORE)
+    assert (source_hash(after) == before) is same
+    assert source_hash(BEFORE, "c.py", "(k\n  INTEGER);") == before != source_hash(BEFORE, "a.py", "(k DOUBLE); -- each")
+    assert (evaluator.computing(after, declared=False) == evaluator.computing(BEFORE, declared=False)) is same_value
+
+
 def test_the_snapshot_names_its_evaluator_and_nothing_is_published_again_where_it_is_the_same(store):
     path = current_file(store)
     reader = Reader(path)

@@ -67,38 +67,6 @@ def test_other_scores_settings_or_code_are_computed_anew(tmp_path, own, monkeypa
     assert edited.missed == 4
 
 
-BEFORE = """
-import numpy
-
-HALVES = 50  # fifty
-
-class A:
-    title = "A"
-    k: int = 5
-
-    def f(self):
-        '''F.'''
-        return HALVES
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "same"),
-    [
-        ("import numpy\n", '"""Words."""\nimport math\n', True),
-        ("# fifty", "# half a hundred", True),
-        ('"A"', '"B"', True),
-        ("F.", "Other.", True),
-        ("50", "51", False),
-        ("int = 5", "int = 6", False),
-        ("return HALVES", "return -HALVES", False),
-    ],
-)
-def test_words_may_change_and_what_is_computed_may_not(old, new, same):
-    assert BEFORE.count(old) == 1
-    assert (value_cache.computing(BEFORE) == value_cache.computing(BEFORE.replace(old, new))) is same
-
-
 def test_a_damaged_file_or_a_folder_that_may_not_be_written_costs_time_only(tmp_path, own):
     (metric,) = (one for one in METRICS if one.key == "probe")
     first = opened(tmp_path, writable=False)
