@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from heval_core.citations.records import Claim
 from heval_core.records import Prompt, Span
-from heval_core.store.shards import append_lines, read_lines
+from heval_core.records.json_lines import append_lines, read_lines
 
 if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel

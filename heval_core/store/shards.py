@@ -12,7 +12,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from heval_core.records import CellKey, HEvalError
+from heval_core.records.json_lines import append_lines, read_lines
 from heval_core.store.kinds import FLOATS, KINDS, ShardKind
 
 FORMAT = 2
@@ -262,32 +263,6 @@ def _write_table(kind: ShardKind, table: pa.Table, where: Any) -> None:
         store_schema=False,
         write_statistics=False,
     )
-
-
-def append_lines(path: Path, records: Sequence[dict[str, Any]]) -> None:
-    """Append JSON lines and sync them; an incomplete line before them is ended first."""
-    if not records:
-        return
-    data = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
-    with path.open("ab+") as file:
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            data = data if file.read(1) == b"\n" else b"\n" + data
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The JSON lines of a file, if there is one; lines that are none are passed over."""
-    if not path.is_file():
-        return
-    with path.open("rb") as lines:  # a text would end its line at other characters, too
-        for line in lines:
-            try:
-                yield json.loads(line)
-            except ValueError:
-                continue  # incomplete after a crash: what it would have listed does not count yet
 
 
 def sha256_of(path: Path) -> str:

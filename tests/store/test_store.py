@@ -12,12 +12,13 @@ import pytest
 from heval_core.evaluation.publishing import publish
 from heval_core.plugins import catalogue
 from heval_core.records import UNCOMPARED, HEvalError, Span
+from heval_core.records.json_lines import append_lines
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import KINDS, SCHEMA
 from heval_core.store.kinds import TABLES as COLUMNS
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
-from heval_core.store.shards import ShardStore, append_lines
+from heval_core.store.shards import ShardStore
 from precompute.cli import main
 
 TABLES = {
