@@ -65,39 +65,40 @@ def imports_of(path: Path) -> set[str]:
     return found
 
 
-# What each part of the program may import of the others, at most; a new part has to be put here. What plug-ins of a kind may
-# share lies in their own package. A module that lies lower than its room is a part of its own.
+# What each part of the program may import of the others, at most, from the roof to the ground: what one imports is below it.
+# A new part has to be put here. What plug-ins of a kind may share lies in their own package. A module that lies lower than its
+# room is a part of its own.
 MAY_IMPORT = {part: set(others.split()) for part, others in {
     "app": "ui",
     "pages": "figures present present.html report store ui",
     "ui": "citations evaluation figures lm.installed metrics plugins present present.html prompt_service prompting records "
         "statistics store",
-    "prompt_service": "explaining lm lm.installed records",
     "precompute":
         "citations datasets evaluation explaining figures lm lm.installed plugins present prompting records regimes report "
         "statistics store techniques texts",
+    "report": "evaluation figures metrics plugins present present.html records store",
+    "prompt_service": "explaining lm lm.installed records",
     "heval_core": "explaining",
     "explaining":
         "citations datasets explainers figures lm metrics plugins present.html prompting records regimes statistics texts",
-    "report": "evaluation figures metrics present present.html records store",
-    "figures": "citations evaluation explaining metrics plugins present present.html prompting records statistics store texts",
+    "figures": "evaluation explaining metrics plugins present present.html prompting records statistics texts",
     "evaluation": "citations metrics plugins prompting records statistics store techniques",
-    "store": "citations records statistics",
-    "citations": "datasets lm prompting records statistics store texts",
-    "metrics": "plugins records statistics",
-    "statistics": "records",
-    "explainers": "lm prompting records statistics",
-    "datasets": "prompting records",
-    "techniques": "datasets lm prompting records",
+    "store": "records statistics",
+    "present": "plugins present.html records",
+    "present.html": "",
     "plugins": "citations datasets lm metrics records statistics techniques",
+    "citations": "datasets lm prompting records statistics texts",
+    "explainers": "lm prompting records statistics",
+    "techniques": "datasets lm prompting records",
+    "regimes": "datasets prompting records",
+    "metrics": "records statistics",
+    "datasets": "prompting records",
     "lm": "lm.installed prompting records",
     "lm.installed": "records",
-    "regimes": "datasets prompting records",
+    "statistics": "records",
     "prompting": "records texts",
     "texts": "records",
     "records": "",
-    "present": "metrics plugins present.html records",
-    "present.html": "",
 }.items()}  # fmt: skip
 # Where a library may be imported; ruff sees to it that torch is imported at the head of a file in `lm` and `precompute` only.
 RUN_A_MODEL = {"explainers", "explaining", "lm", "precompute", "techniques"}

@@ -19,10 +19,10 @@ import pandas as pd
 
 from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.ranking import ahead
-from heval_core.metrics import headlines
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Mean, Measure, SumOfMeans
 from heval_core.plugins import catalogue
+from heval_core.plugins.measures import headlines
 from heval_core.records import CELL
 from heval_core.records.groups import MEMORY, document_of
 from heval_core.records.regime_keys import ordered_regimes, read_key

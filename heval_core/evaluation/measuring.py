@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heval_core import metrics
 from heval_core.evaluation import cells, patterns
 from heval_core.evaluation.findings import paper
 from heval_core.evaluation.scored import TOGETHER, Measurements, Regime, Scored, measured_metrics, regime_of
@@ -24,6 +23,7 @@ from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import PROTECTED
 from heval_core.plugins import catalogue
+from heval_core.plugins.measures import headlines
 from heval_core.records import CELL, RegimeKey
 from heval_core.records.regime_keys import order
 from heval_core.statistics.bootstrap import Resamples
@@ -238,7 +238,7 @@ def _with_controls(
 @functools.cache
 def _wanted() -> frozenset[tuple[str, str, int]]:
     """The values that headline or findings combine with others."""
-    measures = metrics.headlines().values()
+    measures = headlines().values()
     return paper.WANTED | {(measure.metric, part, measure.at(DEFAULT_K)) for measure in measures for part in measure.together}
 
 

@@ -1,9 +1,8 @@
 """The orders of instances: by columns, and by the scores of measures that declare an order."""
 
-from heval_core import metrics
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
-from heval_core.plugins import catalogue
+from heval_core.plugins import catalogue, measures
 from heval_core.store.filters import COLUMN_ORDERS, Order, ScoreOrder
 
 
@@ -15,7 +14,7 @@ def scores_of(measure: Measure) -> dict[str, ScoreOrder]:
 
 # The name of an order, on pages and in links ▶ the order.
 SORTED_BY: dict[str, Order] = {name: name for name in COLUMN_ORDERS}
-for _measure in metrics.measures().values():
+for _measure in measures.measures().values():
     SORTED_BY |= scores_of(_measure)
 
 

@@ -14,8 +14,8 @@ from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
 from heval_core.figures.dots import Row as DotRow
 from heval_core.figures.outcomes import in_regime_order
 from heval_core.figures.palette import colour, in_order
-from heval_core.metrics import part_title
 from heval_core.metrics.shared.measure import Measure
+from heval_core.plugins.measures import part_title
 from heval_core.present.html import render
 from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
 from heval_core.present.numbers import COUNT, EXACT, VALUE, interval_of, number, so_many, span

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from heval_core.metrics import part_title
 from heval_core.plugins import catalogue
+from heval_core.plugins.measures import part_title
 from heval_core.plugins.protocols import ANNOTATOR_FAMILIES, TECHNIQUE_FAMILIES
 from heval_core.present.numbers import POINTS, SCORE, SHARE, Unit
 from heval_core.records import TECHNIQUE, HEvalError

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from heval_core.metrics import measures
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
+from heval_core.plugins.measures import measures
 from heval_core.present.drawing import Drawing
 from heval_core.present.numbers import EXACT
 from heval_core.present.table import Table

@@ -18,8 +18,8 @@ from heval_core.figures.measures import Measured, cells_table, figure_of, measur
 from heval_core.figures.outcomes import outcome_shares, statistics
 from heval_core.figures.palette import in_order
 from heval_core.figures.pattern_panels import pattern_figure, pattern_table
-from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
+from heval_core.plugins.measures import measures
 from heval_core.present.names import apart, names_of, regime_title
 from heval_core.present.numbers import so_many
 from heval_core.present.table import IN_BOLD, Table, number_cell

@@ -9,8 +9,8 @@ from heval_core.figures.citations import QUOTED, quoted_table
 from heval_core.figures.measures import as_normalised
 from heval_core.figures.palette import in_order
 from heval_core.figures.plots import scatter
-from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.measure import PROTECTED, QUESTION_PROTECTED, Measure
+from heval_core.plugins.measures import headlines, measures_of
 from heval_core.present.names import regime_title
 from heval_core.present.numbers import number, so_many
 from heval_core.records import CELL

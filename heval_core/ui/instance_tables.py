@@ -11,9 +11,9 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.palette import in_order
-from heval_core.metrics import measures
 from heval_core.metrics._features import TARGETS
 from heval_core.metrics.shared.measure import PROTECTED
+from heval_core.plugins.measures import measures
 from heval_core.present.html import plain
 from heval_core.records import TECHNIQUE
 from heval_core.records.groups import document_of

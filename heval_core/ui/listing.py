@@ -14,7 +14,7 @@ import streamlit as st
 
 from heval_core.evaluation.orders import SORTED_BY, scores_of
 from heval_core.figures.palette import colour
-from heval_core.metrics import headlines
+from heval_core.plugins.measures import headlines
 from heval_core.present.html import plain
 from heval_core.records import HEvalError
 from heval_core.store.filters import AS_STORED, Filter, ScoreOrder

@@ -16,11 +16,11 @@ from heval_core.evaluation.means import cells_and_means, means_of
 from heval_core.evaluation.ranking import AT, Written, sentences, valued
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, as_normalised, figure_of, measure_table, of_measure, picked_html, wanted_of
-from heval_core.metrics import measures_of
 from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.plugins import catalogue
+from heval_core.plugins.measures import measures_of
 from heval_core.present.html import plain
 from heval_core.present.names import ALL, Names, regime_title
 from heval_core.present.numbers import interval, number

@@ -10,7 +10,7 @@ from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.orders import order_of
 from heval_core.figures.board import by_question
-from heval_core.metrics import headlines
+from heval_core.plugins.measures import headlines
 from heval_core.present.html import COMPONENTS, plain, render
 from heval_core.store.filters import NOT_ANSWER, Filter
 from heval_core.store.reader import Reader

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heval_core.evaluation.scored import measured_metrics
-from heval_core.metrics import declared
 from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.mdl import mdl
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout, Measured
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.plugins import catalogue
+from heval_core.plugins.measures import declared
 
 METRICS = list(catalogue.plugins("metric").values())
 COUNT = 240

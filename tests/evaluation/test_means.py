@@ -7,9 +7,9 @@ import pytest
 
 from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.means import cells_and_means, controls_of, headline, values_of
-from heval_core.metrics import headlines, measures
 from heval_core.metrics.shared.measure import SumOfMeans
 from heval_core.plugins import catalogue
+from heval_core.plugins.measures import headlines, measures
 from heval_core.records import CELL, HEvalError
 from heval_core.statistics.bounded import share_interval
 from heval_core.store.filters import Filter

@@ -12,8 +12,8 @@ from heval_core.evaluation.cells import cells_of
 from heval_core.explaining.faithfulness import Faithfulness, levels
 from heval_core.figures.board import NOT_PROTECTED, PROTECTED, main_table, of_faithfulness
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.metrics import measures
 from heval_core.plugins import catalogue
+from heval_core.plugins.measures import measures
 from heval_core.prompting.prompts import assemble
 from heval_core.records import Span, TokenisedPrompt
 from heval_core.report.sections import section

@@ -10,7 +10,7 @@ from scipy.stats import skew, t
 
 from heval_core.evaluation.means import ABOVE, cells_and_means
 from heval_core.figures.measures import as_normalised
-from heval_core.metrics import measures
+from heval_core.plugins.measures import measures
 from heval_core.store.filters import Filter
 from heval_core.ui import marks, measured_cells
 from heval_core.ui.faithfulness import faithful_and_right

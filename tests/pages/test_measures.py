@@ -7,7 +7,7 @@ import pytest
 from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.means import entering
 from heval_core.figures.measures import of_measure
-from heval_core.metrics import measures
+from heval_core.plugins.measures import measures
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader

@@ -15,7 +15,7 @@ from heval_core.figures.front import as_drawing
 from heval_core.figures.measures import figure_of
 from heval_core.figures.pattern_panels import pattern_figure
 from heval_core.figures.techniques import differences_figure
-from heval_core.metrics import measures
+from heval_core.plugins.measures import measures
 from heval_core.present.drawing import LOOKS, Drawing, Mark, Scale
 from heval_core.present.names import names_of
 from heval_core.store.filters import Filter

@@ -14,8 +14,8 @@ from heval_core.figures.dots import Dot, DotFigure, Row, Slot, axis_over
 from heval_core.figures.dots import Panel as DotPanel
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, figure_of, measure_table
-from heval_core.metrics import measures
 from heval_core.metrics.shared.measure import Measure
+from heval_core.plugins.measures import measures
 from heval_core.present.drawing import Mark
 from heval_core.present.names import ALL
 from heval_core.present.numbers import number

@@ -11,7 +11,7 @@ import pytest
 
 from heval_core.evaluation.means import cells_and_means
 from heval_core.figures.measures import Measured, measure_table, wanted_of
-from heval_core.metrics import measures
+from heval_core.plugins.measures import measures
 from heval_core.present.numbers import EXACT, SHARE
 from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell
 from heval_core.store.filters import Filter

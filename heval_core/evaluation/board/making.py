@@ -18,9 +18,9 @@ from heval_core.evaluation.board.records import ASKED, EVERY_SIZE, PAIRS, PLACES
 from heval_core.evaluation.comparisons import pairs_of
 from heval_core.evaluation.means import ABOVE, PLACE, available, counting, exceeds, means, replicates, values_of
 from heval_core.evaluation.ranking import ahead, ranking
-from heval_core.metrics import headlines, measures_of
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
+from heval_core.plugins.measures import headlines, measures_of
 from heval_core.records import TECHNIQUE
 from heval_core.records.regime_keys import DECOYS, read_key
 from heval_core.records.vocabulary import dataset_title

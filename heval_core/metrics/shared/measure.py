@@ -83,8 +83,8 @@ class Measure:
     the measure that this one is a variant of, and how a page goes from one to the other. paired: whether chance is the random
     control's on the same answers, so that methods are drawn and ranked by what they are above it.
 
-    The rest is filled in by `heval_core.metrics.declared`: the metric's key, whether it uses k, and whether it uses ranks, so
-    that the prompt's first token can be left out.
+    `heval_core.plugins.measures.declared` fills in the rest: the metric's key, whether it uses k, and whether it uses ranks,
+    so that the prompt's first token can be left out.
     """
 
     key: str
