@@ -1,7 +1,5 @@
 """The explorer: its pages and what stands around every one of them. Nothing else."""
 
-from functools import partial
-
 import streamlit as st
 
 from heval_core.ui import address, annotate, frame, sidebar
@@ -19,10 +17,8 @@ pages = [
 ]
 # Where people do not annotate, its address says so.
 asked = st.Page("pages/annotate.py", title=annotate.TITLE, visibility="visible" if annotate.is_on() else "hidden")
-old = [st.Page(partial(frame.move, name), title=name, url_path=name, visibility="hidden") for name in frame.OLD_PAGES]
-page = st.navigation([*pages, asked, *old], position="hidden")
+page = st.navigation([*pages, asked], position="hidden")
 frame.mark()
-frame.move(page.url_path)
 address.enter(page.title)
 with frame.watched("navigation"):
     frame.draw([*pages, asked] if annotate.is_on() else pages, page)

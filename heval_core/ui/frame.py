@@ -67,38 +67,6 @@ def watched(page: str) -> Iterator[None]:
         )
 
 
-# (Old page, its tab) ▶ the page that has this view now, and what it is asked there. Other parameters go along; "" is any
-# other tab.
-MOVED: dict[tuple[str, str], tuple[str, dict[str, str]]] = {
-    ("accuracy", ""): ("leaderboard", {"tab": "regime"}),
-    ("accuracy", "memory"): ("leaderboard", {"tab": "regime", "question": "memory"}),
-    ("accuracy", "document"): ("leaderboard", {"tab": "regime", "question": "document"}),
-    ("accuracy", "faithful"): ("leaderboard", {"tab": "faithful"}),
-    ("accuracy", "length"): ("leaderboard", {"tab": "prompts"}),
-    ("accuracy", "failures"): ("leaderboard", {"tab": "failures"}),
-    ("accuracy", "compare"): ("leaderboard", {"tab": "against"}),
-    ("leaderboard", "board"): ("leaderboard", {}),
-    ("leaderboard", "models"): ("leaderboard", {}),
-    ("leaderboard", "pairs"): ("leaderboard", {"tab": "against"}),
-    ("report", ""): ("about", {}),
-    ("data_and_methods", ""): ("about", {"tab": "data"}),
-    ("data_and_methods", "methods"): ("about", {"tab": "methods"}),
-}
-OLD_PAGES = list(dict.fromkeys(page for page, tab in MOVED if not tab))
-
-
-def moved(page: str, tab: str) -> tuple[str, dict[str, str]] | None:
-    """Where a view is now; None where it is still where it was."""
-    return MOVED.get((page, tab)) or MOVED.get((page, ""))
-
-
-def move(page: str) -> None:
-    """Go on to where an old address is now."""
-    if (new := moved(page, address.value("tab"))) is not None:
-        parameters = {name: st.query_params.get_all(name) for name in st.query_params if name != "tab"}
-        st.switch_page(f"pages/{new[0]}.py", query_params=parameters | new[1])
-
-
 # A file of our own: a Material symbol here would be fetched from outside.
 ICON = str(COMPONENTS / "icon.png")
 OWN_PROMPT = "Your prompt"

@@ -113,12 +113,6 @@ def test_a_rows_name_and_its_dot_are_one_choice_and_open_what_they_count(page, a
     assert listed(page) == count
 
 
-def test_old_addresses_open_where_their_views_are_now(page, address):
-    visit(page, f"{address}/accuracy?tab=memory&model=demo-gpt2")
-    page.wait_for_url("**/leaderboard**")
-    assert query_of(page) == {"tab": ["regime"], "question": ["memory"], "model": ["demo-gpt2"]}
-
-
 @pytest.mark.parametrize("width", [1920, 1280, 900, 620])
 def test_the_bar_on_top_is_one_row_and_reaches_every_page(page, address, width):
     page.set_viewport_size({"width": width, "height": 800})

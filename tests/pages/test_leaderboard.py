@@ -13,7 +13,7 @@ from heval_core.figures.board import by_prompts, by_question, pair_figure
 from heval_core.present.names import ALL, Names
 from heval_core.store.filters import Filter
 from heval_core.ui import board as page
-from heval_core.ui import filters, frame
+from heval_core.ui import filters
 from heval_core.ui.board import MARK, behind, exported_board
 from tests.pages.opening import board, links_of, open_page, open_well, text_of
 from tests.planted import noise, plant, published
@@ -151,17 +151,6 @@ def test_a_first_sight_has_few_words_and_controls(demo, place, asked):
     words, controls = visible(open_page(place, **asked))
     assert words <= 200
     assert controls <= 10
-
-
-def test_old_addresses_lead_to_where_their_views_are_now():
-    assert frame.moved("accuracy", "memory") == ("leaderboard", {"tab": "regime", "question": "memory"})
-    assert frame.moved("accuracy", "gone") == frame.moved("accuracy", "") == ("leaderboard", {"tab": "regime"})
-    assert frame.moved("data_and_methods", "methods") == ("about", {"tab": "methods"})
-    assert frame.moved("leaderboard", "pairs") == ("leaderboard", {"tab": "against"})
-    for page_now, tab in (("leaderboard", "overall"), ("leaderboard", ""), ("overview", ""), ("about", "data")):
-        assert frame.moved(page_now, tab) is None
-    # Once: where a view is now is not moved again.
-    assert not [new for new, asked in frame.MOVED.values() if frame.moved(new, asked.get("tab", ""))]
 
 
 @pytest.mark.parametrize("times", [1, 40])
