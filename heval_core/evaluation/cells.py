@@ -4,9 +4,11 @@ No model is needed. Without a filter, live values are the published ones: the sa
 Cost: a cell of 2,000 instances and 7 explainers takes about .3 s for ranks, margins and MRR, and a second for the others.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -24,13 +26,61 @@ from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import Metric
 from heval_core.records import CELL, CellKey, RegimeKey
 from heval_core.records.regime_keys import mirror
-from heval_core.statistics.bootstrap import Resamples
+from heval_core.statistics.bootstrap import UNKNOWN, Interval, Resamples
 from heval_core.statistics.values import Each, Questions, Value, defined, replicates
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import TABLES
 from heval_core.store.reader import Reader
 
 COLUMNS = TABLES["cell_metric"].names
+
+
+@dataclass(frozen=True, eq=False)
+class CellValue:
+    """A number of a metric in a cell, from the metric to the table. k: 0 if the metric has none.
+
+    value: without what its intervals are made of, with replicates where these are wanted. around, above: its 95 % interval,
+    and that of value minus chance; NaN if it is not available.
+    """
+
+    cell: CellKey
+    metric: str
+    k: int
+    value: Value
+    around: Interval
+    above: Interval
+
+    @classmethod
+    def of(cls, cell: CellKey, metric: str, k: int, value: Value) -> CellValue:
+        """Measure how sure a value is, and let go of what that is measured from."""
+        ends = value.intervals() if value.unavailable is None else (UNKNOWN, UNKNOWN)
+        return cls(cell, metric, k, value._replace(columns=(), chance_columns=(), combine=None, error=None, drawn=None), *ends)
+
+    @property
+    def name(self) -> tuple[str, str, int]:
+        """Which number it is, whatever the cell: metric, part and k."""
+        return self.metric, self.value.part, self.k
+
+    def row(self) -> dict[str, Any]:
+        """Return the row of `cell_metric`."""
+        numbers = {name: defined(getattr(self.value, name)) for name in ("value", "chance", "best", "normalised", "p")}
+        ends = zip(("low", "high", "above_low", "above_high"), map(defined, (*self.around, *self.above)), strict=True)
+        return {
+            **self.cell._asdict(),
+            **dict(zip(("metric", "part", "k"), self.name, strict=True)),
+            **numbers,
+            **dict(ends),
+            "n": self.value.n,
+            "group_sizes": json.dumps(dict(self.value.sizes)),
+            "details": json.dumps(dict(self.value.details)),
+            "unavailable": self.value.unavailable,
+        }
+
+
+def frame_of(values: Sequence[CellValue]) -> pd.DataFrame:
+    """Return rows of `cell_metric`, with the replicates as the column `drawn`."""
+    frame = pd.DataFrame([own.row() for own in values], columns=COLUMNS)
+    return frame.assign(drawn=pd.Series([own.value.drawn for own in values], dtype=object))
 
 
 def estimates(
@@ -77,10 +127,10 @@ SwapInputs = dict[tuple[MirrorMetric, str, int], Each]
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """scores: rows of the table `score`. rows: for `cell_metric`, with (resamples,) replicates of values that are wanted."""
+    """scores: rows of the table `score`. values: with the replicates of those that are wanted."""
 
     scores: list[pa.Table]
-    rows: list[dict[str, Any]]
+    values: list[CellValue]
     swap_inputs: SwapInputs
 
 
@@ -120,17 +170,17 @@ def evaluate(
             swap_inputs.update({(paired, explainer, k): inputs for k in ks if (inputs := paired.one_way(cell, k)) is not None})
 
     questions = Questions(regime.resamples, regime.facts)
-    rows: list[dict[str, Any]] = []
-    chosen: list[tuple[dict[str, Any], Value]] = []
+    values: list[CellValue] = []
+    resampled: dict[int, Value] = {}
     for key, by_explainer in estimates(metrics, cells, ks, cache, visit).items():
         for (explainer, k), of_explainer in by_explainer.items():
             for value in (questions.by_question(value, regime.facts) for value in of_explainer):
-                rows.append(metric_row(regime.key.cell(explainer), key, k, value))
                 if wanted is None or (key, value.part, k) in wanted:
-                    chosen.append((rows[-1], value))
-    for (row, _), drawn in zip(chosen, replicates([value for _, value in chosen], questions.weights), strict=True):
-        row["drawn"] = drawn
-    return Evaluated(list(chain(*scores.values())), rows, swap_inputs)
+                    resampled[len(values)] = value
+                values.append(CellValue.of(regime.key.cell(explainer), key, k, value))
+    for index, drawn in zip(resampled, replicates([*resampled.values()], questions.weights), strict=True):
+        values[index] = replace(values[index], value=values[index].value._replace(drawn=drawn))
+    return Evaluated(list(chain(*scores.values())), values, swap_inputs)
 
 
 def evaluate_all(whole: Regime, scored: Scored, **how: Any) -> tuple[Evaluated, Mirrored]:
@@ -146,7 +196,7 @@ def evaluate_all(whole: Regime, scored: Scored, **how: Any) -> tuple[Evaluated, 
         regime = whole.rows(np.frombuffer(mask, dtype=bool))
         part = evaluate(regime, scored.cells(regime, explainers), **how)
         everything.scores.extend(part.scores)
-        everything.rows.extend(part.rows)
+        everything.values.extend(part.values)
         if regime is whole:
             everything.swap_inputs.update(part.swap_inputs)
     return everything, Mirrored(whole.key, whole.facts, whole.resamples, everything.swap_inputs)
@@ -158,20 +208,20 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int, drawn: bool = 
     drawn: with the (resamples,) replicates of the values; there are none of values that are made of mirrored prompts.
     """
     plugin = catalogue.find("metric", metric)
-    rows: list[dict[str, Any]] = []
+    values: list[CellValue] = []
     mirrored: list[Mirrored] = []
     for (_, dataset, *_), instances in reader.measured_instances(chosen).groupby(list(CELL), sort=False):
         ids, regime = list(instances["instance_id"]), regime_of(instances, reader.resamples(str(dataset)))
         measured = Measurements.of(reader.measured_of(ids, list(measured_metrics())))
         scored = Scored(reader.scores_of(ids), measured, reader.scores_of(ids, towards_context=True))
         evaluated, mirror = evaluate_all(regime, scored, metrics=[plugin], ks=(k,), wanted=None if drawn else ())
-        rows += evaluated.rows
+        values += evaluated.values
         mirrored.append(mirror)
-    values = pd.DataFrame([*rows, *swap_rows(mirrored)], columns=[*COLUMNS, *(["drawn"] if drawn else [])])
-    return values.sort_values([*CELL, "part"], kind="stable", ignore_index=True)
+    frame = frame_of([*values, *swap_values(mirrored)]).sort_values([*CELL, "part"], kind="stable", ignore_index=True)
+    return frame if drawn else frame.drop(columns="drawn")
 
 
-def swap_rows(regimes: Iterable[Mirrored]) -> Iterator[dict[str, Any]]:
+def swap_values(regimes: Iterable[Mirrored]) -> Iterator[CellValue]:
     """Metrics that compare a regime with its mirror, in which the documents are swapped: over questions asked in both orders,
     under the first regime's name."""
     by_key = {regime.key: regime for regime in regimes}
@@ -187,7 +237,7 @@ def swap_rows(regimes: Iterable[Mirrored]) -> Iterator[dict[str, Any]]:
             if (swapped := second.swap_inputs.get(own)) is not None:
                 metric, explainer, k = own
                 value = questions.by_question(metric.both_ways(inputs.rows(shared), swapped.rows(mirrored)), facts)
-                yield metric_row(key.cell(explainer), metric.key, k, value)
+                yield CellValue.of(key.cell(explainer), metric.key, k, value)
 
 
 # Without Pandas: one of its frames for each metric, part and explainer took a tenth of the time of publishing.
@@ -198,24 +248,3 @@ def _scores(regime: Regime, explainer: str, metric: str, k: int, values: Each) -
     ids = pc.filter(regime.stored_ids, pa.array(defined))
     columns = [ids, *names, pa.repeat(k, count), pa.array(values.value[defined]), pa.array(values.chance[defined])]
     return pa.table(columns, names=TABLES["score"].names)
-
-
-def metric_row(cell: CellKey, metric: str, k: int, estimate: Value) -> dict[str, Any]:
-    """A row of `cell_metric`. k: 0 if the metric has none."""
-    numbers = {name: defined(getattr(estimate, name)) for name in ("value", "chance", "best", "normalised", "p")}
-    ends: dict[str, float | None] = dict.fromkeys(("low", "high", "above_low", "above_high"))
-    if estimate.unavailable is None:
-        around, above = estimate.intervals()
-        ends = dict(zip(ends, map(defined, (*around, *above)), strict=True))
-    return {
-        **cell._asdict(),
-        "metric": metric,
-        "part": estimate.part,
-        "k": k,
-        **numbers,
-        **ends,
-        "n": estimate.n,
-        "group_sizes": json.dumps(dict(estimate.sizes)),
-        "details": json.dumps(dict(estimate.details)),
-        "unavailable": estimate.unavailable,
-    }

@@ -159,6 +159,13 @@ def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Seque
     return cells.assign(drawn=pd.Series(drawn, dtype=object).reindex(cells.index))
 
 
+def computed_values(values: pd.DataFrame, metric: str, k: int, parts: Sequence[str]) -> pd.DataFrame:
+    """The same of values that were just computed (`cells.frame_of`), in the order of published ones."""
+    cells = values[(values["metric"] == metric) & (values["k"] == k)].sort_values([*CELL, "part", "explainer"], kind="stable")
+    summed = cells.index.isin(available(cells, parts).index) & isinstance(catalogue.find("metric", metric), SumOfMeans)
+    return cells.assign(drawn=cells["drawn"].where(summed))
+
+
 def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], controls: Collection[str]) -> pd.DataFrame:
     """The means of some parts over the cells that count: a row for each technique, `by` and explainer.
 

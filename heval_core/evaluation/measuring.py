@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heval_core.evaluation import cells, patterns
+from heval_core.evaluation.board.making import measures_of_boards
 from heval_core.evaluation.findings import paper
 from heval_core.evaluation.scored import TOGETHER, Measurements, Regime, Scored, measured_metrics, regime_of
 from heval_core.evaluation.techniques import tables
@@ -23,7 +24,6 @@ from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import PROTECTED
 from heval_core.plugins import catalogue
-from heval_core.plugins.measures import headlines
 from heval_core.records import CELL, RegimeKey
 from heval_core.records.regime_keys import order
 from heval_core.statistics.bootstrap import Resamples
@@ -67,16 +67,16 @@ def _order(key: RegimeKey) -> tuple[str, str, str, tuple[int, ...]]:
 class Measuring:
     """Evaluates regimes and writes their rows. keep: see `publishing.publish`.
 
-    What is computed over all regimes together is made from what is left here. rows: the cells' values, with the (resamples,)
-    replicates of those that are wanted. paired_rows: values for findings, over the instances that all methods have scores of.
+    What is computed over all regimes together is made from what is left here. values: of all cells. paired: those for
+    findings, over the instances that all methods have scores of.
     """
 
     writer: Writer
     store: ShardStore
     resamples: Mapping[str, Resamples]
     keep: bool
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    paired_rows: list[dict[str, Any]] = field(default_factory=list)
+    values: list[cells.CellValue] = field(default_factory=list)
+    paired: list[cells.CellValue] = field(default_factory=list)
 
     def insert(self, regimes: Sequence[Shards], ended: Callable[[Shards], None]) -> None:
         """ended: is called after each regime."""
@@ -88,7 +88,7 @@ class Measuring:
                 regime = self._insert(shards)
                 mirrored += [] if regime is None else [regime]
                 ended(shards)
-            self.rows += cells.swap_rows(mirrored)
+            self.values += cells.swap_values(mirrored)
 
     def _insert(self, shards: Shards) -> cells.Mirrored | None:
         """What is left of a regime for comparing it with its mirror; None if every instance was dropped."""
@@ -135,9 +135,8 @@ class Measuring:
         cache.save()
         if evaluated.scores:
             self.writer.insert_arrow("score", pa.concat_tables(evaluated.scores).combine_chunks())
-        self.rows += evaluated.rows
-        paired = _paired(regime, scored, evaluated)
-        self.paired_rows += [row for row in paired.rows if (row["metric"], row["part"], row["k"]) in paper.WANTED]
+        self.values += evaluated.values
+        self.paired += [value for value in _paired(regime, scored, evaluated) if value.name in paper.WANTED]
         return mirrored
 
 
@@ -237,18 +236,19 @@ def _with_controls(
 
 @functools.cache
 def _wanted() -> frozenset[tuple[str, str, int]]:
-    """The values that headline or findings combine with others."""
-    measures = headlines().values()
-    return paper.WANTED | {(measure.metric, part, measure.at(DEFAULT_K)) for measure in measures for part in measure.together}
+    """The values that boards or findings combine with others."""
+    return paper.WANTED | {
+        (measure.metric, part, measure.at(DEFAULT_K)) for measure in measures_of_boards() for part in measure.together
+    }
 
 
-def _paired(whole: Regime, scored: Scored, evaluated: cells.Evaluated) -> cells.Evaluated:
+def _paired(whole: Regime, scored: Scored, evaluated: cells.Evaluated) -> list[cells.CellValue]:
     """The values for findings. If a method lacks scores for some instances, all methods are measured on the others."""
     present = sorted({*scored.attributions.rows["explainer"]} & {*paper.METHODS})
     regime = scored.common(whole, present)
     if regime is whole:
-        return evaluated
+        return evaluated.values
     if not len(regime.ids):
-        return cells.Evaluated([], [], {})
+        return []
     plugins = [plugin for key, plugin in catalogue.plugins("metric").items() if key in paper.METRICS]
-    return cells.evaluate(regime, scored.cells(regime, present), plugins, (paper.K,), wanted=_wanted())
+    return cells.evaluate(regime, scored.cells(regime, present), plugins, (paper.K,), wanted=_wanted()).values

@@ -16,11 +16,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from heval_core.citations.people.annotations import Answers, answers
 from heval_core.evaluation import evaluator, findings, patterns, quoted
-from heval_core.evaluation.board.making import board
+from heval_core.evaluation.board.making import board_of_everything
+from heval_core.evaluation.cells import frame_of
 from heval_core.evaluation.citations import tables as citation_tables
 from heval_core.evaluation.citations.standing import standing
 from heval_core.evaluation.findings.claims import RuleShares
@@ -121,8 +120,6 @@ def publish(
             if studied:
                 writer.insert("person", people.people)
                 _insert_findings(writer, findings.citation_findings(*studied))
-            made = board(writer.reader())
-            writer.insert("board", [{"json": made.to_json()}] if made.rows else [])
     published.point_to(target, final, evaluator.evaluator_id())
     published.remove_old(target, final)
     return final
@@ -197,22 +194,23 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
     whole.insert(regimes, steps.ended)
     steps.last()
     compared = tables.insert(writer, store, entries, resamples)
-    if whole.rows:
-        writer.insert("cell_metric", whole.rows)
-        # Gold and off-topic documents belong to the comparison of techniques; the headline is about the paper's six regimes.
-        of_paper = pd.DataFrame([row for row in whole.rows if row["regime"] in REGIMES])
-        if len(of_paper):
-            metrics, ks, controls = of_paper["metric"], of_paper["k"], controls_of(writer.reader())
-            rows = headline(lambda measure, k: of_paper[(metrics == measure.metric) & (ks == k)], controls)
-            writer.insert_frame("headline", rows)
-    paired = pd.DataFrame(whole.paired_rows, columns=[*writer.columns("cell_metric"), "drawn"])
+    values = frame_of(whole.values)
+    writer.insert_frame("cell_metric", values[writer.columns("cell_metric")])
+    # Gold and off-topic documents belong to the comparison of techniques; the headline is about the paper's six regimes.
+    of_paper = values[values["regime"].isin(REGIMES)]
+    if len(of_paper):
+        metrics, ks, controls = of_paper["metric"], of_paper["k"], controls_of(writer.reader())
+        rows = headline(lambda measure, k: of_paper[(metrics == measure.metric) & (ks == k)], controls)
+        writer.insert_frame("headline", rows)
     rule = RuleShares(*writer.rule_shares())
-    _insert_findings(writer, findings.findings(paired, compared, rule))
+    _insert_findings(writer, findings.findings(whole.paired, compared, rule))
     writer.insert_contexts()
     shares = patterns.pattern_shares(writer.reader().pattern_counts(Filter()), resamples.__getitem__)
     writer.insert_frame("pattern_share", shares.assign(place=range(len(shares))))
     timings = ShardRows(store, entries, kinds.TIMING, kinds.TIMING.schema.names).rows
     writer.insert_frame("timing", timings[writer.columns("timing")])
+    made = board_of_everything(writer.reader(), values)
+    writer.insert("board", [{"json": made.to_json()}] if made.rows else [])
 
 
 def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:

@@ -48,7 +48,7 @@ def test_the_board_stored_at_publishing_is_the_one_made_of_the_published_cells(f
     assert demo.models
     assert len(few.rows("board"))
     for field in fields(anew):
-        same = partial(pd.testing.assert_frame_equal, check_exact=True) if field.name in FRAMES else eq
+        same = partial(pd.testing.assert_frame_equal, rtol=1e-9) if field.name in FRAMES else eq
         assert same(getattr(demo, field.name), getattr(anew, field.name)) is not False, field.name
 
 

@@ -6,13 +6,15 @@ import json
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from heval_core.evaluation.cells import CellValue
 from heval_core.evaluation.findings import claims
 from heval_core.evaluation.findings.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Effect, RuleShares, reason, verdict
 from heval_core.evaluation.findings.paper import CLAIMS, OVERALL, deviation, evidence_of, size
 from heval_core.records import TECHNIQUE, CellKey
+from heval_core.statistics.bootstrap import UNKNOWN
+from heval_core.statistics.values import Value
 from heval_core.store.filters import Filter
 from tests.planted import QUESTION, noise, plant, published, used_document
 
@@ -266,16 +268,16 @@ def test_a_longer_first_document_is_no_bias_of_explainers_that_know_nothing(tmp_
 def made_up(spread_of, cells=12, seed=0):
     """Evidence in which every explainer has the same true value in every cell, seen with an error of its own."""
     rng = np.random.default_rng(seed)
-    rows = []
+    values = []
     for series in OVERALL:
-        what = {"metric": series.metric, "part": series.parts[0], "k": series.k, "chance": 0.0, "best": 1.0, "n": 100}
         for number in range(cells):
             for name, error in spread_of.items():
                 value = 0.4 + rng.normal(0, error)
-                cell = CellKey(f"m{number}", "d", series.regimes[0], TECHNIQUE, name)._asdict()
-                own = {"value": value, "normalised": value, "details": "{}", "unavailable": None}
-                rows.append(cell | what | own | {"drawn": value + rng.normal(0, error, 400)})
-    return evidence_of(pd.DataFrame(rows))
+                cell = CellKey(f"m{number}", "d", series.regimes[0], TECHNIQUE, name)
+                drawn = value + rng.normal(0, error, 400)
+                own = Value(series.parts[0], value, 0.0, 1.0, (("used", 100),), drawn=drawn)
+                values.append(CellValue(cell, series.metric, series.k, own, UNKNOWN, UNKNOWN))
+    return evidence_of(values)
 
 
 def test_what_is_only_measured_less_well_is_not_more_variable():

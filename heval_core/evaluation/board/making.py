@@ -7,7 +7,7 @@ Cost: two seconds for the demo results with four methods, but that of everything
 that cuts cells it is computed anew (`live`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,17 @@ import pandas as pd
 from heval_core.evaluation.board.costs import costs_of
 from heval_core.evaluation.board.records import ASKED, EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
 from heval_core.evaluation.comparisons import pairs_of
-from heval_core.evaluation.means import ABOVE, PLACE, available, counting, exceeds, means, replicates, values_of
+from heval_core.evaluation.means import (
+    ABOVE,
+    PLACE,
+    available,
+    computed_values,
+    counting,
+    exceeds,
+    means,
+    replicates,
+    values_of,
+)
 from heval_core.evaluation.ranking import ahead, ranking
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
@@ -43,18 +53,30 @@ def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
     A regime brings its options along, the decoys and lengths with which it was run: they have columns of their own.
     That of everything was made when the results were published, since pages open with it.
     """
+    chosen, everything = _whole(reader, chosen), _whole(reader, Filter())
+    stored = list(reader.rows("board")["json"]) if chosen == everything else []
+    if stored:
+        return Board.of_json(stored[0], measures_of_boards())
+    return _made(reader, chosen, lambda *measured: values_of(reader, chosen, *measured))
+
+
+def board_of_everything(reader: Reader, values: pd.DataFrame) -> Board:
+    """The board without a filter, of values that were just computed (`cells.frame_of`)."""
+    chosen = _whole(reader, Filter())
+    values = values[values["technique"].isin(chosen.technique)]
+    return _made(reader, chosen, lambda *measured: computed_values(values, *measured))
+
+
+def _whole(reader: Reader, chosen: Filter) -> Filter:
+    """Of one technique, with every regime named."""
     choices = reader.choices()
     explained = choices[choices["explained"]]
-    chosen, everything = (_with_options(explained, _of_one_technique(explained, one)) for one in (chosen, Filter()))
-    stored = list(reader.rows("board")["json"]) if chosen == everything else []
-    return Board.of_json(stored[0], measures_of_boards()) if stored else _made(reader, chosen)
+    return _with_options(explained, _of_one_technique(explained, chosen))
 
 
-def _made(reader: Reader, chosen: Filter) -> Board:
-    measured = {
-        measure: values_of(reader, chosen, measure.metric, measure.at(DEFAULT_K), measure.together)
-        for measure in measures_of_boards()
-    }
+def _made(reader: Reader, chosen: Filter, values: Callable[[str, int, Sequence[str]], pd.DataFrame]) -> Board:
+    """values: metric, k and parts ▶ cells, see `means.values_of`."""
+    measured = {measure: values(measure.metric, measure.at(DEFAULT_K), measure.together) for measure in measures_of_boards()}
     cells = pd.concat(measured.values())
     regimes = list(dict.fromkeys(cells["regime"].astype(str)))
     made = board_of(measured, rows_of(reader, list(cells["explainer"].unique())), costs_of(reader, chosen, regimes))

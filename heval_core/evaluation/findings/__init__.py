@@ -26,18 +26,19 @@ prompt. "Worse with longer contexts" is the slope within cells, per standard dev
 datasets, in which more than length differs, and group margins, which have no value for an instance, are left out of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
+from heval_core.evaluation.cells import CellValue
 from heval_core.evaluation.citations.tables import Answers
 from heval_core.evaluation.findings import citations, cub, paper
 from heval_core.evaluation.findings.claims import CITATIONS, EXPLAINERS, TECHNIQUES, RuleShares, find
 from heval_core.statistics.bootstrap import Resamples
 
 
-def findings(values: pd.DataFrame, compared: Sequence[cub.Cell], rule: RuleShares | None = None) -> list[dict[str, Any]]:
+def findings(
+    values: Iterable[CellValue], compared: Sequence[cub.Cell], rule: RuleShares | None = None
+) -> list[dict[str, Any]]:
     """All sentences about explainers; and about techniques, where these were compared.
 
     values: see `paper.evidence_of`. rule: of stores whose models were taught one.

@@ -1,18 +1,16 @@
 """The sentences of Sun et al. 2025 about explainers, the effects that each implies, and the values that these are made of."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from heval_core.evaluation.cells import CellValue
 from heval_core.evaluation.findings.claims import Claim, Hypothesis, Number, plainly
-from heval_core.evaluation.means import PLACE, available
 from heval_core.metrics.length_sensitivity import PER
-from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
+from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE, RegimeKey
 
 METHODS = ("mechlight", "fa", "ig", "attn")
 K = 5
@@ -51,8 +49,9 @@ def over_cells(values: np.ndarray, statistic: Statistic) -> np.ndarray:
     return np.concatenate([[statistic(values[0], noise)], statistic(values[1:], 2 * noise)])
 
 
-# Explainer ▶ its row of `cell_metric` at one part of a metric, in the cells of one regime.
-Place = dict[str, Any]
+# The values that sentences are about, in order; and explainer ▶ its value of one part of a metric in one regime.
+Evidence = Sequence[CellValue]
+Place = dict[str, CellValue]
 
 
 @dataclass(frozen=True)
@@ -70,23 +69,25 @@ class Series:
     k: int = 0
     scale: str = ""
 
-    def places(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> list[Place]:
+    def places(self, evidence: Evidence, explainers: frozenset[str]) -> list[Place]:
         """Where all these explainers have a value."""
-        of_metric = evidence["metric"].eq(self.metric) & evidence["part"].isin(self.parts) & evidence["k"].eq(self.k)
-        rows = evidence[of_metric & evidence["regime"].isin(self.regimes)]
-        rows = rows[rows["normalised"].notna()] if self.scale == "best" else rows
-        places = ({row.explainer: row for row in group.itertuples()} for _, group in rows.groupby(PLACE, sort=False))
-        return [place for place in places if place.keys() >= explainers]
+        numbers, places = {(self.metric, part, self.k) for part in self.parts}, dict[tuple[object, str], Place]()
+        for own in evidence:
+            scaled = self.scale != "best" or np.isfinite(own.value.normalised)
+            if own.name in numbers and own.cell.regime in self.regimes and scaled:
+                places.setdefault((own.cell.of_regime, own.value.part), {})[own.cell.explainer] = own
+        return [place for place in places.values() if place.keys() >= explainers]
 
-    def of(self, row: Any) -> np.ndarray:
-        """(1 + R,) a row's value on its scale, and in each resample."""
-        values = np.concatenate([[row.value], row.drawn])
+    def of(self, own: CellValue) -> np.ndarray:
+        """(1 + R,) a value on its scale, and in each resample."""
+        value = own.value
+        values = np.concatenate([[value.value], np.asarray(value.drawn)])
         if not self.scale:
             return values
         if self.scale == "best":
-            return np.asarray((values - row.chance) / (row.best - row.chance))
-        detail = json.loads(row.details)[self.scale]
-        return np.asarray((values - row.chance) / (detail if self.scale == "tokens" else PER / detail))
+            return np.asarray((values - value.chance) / (value.best - value.chance))
+        detail = dict(value.details)[self.scale]
+        return np.asarray((values - value.chance) / (detail if self.scale == "tokens" else PER / detail))
 
 
 MRR = Series("MRR", "mrr", ("C", "balanced"))
@@ -105,12 +106,10 @@ WANTED = frozenset(
 METRICS = frozenset(metric for metric, _, _ in WANTED)
 
 
-def evidence_of(values: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the technique TECHNIQUE, in order.
-
-    values: those of WANTED, see `means.means`, with the same instances for all explainers of a regime.
-    """
-    return available(values[values["technique"] == TECHNIQUE]).sort_values(PLACE, kind="stable")
+def evidence_of(values: Iterable[CellValue]) -> Evidence:
+    """Those of the technique TECHNIQUE, in order. values: of WANTED, of a regime all over the same instances."""
+    known = (own for own in values if own.cell.technique == TECHNIQUE and np.isfinite(own.value.value))
+    return sorted(known, key=lambda own: (own.cell.of_regime, own.value.part))
 
 
 @dataclass(frozen=True)
@@ -138,10 +137,10 @@ class Part:
     def names(self) -> tuple[str, ...]:
         return tuple(name for name in (self.first, self.second) if name)
 
-    def hypothesis(self, evidence: pd.DataFrame, explainers: frozenset[str]) -> Hypothesis | str:
+    def hypothesis(self, evidence: Evidence, explainers: frozenset[str]) -> Hypothesis | str:
         """Over the places at which all these explainers have a value; or why there is none."""
         drawn: Any = 0.0
-        differences, sizes = list[np.ndarray](), dict[tuple[str, str, str], int]()
+        differences, sizes = list[np.ndarray](), dict[RegimeKey, int]()
         for series in self.series:
             places = series.places(evidence, explainers)
             if len(places) < self.fewest:
@@ -150,15 +149,15 @@ class Part:
             signed = list(zip((1, -1), values, strict=False))
             drawn = drawn + sum(sign * over_cells(cells, self.statistic) for sign, cells in signed) / len(self.series)
             differences.append(np.asarray(sum(sign * cells for sign, cells in signed)))
-            for row in (place[self.first] for place in places):
-                cell = row.model, row.dataset, row.regime
-                sizes[cell] = max(sizes.get(cell, 0), int(row.n))
+            for own in (place[self.first] for place in places):
+                regime = own.cell.of_regime
+                sizes[regime] = max(sizes.get(regime, 0), own.value.n)
         number = Number(
             self.label,
             drawn,
             np.concatenate(differences, axis=1),
-            frozenset(model for model, _, _ in sizes),
-            frozenset(dataset for _, dataset, _ in sizes),
+            frozenset(regime.model for regime in sizes),
+            frozenset(regime.dataset for regime in sizes),
             len(sizes),
             sum(sizes.values()),
             self.statistic in (mean, median),
@@ -201,14 +200,14 @@ def _claim(
     )
 
 
-def _level(evidence: pd.DataFrame, part: Part, published: float, explainers: frozenset[str]) -> dict[str, Any]:
+def _level(evidence: Evidence, part: Part, published: float, explainers: frozenset[str]) -> dict[str, Any]:
     """Of what stands beside the paper's own value: label, value, low, high, cells, n, chance, published; {} without any."""
     hypothesis = part.hypothesis(evidence, explainers)
     if isinstance(hypothesis, str):
         return {}
     effect = plainly(hypothesis.effect(1))
     (series,) = part.series
-    chances = np.array([place[part.first].chance for place in series.places(evidence, explainers)], dtype=float)
+    chances = np.array([place[part.first].value.chance for place in series.places(evidence, explainers)], dtype=float)
     chance = float(part.statistic(chances, np.zeros(len(chances))))
     named = {name: effect[name] for name in ("label", "value", "low", "high", "cells", "n")}
     return {**named, "chance": chance, "published": published}
