@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from heval_core.datasets.quotesum import PEOPLE
 from heval_core.datasets.transparent_context_usage import PARTS
+from heval_core.lm.installed import DEMO_MODELS
 from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import layout_of
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, MATCHES, REGIMES, TARGETS, HEvalError
@@ -147,13 +147,11 @@ class Grid(Options):
         return plain | {"own": files, "fits": [fit.digest for fit in self.fits]}
 
 
-_DEMO_MODELS = Path(__file__).parent.parent / "cache" / "demo" / "models"
-
 # Grids by name, for `--grid`; every other option replaces what the preset says.
 GRIDS = {
     # The bundled results, but for the heads that these keep.
     "demo": Grid(
-        models=tuple(str(_DEMO_MODELS / name) for name in ("demo-gpt2", "demo-gpt_neox", "demo-qwen2")),
+        models=tuple(str(DEMO_MODELS / name) for name in ("demo-gpt2", "demo-gpt_neox", "demo-qwen2")),
         datasets=("world_capital", "country_profiles"),
         limit=200,
     ),
@@ -179,7 +177,7 @@ GRIDS = {
     ),
     # Whether techniques work here: under two minutes.
     "cub-smoke": Grid(
-        models=(str(_DEMO_MODELS / "demo-qwen2"),),
+        models=(str(DEMO_MODELS / "demo-qwen2"),),
         datasets=("world_capital",),
         regimes=CONTEXT_KINDS,
         explainers=(),
@@ -188,6 +186,6 @@ GRIDS = {
     ),
     # Whether everything works here: seconds.
     "smoke": Grid(
-        models=(str(_DEMO_MODELS / "demo-qwen2"),), datasets=("world_capital",), regimes=("conflicting", "mixed"), limit=10
+        models=(str(DEMO_MODELS / "demo-qwen2"),), datasets=("world_capital",), regimes=("conflicting", "mixed"), limit=10
     ),
 }

@@ -20,11 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 
+from heval_core import folders
 from heval_core.datasets._forms import ANY, BOM, Form, check_bytes
 from heval_core.prompting.prompts import mentions
 from heval_core.records import Dropped, Fact, HEvalError, Passage
-
-_CACHE = Path(__file__).resolve().parent.parent.parent / "cache" / "data"
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Origin:
 
 
 def data_folder(dataset: str) -> Path:
-    return Path(os.environ.get("HEVAL_DATA") or _CACHE) / dataset
+    return Path(os.environ.get("HEVAL_DATA") or folders.data_folder("data")) / dataset
 
 
 def locate(dataset: str, path: str | None, origin: Origin) -> Path:

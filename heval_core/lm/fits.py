@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from heval_core.folders import BUNDLED, RESULTS
 from heval_core.lm.facts import ModelFacts
 from heval_core.records import HEvalError
 
-_CACHE = Path(__file__).resolve().parent.parent.parent / "cache"
 FOLDER = "fits"
 
 
@@ -62,8 +62,8 @@ class Fit:
 def folders(store: Path | None = None) -> tuple[Path, ...]:
     """Where fits are looked for, in this order: a store's own, those of HEVAL_FITS, the batch job's, the demo models'."""
     named = [Path(part) for part in os.environ.get("HEVAL_FITS", "").split(os.pathsep) if part]
-    stores = [*([store / FOLDER] if store else []), *named, _CACHE / "results" / FOLDER, _CACHE / "demo" / FOLDER]
-    return tuple(stores)
+    own = [store / FOLDER] if store else []
+    return (*own, *named, RESULTS / FOLDER, BUNDLED["demo"][1] / FOLDER)
 
 
 def write(folder: Path, fit: Fit) -> Path:

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heval_core.folders import data_folder
 from heval_core.records import HEvalError
 
-ROOT = Path(__file__).resolve().parents[2]
-# Where the parts of a model that comes in several packages are joined; git-ignored.
-JOINED = ROOT / "cache" / "models"
+# Where the parts of a model that comes in several packages are joined.
+JOINED = data_folder("models")
+DEMO_MODELS = data_folder("demo", bundled=True) / "models"
 GGUF_MAGIC = b"GGUF"
 # Hashes of files of at least so many bytes are kept in JOINED: of 13 GB they take ten seconds.
 LARGE = 1 << 24
@@ -192,7 +193,7 @@ def has_bfloat16() -> bool:
 
 def _places_known() -> Iterator[tuple[str, Place]]:
     # Of the demo's, those that say how they are asked: the others write explanations, or judge them.
-    for settings in sorted((ROOT / "cache" / "demo" / "models").glob("*/heval.json")):
+    for settings in sorted(DEMO_MODELS.glob("*/heval.json")):
         yield settings.parent.name, Place(settings.parent, "bundled")
     for packaged in PACKAGED.values():
         if not packaged.problem():
@@ -299,7 +300,7 @@ def revision_of(path: Path) -> str:
 @functools.cache
 def _bundled() -> dict[str, str]:
     """The fingerprint of each bundled model ▶ the revision in its stored results, from when not all bytes were read."""
-    known: dict[str, str] = json.loads((ROOT / "cache" / "demo" / "models" / "revisions.json").read_text("utf-8"))
+    known: dict[str, str] = json.loads((DEMO_MODELS / "revisions.json").read_text("utf-8"))
     return known
 
 

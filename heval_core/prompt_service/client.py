@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Literal, NotRequired, TypedDict
 
-from heval_core.lm.installed import ROOT
+from heval_core.folders import ROOT
 from heval_core.records import HEvalError
 from heval_core.records.stored_instances import StoredInstance
 

@@ -15,11 +15,11 @@ import streamlit as st
 from heval_core.citations.people.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.citations.people.items import PRACTICE
 from heval_core.figures.citation_claim import masked
-from heval_core.lm.installed import ROOT
+from heval_core.folders import bundled_shards
 from heval_core.records import HEvalError
 from heval_core.ui import address
 from heval_core.ui.component import component
-from heval_core.ui.published_results import BUNDLED, results_folder
+from heval_core.ui.published_results import results_folder
 
 TITLE = "Annotate"
 KEY = "annotate"
@@ -38,8 +38,8 @@ def is_on() -> bool:
 def study() -> AnnotationStore:
     """The study of the store that this server shows. Raises HEvalError if there is none, as in what comes with the program."""
     folder = results_folder()
-    if shards := next((pair[1] for pair in BUNDLED.values() if folder.resolve() in pair), None):
-        recipe = command(OF_BUNDLED, shards.relative_to(ROOT))
+    if shards := bundled_shards(folder):
+        recipe = command(OF_BUNDLED, shards)
         raise HEvalError(
             f"These results come with the program; a study of them lies in a store of one's own. Make one: {recipe}"
         )

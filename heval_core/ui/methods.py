@@ -7,7 +7,7 @@ import streamlit as st
 
 from heval_core.figures.definitions import Definition, as_html, definition
 from heval_core.figures.palette import colour, in_order
-from heval_core.lm.installed import ROOT
+from heval_core.folders import explorer
 from heval_core.plugins.protocols import TECHNIQUE_FAMILIES
 from heval_core.present.html import COMPONENTS
 from heval_core.records.vocabulary import short_name
@@ -32,7 +32,7 @@ def draw(results: Reader) -> None:
     )
     st.html(as_html(definitions(results)))
     with st.expander("Seconds, memory, and how far from exact leave-one-out"):
-        benchmarks = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+        benchmarks = (explorer() / "docs" / "benchmarks.md").read_text(encoding="utf-8")
         st.markdown(benchmarks.partition("## Explainers on real models\n")[2].partition("\n## ")[0])
     _terms()
 

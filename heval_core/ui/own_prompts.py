@@ -24,12 +24,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from heval_core.figures.answer import DOCUMENT, SCREENED, SENTENCE, drawn, on_card
-from heval_core.lm.installed import ROOT
+from heval_core.folders import data_folder
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 
 # Where answers are kept: git-ignored; and those that come with the program.
-GALLERY, EXAMPLES = ROOT / "cache" / "answers", ROOT / "cache" / "examples"
+GALLERY, EXAMPLES = data_folder("answers"), data_folder("examples", bundled=True)
 # Of a file. One of a newer version is refused, not guessed at.
 VERSION = 1
 MOST_KEPT = 64

@@ -15,7 +15,7 @@ import streamlit as st
 
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import PublishProgress, is_outdated, not_renewed, obstacle, renew
-from heval_core.lm.installed import ROOT
+from heval_core.folders import BUNDLED, RESULTS
 from heval_core.present import names
 from heval_core.present.html import plain
 from heval_core.present.names import Names
@@ -24,9 +24,6 @@ from heval_core.store.published import KEPT_FILES, current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import POINTER
 
-RESULTS = ROOT / "cache" / "results"
-# The results that come with the program, by what the address calls them: what is published, and of which shards.
-BUNDLED = {name: (ROOT / "cache" / f"{name}-results", ROOT / "cache" / name) for name in ("real", "demo")}
 ASKED = "results"
 
 _log = logging.getLogger("heval")

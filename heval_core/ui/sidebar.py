@@ -21,6 +21,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.figures.answer import SCREENED
 from heval_core.figures.palette import in_order
+from heval_core.folders import BUNDLED
 from heval_core.lm.installed import folder_of, has_bfloat16, has_chat_template
 from heval_core.lm.installed import places as places_of_models
 from heval_core.plugins import catalogue
@@ -31,7 +32,7 @@ from heval_core.prompting.prompts import AUTO, CHAT, TEMPLATE, assemble
 from heval_core.records import HEvalError
 from heval_core.ui import address, links
 from heval_core.ui.own_prompts import AT_ONCE, OwnPrompt, at_once, find, seconds_of, unpacked
-from heval_core.ui.published_results import BUNDLED, results_folder
+from heval_core.ui.published_results import results_folder
 
 # The request under way, and what it asks; what the form asks for now.
 TICKET, ASKED, FORM = "own_ticket", "own_asked", "own_form"

@@ -19,6 +19,7 @@ from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.publishing import publish
 from heval_core.figures.board import harder_table, main_table
+from heval_core.folders import BUNDLED, data_folder, short
 from heval_core.lm.loading import identify, load
 from heval_core.lm.needs import require
 from heval_core.plugins import catalogue
@@ -30,7 +31,7 @@ from heval_core.store.progress import only_writer
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import Shard, ShardStore
-from precompute.commands.options import DEMO, MATCH_HELP, STORE, Commands, Words, add_command, add_fields, given, refuse
+from precompute.commands.options import MATCH_HELP, STORE, Commands, Words, add_command, add_fields, given, refuse
 from precompute.compute import JobTask
 from precompute.grid import GRIDS, Grid
 from precompute.highlights import Highlights
@@ -42,7 +43,7 @@ from precompute.questions import open_dataset
 from precompute.run import parts_of, run
 from precompute.task import MEASURED, Row, rows_like, unfinished
 
-OWN_STORE = Path("cache/board")
+OWN_STORE = short(data_folder("board"))
 # Where the bundled results have all explainers; and the fewest questions with which every group of answers has the 30
 # instances that RQ2 needs.
 DEFAULT = dataclasses.replace(
@@ -94,7 +95,7 @@ def _board(options: argparse.Namespace) -> int:
         _print(published_file(store), Filter(), (), store)
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    store, beside = options.store or OWN_STORE, getattr(options, "beside", DEMO)
+    store, beside = options.store or OWN_STORE, getattr(options, "beside", BUNDLED["demo"][1])
     if store.resolve() == beside.resolve():
         raise HEvalError(f"--store and --beside are both {store}; results of your own explainer need a store of their own.")
     failed = _beside(dataclasses.replace(DEFAULT, **given(options, Grid)), options.explainer, store, beside)

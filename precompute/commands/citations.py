@@ -7,12 +7,13 @@ from pathlib import Path
 from heval_core.citations.people.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.citations.people.items import make_study
 from heval_core.citations.writing import SHIPPED, writer_of
+from heval_core.folders import bundled_shards
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.citations.study import Study, explanations_of, take_over
 from precompute.commands import grid, store
-from precompute.commands.options import BUNDLED, STORE, Commands, add_command, add_fields, existing, given, helps_of, refuse
+from precompute.commands.options import STORE, Commands, add_command, add_fields, existing, given, helps_of, refuse
 
 
 def add(commands: Commands) -> None:
@@ -49,7 +50,7 @@ def _study_of(options: argparse.Namespace) -> Study:
 
 
 def _study(options: argparse.Namespace) -> int:
-    if shards := BUNDLED.get(options.store.resolve()):
+    if shards := bundled_shards(options.store):
         raise HEvalError(
             f"{options.store} comes with the program; a study lies in a store of one's own: {command(OF_BUNDLED, shards)}"
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from heval_core.explaining.api import methods_of
+from heval_core.folders import RESULTS, short
 from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import LAYOUTS
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
@@ -21,10 +22,7 @@ from precompute.grid import Grid, Options
 # What a command is added to, and what carries it out.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Function: TypeAlias = Callable[[argparse.Namespace], int]
-STORE = Path("cache/results")
-# The bundled shards, which nothing but `demo` writes; the explorer publishes each beside itself.
-DEMO = Path(__file__).resolve().parents[2] / "cache" / "demo"
-BUNDLED = {DEMO.with_name(f"{name}{end}"): DEMO.with_name(name) for name in ("real", "demo") for end in ("", "-results")}
+STORE = short(RESULTS)
 # Fields whose values are keys of plug-ins, separated by commas.
 KEYS: Mapping[str, Callable[[], Collection[str]]] = {
     "explainers": catalogue.explainers,

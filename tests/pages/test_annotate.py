@@ -14,9 +14,9 @@ import pytest
 from heval_core.citations.people.annotations import FILE, AnnotationStore
 from heval_core.citations.people.items import QUESTION, Item, practice
 from heval_core.citations.records import Passage
+from heval_core.folders import BUNDLED
 from heval_core.records import HEvalError
 from heval_core.ui import annotate
-from heval_core.ui.published_results import BUNDLED
 from tests.conftest import ROOT
 from tests.pages.opening import links_of, open_page
 

@@ -25,7 +25,8 @@ def fit(model_folders, store, questions=8):
 
 @pytest.fixture(autouse=True)
 def no_other_fits(monkeypatch, tmp_path):
-    monkeypatch.setattr(fits, "_CACHE", tmp_path / "nothing")
+    monkeypatch.setattr(fits, "RESULTS", tmp_path / "nothing")
+    monkeypatch.setitem(fits.BUNDLED, "demo", (tmp_path / "nothing", tmp_path / "nothing"))
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION, Item, ItemState, Quality, Turn, name_of, next_item
+from heval_core.folders import data_folder, short
 from heval_core.records import HEvalError
 
 FILE = "annotations.sqlite"
 # Where a study of the bundled explanations lies: what comes with the program is never written.
-OF_BUNDLED = Path("cache/people")
+OF_BUNDLED = data_folder("people")
 _SCHEMA = Path(__file__).with_name("annotations.sql")
 _VERSION = 1
 # Seconds that one process waits for another.
@@ -306,8 +307,8 @@ def _none_in(folder: Path) -> str:
 
 def command(folder: Path, source: Path | None = None) -> str:
     """What makes a study in a store, of its own explanations or of those of another one; as it is typed."""
-    options = () if source is None else ("--from", str(source))
-    return shlex.join(["python", "-m", "precompute", "citations", "study", "--store", str(folder), *options])
+    options = () if source is None else ("--from", str(short(source)))
+    return shlex.join(["python", "-m", "precompute", "citations", "study", "--store", str(short(folder)), *options])
 
 
 def _said(error: sqlite3.Error, file: Path, wait: float) -> str:
