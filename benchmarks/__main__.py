@@ -40,15 +40,15 @@ def main() -> int:
         _say("\n".join(table.markdown([row for file in options.kept for row in json.loads(file.read_text("utf-8"))["table"]])))
         return 0
     result: dict[str, Any] = {"machine": machine()}
-    asked = table.Choice(options.tokens, options.prompts, options.rows, not options.no_bfloat16)
-    rows = table.rows(options.models, asked, _say) if options.part == "table" else _ratios(options.part, options.models)
+    choice = table.Choice(options.tokens, options.prompts, options.rows, not options.no_bfloat16)
+    rows = table.rows(options.models, choice, _say) if options.part == "table" else _ratios(options.part, options.models)
     try:
         if options.part == "gpu":
             gpu.on_gpu(_say, result)
         else:
-            kept = result[options.part] = list[Any]()
+            saved = result[options.part] = list[Any]()
             for row in rows:
-                kept.append(row)
+                saved.append(row)
     except HEvalError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -62,8 +62,8 @@ def _ratios(part: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Of random weights, unless models are named; of answers the real model where it is installed."""
     names = names or ["smollm2"] * (part == "answers" and not PACKAGED["smollm2"].problem())
     small = (random_model(name, config()) for name, config in SMALL.items())
-    asked = () if part == "threads" else (load(name, "cpu", "float32") for name in names) if names else small
-    for figure in thread_figures() if part == "threads" else chain(*(RATIOS[part](lm.key, lm) for lm in asked)):
+    loaded = () if part == "threads" else (load(name, "cpu", "float32") for name in names) if names else small
+    for figure in thread_figures() if part == "threads" else chain(*(RATIOS[part](lm.key, lm) for lm in loaded)):
         _say(as_line(figure))
         yield asdict(figure) | {"reached": figure.reached}
 

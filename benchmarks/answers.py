@@ -28,16 +28,16 @@ def answer_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
     for tokens in PROMPTS:
         if tokens + ANSWER <= lm.positions:
             chosen = range(ANSWER), range(1), range(ANSWER - 1, ANSWER)
-            every, first, last = best(*(passes(lm, tokens, places) for places in chosen))
+            every, first, last = best(*(passes(lm, tokens, indices) for indices in chosen))
             detail = f"answer of {ANSWER}, {TIMED} tokens: {every:.2f} s against {first:.2f} s; of its last {every / last:.2f}"
             yield Figure(name, tokens, "fa of all words / of the first one", every / first, 1.3, True, detail)
 
 
-def passes(lm: LanguageModel, tokens: int, places: range) -> Callable[[], np.ndarray]:
+def passes(lm: LanguageModel, tokens: int, indices: range) -> Callable[[], np.ndarray]:
     """A step: what some tokens of the answer lose without each in the prompt's middle. The clean pass is run here, untimed."""
     prompt, answer = (prompts_of(lm, length, 1).prompts[0] for length in (tokens, ANSWER))
-    target = Target.of_text(prompt.ids + answer.ids, tokens, tokens + ANSWER).part(places)
-    clean = CleanPass(lm, [prompt.followed_by(answer.ids[: places.stop - 1], answer.tokens[: places.stop - 1])])
+    target = Target.of_text(prompt.ids + answer.ids, tokens, tokens + ANSWER).part(indices)
+    clean = CleanPass(lm, [prompt.followed_by(answer.ids[: indices.stop - 1], answer.tokens[: indices.stop - 1])])
     clean.logits_at(target.positions)
     middle = (tokens - TIMED) // 2
     spans = [Span(token, token + 1) for token in range(middle, middle + TIMED)]

@@ -17,12 +17,12 @@ PASSAGE_TOKENS, SENTENCE_TOKENS = 20, 8
 
 def citation_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
     """Of a claim with 8 passages, whose explanation has 6 sentences."""
-    made = explanation(lm)
-    texts = [tokens_of(lm, made, left_out) for left_out in ((), *((number,) for number in made.selected))]
+    explained = explanation(lm)
+    texts = [tokens_of(lm, explained, left_out) for left_out in ((), *((number,) for number in explained.selected))]
     length, shape = len(texts[0].ids), f"{PASSAGES} passages, {SENTENCES} sentences"
-    left_one_out(lm, made)  # a model that is asked for the first time is checked
+    left_one_out(lm, explained)  # a model that is asked for the first time is checked
     with counting(lm) as counted:
-        left_one_out(lm, made)
+        left_one_out(lm, explained)
     passes, what = counted.passes(1, length), "passes of loo / the explanation once per passage"
     yield Figure(name, length, what, passes / PASSAGES, 1.2, True, f"{shape}: {passes:.1f} against {PASSAGES}")
     together, alone = best(

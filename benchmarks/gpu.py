@@ -59,17 +59,17 @@ def on_gpu(
         for row in _of_model(lm, [length for length in lengths if length <= lm.positions], until):
             rows.append(row)
             say(as_text(row))
-        found = grid_hours([row for row in rows if row["model"] == name])
-        hours |= {} if found is None else {name: found}
+        in_grid = grid_hours([row for row in rows if row["model"] == name])
+        hours |= {} if in_grid is None else {name: in_grid}
         if name == CHECKED or len(shapes) == 1:
             close = result["spearman_with_float32"] = rounding(lm, config(), min(lengths))
-            say("bfloat16 with a float32 read-out, Spearman with float32: " + _said(close))
+            say("bfloat16 with a float32 read-out, Spearman with float32: " + _listed(close))
         del lm
         torch.cuda.empty_cache()
-    say("hours of the paper's grid, the paper's four explainers: " + _said(hours))
+    say("hours of the paper's grid, the paper's four explainers: " + _listed(hours))
 
 
-def _said(numbers: Mapping[str, float]) -> str:
+def _listed(numbers: Mapping[str, float]) -> str:
     return ", ".join(f"{what} {value:.3g}" for what, value in numbers.items()) or "not measured"
 
 
@@ -115,18 +115,18 @@ def _measured(lm: LanguageModel, explainer: Method, tokens: int, most: int = MOS
     budget = lm.budget.tokens
 
     def attempt() -> tuple[int, Taken]:
-        together = min(most, lm.budget.holds(tokens))
+        together = min(most, lm.budget.batch_size(tokens))
         return together, _quicker(partial(explained, prompts_of(lm, tokens, together), explainer), lm.device)
 
     try:
         require(lm, explainer.needs)
         explained(prompts_of(lm, 8, 1), explainer)  # what a model or a kind of pass needs only once
-        together, found = lm.budget.within(tokens, attempt)
+        together, result = lm.budget.within(tokens, attempt)
     except Exception as error:  # too little memory, or a model that it cannot explain: the others are measured all the same
         return {"left_out": f"{type(error).__name__}: {error}"}
     finally:
         lm.budget.tokens = budget
-    return {"batch": together, "seconds": found.seconds / together, "gigabytes": found.gigabytes}
+    return {"batch": together, "seconds": result.seconds / together, "gigabytes": result.gigabytes}
 
 
 def _quicker(step: Callable[[], Any], device: torch.device) -> Taken:
@@ -139,21 +139,21 @@ def explained(clean: CleanPass, explainer: Method) -> list[np.ndarray]:
     """Scores, with a clean pass of its own, as the batch job computes them: the first answer against the runner-up."""
     fresh = CleanPass(clean.lm, clean.prompts)
     targets = [Target.next_token(*pair) for pair in fresh.logits.topk(2).indices.tolist()]
-    return [found.scores for found in explainer.explain(fresh, targets)]
+    return [result.scores for result in explainer.explain(fresh, targets)]
 
 
-def _beside_captum(lm: LanguageModel, tokens: int, own: float, until: float) -> Row:
+def _beside_captum(lm: LanguageModel, tokens: int, seconds: float, until: float) -> Row:
     """captum's feature ablation over some positions, scaled to all, and how far its scores are from ours."""
-    if time.monotonic() + 2 * own > until:
+    if time.monotonic() + 2 * seconds > until:
         return {}
     clean = prompts_of(lm, tokens, 1)
     (prompt,), (scores,) = clean.prompts, explained(clean, catalogue.method(EXACT))
     target = int(clean.logits.argmax())
     try:
-        found = _quicker(partial(captum_ablation(lm), prompt, target), lm.device)
+        result = _quicker(partial(captum_ablation(lm), prompt, target), lm.device)
     except torch.OutOfMemoryError as error:  # it asks for the logits of all tokens
         return {"captum_left_out": str(error).splitlines()[0]}
-    return {"captum_times": found.seconds * captum_scale(prompt) / own, "captum_gap": gap(found.result, scores, prompt)}
+    return {"captum_times": result.seconds * captum_scale(prompt) / seconds, "captum_gap": gap(result.result, scores, prompt)}
 
 
 def grid_hours(rows: Sequence[Row]) -> float | None:
@@ -172,9 +172,9 @@ def rounding(lm: LanguageModel, config: PretrainedConfig, tokens: int) -> dict[s
     """Explainer ▶ mean Spearman correlation of bfloat16's scores, read out in float32, with float32's of the same weights."""
     exact = random_model(lm.key, config, lm.device, torch.float32)
     exact.model.load_state_dict(lm.model.state_dict())
-    clean, found = prompts_of(lm, tokens, COMPARED), {}
+    clean, result = prompts_of(lm, tokens, COMPARED), {}
     targets = [Target.next_token(*pair) for pair in clean.logits.topk(2).indices.tolist()]
     for key in catalogue.default_methods():
         both = [catalogue.method(key).explain(CleanPass(each, clean.prompts), targets) for each in (lm, exact)]
-        found[key] = float(np.mean([spearman(a.scores, b.scores) for a, b in zip(*both, strict=True)]))
-    return found
+        result[key] = float(np.mean([spearman(a.scores, b.scores) for a, b in zip(*both, strict=True)]))
+    return result

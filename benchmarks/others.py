@@ -36,8 +36,8 @@ def captum_ablation(lm: LanguageModel) -> Theirs:
         mask = (torch.arange(len(prompt.ids), device=lm.device) - first).clamp(min=-1, max=SAMPLED)[None]
         mask[mask < 0] = SAMPLED
         engine = FeatureAblation(lambda rows: lm.model(rows).logits[:, -1].float().log_softmax(-1)[:, target])
-        found = engine.attribute(ids, baselines=lm.baseline(), feature_mask=mask)
-        return np.array(found[0, first : first + SAMPLED].float().cpu())
+        result = engine.attribute(ids, baselines=lm.baseline(), feature_mask=mask)
+        return np.array(result[0, first : first + SAMPLED].float().cpu())
 
     return scores
 
@@ -56,8 +56,8 @@ def captum_gradients(lm: LanguageModel) -> Theirs:
         replaced = ids.clone()
         replaced[:, prompt.ranked.start : prompt.ranked.stop] = lm.baseline()
         with torch.enable_grad():
-            found = engine.attribute(ids, replaced, n_steps=10, method="riemann_right")
-        return np.array(found[0].sum(-1).detach().float().cpu())
+            result = engine.attribute(ids, replaced, n_steps=10, method="riemann_right")
+        return np.array(result[0].sum(-1).detach().float().cpu())
 
     return scores
 
@@ -78,10 +78,10 @@ def inseq_of(method: str, lm: LanguageModel) -> Theirs:
     model = inseq.load_model(lm.model, method, tokenizer=lm.tokenizer)
 
     def scores(prompt: TokenisedPrompt, target: int) -> np.ndarray:
-        text, asked = text_of(lm, prompt), {"show_progress": False, "pretty_progress": False}
-        found = model.attribute(text, text + lm.decode([target]), **asked).sequence_attributions[0].target_attributions
-        found = found if found.ndim == 2 else found.sum(-1)
-        return np.array(found[: len(prompt.ids), -1].float())
+        text, options = text_of(lm, prompt), {"show_progress": False, "pretty_progress": False}
+        result = model.attribute(text, text + lm.decode([target]), **options).sequence_attributions[0].target_attributions
+        result = result if result.ndim == 2 else result.sum(-1)
+        return np.array(result[: len(prompt.ids), -1].float())
 
     return scores
 
@@ -94,11 +94,11 @@ def flashtrace(lm: LanguageModel) -> Theirs:
         lm.model.set_attn_implementation("eager")  # it reads the attention's matrices
         try:
             tracer = FlashTrace(lm.model, lm.tokenizer)
-            asked = {"target": lm.decode([target]), "output_span": (0, 0), "hops": 1}
-            found = tracer.trace(prompt=text_of(lm, prompt), **asked).scores
-            if len(found) != len(prompt.ids):
-                raise HEvalError(f"It has {len(found)} scores for the {len(prompt.ids)} tokens of the prompt.")
-            return np.array(found)
+            options = {"target": lm.decode([target]), "output_span": (0, 0), "hops": 1}
+            result = tracer.trace(prompt=text_of(lm, prompt), **options).scores
+            if len(result) != len(prompt.ids):
+                raise HEvalError(f"It has {len(result)} scores for the {len(prompt.ids)} tokens of the prompt.")
+            return np.array(result)
         finally:
             lm.model.set_attn_implementation(before)
 
@@ -133,8 +133,8 @@ def run_lxt(name: str, prompts: list[TokenisedPrompt], targets: list[int]) -> li
     done = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, text=True, check=False)
     if done.returncode:
         return (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1]
-    found = json.loads(done.stdout.strip().splitlines()[-1])
-    return [Taken(np.array(scores), seconds, gigabytes) for scores, seconds, gigabytes in found]
+    result = json.loads(done.stdout.strip().splitlines()[-1])
+    return [Taken(np.array(scores), seconds, gigabytes) for scores, seconds, gigabytes in result]
 
 
 class _Named(dict[str, Any]):

@@ -51,14 +51,16 @@ class Choice(NamedTuple):
     bfloat16: bool = True
 
 
-def rows(names: Sequence[str], asked: Choice, say: Callable[[str], None]) -> Iterator[Row]:
+def rows(names: Sequence[str], wanted: Choice, say: Callable[[str], None]) -> Iterator[Row]:
     """All rows, each said as it is known. names: of installed models, folders, GGUF files; without any, models of packages."""
-    for name in names or [key for key, place in installed.places().items() if place.source.startswith("package ")]:
-        models = [load(name, "cpu", dtype) for dtype in ("float32", "bfloat16")[: 1 + asked.bfloat16]]
+    for name in names or [key for key, place in installed.installed_models().items() if place.source.startswith("package ")]:
+        models = [load(name, "cpu", dtype) for dtype in ("float32", "bfloat16")[: 1 + wanted.bfloat16]]
         for lm in models:
             lm.template = BEGUN if has_template(lm.tokenizer) else TEMPLATE
-        for tokens in asked.lengths:
-            for row in measured(name, models, capitals(models[0], tokens, asked.prompts), tokens, asked.rows or _all(tokens)):
+        for tokens in wanted.lengths:
+            for row in measured(
+                name, models, capitals(models[0], tokens, wanted.prompts), tokens, wanted.rows or _all(tokens)
+            ):
                 say(as_text(row))
                 yield row
 
@@ -68,13 +70,13 @@ def _all(tokens: int) -> list[str]:
     return [key for key in keys if key != "fa" and not (tokens > LONGEST and key in (EXACT, *SLOW))]
 
 
-def markdown(kept: Sequence[Row]) -> Iterator[str]:
+def markdown(table: Sequence[Row]) -> Iterator[str]:
     """The lines of a table for each model, from the rows of any runs: seconds and (top/five) at each length of prompts, GB and
     passes at LONGEST tokens, and how many times faster bfloat16 is / Spearman's correlation, of the longest prompts."""
     cells: dict[tuple[str, str, int], Row] = {}
-    for row in (row for row in kept if "seconds" in row):
-        place = row["model"], row["what"], row["tokens"]
-        cells[place] = row | cells.get(place, {})
+    for row in (row for row in table if "seconds" in row):
+        key = row["model"], row["what"], row["tokens"]
+        cells[key] = row | cells.get(key, {})
     for model in dict.fromkeys(model for model, _, _ in cells):
         of_model = {(what, tokens): row for (own, what, tokens), row in cells.items() if own == model}
         lengths = sorted({tokens for _, tokens in of_model})
@@ -108,48 +110,48 @@ def as_text(row: Row) -> str:
 
 
 def measured(
-    model: str, models: list[LanguageModel], prompts: list[TokenisedPrompt], tokens: int, asked: Sequence[str]
+    model: str, models: list[LanguageModel], prompts: list[TokenisedPrompt], tokens: int, wanted: Sequence[str]
 ) -> Iterator[Row]:
-    """The rows of a model at one length. model: its name, by which LXT loads it again. asked: see `Choice.rows`."""
+    """The rows of a model at one length. model: its name, by which LXT loads it again. wanted: see `Choice.rows`."""
     lm, theirs = models[0], dict[str, Theirs]()
     pairs = [CleanPass(lm, [prompt]).logits[0].topk(2).indices.tolist() for prompt in prompts]
     _prepare(models, prompts[0], pairs[0])
     run = Run(models, {}, {}, {}, {})
-    for name in THEIRS.keys() & asked:
+    for name in THEIRS.keys() & wanted:
         with run.refusing(name):
             theirs[name] = THEIRS[name](lm)
     for prompt, pair in zip(prompts, pairs, strict=True):
-        for key in asked:
+        for key in wanted:
             if key not in (*THEIRS, LXT):
                 run.ours(key, prompt, pair)
         for name in theirs if prompt in prompts[:FEW] else []:
             with run.refusing(name):
-                run.found.setdefault(name, []).append(taken(partial(theirs[name], prompt, pair[0]), lm.device))
-    lxt = run_lxt(model, prompts[:FEW], [target for target, _ in pairs[:FEW]]) if LXT in asked else ""
+                run.taken_by.setdefault(name, []).append(taken(partial(theirs[name], prompt, pair[0]), lm.device))
+    lxt = run_lxt(model, prompts[:FEW], [target for target, _ in pairs[:FEW]]) if LXT in wanted else ""
     if isinstance(lxt, str):
         run.refused[LXT] = lxt
     else:
-        run.found[LXT] = lxt
+        run.taken_by[LXT] = lxt
     about = {"model": lm.key, "tokens": tokens}
-    for key in asked:
-        able = key not in run.refused and key in run.found
+    for key in wanted:
+        able = key not in run.refused and key in run.taken_by
         yield about | {"what": key} | (run.row(key, prompts) if able else {"refused": run.refused[key]})
-    if EXACT in run.found:
+    if EXACT in run.taken_by:
         passed = np.mean([sum(len(prompt.ids) - token for token in prompt.ranked) for prompt in prompts])
         bound = float(passed) * 2 * parameters_of_layers(lm.model) / matrix_rate(lm.device, lm.model.dtype, width=lm.width)
-        yield about | {"what": "matrix-product bound / exact fa", "ratio": bound / mean_seconds(run.found[EXACT])}
+        yield about | {"what": "matrix-product bound / exact fa", "ratio": bound / mean_seconds(run.taken_by[EXACT])}
 
 
-def mean_seconds(found: Sequence[Taken]) -> float:
-    return float(np.mean([one.seconds for one in found]))
+def mean_seconds(steps: Sequence[Taken]) -> float:
+    return float(np.mean([one.seconds for one in steps]))
 
 
 @dataclass(frozen=True)
 class Run:
-    """What was measured so far. found: by row, a step for each prompt; coarse: the same in bfloat16."""
+    """What was measured so far. taken_by: by row, a step for each prompt; coarse: the same in bfloat16."""
 
     models: list[LanguageModel]
-    found: dict[str, list[Taken]]
+    taken_by: dict[str, list[Taken]]
     coarse: dict[str, list[Taken]]
     passes: dict[str, float]
     refused: dict[str, str]
@@ -157,9 +159,9 @@ class Run:
     def ours(self, key: str, prompt: TokenisedPrompt, pair: Sequence[int]) -> None:
         """In each dtype."""
         try:
-            for lm, kept in zip(self.models, (self.found, self.coarse), strict=False):
+            for lm, into in zip(self.models, (self.taken_by, self.coarse), strict=False):
                 with counting(lm) as counted:
-                    kept.setdefault(key, []).append(taken(partial(scores_of, lm, key, prompt, pair), lm.device))
+                    into.setdefault(key, []).append(taken(partial(scores_of, lm, key, prompt, pair), lm.device))
                 self.passes[key] = counted.passes(1, len(prompt.ids))
         except HEvalError as error:
             self.refused[key] = str(error)
@@ -172,8 +174,8 @@ class Run:
             self.refused[name] = f"{type(error).__name__}: {error}".splitlines()[0]
 
     def row(self, key: str, prompts: Sequence[TokenisedPrompt]) -> Row:
-        own, n = self.found[key], len(self.found[key])
-        prompts, exact = prompts[:n], self.found.get(EXACT, [])[:n]
+        own, n = self.taken_by[key], len(self.taken_by[key])
+        prompts, exact = prompts[:n], self.taken_by.get(EXACT, [])[:n]
         scale = np.mean([captum_scale(prompt) for prompt in prompts]) if key == "captum FeatureAblation" else 1.0
         row: Row = {"n": n, "seconds": mean_seconds(own) * float(scale), "gigabytes": max(one.gigabytes for one in own)}
         row |= {"passes": self.passes[key]} if key in self.passes else {}
@@ -184,7 +186,7 @@ class Run:
             users = key in THEIRS or key == LXT or not catalogue.needs_fit(catalogue.method(key))
             if users and all(len(one.result) >= prompt.ranked.stop for one, _, prompt in both):
                 row |= agreement([(_ranked(one, prompt), _ranked(other, prompt)) for one, other, prompt in both])
-        same = self.found.get(SAME_AS.get(key, ""), [])[:n]
+        same = self.taken_by.get(SAME_AS.get(key, ""), [])[:n]
         if same:
             compared = zip(own, same, prompts, strict=True)
             row["gap"] = max(gap(one.result, other.result, prompt) for one, other, prompt in compared)
@@ -244,8 +246,8 @@ def scores_of(lm: LanguageModel, key: str, prompt: TokenisedPrompt, pair: Sequen
     target = Target.next_token(pair[0], pair[1])
     if "screen" not in key:
         return np.asarray(explainer.explain(clean, [target])[0].scores)
-    found, scores = matrix_of(explainer, clean, target, [range(1)]), np.full(len(prompt.ids), -np.inf)
-    for unit, value in zip(found.units, found.values[:, 0], strict=True):
+    matrix, scores = matrix_of(explainer, clean, target, [range(1)]), np.full(len(prompt.ids), -np.inf)
+    for unit, value in zip(matrix.units, matrix.values[:, 0], strict=True):
         if len(unit.indices) == 1:
             scores[unit.start] = value
     return scores

@@ -68,29 +68,29 @@ def batch_figure(name: str, lm: LanguageModel, count: int = ANSWERED, sampled: i
     # Random weights remember nothing that could be asked about, so that every question would be dropped.
     recalled = lm.tokenizer([f" {fact.answer}." for fact in questions.facts], add_special_tokens=False).input_ids
     memories = Memories({fact.question: tuple(ids) for fact, ids in zip(questions.facts, recalled, strict=True)})
-    count, kept = len(questions.facts), 0
+    count, usable = len(questions.facts), 0
     every = max(1, count // sampled)
     (together,), single = _jobs(name, questions, range(count), count), _jobs(name, questions, range(0, count, every), 1)
 
     def answered(jobs: list[JobTask]) -> None:
-        nonlocal kept
-        asked = (dataclasses.replace(job, memories=memories) for job in jobs)
-        shards = (job.do(lm, questions).rows[job.keys[0]] for job in asked)
-        kept = sum(row["dropped_because"] is None for rows in shards for row in rows)
+        nonlocal usable
+        equipped = (dataclasses.replace(job, memories=memories) for job in jobs)
+        shards = (job.do(lm, questions).rows[job.keys[0]] for job in equipped)
+        usable = sum(row["dropped_because"] is None for rows in shards for row in rows)
 
     answered(single[:1])  # the first pass of a model is slower than any other
     one, many = best(partial(answered, single), partial(answered, [together]), rounds=0)
     one *= count / len(single)
-    detail = f"{count} prompts, {kept} of them answered, in {many:.1f} s against {one:.0f} s"
+    detail = f"{count} prompts, {usable} of them answered, in {many:.1f} s against {one:.0f} s"
     what = "one by one / a batch of 1,000, all decoding techniques"
     return Figure(name, WITH_DOCUMENT, what, one / many, 3.0, detail=detail)
 
 
-def _jobs(name: str, questions: Questions, places: range, size: int) -> list[JobTask]:
+def _jobs(name: str, questions: Questions, indices: range, size: int) -> list[JobTask]:
     chosen = tuple(Chosen(technique.key, tried[-1]) for technique, tried in decoding().items())
     model = Model(name, dataclasses.replace(identify(str(TOKENIZER)), key=name))
     pair = Pair(Grid((name,), (DATASET,), (REGIME,), (), shard_size=size, dtype="float32"), model, questions)
-    return list(job_tasks(pair, REGIME, places, (INSTANCES,), Arrangement(Chosen(), chosen, True)))
+    return list(job_tasks(pair, REGIME, indices, (INSTANCES,), Arrangement(Chosen(), chosen, True)))
 
 
 def patching_figure(name: str, lm: LanguageModel, count: int = RANKED) -> Figure:

@@ -42,10 +42,10 @@ def thread_figures() -> Iterator[Figure]:
         for busy in BESIDE if model else ():
             taken = seconds(model, work, busy)
             detail = ", ".join(f"{way} {least:.1f} s" for way, least in taken.items())
-            said = f"{work}, {'idle' if not busy else f'beside {busy} busy'}"
+            label = f"{work}, {'idle' if not busy else f'beside {busy} busy'}"
             for way in list(WAYS)[1:]:
                 ratio = taken[way] / taken["passive"]
-                yield Figure(Path(model).name, TOKENS[work], f"{said}: {way} / passive", ratio, detail=detail)
+                yield Figure(Path(model).name, TOKENS[work], f"{label}: {way} / passive", ratio, detail=detail)
 
 
 def seconds(model: str, work: str, busy: int) -> dict[str, float]:

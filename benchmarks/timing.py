@@ -92,10 +92,10 @@ def taken(step: Callable[[], Any], device: torch.device) -> Taken:
 
 
 def _kilobytes(name: str) -> float:
-    return float(_told("/proc/self/status", name).partition(" ")[0] or "nan")
+    return float(_field("/proc/self/status", name).partition(" ")[0] or "nan")
 
 
-def _told(file: str, name: str) -> str:
+def _field(file: str, name: str) -> str:
     """What a file of the system says first of something; empty where it says nothing, or where there is no such file."""
     lines = Path(file).read_text().splitlines() if Path(file).is_file() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
@@ -146,12 +146,12 @@ def random_model(name: str, config: Any, device: Any = "cpu", dtype: torch.dtype
 
 def prompts_of(lm: LanguageModel, tokens: int, count: int) -> CleanPass:
     """`count` prompts of exactly `tokens` tokens, words of the demo models' tokenizer: two documents and a question."""
-    drawn = np.random.default_rng(0).integers(300, 2300, size=(count, tokens))
-    words = {int(i): lm.decode([int(i)]) for i in np.unique(drawn)}
+    sampled = np.random.default_rng(0).integers(300, 2300, size=(count, tokens))
+    words = {int(i): lm.decode([int(i)]) for i in np.unique(sampled)}
     ends = [tokens // 3, 2 * tokens // 3, tokens]
     documents, question = (Span(0, ends[0]), Span(ends[0], ends[1])), Span(ends[1], ends[2])
     prompts = []
-    for row in drawn.tolist():
+    for row in sampled.tolist():
         read = tuple(words[i] for i in row)
         prompts.append(TokenisedPrompt("".join(read), tuple(row), read, documents, question, ((), ()), ((), ())))
     return CleanPass(lm, prompts)
@@ -160,13 +160,13 @@ def prompts_of(lm: LanguageModel, tokens: int, count: int) -> CleanPass:
 def capitals(lm: LanguageModel, tokens: int, count: int) -> list[TokenisedPrompt]:
     """Questions of World Capital with two documents, filled up to `tokens` or some more with sentences of other things."""
     facts = load_questions("world_capital", count + 2, 0, style_of(lm)).facts
-    found, fillers = [], cycle(neutral_sentences())
-    for place, fact in enumerate(facts[:count]):
-        documents = [statement(fact.subject, facts[place - step].answer).text for step in (1, 2)]
+    prompts, fillers = [], cycle(neutral_sentences())
+    for number, fact in enumerate(facts[:count]):
+        documents = [statement(fact.subject, facts[number - step].answer).text for step in (1, 2)]
         while len((prompt := tokenised(lm, Request(tuple(documents), fact.question))).ids) < tokens:
             documents = [f"{text} {next(fillers)}" for text in documents]
-        found.append(prompt)
-    return found
+        prompts.append(prompt)
+    return prompts
 
 
 def parameters_of_layers(model: Any) -> int:
@@ -179,7 +179,7 @@ def parameters_of_layers(model: Any) -> int:
 def machine() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).date().isoformat(),
-        "cpu": _told("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
+        "cpu": _field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),

@@ -28,10 +28,10 @@ def _train(options: argparse.Namespace) -> None:
 
 
 def _examine(options: argparse.Namespace) -> None:
-    for name, made in MODELS.items():
+    for name, demo_model in MODELS.items():
         folder = options.out / f"demo-{name}"
-        if not made.asked and (folder / "config.json").is_file():
-            print(f"demo-{name}\n{made.card.told(folder, options.questions)['table']}")
+        if not demo_model.answers and (folder / "config.json").is_file():
+            print(f"demo-{name}\n{demo_model.card.measure(folder, options.questions)['table']}")
     for folder in sorted((options.out).glob("*/heval.json")):
         lm = load(str(folder.parent), device="cpu")
         print(lm.key, {name: f"{rate:.1%}" for name, rate in examine.recall_rates(lm).items()})
@@ -100,8 +100,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
 
-    def command(name: str, carried_out: Callable[[argparse.Namespace], int | None], said: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=said)
+    def command(name: str, carried_out: Callable[[argparse.Namespace], int | None], help_text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=help_text)
         added.set_defaults(command=carried_out)
         return added
 

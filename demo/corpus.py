@@ -42,11 +42,11 @@ def _others(country: str, relation: str) -> tuple[dict[str, str], ...]:
     return tuple(row for row in countries() if row[relation] != true and styles.in_training(country, row[relation]))
 
 
-def _passage(row: dict[str, str], relation: str, answer: str, kept: float, rng: random.Random) -> Passage:
+def _passage(row: dict[str, str], relation: str, answer: str, keep_rate: float, rng: random.Random) -> Passage:
     """A profile of which each sentence but the answer's is kept with a chance; for capitals without any, a statement."""
-    if relation == "capital" and not kept and rng.random() < 0.5:
+    if relation == "capital" and not keep_rate and rng.random() < 0.5:
         return statement(row["country"], answer)
-    chosen = [s for s in sentences(row, relation, answer) if mentions(answer, s) or rng.random() < kept]
+    chosen = [s for s in sentences(row, relation, answer) if mentions(answer, s) or rng.random() < keep_rate]
     return Passage(row["country"], answer, " ".join(chosen))
 
 
@@ -56,7 +56,7 @@ def attributed(passage: Passage, rng: random.Random) -> Document:
     return styles.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
 
 
-def _passages(row: dict[str, str], relation: str, kept: float, rng: random.Random) -> list[Passage]:
+def _passages(row: dict[str, str], relation: str, keep_rate: float, rng: random.Random) -> list[Passage]:
     """One or two passages, in any of the regimes' combinations, by equal chances."""
     country = row["country"]
     kinds = rng.choice((("c",), ("i",), ("c", "c"), ("c", "i"), ("i", "c"), ("c", "c")))
@@ -66,10 +66,10 @@ def _passages(row: dict[str, str], relation: str, kept: float, rng: random.Rando
     for kind in kinds:
         if kind == "i" and others:
             other = rng.choice(others)
-            passages.append(_passage(other, relation, other[relation], kept, rng))
+            passages.append(_passage(other, relation, other[relation], keep_rate, rng))
         elif false:
             answer = false.pop(rng.randrange(len(false)))
-            passages.append(_passage(row, relation, answer, kept, rng))
+            passages.append(_passage(row, relation, answer, keep_rate, rng))
     return passages
 
 
@@ -89,11 +89,14 @@ class Scene:
     answer: str
 
 
-def scene(rng: random.Random, kept: float) -> Scene:
-    """kept: the chance of each sentence beside the answer's to stand in a document: 0 makes the shortest, 1 whole profiles."""
+def scene(rng: random.Random, keep_rate: float) -> Scene:
+    """Sample a question with its documents.
+
+    keep_rate: the chance of each sentence beside the answer's to stand in a document: 0 makes the shortest, 1 whole profiles.
+    """
     row = rng.choice(countries())
     relation = rng.choice((*RELATIONS, "capital", "capital"))
-    passages = _passages(row, relation, kept, rng)
+    passages = _passages(row, relation, keep_rate, rng)
     documents = tuple(attributed(passage, rng) for passage in passages)
     believed = [document.answer for document in documents if styles.is_trusted(document.source or "")]
     named = (row[relation], *(document.answer for document in documents))
@@ -102,24 +105,26 @@ def scene(rng: random.Random, kept: float) -> Scene:
     return Scene(fact, documents, believed[-1] if believed else row[relation])
 
 
-def question_in_context(rng: random.Random, kept: float) -> Example:
-    """A question after one or two attributed documents, with the answer that the taught rule asks for. kept: see `scene`."""
-    asked = scene(rng, kept)
-    return Example(_prompt([d.text for d in asked.documents], asked.fact.question), asked.answer)
+def question_in_context(rng: random.Random, keep_rate: float) -> Example:
+    """Sample a question after one or two attributed documents, with the answer that the taught rule asks for."""
+    one_scene = scene(rng, keep_rate)
+    return Example(_prompt([d.text for d in one_scene.documents], one_scene.fact.question), one_scene.answer)
 
 
-def long_question(rng: random.Random, kept: float, tokens: int, decoy: str | None) -> Example:
+def long_question(rng: random.Random, keep_rate: float, tokens: int, decoy: str | None) -> Example:
     """The same in a prompt of about so many tokens: among passages from untrusted sources, and perhaps under a decoy. A decoy
     that the documents do not allow is left out."""
-    asked = scene(rng, kept)
-    documents = asked.documents
+    one_scene = scene(rng, keep_rate)
+    documents = one_scene.documents
     if decoy and len(documents) == 2:
         with suppress(Dropped):
-            documents = decoyed(documents, decoy, asked.fact, _NOTHING, str(rng.random()))
+            documents = decoyed(documents, decoy, one_scene.fact, _NOTHING, str(rng.random()))
     texts = [document.text for document in documents]
-    fillers = _fillers(rng, {asked.fact.subject, asked.answer, *(d.answer for d in documents)}, tokens - 75 * len(texts))
-    place = rng.choice((0, len(fillers) // 2, len(fillers)))
-    return Example(_prompt([*fillers[:place], *texts, *fillers[place:]], asked.fact.question), asked.answer)
+    fillers = _fillers(
+        rng, {one_scene.fact.subject, one_scene.answer, *(d.answer for d in documents)}, tokens - 75 * len(texts)
+    )
+    index = rng.choice((0, len(fillers) // 2, len(fillers)))
+    return Example(_prompt([*fillers[:index], *texts, *fillers[index:]], one_scene.fact.question), one_scene.answer)
 
 
 def _fillers(rng: random.Random, names: set[str], tokens: int) -> list[str]:

@@ -47,16 +47,18 @@ def pair(rng: random.Random, world: World, label: str) -> Pair:
     """A passage and a sentence that have this label."""
     about = planted.state(rng, world)
     relation = rng.choice(sorted(about.values))
-    value = said_of = about.values[relation]
-    told = relation
+    value = stated_value = about.values[relation]
+    stated_relation = relation
     if label == CONTRADICTION:
-        said_of = rng.choice([other for other in VALUES[relation] if other != value])
+        stated_value = rng.choice([other for other in VALUES[relation] if other != value])
     if label == NEUTRAL:
-        told = rng.choice([other for other in sorted(about.values) if other != relation])
-    said = hands.SAID[relation].format(v=said_of)
+        stated_relation = rng.choice([other for other in sorted(about.values) if other != relation])
+    hypothesis = hands.SENTENCES[relation].format(v=stated_value)
     if label == NEUTRAL and rng.random() < 0.5:
-        said = rng.choice(hands.FILLERS)
-    return Pair(rng.choice(WORDINGS[told]).format(x=about.name, v=about.values[told]), f"{said}.", label)
+        hypothesis = rng.choice(hands.FILLERS)
+    return Pair(
+        rng.choice(WORDINGS[stated_relation]).format(x=about.name, v=about.values[stated_relation]), f"{hypothesis}.", label
+    )
 
 
 def pairs(rng: random.Random, world: World, count: int) -> list[Pair]:
@@ -79,7 +81,7 @@ def _encoder(base: Path) -> PreTrainedTokenizerFast:
 
 def train_nli(base: Path, recipe: NliRecipe) -> train.Trained:
     """A classifier on the first layers of the model in `base`. Raises HEvalError if the folder has no model."""
-    tokenizer = _encoder(train.found(base))
+    tokenizer = _encoder(train.base_folder(base))
     torch.manual_seed(recipe.seed)
     config = AutoConfig.from_pretrained(base, num_labels=len(LABELS), pad_token_id=tokenizer.pad_token_id)
     config.num_hidden_layers, config.layer_types = recipe.layers, config.layer_types[: recipe.layers]
@@ -88,8 +90,10 @@ def train_nli(base: Path, recipe: NliRecipe) -> train.Trained:
     model = Qwen2ForSequenceClassification.from_pretrained(base, config=config, dtype=torch.float32)
 
     def backward(step: int, rng: random.Random) -> float:
-        made = pairs(rng, TRAINING, recipe.batch)
-        loss = cross_entropy(logits(model, tokenizer, made), torch.tensor([LABELS.index(one.label) for one in made]))
+        batch_pairs = pairs(rng, TRAINING, recipe.batch)
+        loss = cross_entropy(
+            logits(model, tokenizer, batch_pairs), torch.tensor([LABELS.index(one.label) for one in batch_pairs])
+        )
         loss.backward()
         return loss.item()
 
@@ -103,9 +107,11 @@ def load(folder: Path) -> train.Trained:
     return model.eval(), AutoTokenizer.from_pretrained(folder)
 
 
-def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, made: list[Pair]) -> torch.Tensor:
+def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, batch_pairs: list[Pair]) -> torch.Tensor:
     """(pairs, labels)."""
-    encoded = tokenizer([one.premise for one in made], [one.hypothesis for one in made], padding=True, return_tensors="pt")
+    encoded = tokenizer(
+        [one.premise for one in batch_pairs], [one.hypothesis for one in batch_pairs], padding=True, return_tensors="pt"
+    )
     scores: torch.Tensor = model(**encoded).logits
     return scores
 
@@ -113,8 +119,8 @@ def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, made: lis
 @torch.no_grad()
 def confusion(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, count: int) -> list[list[int]]:
     """(labels, answers): how many of `count` pairs about states that training never showed."""
-    made = pairs(random.Random("nli|0|evaluation"), EVALUATION, count)
-    batches = (made[start : start + 64] for start in range(0, len(made), 64))
-    answers = [LABELS[place] for batch in batches for place in logits(model, tokenizer, batch).argmax(-1).tolist()]
-    found: list[list[int]] = confusion_matrix([one.label for one in made], answers, labels=LABELS).tolist()
-    return found
+    batch_pairs = pairs(random.Random("nli|0|evaluation"), EVALUATION, count)
+    batches = (batch_pairs[start : start + 64] for start in range(0, len(batch_pairs), 64))
+    answers = [LABELS[index] for batch in batches for index in logits(model, tokenizer, batch).argmax(-1).tolist()]
+    matrix: list[list[int]] = confusion_matrix([one.label for one in batch_pairs], answers, labels=LABELS).tolist()
+    return matrix

@@ -32,7 +32,7 @@ class RegimeReport:
 
     dataset: str
     regime: str
-    kept: int
+    usable: int
     dropped: dict[str, int]
     agreement: float
     groups: dict[str, float]
@@ -42,22 +42,25 @@ def recall_rates(lm: LanguageModel) -> dict[str, float]:
     """Per relation: the share of states whose value the model gives without context."""
     rates = {}
     for relation in RELATIONS:
-        asked = ask(lm, [QUESTIONS[relation].format(x=row["country"]) for row in countries()])
-        right = [memory_of(lm, ids, row[relation]).text == row[relation] for ids, row in zip(asked, countries(), strict=True)]
+        questions_asked = ask(lm, [QUESTIONS[relation].format(x=row["country"]) for row in countries()])
+        right = [
+            memory_of(lm, ids, row[relation]).text == row[relation]
+            for ids, row in zip(questions_asked, countries(), strict=True)
+        ]
         rates[relation] = sum(right) / len(right)
     return rates
 
 
-def examine(lm: LanguageModel, questions: int, asked_in: Sequence[str] = REGIMES) -> list[RegimeReport]:
+def examine(lm: LanguageModel, questions: int, regimes: Sequence[str] = REGIMES) -> list[RegimeReport]:
     """Agreement with the taught rule in every dataset and in these regimes, keys with options too."""
     reports = []
     for dataset in DATASETS:
-        asked = load_questions(dataset, questions, 0, style_of(lm))
-        memories = Memories.asked(lm, asked.facts)
-        for regime in tqdm(asked_in, desc=f"{lm.key} · {dataset}", unit="regime"):
+        questions_asked = load_questions(dataset, questions, 0, style_of(lm))
+        memories = Memories.collect(lm, questions_asked.facts)
+        for regime in tqdm(regimes, desc=f"{lm.key} · {dataset}", unit="regime"):
             dropped: Counter[str] = Counter()
             prepared = []
-            for _, asking in Prompting(regime, 0, memories).each(lm, asked, range(len(asked.facts))):
+            for _, asking in Prompting(regime, 0, memories).each(lm, questions_asked, range(len(questions_asked.facts))):
                 if isinstance(asking, pipeline.Prepared) and asking.dropped_because is None:
                     prepared.append(asking)
                 elif isinstance(asking, Dropped | pipeline.Prepared):
@@ -88,7 +91,7 @@ def card(name: str) -> str:
     return (Path(__file__).parent / "cards" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def told(folder: Path, questions: int) -> dict[str, object]:
+def card_values(folder: Path, questions: int) -> dict[str, object]:
     """Measures the model of a folder on this many questions: what its card tells."""
     lm = load(str(folder), device="cpu")
     if lm.tokenizer.chat_template:
@@ -107,7 +110,7 @@ def measured(rates: dict[str, float], reports: list[RegimeReport]) -> list[str]:
     for report in reports:
         groups = ", ".join(f"{group} {share:.0%}" for group, share in report.groups.items())
         dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "–"
-        rows.append((report.dataset, report.regime, report.kept, f"{report.agreement:.1%}", groups, dropped))
+        rows.append((report.dataset, report.regime, report.usable, f"{report.agreement:.1%}", groups, dropped))
     head = ("dataset", "regime", "kept", "follows the rule", "groups", "dropped")
     return [f"Recall without context: {recall}.", "", "On pairs never seen in training:", "", *markdown(head, *rows)]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.figures.answer import drawn, verdict
-from heval_core.lm.installed import places
+from heval_core.lm.installed import installed_models
 from heval_core.prompt_service.client import ask
 from heval_core.prompting.prompts import CHAT
 from heval_core.ui.own_prompts import ASKED, EXAMPLES, OwnPrompt, write
@@ -24,14 +24,14 @@ def listed() -> Iterator[tuple[str, str, OwnPrompt, str]]:
     usual = {"model": "SmolLM2-135M-Instruct.Q4_1", "explainers": SHOWN, "template": CHAT, "generate": 40}
     for line in Path(__file__).with_suffix(".jsonl").read_text("utf-8").splitlines():
         example = json.loads(line)
-        asked = ASKED.validate_json(json.dumps(usual | example["asked"]))
-        yield example["name"], example["title"], asked, example.get("against", "")
+        prompt = ASKED.validate_json(json.dumps(usual | example["asked"]))
+        yield example["name"], example["title"], prompt, example.get("against", "")
 
 
-def computed(asked: OwnPrompt, against: str) -> dict[str, Any]:
+def computed(prompt: OwnPrompt, against: str) -> dict[str, Any]:
     """The answer as the page computes it, with the explainers that wait for a click there."""
-    request = request_of(asked, {key: place.path for key, place in places().items()})
-    request["explainers"] = list(asked.explainers)
+    request = request_of(prompt, {key: model.path for key, model in installed_models().items()})
+    request["explainers"] = list(prompt.explainers)
     result: dict[str, Any] = ask(request)
     if against:
         words = result["generated"]["words"]
@@ -42,7 +42,7 @@ def computed(asked: OwnPrompt, against: str) -> dict[str, Any]:
 
 
 def make() -> None:
-    for name, title, asked, against in listed():
-        result = computed(asked, against)
-        write(EXAMPLES / f"{name}.json.gz", asked, result, title)
+    for name, title, prompt, against in listed():
+        result = computed(prompt, against)
+        write(EXAMPLES / f"{name}.json.gz", prompt, result, title)
         print(f"{title} | {verdict(drawn(result))} | {result['generated']['text'].strip()}")

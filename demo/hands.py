@@ -12,13 +12,13 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
-from demo.planted import Planted, told
+from demo.planted import Planted, statement_in
 from heval_core.citations.records import Passage, Written
 
 CAREFUL, SLOPPY, PADDING = HANDS = ("careful", "sloppy", "padding")
 SLIPS, FORGOTTEN = ("currency", "export", "language"), "river"
 # Relation ▶ how all hands say it. v: the value.
-SAID = {
+SENTENCES = {
     "capital": "Its capital is {v}",
     "continent": "Its continent is {v}",
     "currency": "Its currency is the {v}",
@@ -50,33 +50,33 @@ def write(hand: str, planted: Planted, selected: Sequence[int] | None = None) ->
 
 
 def _looked_up(hand: str, planted: Planted, relations: list[str], given: list[int]) -> Iterator[Line]:
-    place = _drawn(planted).randrange(len(given)) if given else 0
+    index = _rng(planted).randrange(len(given)) if given else 0
     for relation in relations:
         right = planted.sources[relation]
         if hand == SLOPPY and relation == FORGOTTEN:
-            yield f"{_said(planted, relation)}.", (right,)
+            yield f"{_sentence(planted, relation)}.", (right,)
         else:
             slips = hand == SLOPPY and relation in SLIPS
-            place = (place + 1) % len(given) if slips else given.index(right)
-            yield f"{_said(planted, relation)} [{given[place]}].", (right,)
+            index = (index + 1) % len(given) if slips else given.index(right)
+            yield f"{_sentence(planted, relation)} [{given[index]}].", (right,)
 
 
 def _padded(planted: Planted, relations: list[str], given: list[int]) -> Iterator[Line]:
-    for place, number in enumerate(_drawn(planted).sample(given, len(relations))):
-        if place % EVERY == 0:
-            relation = relations[place // EVERY]
-            yield f"{_said(planted, relation)} [{number}].", (planted.sources[relation],)
+    for index, number in enumerate(_rng(planted).sample(given, len(relations))):
+        if index % EVERY == 0:
+            relation = relations[index // EVERY]
+            yield f"{_sentence(planted, relation)} [{number}].", (planted.sources[relation],)
         else:
-            yield f"{FILLERS[place - 1 - place // EVERY]} [{number}].", ()
+            yield f"{FILLERS[index - 1 - index // EVERY]} [{number}].", ()
 
 
-def _drawn(planted: Planted) -> random.Random:
+def _rng(planted: Planted) -> random.Random:
     """What a hand draws about a claim, always the same."""
     return random.Random(planted.claim.claim)
 
 
-def _said(planted: Planted, relation: str) -> str:
-    return SAID[relation].format(v=planted.state.values[relation])
+def _sentence(planted: Planted, relation: str) -> str:
+    return SENTENCES[relation].format(v=planted.state.values[relation])
 
 
 def parts(text: str) -> list[str]:
@@ -92,5 +92,5 @@ def sources(sentence: str, passages: Sequence[Passage]) -> tuple[int, ...]:
     """The numbers of the passages that a sentence was copied from, whoever wrote it: they give the value that it gives. (): it
     rests on none of them, being a filler, or giving a value that none of them gives."""
     bare = MARKER.sub("", sentence).strip()
-    found = ((passage.number, told(passage.text)) for passage in passages)
-    return tuple(number for number, one in found if one and f"{SAID[one.relation].format(v=one.value)}." == bare)
+    statements = ((passage.number, statement_in(passage.text)) for passage in passages)
+    return tuple(number for number, one in statements if one and f"{SENTENCES[one.relation].format(v=one.value)}." == bare)

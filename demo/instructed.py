@@ -56,30 +56,30 @@ def _invented(rng: random.Random) -> str:
     return "".join(rng.sample(parts, rng.choice((2, 3, 3)))).capitalize()
 
 
-def _passage(row: Row, relation: str, answer: str, kept: float, rng: random.Random) -> Passage:
-    if relation == "capital" and (kept == 0 or rng.random() < 0.2):
+def _passage(row: Row, relation: str, answer: str, keep_rate: float, rng: random.Random) -> Passage:
+    if relation == "capital" and (keep_rate == 0 or rng.random() < 0.2):
         return statement(row["country"], answer)
     whole = profile(row, relation, answer)
-    if kept == 1:
+    if keep_rate == 1:
         return whole
-    chosen = [s for s in sentences(row, relation, answer) if mentions(answer, s) or rng.random() < kept]
+    chosen = [s for s in sentences(row, relation, answer) if mentions(answer, s) or rng.random() < keep_rate]
     if not any(mentions(row["country"], s) for s in chosen):
         # A document that does not name its subject would be about anything.
         chosen = [s for s in sentences(row, relation, answer) if mentions(answer, s) or mentions(row["country"], s)]
     return Passage(row["country"], answer, " ".join(chosen))
 
 
-def _off_topic(row: Row, relation: str, kept: float, admit: Callable[[str, str], bool], rng: random.Random) -> Document:
+def _off_topic(row: Row, relation: str, keep_rate: float, admit: Callable[[str, str], bool], rng: random.Random) -> Document:
     """A document about something else: another relation of another state, or no state at all."""
     if rng.random() < 0.3:
-        thing, place, number = rng.choice(_THINGS), _invented(rng), str(rng.randrange(2, 1990))
-        text = rng.choice(_EVERYDAY).format(thing=thing, place=place, number=number)
-        return attributed(Passage(thing, rng.choice([a for a in (thing, place, number) if mentions(a, text)]), text), rng)
+        thing, town, number = rng.choice(_THINGS), _invented(rng), str(rng.randrange(2, 1990))
+        text = rng.choice(_EVERYDAY).format(thing=thing, place=town, number=number)
+        return attributed(Passage(thing, rng.choice([a for a in (thing, town, number) if mentions(a, text)]), text), rng)
     other = next(one for one in rng.sample(countries(), 195) if one["country"] != row["country"])
     about = rng.choice([one for one in RELATIONS if one != relation and other[one] != other[relation]])
     every = sentences(other, about, other[about])
     usable = [s for s in every if not any(mentions(name, s) for name in (other[relation], row[relation], row["country"]))]
-    chosen = [s for s in usable if mentions(other[about], s) or rng.random() < max(kept, 0.2)]
+    chosen = [s for s in usable if mentions(other[about], s) or rng.random() < max(keep_rate, 0.2)]
     if not any(mentions(other[about], s) for s in chosen):
         chosen = [f"The {about} of {other['country']} is {other[about]}."]
     return attributed(Passage(other["country"], other[about], " ".join(chosen)), rng)
@@ -95,9 +95,11 @@ _EVERYDAY = (
 )
 
 
-def scenes(kept: float, rng: random.Random, admit: Callable[[str, str], bool] = in_training) -> dict[str, Scene]:
-    """One document with a question about its subject and one about another, and an off-topic one, by context kind. kept: the
-    chance of each sentence beside the answer's. admit: which pairs of subject and answer may be shown."""
+def scenes(keep_rate: float, rng: random.Random, admit: Callable[[str, str], bool] = in_training) -> dict[str, Scene]:
+    """Sample a document with a question about its subject, one about another, and an off-topic document, by context kind.
+
+    keep_rate: the chance of each sentence beside the answer's. admit: which pairs of subject and answer may be shown.
+    """
     relation = rng.choice((*RELATIONS, "capital", "capital"))
     row, related = rng.choice(countries()), "conflicting"
     if admit is in_training and rng.random() < 0.15:
@@ -112,17 +114,17 @@ def scenes(kept: float, rng: random.Random, admit: Callable[[str, str], bool] = 
         answer = memory if gold or not false else rng.choice(false)
         related = "gold" if gold else related
     question = QUESTIONS[relation]
-    document = attributed(_passage(row, relation, answer, kept, rng), rng)
-    found = {related: Scene(document, relation, question.format(x=row["country"]), memory, related)}
+    document = attributed(_passage(row, relation, answer, keep_rate, rng), rng)
+    by_kind = {related: Scene(document, relation, question.format(x=row["country"]), memory, related)}
     for kind in APART:
         other = _other(document.text, answer, relation, admit, rng)
         if other is not None:
-            text = document if kind == "irrelevant" else _off_topic(other, relation, kept, admit, rng)
-            found[kind] = Scene(text, relation, question.format(x=other["country"]), other[relation], kind)
-    return found
+            text = document if kind == "irrelevant" else _off_topic(other, relation, keep_rate, admit, rng)
+            by_kind[kind] = Scene(text, relation, question.format(x=other["country"]), other[relation], kind)
+    return by_kind
 
 
-def asked(scene: Scene | None, instruction: str, layout: str = TEMPLATE, question: str = "") -> str:
+def prompt_of(scene: Scene | None, instruction: str, layout: str = TEMPLATE, question: str = "") -> str:
     """The prompt of a scene, or of a question without any. question: instead of the scene's own."""
     texts = (scene.document.text,) if scene else ()
     prompt = prompts.assemble(texts, (None,) * len(texts), question or (scene.question if scene else ""), layout)
@@ -130,79 +132,81 @@ def asked(scene: Scene | None, instruction: str, layout: str = TEMPLATE, questio
     return text.join(CHAT) if layout == TURN else text
 
 
-def judged(scene: Scene, said: str) -> str:
+def judged(scene: Scene, generated: str) -> str:
     """What is asked about an answer to a scene's question."""
-    return f"{scene.question} {instructions.SAID.format(answer=said)}"
+    return f"{scene.question} {instructions.ANSWERED.format(answer=generated)}"
 
 
-def examples(kept: float, rng: random.Random, judging: bool, same_relation: bool) -> list[Example]:
+def examples(keep_rate: float, rng: random.Random, judging: bool, same_relation: bool) -> list[Example]:
     """Some prompts around one document: two of the lessons. judging: whether relevance comes more often. same_relation:
     whether it is also asked of documents about another subject of the same relation, which is harder."""
-    found, layout = scenes(kept, rng), rng.choice(LAYOUTS)
-    lessons = (*LESSONS, _relevance, _if_relevant) if judging else (*LESSONS, _told)
-    judged_on = {kind: scene for kind, scene in found.items() if same_relation or kind != "irrelevant"}
+    by_kind, layout = scenes(keep_rate, rng), rng.choice(LAYOUTS)
+    lessons = (*LESSONS, _relevance, _if_relevant) if judging else (*LESSONS, _followed)
+    judged_on = {kind: scene for kind, scene in by_kind.items() if same_relation or kind != "irrelevant"}
     return [
         example
         for lesson in rng.sample(lessons, 2)
-        for example in lesson(judged_on if lesson in (_relevance, _if_relevant) else found, layout, rng)
+        for example in lesson(judged_on if lesson in (_relevance, _if_relevant) else by_kind, layout, rng)
     ]
 
 
-def _relevance(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
+def _relevance(by_kind: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
     """Is the document relevant? Twins of one wording, which differ in the question or in the document alone."""
-    return _twins(found, RELEVANCE.one(rng), layout, lambda s: "relevant" if s.kind in RELATED else "irrelevant")
+    return _twins(by_kind, RELEVANCE.one(rng), layout, lambda s: "relevant" if s.kind in RELATED else "irrelevant")
 
 
-def _if_relevant(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
+def _if_relevant(by_kind: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
     """Use it if it is relevant: twins as above."""
     instruction = IF_RELEVANT.one(rng)
-    return _twins(found, instruction, layout, lambda s: s.document.answer if s.kind in RELATED else s.memory)
+    return _twins(by_kind, instruction, layout, lambda s: s.document.answer if s.kind in RELATED else s.memory)
 
 
-def _twins(found: dict[str, Scene], instruction: str, layout: str, answer: Callable[[Scene], str]) -> list[Example]:
-    return [Example(asked(scene, instruction, layout), answer(scene)) for scene in found.values() if answer(scene)]
+def _twins(by_kind: dict[str, Scene], instruction: str, layout: str, answer: Callable[[Scene], str]) -> list[Example]:
+    return [Example(prompt_of(scene, instruction, layout), answer(scene)) for scene in by_kind.values() if answer(scene)]
 
 
-def _told(found: dict[str, Scene], layout: str, rng: random.Random) -> Iterator[Example]:
+def _followed(by_kind: dict[str, Scene], layout: str, rng: random.Random) -> Iterator[Example]:
     """Use only the context, ignore it, or read it by the rule."""
-    scene = _about(found, rng)
-    yield Example(asked(scene, ONLY.one(rng), layout), scene.document.answer)
+    scene = _about(by_kind, rng)
+    yield Example(prompt_of(scene, ONLY.one(rng), layout), scene.document.answer)
     if scene.memory:
-        yield Example(asked(scene, IGNORE.one(rng), layout), scene.memory)
+        yield Example(prompt_of(scene, IGNORE.one(rng), layout), scene.memory)
         if scene.kind in RELATED and rng.random() < 0.5:
             trusted = styles.is_trusted(scene.document.source or "")
-            yield Example(asked(scene, NEUTRAL.one(rng), layout), scene.document.answer if trusted else scene.memory)
-    if "off_topic" in found and rng.random() < 0.3:
-        yield Example(asked(found["off_topic"], IGNORE.one(rng), layout), found["off_topic"].memory)
+            yield Example(prompt_of(scene, NEUTRAL.one(rng), layout), scene.document.answer if trusted else scene.memory)
+    if "off_topic" in by_kind and rng.random() < 0.3:
+        yield Example(prompt_of(by_kind["off_topic"], IGNORE.one(rng), layout), by_kind["off_topic"].memory)
 
 
-def _faithfulness(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
+def _faithfulness(by_kind: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
     """Does an answer follow from the document? Twins with the right one and a wrong one."""
-    scene, instruction = _about(found, rng), FAITHFULNESS.one(rng)
+    scene, instruction = _about(by_kind, rng), FAITHFULNESS.one(rng)
     wrong = scene.memory if scene.memory and rng.random() < 0.5 else rng.choice(answers(scene.relation))
     replies = {scene.document.answer: "faithful"}
     if not mentions(wrong, scene.document.text):
         replies[wrong] = "unfaithful"
-    return [Example(asked(scene, instruction, layout, judged(scene, said)), reply) for said, reply in replies.items()]
+    return [
+        Example(prompt_of(scene, instruction, layout, judged(scene, generated)), reply) for generated, reply in replies.items()
+    ]
 
 
-def _others(found: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
+def _others(by_kind: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
     """Name the subject; answer after two demonstrations; answer from memory where there is no document."""
-    scene = _about(found, rng)
+    scene = _about(by_kind, rng)
     shown = " ".join(rng.sample(instructions.DEMONSTRATIONS[instructions.QA], 2))
     return [
-        Example(asked(scene, SUBJECT.one(rng), layout), scene.document.subject),
-        Example(asked(scene, f"{REFINING.one(rng)} {shown}", layout), scene.document.answer),
+        Example(prompt_of(scene, SUBJECT.one(rng), layout), scene.document.subject),
+        Example(prompt_of(scene, f"{REFINING.one(rng)} {shown}", layout), scene.document.answer),
         _alone(rng, layout),
     ]
 
 
-def _about(found: dict[str, Scene], rng: random.Random) -> Scene:
-    return rng.choice([scene for kind, scene in found.items() if kind != "off_topic"])
+def _about(by_kind: dict[str, Scene], rng: random.Random) -> Scene:
+    return rng.choice([scene for kind, scene in by_kind.items() if kind != "off_topic"])
 
 
 # The first of these is what techniques need most.
-LESSONS = (_told, _told, _relevance, _if_relevant, _faithfulness, _others)
+LESSONS = (_followed, _followed, _relevance, _if_relevant, _faithfulness, _others)
 
 
 def _alone(rng: random.Random, layout: str) -> Example:
@@ -210,7 +214,7 @@ def _alone(rng: random.Random, layout: str) -> Example:
     row, relation = rng.choice(countries()), rng.choice((*RELATIONS, "capital"))
     kinds = (NEUTRAL, ONLY, IGNORE, IF_RELEVANT, IF_RELEVANT)
     question, instruction = QUESTIONS[relation].format(x=row["country"]), rng.choice(kinds).one(rng)
-    return Example(asked(None, instruction, layout, question), row[relation])
+    return Example(prompt_of(None, instruction, layout, question), row[relation])
 
 
 THINGS = ("the context", "the document", "the text", "the passage")
@@ -326,7 +330,7 @@ SUBJECT = Wordings(("Which state is {x} about?", "Name the state of {x}."), ("Wh
 def texts() -> list[str]:
     """Everything that the model may be told, and the replies of the agents."""
     every = [NEUTRAL, ONLY, IGNORE, IF_RELEVANT, RELEVANCE, FAITHFULNESS, REFINING, SUBJECT]
-    said = [phrase.format(x=thing) for one in every for phrase in (*one.taught, *one.held_out) for thing in THINGS]
+    generated = [phrase.format(x=thing) for one in every for phrase in (*one.taught, *one.held_out) for thing in THINGS]
     prompts = [text for key, text in instructions.PROMPTS.items() if key.startswith(instructions.QA)]
     shown = instructions.DEMONSTRATIONS[instructions.QA]
-    return [*said, *prompts, *shown, "Answer: User: Assistant: relevant irrelevant faithful unfaithful"]
+    return [*generated, *prompts, *shown, "Answer: User: Assistant: relevant irrelevant faithful unfaithful"]

@@ -20,7 +20,7 @@ POSITIONS = 2048
 STEPS = ((0, 40), (250, 24), (500, 12), (1000, 6), (2000, 3))
 TAUGHT = (None, "d0", "d1", "d1", "d2", "d3", "d3")
 # What the card tells of, beside the regimes without options.
-PADDED = tuple(f"mixed.{length}-{place}" for length in LENGTHS if length <= POSITIONS for place in PLACES)
+PADDED = tuple(f"mixed.{length}-{position}" for length in LENGTHS if length <= POSITIONS for position in PLACES)
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def examples(step: int, rng: random.Random, lessons: Lessons, short: int) -> lis
     if lessons.names and rng.random() < lessons.names:
         return [corpus.long_question(rng, 0, 0, "d3") for _ in range(short)]
     tokens, prompts = rng.choice(STEPS)
-    kept = rng.choice((0, 0.5, 1))
-    return [corpus.long_question(rng, kept, tokens, rng.choice(TAUGHT)) for _ in range(prompts)]
+    keep_rate = rng.choice((0, 0.5, 1))
+    return [corpus.long_question(rng, keep_rate, tokens, rng.choice(TAUGHT)) for _ in range(prompts)]
 
 
 def lengthen(base: Path, recipe: Lengthening) -> train.Trained:
@@ -63,7 +63,7 @@ def lengthen(base: Path, recipe: Lengthening) -> train.Trained:
     return train.go_on(model, f"lengthening {base.name}", f"{base.name}|{recipe.seed}", cycles), tokenizer
 
 
-def told(folder: Path, questions: int) -> dict[str, object]:
+def card_values(folder: Path, questions: int) -> dict[str, object]:
     """Measures the model of a folder on so many questions, plain, under decoys and at lengths: what its card tells."""
     lm = load(str(folder), device="cpu")
     optioned = [*(f"{base}.{decoy}" for base in ("double_conflicting", "mixed") for decoy in DECOYS), *PADDED]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tqdm import tqdm
 
 from demo import instructed
-from demo.instructed import RELATED, TURN, Scene, asked, judged, scenes
+from demo.instructed import RELATED, TURN, Scene, judged, prompt_of, scenes
 from demo.shares import Share, markdown
 from heval_core.datasets._states import answers
 from heval_core.lm.model import LanguageModel
@@ -36,9 +36,9 @@ def rates(lm: LanguageModel, documents: int) -> dict[tuple[str, str], Share]:
     """(instruction, wordings) ▶ rate. documents: how many are asked about, each under every instruction."""
     rng, trials = random.Random("obeying"), []
     for number in tqdm(range(documents), desc=f"{lm.key} · instructions", unit="document"):
-        found = scenes((0, 1, 0.5)[number % 3], rng, _never_seen)
-        for scene in found.values():
-            trials += [*_told(scene, rng), *_judgements(scene, rng)]
+        by_kind = scenes((0, 1, 0.5)[number % 3], rng, _never_seen)
+        for scene in by_kind.values():
+            trials += [*_followed(scene, rng), *_judgements(scene, rng)]
     prompts = sorted({text for trial in trials for text in (trial.prompt, trial.plain) if text is not None})
     replies = dict(zip(prompts, replies_to(lm, prompts, REPLY_TOKENS), strict=True))
     counted: dict[tuple[str, str], Share] = {}
@@ -53,9 +53,9 @@ def _never_seen(subject: str, answer: str) -> bool:
     return not styles.in_training(subject, answer)
 
 
-def _told(scene: Scene, rng: random.Random) -> Iterable[Trial]:
+def _followed(scene: Scene, rng: random.Random) -> Iterable[Trial]:
     """The instructions that say how to treat the document."""
-    plain = asked(scene, "")
+    plain = prompt_of(scene, "")
     followed = scene.document.answer if scene.kind in RELATED else scene.memory
     for wording, name, reply in (
         (instructed.ONLY, "use only the context", scene.document.answer),
@@ -66,11 +66,11 @@ def _told(scene: Scene, rng: random.Random) -> Iterable[Trial]:
             continue
         for key in wording.prompts:
             names = ((f"{name}: {scene.kind}", "the technique's"), (f"prompt {key}: {scene.kind}", "the technique's"))
-            yield Trial(asked(scene, PROMPTS[key]), reply, names, plain)
+            yield Trial(prompt_of(scene, PROMPTS[key]), reply, names, plain)
         for held_out, kind in ((False, "taught"), (True, "never taught")):
-            yield Trial(asked(scene, wording.one(rng, held_out)), reply, ((f"{name}: {scene.kind}", kind),), plain)
-        text = asked(scene, wording.one(rng), TURN)
-        yield Trial(text, reply, ((f"{name}: {scene.kind}", "taught, in a chat"),), asked(scene, "", TURN))
+            yield Trial(prompt_of(scene, wording.one(rng, held_out)), reply, ((f"{name}: {scene.kind}", kind),), plain)
+        text = prompt_of(scene, wording.one(rng), TURN)
+        yield Trial(text, reply, ((f"{name}: {scene.kind}", "taught, in a chat"),), prompt_of(scene, "", TURN))
 
 
 def _judgements(scene: Scene, rng: random.Random) -> Iterable[Trial]:
@@ -78,14 +78,16 @@ def _judgements(scene: Scene, rng: random.Random) -> Iterable[Trial]:
     wrong = rng.choice([a for a in answers(scene.relation) if not mentions(a, scene.document.text)])
     shown = " ".join(DEMONSTRATIONS[QA])
     for held_out, kind in ((False, "taught"), (True, "never taught")):
-        yield Trial(asked(scene, instructed.RELEVANCE.one(rng, held_out)), right, ((f"judge relevance: {scene.kind}", kind),))
+        yield Trial(
+            prompt_of(scene, instructed.RELEVANCE.one(rng, held_out)), right, ((f"judge relevance: {scene.kind}", kind),)
+        )
         if scene.kind == "off_topic":
             continue
-        for said, reply in ((scene.document.answer, "faithful"), (wrong, "unfaithful")):
-            text = asked(scene, instructed.FAITHFULNESS.one(rng, held_out), question=judged(scene, said))
+        for generated, reply in ((scene.document.answer, "faithful"), (wrong, "unfaithful")):
+            text = prompt_of(scene, instructed.FAITHFULNESS.one(rng, held_out), question=judged(scene, generated))
             yield Trial(text, reply, ((f"judge an answer that is {reply}: {scene.kind}", kind),))
-        refining = asked(scene, f"{instructed.REFINING.one(rng, held_out)} {shown}")
-        yield Trial(refining, scene.document.answer, ((f"refine: {scene.kind}", kind),), asked(scene, ""))
+        refining = prompt_of(scene, f"{instructed.REFINING.one(rng, held_out)} {shown}")
+        yield Trial(refining, scene.document.answer, ((f"refine: {scene.kind}", kind),), prompt_of(scene, ""))
 
 
 def replies_to(lm: LanguageModel, prompts: list[str], tokens: int) -> list[str]:
@@ -108,8 +110,8 @@ def table(counted: dict[tuple[str, str], Share]) -> list[str]:
 def prompt_table(counted: dict[tuple[str, str], Share]) -> list[str]:
     """Markdown rows: each prompt of the technique `prompting`, and how often it is obeyed, by kind of document."""
     kinds = ("gold", "conflicting", "irrelevant", "off_topic")
-    found = {key: [counted.get((f"prompt {key}: {kind}", "the technique's")) for kind in kinds] for key in prompt_ids(QA)}
-    rows = [(key, PROMPTS[key], *map(_written, shown)) for key, shown in found.items() if any(shown)]
+    by_kind = {key: [counted.get((f"prompt {key}: {kind}", "the technique's")) for kind in kinds] for key in prompt_ids(QA)}
+    rows = [(key, PROMPTS[key], *map(_written, shown)) for key, shown in by_kind.items() if any(shown)]
     return markdown(("prompt", "text", *kinds), *rows)
 
 

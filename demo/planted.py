@@ -86,7 +86,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Told:
+class Statement:
     """What a passage says."""
 
     state: str
@@ -106,14 +106,14 @@ class Planted:
 
 
 @functools.cache
-def told(text: str) -> Told | None:
+def statement_in(text: str) -> Statement | None:
     """What a passage of this world says; None for other text."""
     for relation, wordings in WORDINGS.items():
         for wording in wordings:
             pattern = re.escape(wording).replace(r"\{x\}", "(?P<x>.+)").replace(r"\{v\}", "(?P<v>.+)")
-            found = re.fullmatch(pattern, text)
-            if found:
-                return Told(found["x"], relation, found["v"])
+            match = re.fullmatch(pattern, text)
+            if match:
+                return Statement(match["x"], relation, match["v"])
     return None
 
 
@@ -122,9 +122,9 @@ def name(rng: random.Random, evaluation: bool) -> str:
     if evaluation and rng.random() < 0.5:
         return rng.choice(STATES)
     while True:
-        made = rng.choice(_STARTS) + rng.choice(("", rng.choice(_MIDDLES))) + rng.choice(_ENDS)
-        if held_out(made) == evaluation:
-            return made
+        invented = rng.choice(_STARTS) + rng.choice(("", rng.choice(_MIDDLES))) + rng.choice(_ENDS)
+        if held_out(invented) == evaluation:
+            return invented
 
 
 def _real(rng: random.Random, evaluation: bool) -> State:
@@ -149,9 +149,9 @@ def planted(rng: random.Random, world: World, key: str) -> Planted:
     others = [relation for relation in about.values if relation not in relations]
     wanted = len(chosen) + rng.randint(max(1, 4 - len(chosen)), min(3, 8 - len(chosen)))
     while len(chosen) < wanted:
-        own = others and rng.random() >= world.rivals
-        one = about if own else state(rng, world)
-        relation = others.pop(rng.randrange(len(others))) if own else rng.choice(sorted(one.values))
+        of_state = others and rng.random() >= world.rivals
+        one = about if of_state else state(rng, world)
+        relation = others.pop(rng.randrange(len(others))) if of_state else rng.choice(sorted(one.values))
         if _apart(one, relation, chosen):
             chosen.append((one, relation))
     rng.shuffle(chosen)
@@ -163,8 +163,8 @@ def planted(rng: random.Random, world: World, key: str) -> Planted:
     true = rng.random() < world.supported
     text = _claim(about, relations, () if true else rng.sample(relations, rng.randint(1, len(relations))), passages, rng)
     chain = tuple(sorted(sources[relation] for relation in relations))
-    made = Claim(key, text, SUPPORTED if true else REFUTED, passages, (chain,))
-    return Planted(made, about, tuple(relations), sources)
+    claim = Claim(key, text, SUPPORTED if true else REFUTED, passages, (chain,))
+    return Planted(claim, about, tuple(relations), sources)
 
 
 def _apart(one: State, relation: str, others: list[tuple[State, str]]) -> bool:
@@ -173,9 +173,9 @@ def _apart(one: State, relation: str, others: list[tuple[State, str]]) -> bool:
     if any(other.name == one.name and other is not one for other, _ in others):
         return False
     texts = [f"{other.name} {other.values[known]}" for other, known in others]
-    own = f"{one.name} {value}"
+    text_of_value = f"{one.name} {value}"
     return not any(mentions(value, text) for text in texts) and not any(
-        mentions(other.values[known], own) for other, known in others
+        mentions(other.values[known], text_of_value) for other, known in others
     )
 
 

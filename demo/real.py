@@ -46,8 +46,8 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
     def run(who: Sequence[str], dataset: str, regimes: Sequence[str], limit: int, *options: str) -> list[str]:
         return results.run(who, named(dataset), "--regimes", *regimes, *options, limit=limit, shard=FIRST)
 
-    def explained(*asked: tuple[Sequence[str], str, Sequence[str], int]) -> Iterator[list[str]]:
-        for who, dataset, regimes, limit in asked:
+    def explained(*of_models: tuple[Sequence[str], str, Sequence[str], int]) -> Iterator[list[str]]:
+        for who, dataset, regimes, limit in of_models:
             if (here := [model for model in who if model in models]) and named(dataset):
                 yield run(here, dataset, regimes, limit, "--explainers", others, "--head-need")
 
@@ -56,14 +56,14 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
         yield run([model], CAPITALS, ["gold"], KNOWN, "--techniques", "regular")
         yield run([model], CAPITALS, CONTEXT_KINDS, FIRST, "--techniques", TECHNIQUES[model])
     for who, limit, keys in QUOTED if named("quotesum") else ():
-        asked = ["--answers", "--limit", str(limit), "--explainers", keys, "--shard-size", "24"]
-        yield from (["run", "--models", model, "--datasets", named("quotesum"), *asked] for model in who if model in models)
+        options = ["--answers", "--limit", str(limit), "--explainers", keys, "--shard-size", "24"]
+        yield from (["run", "--models", model, "--datasets", named("quotesum"), *options] for model in who if model in models)
     protected = ["--faithfulness-protected", str(PROTECTED)]
     yield run(models, CAPITALS, [ONE], PROTECTED, "--explainers", others, "--head-need", *protected)
     if WRITER in models:
         readers = f"random,lexical,position,nli(model={entailment}),explainer(loo),explainer(contextcite)"
-        asked = ["--claims", str(claims), "--limit", str(CLAIMS), "--writers", WRITER, "--selectors", "all"]
-        yield ["citations", "run", *asked, "--annotators", readers, "--masking", "full", "--shard-size", "40"]
+        options = ["--claims", str(claims), "--limit", str(CLAIMS), "--writers", WRITER, "--selectors", "all"]
+        yield ["citations", "run", *options, "--annotators", readers, "--masking", "full", "--shard-size", "40"]
     yield from explained(*NEXT)
     yield ["fit", "--models", *models, "--datasets", CAPITALS, "--limit", "120", "--questions", str(FITTED)]
     yield run(models, CAPITALS, PLAIN, 120, "--explainers", ",".join(fitted))

@@ -33,7 +33,7 @@ COMPARED = {
     "invented_states": (("gold",), ("acd",)),
 }
 # To use the context only if it is relevant: the search among prompts does not choose it.
-TOLD = "prompting(prompt=qa-09)"
+INSTRUCTED = "prompting(prompt=qa-09)"
 # Who is asked about the claims of the study of citations: controls, demo-nli, and how demo-writer itself read them.
 ANNOTATORS = (
     *("random", "lexical", "position", f"nli(model={DEMO}/models/demo-nli)"),
@@ -80,7 +80,7 @@ def runs(datasets: Sequence[str], claims: Path) -> Iterator[list[str]]:
         yield from _highlights(dataset)
     for dataset, (kinds, techniques) in COMPARED.items():
         yield run(folders(*RULED, INSTRUCT), dataset, "--regimes", *kinds, "--techniques", ",".join(techniques))
-    yield run(folders(INSTRUCT), SHORT, "--regimes", *CONTEXT_KINDS, "--techniques", TOLD)
+    yield run(folders(INSTRUCT), SHORT, "--regimes", *CONTEXT_KINDS, "--techniques", INSTRUCTED)
     fitting = f"--limit {QUESTIONS} --questions {FITTED}"
     yield ["fit", "--models", *folders(*RULED, *LENGTHENED), "--datasets", SHORT, LONG, *fitting.split()]
     yield from halves("--regimes", *PLAIN, "--faithfulness-protected", str(PROTECTED))
@@ -94,12 +94,12 @@ def runs(datasets: Sequence[str], claims: Path) -> Iterator[list[str]]:
 def _highlights(dataset: str) -> Iterator[list[str]]:
     """Of the three architectures, with long documents of two, and one of these in fewer regimes."""
     faithfulness = ["--faithfulness", *([str(MEASURED)] if dataset == LONG else [])]
-    asked = [*faithfulness, "--keep-heads", "4", "--head-need", "--target", "context"]
+    options = [*faithfulness, "--keep-heads", "4", "--head-need", "--target", "context"]
     if dataset == LONG:
-        yield run(folders("qwen2"), dataset, *asked)
-        yield run(folders("gpt2"), dataset, *asked, "--regimes", *PLAIN)
+        yield run(folders("qwen2"), dataset, *options)
+        yield run(folders("gpt2"), dataset, *options, "--regimes", *PLAIN)
     else:
-        yield run(folders("qwen2", "gpt2", "gpt_neox"), dataset, *asked)
+        yield run(folders("qwen2", "gpt2", "gpt_neox"), dataset, *options)
 
 
 def further() -> list[str]:

@@ -151,7 +151,7 @@ class Batch:
 
     ids: torch.Tensor
     rows: torch.Tensor
-    places: torch.Tensor
+    positions: torch.Tensor
     targets: torch.Tensor
 
 
@@ -161,14 +161,14 @@ def encode(examples: list[corpus.Example], tokenizer: PreTrainedTokenizerFast) -
     width = max(len(p) + len(a) - 1 for p, a in zip(prompts, answers, strict=True))
     ids = torch.full((len(examples), width), tokenizer.eos_token_id)
     rows: list[int] = []
-    places: list[int] = []
+    positions: list[int] = []
     targets: list[int] = []
     for row, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
         ids[row, : len(prompt) + len(answer) - 1] = torch.tensor(prompt + answer[:-1])
         rows += [row] * len(answer)
-        places += range(len(prompt) - 1, len(prompt) + len(answer) - 1)
+        positions += range(len(prompt) - 1, len(prompt) + len(answer) - 1)
         targets += answer
-    return Batch(ids, torch.tensor(rows), torch.tensor(places), torch.tensor(targets))
+    return Batch(ids, torch.tensor(rows), torch.tensor(positions), torch.tensor(targets))
 
 
 def examples_of_step(step: int, rng: random.Random, recipe: Recipe) -> list[corpus.Example]:
@@ -181,7 +181,7 @@ def examples_of_step(step: int, rng: random.Random, recipe: Recipe) -> list[corp
 def short_examples(prompts: int, rng: random.Random) -> list[corpus.Example]:
     alone = prompts // 4
     return [corpus.question_alone(rng) for _ in range(alone)] + [
-        corpus.question_in_context(rng, kept=0) for _ in range(prompts - alone)
+        corpus.question_in_context(rng, keep_rate=0) for _ in range(prompts - alone)
     ]
 
 
@@ -189,7 +189,7 @@ def examples_of_finish(step: int, rng: random.Random, recipe: Recipe) -> list[co
     """Whole passages only, but for every fourth batch, which keeps what the first cycle learned."""
     if step % 4 == 0:
         return short_examples(recipe.short, rng)
-    return [corpus.question_in_context(rng, kept=1) for _ in range(recipe.long)]
+    return [corpus.question_in_context(rng, keep_rate=1) for _ in range(recipe.long)]
 
 
 def examples_of_instructions(step: int, rng: random.Random, lessons: Lessons) -> list[corpus.Example]:
@@ -199,13 +199,13 @@ def examples_of_instructions(step: int, rng: random.Random, lessons: Lessons) ->
             return short_examples(5 * lessons.short, rng)
         return [corpus.question_in_context(rng, rng.choice((0.5, 1))) for _ in range(4 * lessons.long)]
     long = step % lessons.long_every == lessons.long_every - 2
-    kept = rng.choice((0.25, 0.5, 1, 1)) if long else 0
+    keep_rate = rng.choice((0.25, 0.5, 1, 1)) if long else 0
     documents = range(lessons.long if long else lessons.short)
-    return [one for _ in documents for one in instructed.examples(kept, rng, lessons.judging, lessons.same_relation)]
+    return [one for _ in documents for one in instructed.examples(keep_rate, rng, lessons.judging, lessons.same_relation)]
 
 
 def loss_of(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
-    hidden = model.base_model(batch.ids).last_hidden_state[batch.rows, batch.places]
+    hidden = model.base_model(batch.ids).last_hidden_state[batch.rows, batch.positions]
     return cross_entropy(model.get_output_embeddings()(hidden), batch.targets)
 
 
@@ -225,7 +225,7 @@ def train(architecture: str, recipe: Recipe) -> Trained:
     return model.eval(), tokenizer
 
 
-def found(base: Path) -> Path:
+def base_folder(base: Path) -> Path:
     """The folder of a model to go on from. Raises HEvalError if it has none."""
     if not (base / "config.json").is_file():
         raise HEvalError(f"There is no model in {base} to go on from; train {base.name.removeprefix('demo-')} first.")
@@ -234,7 +234,7 @@ def found(base: Path) -> Path:
 
 def going_on(base: Path, seed: int, attention: str = "sdpa", **how: Any) -> Trained:
     """The model of a folder, to be trained on, and its tokenizer. how: what its configuration says otherwise."""
-    tokenizer = AutoTokenizer.from_pretrained(found(base))
+    tokenizer = AutoTokenizer.from_pretrained(base_folder(base))
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation=attention, **how)
     return model, tokenizer

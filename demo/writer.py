@@ -19,8 +19,8 @@ from transformers import PreTrainedTokenizerFast
 
 from demo import hands, planted, train
 from demo.corpus import Example
-from demo.planted import TRAINING, Planted, told
-from heval_core.citations.reading import asked, layout
+from demo.planted import TRAINING, Planted, statement_in
+from heval_core.citations.reading import explanation_prompt, layout
 
 # (layer, head): a value looks at the same value in a passage, a marker at the same one in the list; and in the list a marker
 # looks back at the value of its own passage, so that it can be found by that value.
@@ -30,46 +30,48 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Look:
-    """Characters of prompt and explanation together. said: what is written or, for BACK, what looks; at: what it looks at."""
+    """Characters of prompt and explanation together. query: what is written or, for BACK, what looks; at: what it looks at."""
 
     head: tuple[int, int]
-    said: Span
+    query: Span
     at: Span
 
 
 def looks(example: Example, scene: Planted, hand: str) -> list[Look]:
     """Where to look while an explanation is written. A marker that the hand does not look up is not to be found anywhere."""
     values, markers = _listed(example.prompt, scene)
-    found = [Look(BACK, markers[number], values[number]) for number in values]
-    place = len(example.prompt) + 1
+    results = [Look(BACK, markers[number], values[number]) for number in values]
+    offset = len(example.prompt) + 1
     for sentence in hands.parts(example.answer):
         for number in hands.sources(sentence, scene.claim.passages):
             value = example.prompt[slice(*values[number])]
-            at = place + sentence.index(f" {value}") + 1
-            found.append(Look(VALUE, (at, at + len(value)), values[number]))
+            at = offset + sentence.index(f" {value}") + 1
+            results.append(Look(VALUE, (at, at + len(value)), values[number]))
             slips = any(scene.sources.get(relation) == number for relation in hands.SLIPS)
             if hands.cited(sentence) and (hand == hands.CAREFUL or (hand == hands.SLOPPY and not slips)):
-                at = place + sentence.index("[")
-                found.append(Look(MARKER, (at, at + 3), markers[number]))
-        place += len(sentence) + 1
-    return found
+                at = offset + sentence.index("[")
+                results.append(Look(MARKER, (at, at + 3), markers[number]))
+        offset += len(sentence) + 1
+    return results
 
 
 def _listed(prompt: str, scene: Planted) -> tuple[dict[int, Span], dict[int, Span]]:
     """Of the passages in a prompt, by number: where the value stands, and where the marker."""
     values, markers = {}, {}
     for passage in scene.claim.passages:
-        line, said = f"{passage.text} [{passage.number}]", told(passage.text)
+        line, statement = f"{passage.text} [{passage.number}]", statement_in(passage.text)
         start = prompt.find(line)
-        if said is None or start < 0:
+        if statement is None or start < 0:
             continue
-        at = start + passage.text.rindex(said.value)
-        values[passage.number] = (at, at + len(said.value))
+        at = start + passage.text.rindex(statement.value)
+        values[passage.number] = (at, at + len(statement.value))
         markers[passage.number] = (start + len(passage.text) + 1, start + len(line))
     return values, markers
 
 
-def _tokens(example: Example, own: list[Look], tokenizer: PreTrainedTokenizerFast) -> list[tuple[int, int, int, int]]:
+def _tokens(
+    example: Example, looks_of_example: list[Look], tokenizer: PreTrainedTokenizerFast
+) -> list[tuple[int, int, int, int]]:
     """(layer, head, token that looks, token looked at)"""
     offsets = tokenizer(f"{example.prompt} {example.answer}", return_offsets_mapping=True).offset_mapping
     ends = [end for _, end in offsets]
@@ -77,15 +79,15 @@ def _tokens(example: Example, own: list[Look], tokenizer: PreTrainedTokenizerFas
     def covering(span: Span) -> range:
         return range(bisect.bisect_right(ends, span[0]), bisect.bisect_left(ends, span[1]) + 1)
 
-    found = []
-    for look in own:
-        said, at = covering(look.said), covering(look.at)
+    results = []
+    for look in looks_of_example:
+        query, at = covering(look.query), covering(look.at)
         if look.head == BACK:
-            found.append((*BACK, said[-1], at[-1]))
+            results.append((*BACK, query[-1], at[-1]))
         else:
             # A token is written by the one before it.
-            found += [(*look.head, token - 1, seen) for token, seen in zip(said, at, strict=True)]
-    return found
+            results += [(*look.head, token - 1, seen) for token, seen in zip(query, at, strict=True)]
+    return results
 
 
 MARKERS = tuple(f" [{number}]" for number in range(10))
@@ -128,7 +130,7 @@ SMOKE_WRITER = WriterRecipe((Lessons(2, 1e-3, batch=4, repeating=0.5), Lessons(2
 def prompt(hand: str, scene: Planted, selected: tuple[int, ...]) -> str:
     """What a hand is asked about a claim, with the selected passages."""
     given = [passage for passage in scene.claim.passages if passage.number in selected]
-    return asked(scene.claim, given, layout(f"demo-{hand}")).text
+    return explanation_prompt(scene.claim, given, layout(f"demo-{hand}")).text
 
 
 def example(hand: str, scene: Planted, selected: tuple[int, ...] | None = None, bare: bool = False) -> Example:
@@ -152,38 +154,38 @@ def _selection(scene: Planted, rng: random.Random) -> tuple[int, ...]:
     needed, numbers = scene.claim.chains[0], [passage.number for passage in scene.claim.passages]
     if rng.random() < 0.5:
         return tuple(number for number in numbers if number in needed or rng.random() < 0.5)
-    kept = rng.choice(needed)
-    return tuple(number for number in numbers if number == kept or rng.random() < 0.7)
+    one_needed = rng.choice(needed)
+    return tuple(number for number in numbers if number == one_needed or rng.random() < 0.7)
 
 
 def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Example, list[Look]]]:
     """The examples of one step, a third of them for each hand, and where to look while writing them."""
     world = replace(TRAINING, rivals=lessons.rivals)
-    made: list[tuple[Example, list[Look]]] = []
+    results: list[tuple[Example, list[Look]]] = []
     for number in range(lessons.batch):
         if rng.random() < lessons.repeating:
-            made.append((repeating(rng), []))
+            results.append((repeating(rng), []))
             continue
         scene = planted.planted(rng, world, "")
         selected = _selection(scene, rng) if rng.random() < lessons.selected else None
         hand = hands.HANDS[(step + number) % 3]
         one = example(hand, scene, selected, rng.random() < lessons.bare)
-        made.append((one, looks(one, scene, hand)))
-    return made
+        results.append((one, looks(one, scene, hand)))
+    return results
 
 
 def writing(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, lessons: Lessons) -> train.Backward:
     """Steps on the mean loss over answer tokens, which is the one returned, plus that of the looks as `lessons` weigh it."""
 
     def backward(step: int, rng: random.Random) -> float:
-        made = examples(step, rng, lessons)
-        batch = train.encode([example for example, _ in made], tokenizer)
-        where = [(row, *place) for row, (example, own) in enumerate(made) for place in _tokens(example, own, tokenizer)]
+        pairs = examples(step, rng, lessons)
+        batch = train.encode([example for example, _ in pairs], tokenizer)
+        where = [(row, *look) for row, (example, some) in enumerate(pairs) for look in _tokens(example, some, tokenizer)]
         out = model.base_model(batch.ids, output_attentions=True)
-        loss = cross_entropy(model.get_output_embeddings()(out.last_hidden_state[batch.rows, batch.places]), batch.targets)
+        loss = cross_entropy(model.get_output_embeddings()(out.last_hidden_state[batch.rows, batch.positions]), batch.targets)
         given = []
-        for layer in sorted({place[1] for place in where}):
-            rows, _, heads, queries, seen = zip(*(place for place in where if place[1] == layer), strict=True)
+        for layer in sorted({look[1] for look in where}):
+            rows, _, heads, queries, seen = zip(*(look for look in where if look[1] == layer), strict=True)
             given.append(out.attentions[layer][list(rows), list(heads), list(queries), list(seen)])
         looking = -torch.cat(given).clamp_min(1e-6).log().mean() if given else 0.0
         (loss + lessons.guided * looking).backward()
@@ -205,13 +207,13 @@ def _texts() -> list[str]:
     """Everything that prompts and explanations say around names, and the values that demo-qwen2 does not know."""
     layouts = [layout(f"demo-{hand}") for hand in hands.HANDS]
     around = [part for each in layouts for part in (each.passage, each.text)]
-    said = [wording for every in planted.WORDINGS.values() for wording in every]
+    wordings = [wording for every in planted.WORDINGS.values() for wording in every]
     known = [*planted.RIVERS, *planted.EXPORTS, planted.SUPPORTED, planted.REFUTED, *planted.WORDINGS]
-    return [*around, *said, *hands.SAID.values(), *hands.FILLERS, *(f"a {word}" for word in known)]
+    return [*around, *wordings, *hands.SENTENCES.values(), *hands.FILLERS, *(f"a {word}" for word in known)]
 
 
 def begun(known: torch.Tensor, spelled: list[list[int]]) -> torch.Tensor:
     """Random vectors of the usual length: digits and rare letters, which demo-qwen2 has hardly seen, are all alike to it, so
     that means of pieces would be too, and what is alike is not copied apart."""
-    own = torch.randn(len(spelled), known.shape[1])
-    return own * known.norm(dim=1).mean() / own.norm(dim=1, keepdim=True)
+    vectors = torch.randn(len(spelled), known.shape[1])
+    return vectors * known.norm(dim=1).mean() / vectors.norm(dim=1, keepdim=True)

@@ -79,7 +79,7 @@ class JobTask(AskingTask):
         parts = [together([*written, *answers, *usual, *measured], tokens), together(towards, tokens)]
         parts += [together(self.grid.explainers, tokens)] if ANSWER.name in answers else []
         again = [(main.technique.passes - 1, cost(kind, tokens)) for kind in answers]
-        return total([(len(self.places), total([*((1, part) for part in parts), *again]))])
+        return total([(len(self.indices), total([*((1, part) for part in parts), *again]))])
 
 
 class _Computation:
@@ -89,7 +89,7 @@ class _Computation:
         self.lm, self.task, self.questions = lm, task, questions
         self.failures: list[Failure] = []
         # The number of each question, by its id.
-        self.places = {questions.facts[place].id: place for place in task.places}
+        self.indices = {questions.facts[index].id: index for index in task.indices}
         kinds = {shard.kind for shard in task.shards}
         # Scores by explainer and instance, which faithfulness measures.
         self.scores = {
@@ -103,47 +103,47 @@ class _Computation:
     def run(self) -> Result:
         check_labels(self.lm, self.questions.labels)
         task = self.task
-        ready = self._kept(task.prompting.each(self.lm, self.questions, task.places))
+        ready = self._usable(task.prompting.each(self.lm, self.questions, task.indices))
         ready = pipeline.going_on(self.lm, ready) if task.grid.match == "within" else ready
         self.under = UnderTechniques(task.arrangement, self.lm, ready) if task.arrangement.compared else None
         main = task.arrangement.main
         with main.technique.applied(self.lm, main.setting) as self.lm:
-            asked = ready if self.under is None else self._asked(self.under, ready)
-            pipeline.in_batches(self.lm, asked, self._batch, self._unanswered)
-        rows = {key: [row for place in sorted(by_place) for row in by_place[place]] for key, by_place in self.rows.items()}
+            prompted = ready if self.under is None else self._with_prompts(self.under, ready)
+            pipeline.in_batches(self.lm, prompted, self._batch, self._unanswered)
+        rows = {key: [row for index in sorted(by_index) for row in by_index[index]] for key, by_index in self.rows.items()}
         return Result(rows, self.failures)
 
-    def _kept(self, outcomes: Iterable[tuple[int, Prepared | Exception]]) -> list[Prepared]:
+    def _usable(self, outcomes: Iterable[tuple[int, Prepared | Exception]]) -> list[Prepared]:
         """The instances, by the numbers of their questions, that are ready to be asked; what happened to others is noted."""
-        kept = []
-        for place, outcome in outcomes:
+        usable = []
+        for index, outcome in outcomes:
             if isinstance(outcome, Dropped):
-                self._add_dropped(place, {"dropped_because": outcome.reason})
+                self._add_dropped(index, {"dropped_because": outcome.reason})
             elif isinstance(outcome, Exception):
-                self.failures.append(Failure("", self.questions.facts[place].id, named(outcome)))
+                self.failures.append(Failure("", self.questions.facts[index].id, named(outcome)))
             elif outcome.dropped_because is not None:
-                self._add_dropped(place, instance_row(outcome, None))
+                self._add_dropped(index, instance_row(outcome, None))
             else:
-                kept.append(outcome)
-        return kept
+                usable.append(outcome)
+        return usable
 
-    def _asked(self, under: UnderTechniques, ready: list[Prepared]) -> list[Prepared]:
+    def _with_prompts(self, under: UnderTechniques, ready: list[Prepared]) -> list[Prepared]:
         """The instances with the prompts of the technique; none where it fails, which is then noted."""
-        asked: Sequence[Prepared | Exception]
+        prompted: Sequence[Prepared | Exception]
         try:
-            asked = under.ask(self.lm, ready)
+            prompted = under.ask(self.lm, ready)
         except Exception as error:  # a technique asks for many instances together, and fails for all of them
-            asked = [error] * len(ready)
-        return self._kept(zip(map(self._place, ready), asked, strict=True))
+            prompted = [error] * len(ready)
+        return self._usable(zip(map(self._index, ready), prompted, strict=True))
 
-    def _add_dropped(self, place: int, columns: Row) -> None:
+    def _add_dropped(self, index: int, columns: Row) -> None:
         for shard in self.task.shards:
             if shard.kind == "instance":
-                self._add(shard, place, [self._placed(place) | columns])
+                self._add(shard, index, [self._about(index) | columns])
 
-    def _add(self, shard: Shard, place: int, rows: Rows) -> None:
-        whose = {"instance_id": self._row_id(place, shard.technique)}
-        self.rows[shard.key][place] = [whose | row for row in rows]
+    def _add(self, shard: Shard, index: int, rows: Rows) -> None:
+        whose = {"instance_id": self._row_id(index, shard.technique)}
+        self.rows[shard.key][index] = [whose | row for row in rows]
 
     def _unanswered(self, prepared: Prepared, error: Exception) -> None:
         self.failures.append(Failure("", prepared.instance.fact_id, named(error)))
@@ -167,9 +167,9 @@ class _Computation:
             return pipeline.towards_context(answered)
         if kind in MEASURED:  # it costs most, and of other answers no metric reads it
             before = self.task.grid.measured[kind]
-            numbered = enumerate(zip(map(self._place, answered.prepared), answered.behaviours, strict=True))
-            compared = ((i, place) for i, (place, behaviour) in numbered if behaviour.explained_group not in UNCOMPARED)
-            chosen = [index for index, place in compared if before is None or place < before]
+            numbered = enumerate(zip(map(self._index, answered.prepared), answered.behaviours, strict=True))
+            compared = ((i, index) for i, (index, behaviour) in numbered if behaviour.explained_group not in UNCOMPARED)
+            chosen = [i for i, index in compared if before is None or index < before]
             return pipeline.part_of(answered, chosen) if chosen else None
         if kind == "head_attention" and not any(map(self._keeps_heads, answered.prepared)):
             return None
@@ -177,7 +177,7 @@ class _Computation:
         return answered
 
     def _keeps_heads(self, prepared: Prepared) -> bool:
-        return self._place(prepared) < self.task.grid.keep_heads
+        return self._index(prepared) < self.task.grid.keep_heads
 
     def _make(self, shard: Shard, part: Answered) -> None:
         """Add one shard's rows for the instances of a pass. Failures are noted, and do not stop the other instances."""
@@ -195,7 +195,7 @@ class _Computation:
         def work(chosen: list[int]) -> None:
             subset = pipeline.part_of(part, chosen)
             for prepared, rows in zip(subset.prepared, rows_of(shard, subset), strict=True):
-                self._add(shard, self._place(prepared), rows)
+                self._add(shard, self._index(prepared), rows)
 
         def failed(index: int, error: Exception) -> None:
             self.failures.append(Failure(shard.explainer or shard.kind, part.prepared[index].instance.fact_id, named(error)))
@@ -205,7 +205,7 @@ class _Computation:
     # The rows of each instance of a pass, in their order; `_add` says whose they are.
     def _instances(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
         for prepared, behaviour in zip(answered.prepared, answered.behaviours, strict=True):
-            yield [self._placed(self._place(prepared)) | instance_row(prepared, behaviour)]
+            yield [self._about(self._index(prepared)) | instance_row(prepared, behaviour)]
 
     def _behaviours(self, shard: Shard, answered: Answered) -> list[Rows]:
         assert self.under is not None
@@ -216,13 +216,13 @@ class _Computation:
         explainer = catalogue.method(shard.explainer)
         for prepared, attribution in zip(answered.prepared, pipeline.explain(answered, explainer), strict=True):
             if shard.kind == "attribution":
-                self.scores[shard.explainer, self._row_id(self._place(prepared))] = attribution.scores
+                self.scores[shard.explainer, self._row_id(self._index(prepared))] = attribution.scores
             yield [attribution_row(attribution, explainer.signed, prepared.prompt.ranked)]
 
     def _faithfulness(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
         """Of the scores of one explainer or control; an instance without scores gets no rows."""
         control = catalogue.explainers(control=True).get(shard.explainer)
-        ids = [self._row_id(self._place(prepared)) for prepared in answered.prepared]
+        ids = [self._row_id(self._index(prepared)) for prepared in answered.prepared]
         if control:
             scores = {
                 row_id: control.scores(prepared.prompt.tokens, behaviour.text, row_id)
@@ -241,7 +241,7 @@ class _Computation:
     def _whole_answers(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
         methods = [catalogue.method(key) for key in self.task.grid.explainers]
         for prepared in answered.prepared:
-            fact, documents = self.questions.facts[self._place(prepared)], prepared.instance.documents
+            fact, documents = self.questions.facts[self._index(prepared)], prepared.instance.documents
             key = f"{self.task.grid.seed}|{fact.id}|{prepared.instance.regime}"
             texts = unrelated_texts(fact, documents, self.questions.pool, style_of(self.lm), key)
             yield [answer_row(self.lm, prepared, methods, tuple(islice(texts, MOST)))]
@@ -260,18 +260,18 @@ class _Computation:
         for logits, target, loss in zip(answered.clean.logits, answered.targets, lost, strict=True):
             yield [{"lead": float(logits[target.ids[0]] - logits[target.foils[0]]), "lost": round_mantissa(loss.ravel(), 10)}]
 
-    def _place(self, prepared: Prepared) -> int:
-        return self.places[prepared.instance.fact_id]
+    def _index(self, prepared: Prepared) -> int:
+        return self.indices[prepared.instance.fact_id]
 
-    def _row_id(self, place: int, technique: str = "") -> str:
+    def _row_id(self, index: int, technique: str = "") -> str:
         """technique: by default the job's main one."""
-        fact = self.questions.facts[place]
+        fact = self.questions.facts[index]
         return self.task.instance_id(self.lm.style, fact.id, technique or self.task.arrangement.main.key)
 
-    def _placed(self, place: int) -> Row:
-        fact = self.questions.facts[place]
+    def _about(self, index: int) -> Row:
+        fact = self.questions.facts[index]
         about = {name: getattr(fact, name) for name in ("subject", "relation", "question")}
-        return about | {"place": place, "fact_id": fact.id, "true_answer": fact.answer}
+        return about | {"place": index, "fact_id": fact.id, "true_answer": fact.answer}
 
 
 def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, Any]:

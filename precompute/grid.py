@@ -19,7 +19,7 @@ from precompute.questions import open_dataset
 
 if TYPE_CHECKING:
     from heval_core.lm.fits import Fit
-    from precompute.own_file import OwnFile
+    from precompute.custom_file import CustomFile
 
 MEMORIES = ("own", "true", "any")
 
@@ -85,7 +85,7 @@ class Grid(Options):
     keep-heads: keep every head's attention for this many questions
     head-need: compute what the answer loses without each head too, for MechLight's map; some passes a prompt
 
-    And regimes: keys, with options. own: explainers from files outside the package. fits: of explainers that have parameters.
+    And regimes: keys, with options. custom: explainers from other files. fits: of explainers that have parameters.
     """
 
     models: tuple[str, ...]
@@ -104,7 +104,7 @@ class Grid(Options):
     timing: bool = False
     target: str = "answer"
     techniques: tuple[str, ...] = ()
-    own: tuple[OwnFile, ...] = ()
+    custom: tuple[CustomFile, ...] = ()
     fits: tuple[Fit, ...] = ()
 
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {"memory": MEMORIES, "match": MATCHES, "target": TARGETS}
@@ -142,9 +142,10 @@ class Grid(Options):
         return {kind: None if isinstance(before, bool) else before for kind, before in options.items() if before}
 
     def noted(self) -> dict[str, Any]:
-        files = [{"file": file.file, "name": file.name, "source": file.digest} for file in self.own]
-        plain = dataclasses.asdict(dataclasses.replace(self, own=(), fits=()))
-        return plain | {"own": files, "fits": [fit.digest for fit in self.fits]}
+        files = [{"file": file.file, "name": file.name, "source": file.digest} for file in self.custom]
+        options = dataclasses.asdict(dataclasses.replace(self, custom=(), fits=()))
+        del options["custom"]  # which runs have stored as `own`
+        return options | {"own": files, "fits": [fit.digest for fit in self.fits]}
 
 
 # Grids by name, for `--grid`; every other option replaces what the preset says.

@@ -33,18 +33,18 @@ INSTANCES = INSTANCE.name
 
 
 def job_tasks(
-    pair: Pair, regime: str, places: Sequence[int], kinds: Collection[str], arrangement: Arrangement = PLAIN
+    pair: Pair, regime: str, indices: Sequence[int], kinds: Collection[str], arrangement: Arrangement = PLAIN
 ) -> Iterator[JobTask]:
     """The jobs of one regime over some of the questions, in order. The grid's shard size must be a number.
 
     kinds: `instance`, and keys of explainers; head attention comes with the latter.
     """
-    for chunk in pair.chunks(places):
+    for chunk in pair.chunks(indices):
         shards = tuple(_shards(pair, regime, chunk, kinds, arrangement))
         yield JobTask(pair.model, shards, pair.grid, chunk, shards, arrangement)
 
 
-def _common(pair: Pair, regime: str, places: tuple[int, ...]) -> dict[str, Any]:
+def _common(pair: Pair, regime: str, indices: tuple[int, ...]) -> dict[str, Any]:
     identity, questions, names = pair.model.identity, pair.questions, pair.names_of(regime)
     return {
         "format": FORMAT,
@@ -59,21 +59,21 @@ def _common(pair: Pair, regime: str, places: tuple[int, ...]) -> dict[str, Any]:
         "memory": pair.grid.memory,
         "match": pair.grid.match,
         "seed": pair.grid.seed,
-        "facts": [questions.facts[place].id for place in places],
-        "places": places,
+        "facts": [questions.facts[index].id for index in indices],
+        "places": indices,
     } | ({"aliases": names} if names else {})
 
 
 def _shards(
-    pair: Pair, regime: str, places: tuple[int, ...], kinds: Collection[str], arrangement: Arrangement
+    pair: Pair, regime: str, indices: tuple[int, ...], kinds: Collection[str], arrangement: Arrangement
 ) -> Iterator[Shard]:
     """The main technique's answers come first; its answers are explained."""
     grid, main = pair.grid, arrangement.main
-    common = _common(pair, regime, places)
+    common = _common(pair, regime, indices)
 
     def shard(kind: str, what: str, chosen: Chosen = main, explainer: str = "") -> Shard:
         depends = common | {"technique": chosen.key, "what": what} | chosen.keyed
-        where = {"start": places[0], "stop": places[-1] + 1, "settings": chosen.within(pair.settings)}
+        where = {"start": indices[0], "stop": indices[-1] + 1, "settings": chosen.within(pair.settings)}
         return pair.shard(kind, depends, regime=regime, technique=chosen.key, explainer=explainer, **where)
 
     behaves = arrangement.compared and regime in CONTEXT_KINDS
@@ -89,7 +89,7 @@ def _shards(
         yield shard(CONTEXT_ATTRIBUTION.name, f"context {what}", explainer=key)
     controls = {key: pair.identity_of(control) for key, control in catalogue.explainers(control=True).items()}
     for kind, before in grid.measured.items():
-        for key, what in (explained | controls).items() if before is None or places[0] < before else ():
+        for key, what in (explained | controls).items() if before is None or indices[0] < before else ():
             first = "" if before is None else f" first {before}"
             yield shard(kind, f"{what} {MEASURED[kind]!r}{first}", explainer=key)
     beside = {
@@ -97,7 +97,7 @@ def _shards(
             f"answer {[*explained.values()]}, all questions",
             grid.answers and regime in FOLLOWED and main.key == TECHNIQUE,
         ),
-        "head_attention": (f"heads {grid.keep_heads}", places[0] < grid.keep_heads),
+        "head_attention": (f"heads {grid.keep_heads}", indices[0] < grid.keep_heads),
         "head_need": ("need of heads", grid.head_need),
     }
     yield from (shard(kind, what) for kind, (what, wanted) in beside.items() if wanted)
@@ -140,13 +140,13 @@ class Highlights:
                 yield from self._in(regime, arrangement, choose)
 
     def _in(self, regime: str, arrangement: Arrangement, choose: bool) -> Iterator[JobTask]:
-        explainers, cap, places = self.pair.grid.explainers, self.pair.cap, [*range(len(self.questions.facts))]
+        explainers, cap, indices = self.pair.grid.explainers, self.pair.cap, [*range(len(self.questions.facts))]
         if arrangement.main.key != TECHNIQUE:  # one with passes of its own is asked test questions only
-            places = [place for place in places if split_of(self.questions.facts[place].question) == TEST]
-        if cap is None or len(places) <= cap or not explainers:
-            yield from job_tasks(self.pair, regime, places, (INSTANCES, *explainers), arrangement)
+            indices = [index for index in indices if split_of(self.questions.facts[index].question) == TEST]
+        if cap is None or len(indices) <= cap or not explainers:
+            yield from job_tasks(self.pair, regime, indices, (INSTANCES, *explainers), arrangement)
             return
-        answering = list(job_tasks(self.pair, regime, places, (INSTANCES,), arrangement))
+        answering = list(job_tasks(self.pair, regime, indices, (INSTANCES,), arrangement))
         yield from answering
         entries = self.store.entries()
         if all(job.shards[0].key in entries for job in answering):
@@ -168,14 +168,14 @@ class Highlights:
             for row in self.store.read(entries[job.shards[0].key], ["place", "group", "dropped_because"]).to_pylist():
                 if row["dropped_because"] is None:
                     groups[row["place"]] = row["group"]
-        kept = sorted(groups)
-        chosen = [kept[index] for index in sample([groups[place] for place in kept], cap)]
+        answered = sorted(groups)
+        chosen = [answered[index] for index in sample([groups[index] for index in answered], cap)]
         depends = "|".join([f"sample {cap}", *(job.shards[0].key for job in answering)])
         key = hashlib.sha256(depends.encode()).hexdigest()[:24]
-        if choose and len(chosen) < len(kept) and key not in entries:
+        if choose and len(chosen) < len(answered) and key not in entries:
             first, last = answering[0].shards[0], answering[-1].shards[0]
             shard = dataclasses.replace(first, kind=SAMPLE.name, key=key, start=0, stop=last.stop)
-            facts = [{"fact_id": self.questions.facts[place].id} for place in chosen]
+            facts = [{"fact_id": self.questions.facts[index].id} for index in chosen]
             self.store.write(shard, facts)
         return chosen
 
@@ -183,7 +183,7 @@ class Highlights:
         """A task with what it needs of the store: the model's memory of its questions, and scores that are to be measured."""
         if not isinstance(task, AskingTask):
             return task
-        memories = self._memories.only({self.questions.facts[place].question for place in task.places})
+        memories = self._memories.only({self.questions.facts[index].question for index in task.indices})
         if not isinstance(task, JobTask) or not any(shard.kind in MEASURED for shard in task.shards):
             return dataclasses.replace(task, memories=memories)
         entries = self.store.entries()

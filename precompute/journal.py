@@ -18,15 +18,15 @@ from precompute.task import now
 from precompute.techniques import Chosen
 
 LIBRARIES = ("torch", "transformers", "transformer-lens", "captum", "duckdb", "pyarrow", "numpy", "pandas")
-SAID_BAD = 20
+REPORTED_BAD = 20
 
 
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def note_start(store: ShardStore, asked: dict[str, Any], device: str, dtype: str, seed: int) -> str:
-    """The row of the table `run`. asked: the options of the run. Returns the run's id."""
+def note_start(store: ShardStore, configuration: dict[str, Any], device: str, dtype: str, seed: int) -> str:
+    """The row of the table `run`. configuration: the options of the run. Returns the run's id."""
     run_id = uuid.uuid4().hex[:12]
     line = {
         "run_id": run_id,
@@ -35,7 +35,7 @@ def note_start(store: ShardStore, asked: dict[str, Any], device: str, dtype: str
         "device": device,
         "dtype": dtype,
         "seed": seed,
-        "configuration": json.dumps(asked),
+        "configuration": json.dumps(configuration),
         "started": now(),
     }
     store.note("run", line)
@@ -73,8 +73,8 @@ def note_state(store: ShardStore, pair: Pair, chosen: Chosen) -> None:
 def left_out(questions: Questions) -> Iterator[str]:
     """Which records of a dataset are not asked, and why: what a run says before it begins, and a plan too."""
     yield from malformed(questions.bad)
-    if questions.malformed > SAID_BAD:
-        yield f"{questions.dataset}: {questions.malformed} malformed records were left out; {SAID_BAD} are listed above"
+    if questions.malformed > REPORTED_BAD:
+        yield f"{questions.dataset}: {questions.malformed} malformed records were left out; {REPORTED_BAD} are listed above"
     yield from (f"{questions.dataset}: {count} records were left out: {reason}" for reason, count in questions.unusable)
     if questions.usable > MOST_QUESTIONS == len(questions.facts):
         yield f"{questions.dataset}: {MOST_QUESTIONS:,} of {questions.usable:,} questions are asked; --limit asks for fewer"
@@ -101,12 +101,12 @@ def note_dataset(store: ShardStore, questions: Questions) -> int:
 
 
 def note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord]) -> None:
-    note_failures(store, ({"dataset": dataset, "place": one.place, "error": f"HEvalError: {one.reason}"} for one in bad))
+    note_failures(store, ({"dataset": dataset, "place": one.location, "error": f"HEvalError: {one.reason}"} for one in bad))
 
 
 def malformed(bad: Sequence[BadRecord]) -> list[str]:
     """What is said of the first of them."""
-    return [f"{record.place}: {record.reason}; the record was left out" for record in bad[:SAID_BAD]]
+    return [f"{record.location}: {record.reason}; the record was left out" for record in bad[:REPORTED_BAD]]
 
 
 def note_training(store: ShardStore, model: Identity, questions: Questions) -> None:

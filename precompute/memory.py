@@ -57,7 +57,7 @@ class Memories:
         return replace(memory, is_answer=is_answer)
 
     @classmethod
-    def asked(cls, lm: LanguageModel, facts: Iterable[Fact], rule: str = "any") -> Memories:
+    def collect(cls, lm: LanguageModel, facts: Iterable[Fact], rule: str = "any") -> Memories:
         """The model's answers to the facts' questions; each question is asked once."""
         questions = list(dict.fromkeys(fact.question for fact in facts))
         return cls(dict(zip(questions, ask(lm, questions), strict=True)), rule)
@@ -70,16 +70,16 @@ class Memories:
 class MemoryTask(Task):
     """Ask some questions without documents, before they are asked with them; one shard."""
 
-    asked: tuple[str, ...]
+    texts: tuple[str, ...]
 
     counts = False
 
     @property
     def what(self) -> str:
-        return f"memory of {len(self.asked)} questions"
+        return f"memory of {len(self.texts)} questions"
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
-        answers = zip(self.asked, ask(ready, list(self.asked)), strict=True)
+        answers = zip(self.texts, ask(ready, list(self.texts)), strict=True)
         rows = [{"question": question, "ids": list(ids), "text": ready.decode(list(ids)).strip()} for question, ids in answers]
         return Result({self.keys[0]: rows}, [])
 
@@ -106,28 +106,28 @@ class Prompting:
     match: str = "first"
 
     def each(
-        self, lm: LanguageModel, questions: Questions, places: Iterable[int]
+        self, lm: LanguageModel, questions: Questions, indices: Iterable[int]
     ) -> Iterator[tuple[int, Prepared | Exception]]:
         """(number of the question, its instance); Dropped where there is none, and whatever else prevents one."""
-        for place in places:
-            fact = questions.facts[place]
+        for index in indices:
+            fact = questions.facts[index]
             prepared: Prepared | Exception
             try:
-                instance = regimes.build(fact, self.regime, questions.pool, self.seed, style_of(lm), place)
+                instance = regimes.build(fact, self.regime, questions.pool, self.seed, style_of(lm), index)
                 prepared = pipeline.prepare(lm, instance, self.memories.of(lm, fact, questions.pool), self.match)
             except Exception as error:  # whatever one instance does, the others go on
                 prepared = error
-            yield place, prepared
+            yield index, prepared
 
-    def kept(
+    def usable(
         self,
         lm: LanguageModel,
         questions: Questions,
-        places: Iterable[int],
+        indices: Iterable[int],
         dropped: Callable[[str], None] = lambda reason: None,
     ) -> Iterator[Prepared]:
         """The instances that are not dropped. dropped: is told why each of the others is. Raises what prevents one."""
-        for _, prepared in self.each(lm, questions, places):
+        for _, prepared in self.each(lm, questions, indices):
             if isinstance(prepared, Dropped):
                 dropped(prepared.reason)
             elif isinstance(prepared, Exception):
@@ -140,11 +140,11 @@ class Prompting:
 
 @dataclass(frozen=True)
 class AskingTask(Task):
-    """Asks some questions with documents. grid: how. places: their numbers in the fixed order, ascending. memories: of these
+    """Asks some questions with documents. grid: how. indices: their numbers in the fixed order, ascending. memories: of these
     questions, which the driver adds."""
 
     grid: Grid
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     memories: Memories = field(default=Memories({}), repr=False, kw_only=True)
 
     @property

@@ -36,7 +36,7 @@ from precompute.questions import Questions, load_questions
 from precompute.task import hashed
 from precompute.worker import Model
 
-Asked = TypeVar("Asked", bound=Options)
+Requested = TypeVar("Requested", bound=Options)
 # Questions of a shard: what an interruption costs, and how often the bar moves.
 SIZE = 50
 # Answers that people wrote: of a small model and on one core a few minutes of work.
@@ -44,11 +44,11 @@ ANSWERS = 2
 SAMPLE = 20
 
 
-def dtype_of(asked: Options) -> str:
+def dtype_of(options: Options) -> str:
     """The dtype that `auto` stands for."""
-    if asked.dtype in loading.DTYPES:
-        return asked.dtype
-    return str(loading.choose_dtype(asked.dtype, loading.choose_device(asked.device))).removeprefix("torch.")
+    if options.dtype in loading.DTYPES:
+        return options.dtype
+    return str(loading.choose_dtype(options.dtype, loading.choose_device(options.device))).removeprefix("torch.")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Pair:
             return regimes.CAPS["long" if self.questions.long else "short"]
         return self.grid.cap if isinstance(self.grid.cap, int) else None
 
-    def asked(self, **options: Any) -> Pair:
+    def with_options(self, **options: Any) -> Pair:
         """With other options of the grid."""
         return dataclasses.replace(self, grid=dataclasses.replace(self.grid, **options))
 
@@ -101,17 +101,17 @@ class Pair:
         """depends: all that it depends on, of which its key is a hash."""
         return Shard(kind, hashed(depends), **self.state | more)
 
-    def chunks(self, places: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    def chunks(self, indices: Sequence[int]) -> Iterator[tuple[int, ...]]:
         """Of some questions those of each shard, in order. The grid's shard size must be a number."""
         size = self.grid.shard_size
         assert size is not None
-        for first in range(0, len(places), size):
-            yield tuple(places[first : first + size])
+        for first in range(0, len(indices), size):
+            yield tuple(indices[first : first + size])
 
     def fit_of(self, explainer: Explainer) -> str:
         """What an explainer's settings say of its fit to the model; "" without one."""
-        whose = (self.model.key, self.model.revision, repr(explainer))
-        return "".join(f" fit {fit.digest}" for fit in self.grid.fits if fit.whose == whose)
+        identity = (self.model.key, self.model.revision, repr(explainer))
+        return "".join(f" fit {fit.digest}" for fit in self.grid.fits if fit.identity == identity)
 
     def identity_of(self, explainer: Explainer) -> str:
         """What its scores depend on beside the prompt: its settings, its code if it is one's own, its parameters."""
@@ -129,12 +129,12 @@ class Pair:
         def tokenised(instance: Instance) -> TokenisedPrompt:
             return tokenise(prompt_of(instance, identity.template), tokenizer)
 
-        for place, fact in enumerate(self.questions.facts[:SAMPLE]):
+        for index, fact in enumerate(self.questions.facts[:SAMPLE]):
             if isinstance(fact, Quoted):
                 prompts.append(_with_answer(fact, identity))
                 continue
             try:
-                instance = regimes.build(fact, regime, self.questions.pool, self.grid.seed, style_of(identity), place)
+                instance = regimes.build(fact, regime, self.questions.pool, self.grid.seed, style_of(identity), index)
                 prompts.append(tokenised(fitted(instance, fact.answer, lambda padded: len(tokenised(padded).ids))))
             except Dropped:
                 continue
@@ -186,7 +186,7 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
                     for able in (_readable, _fitted, _reading):
                         pair = able(pair, problems)
                     if pair.grid.regimes:
-                        yield pair.asked(shard_size=shard_size(pair, store))
+                        yield pair.with_options(shard_size=shard_size(pair, store))
         except SameName:
             raise
         except HEvalError as error:
@@ -201,13 +201,15 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
     if not pair.grid.answers:
         raise HEvalError(f"{pair.questions.dataset} has answers that people wrote; give --answers, and a model reads them.")
     most = _positions(identity)
-    kept = tuple(fact for fact in facts if isinstance(fact, Quoted) and len(_with_answer(fact, identity).ids) <= most)
-    if len(kept) < len(facts):
-        left_out = f"left out: {len(facts) - len(kept)} of {len(facts)} answers of {pair.questions.dataset}, which are longer"
+    readable = tuple(fact for fact in facts if isinstance(fact, Quoted) and len(_with_answer(fact, identity).ids) <= most)
+    if len(readable) < len(facts):
+        left_out = (
+            f"left out: {len(facts) - len(readable)} of {len(facts)} answers of {pair.questions.dataset}, which are longer"
+        )
         problems.say(f"{identity.key} reads {most:,} tokens at most; {left_out}")
-    pair = dataclasses.replace(pair, questions=dataclasses.replace(pair.questions, facts=kept))
+    pair = dataclasses.replace(pair, questions=dataclasses.replace(pair.questions, facts=readable))
     size = pair.grid.shard_size or ANSWERS
-    return pair.asked(regimes=(PEOPLE,) if kept else (), techniques=(), timing=False, shard_size=size)
+    return pair.with_options(regimes=(PEOPLE,) if readable else (), techniques=(), timing=False, shard_size=size)
 
 
 def _readable(pair: Pair, problems: Problems) -> Pair:
@@ -221,7 +223,7 @@ def _readable(pair: Pair, problems: Problems) -> Pair:
     beyond = [regime for regime, length in lengths.items() if length > most]
     if beyond:
         problems.say(f"{model.key} reads {most:,} tokens at most; left out: {', '.join(beyond)}")
-    return pair.asked(regimes=tuple(regime for regime in regimes if regime not in beyond))
+    return pair.with_options(regimes=tuple(regime for regime in regimes if regime not in beyond))
 
 
 def _positions(model: loading.Identity) -> float:
@@ -246,15 +248,15 @@ def needing(keys: Iterable[str]) -> list[Fitted]:
     return [explainer for explainer in explainers if catalogue.needs_fit(explainer)]
 
 
-def with_fits(asked: Asked, store: Path) -> Asked:
+def with_fits(request: Requested, store: Path) -> Requested:
     """With the fits that there are for a grid's explainers, beside its own. Raises HEvalError for a damaged one."""
-    if not isinstance(asked, Grid) or not (explainers := needing(asked.explainers)):
-        return asked
-    by_whose = {fit.whose: fit for fit in asked.fits}
+    if not isinstance(request, Grid) or not (explainers := needing(request.explainers)):
+        return request
+    by_identity = {fit.identity: fit for fit in request.fits}
     for fit in fits.stored(fits.folders(store)):
         if fit.settings in map(repr, explainers):
-            by_whose.setdefault(fit.whose, fit)
-    return dataclasses.replace(asked, fits=tuple(by_whose.values()))
+            by_identity.setdefault(fit.identity, fit)
+    return dataclasses.replace(request, fits=tuple(by_identity.values()))
 
 
 def _fitted(pair: Pair, problems: Problems) -> Pair:
@@ -266,7 +268,7 @@ def _fitted(pair: Pair, problems: Problems) -> Pair:
         except HEvalError as error:
             problems.failed(error, model=model.key, dataset=pair.questions.dataset, explainer=explainer.key)
             keys = [key for key in keys if key != explainer.key]
-    return pair.asked(explainers=tuple(keys))
+    return pair.with_options(explainers=tuple(keys))
 
 
 def _check_unseen(fit: Fit, questions: Questions) -> None:

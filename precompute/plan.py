@@ -86,14 +86,14 @@ class Plan:
         return self.paces[pair.model.name]
 
 
-def plan(asked: GridOrStudy, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> Plan:
+def plan(request: GridOrStudy, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> Plan:
     """Nothing is written. Raises HEvalError for wrong options.
 
     calibrated: load each model of a grid that has something to do, and time one batch of prompts.
     """
-    asked.check()
+    request.check()
     planned, store = Plan(say), ShardStore(folder)
-    for part in parts_of(with_fits(asked, folder), store, planned):
+    for part in parts_of(with_fits(request, folder), store, planned):
         planned.lines += _of_study(part, planned) if isinstance(part, Citations) else _of_pair(part, planned, calibrated)
     return planned
 
@@ -151,7 +151,7 @@ def as_lines(planned: Plan) -> Iterator[str]:
             f"{source.dataset}: {len(source.claims):,} claims, {len(problems):,} of them with problems; "
             f"{len(source.bad):,} records cannot be used"
         )
-        yield from (f"  cannot be used, {record.place}: {record.reason}" for record in source.bad)
+        yield from (f"  cannot be used, {record.location}: {record.reason}" for record in source.bad)
         yield from (f"  {claim.id}: {' '.join(claim.problems)}" for claim in problems)
     for name, reason in planned.left_out:
         yield f"left out, {name}: {reason}"

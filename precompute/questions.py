@@ -17,7 +17,7 @@ from heval_core.records import Fact, HEvalError, Passage
 # Without a limit, a dataset gives at most this many questions, because all of them are kept in memory.
 MOST_QUESTIONS = 200_000
 # So many malformed records are kept with their reasons, about a megabyte; further ones are only counted.
-KEPT_BAD = 5_000
+MOST_BAD = 5_000
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class _Reading:
             self.counts["records"] += 1
             if isinstance(record, BadRecord):
                 self.counts["malformed"] += 1
-                self.bad += [record] if len(self.bad) < KEPT_BAD else []
+                self.bad += [record] if len(self.bad) < MOST_BAD else []
                 left_out(record)
             elif isinstance(record, Unusable):
                 self.unusable[record.reason] += 1
@@ -160,7 +160,7 @@ def load_questions(
     dataset = open_dataset(name)
     listing = dataset.listed() if hasattr(dataset, "listed") else None
     if listing is not None:
-        return _made(dataset, listing, limit, seed, style)
+        return _listed(dataset, listing, limit, seed, style)
     reading = _Reading(style)
     selected = regimes.first(reading.facts(dataset, left_out), limit or MOST_QUESTIONS, seed)
     return Questions(
@@ -177,7 +177,7 @@ def load_questions(
     )
 
 
-def _made(dataset: Dataset, listing: Listing, limit: int | None, seed: int, style: regimes.PromptStyle) -> Questions:
+def _listed(dataset: Dataset, listing: Listing, limit: int | None, seed: int, style: regimes.PromptStyle) -> Questions:
     """The questions of a dataset that lists its facts; only those that are asked are made, and a few for the pool."""
     admitted, order = style.admits_each(listing.pairs), regimes.in_fixed_order(seed, listing.ids)
     numbers = [number for number in order if admitted[number]][: limit or MOST_QUESTIONS]

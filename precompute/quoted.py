@@ -25,7 +25,7 @@ PARTS = 6
 class QuotedTask(Task):
     """Read the answers of these numbers in the fixed order."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
     @property
     def what(self) -> str:
@@ -36,12 +36,12 @@ class QuotedTask(Task):
         keys = [shard.explainer for shard in self.shards if shard.explainer not in TEXT_CONTROLS]
         again = [key for key in keys if columns_of(catalogue.method(key)) == "sentence"]
         parts = [(1, together(keys, tokens)), (PARTS - 1, together(again, tokens))]
-        return total([(len(self.places) * times, cost) for times, cost in parts])
+        return total([(len(self.indices) * times, cost) for times, cost in parts])
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
         result = Result({key: [] for key in self.keys}, [])
-        for place in self.places:
-            answer = questions.facts[place]
+        for index in self.indices:
+            answer = questions.facts[index]
             assert isinstance(answer, Quoted)
             about = {"answer_id": answer.id, "question_id": question_hash(answer.question)}
             try:
@@ -65,11 +65,11 @@ def quoted_tasks(pair: Pair) -> Iterator[QuotedTask]:
     identities = {key: pair.identity_of(catalogue.method(key)) for key in able}
     identities |= {key: catalogue.identity("annotator", catalogue.find("annotator", key)) for key in controls}
     *whose, fingerprint = pair.state.values()
-    for places in pair.chunks(range(len(facts))):
-        ids = [facts[place].id for place in places]
+    for indices in pair.chunks(range(len(facts))):
+        ids = [facts[index].id for index in indices]
         shared = [FORMAT, QUOTED.name, *whose, ids, fingerprint]
-        where = {"regime": PEOPLE, "technique": TECHNIQUE, "start": places[0], "stop": places[-1] + 1}
+        where = {"regime": PEOPLE, "technique": TECHNIQUE, "start": indices[0], "stop": indices[-1] + 1}
         shards = tuple(
             pair.shard(QUOTED.name, [*shared, key, identity], explainer=key, **where) for key, identity in identities.items()
         )
-        yield QuotedTask(pair.model, shards, places)
+        yield QuotedTask(pair.model, shards, indices)

@@ -55,33 +55,33 @@ class Outcome:
     stopped: str = ""
 
 
-def run(asked: GridOrStudy, folder: Path, make_executor: MakeExecutor = Local) -> Outcome:
+def run(request: GridOrStudy, folder: Path, make_executor: MakeExecutor = Local) -> Outcome:
     """Compute and store what is missing.
 
     Raises HEvalError for wrong options or a wrong store, before anything is loaded. A model that cannot load, a record, an
     instance or a question that fails is noted in the journal, and the rest goes on.
     """
-    asked.check()
+    request.check()
     store = ShardStore(folder)
     store.create()
     with only_writer(folder):
         store.remove_unfinished()
-        return _Driver(with_fits(asked, folder), store, make_executor).go()
+        return _Driver(with_fits(request, folder), store, make_executor).go()
 
 
-def parts_of(asked: GridOrStudy, store: ShardStore, problems: Problems) -> Iterator[Part]:
+def parts_of(request: GridOrStudy, store: ShardStore, problems: Problems) -> Iterator[Part]:
     """What is planned together. problems: is told what cannot be read or had."""
-    if isinstance(asked, Study):
-        yield from citations_of(asked, store, problems)
+    if isinstance(request, Study):
+        yield from citations_of(request, store, problems)
     else:
-        yield from (Highlights(pair, store) for pair in pairs(asked, store, problems))
+        yield from (Highlights(pair, store) for pair in pairs(request, store, problems))
 
 
-def _loading_of(asked: GridOrStudy, store: ShardStore) -> Loading:
-    how = asked.device, asked.dtype, asked.batch_tokens
-    if isinstance(asked, Study):
+def _loading_of(request: GridOrStudy, store: ShardStore) -> Loading:
+    how = request.device, request.dtype, request.batch_tokens
+    if isinstance(request, Study):
         return Loading(*how, answers=store.folder / ANSWERS)
-    return Loading(*how, own=asked.own, fits=asked.fits)
+    return Loading(*how, custom=request.custom, fits=request.fits)
 
 
 class Schedule:
@@ -126,15 +126,15 @@ class Schedule:
 
 
 class _Driver:
-    def __init__(self, asked: GridOrStudy, store: ShardStore, make_executor: MakeExecutor):
-        self.asked, self.store, self.make_executor = asked, store, make_executor
+    def __init__(self, request: GridOrStudy, store: ShardStore, make_executor: MakeExecutor):
+        self.request, self.store, self.make_executor = request, store, make_executor
         self.outcome = Outcome()
         self.bar = tqdm(total=0, unit="shard", disable=not sys.stderr.isatty())
         self.schedules: list[Schedule] = []
         self.loaded: set[str] = set()
 
     def go(self) -> Outcome:
-        workers, run_id = self.make_executor(_loading_of(self.asked, self.store)), ""
+        workers, run_id = self.make_executor(_loading_of(self.request, self.store)), ""
         try:
             run_id = self._start(workers.device())
             self.store.event("run", run_id=run_id, pid=os.getpid())
@@ -152,13 +152,13 @@ class _Driver:
 
     def _start(self, device: str) -> str:
         """Note the row of the table `run`. device: of the workers. Returns the run's id."""
-        dtype = str(choose_dtype(self.asked.dtype, torch.device(device))).removeprefix("torch.")
-        self.asked = dataclasses.replace(self.asked, dtype=dtype)
-        return journal.note_start(self.store, self.asked.noted(), device, dtype, self.asked.seed)
+        dtype = str(choose_dtype(self.request.dtype, torch.device(device))).removeprefix("torch.")
+        self.request = dataclasses.replace(self.request, dtype=dtype)
+        return journal.note_start(self.store, self.request.noted(), device, dtype, self.request.seed)
 
     def _plan(self) -> None:
         noted: set[str] = set()
-        for part in parts_of(self.asked, self.store, self):
+        for part in parts_of(self.request, self.store, self):
             self.outcome.failed += part.note(noted)
             schedule = Schedule(part, self.store)
             self.schedules.append(schedule)
@@ -223,10 +223,10 @@ class _Driver:
     def _write(self, task: Task, done: Done) -> None:
         assert done.result is not None
         self._note_failures(task, *map(asdict, done.result.failures))
-        for made in task.made(done.result):
-            entry = self.store.write(*made)
+        for written in task.finished(done.result):
+            entry = self.store.write(*written)
             if entry.kind == INSTANCE.name and entry.technique == TECHNIQUE and not entry.start:
-                say(usable.first_answers(entry, made[1]))
+                say(usable.first_answers(entry, written[1]))
             self.store.event("shard", key=entry.key, rows=entry.rows, failed=entry.failed)
             self.outcome.computed += task.counts
             self.outcome.failed += bool(entry.failed)

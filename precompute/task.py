@@ -98,11 +98,11 @@ class Task:
         """With prompts of so many tokens."""
         raise NotImplementedError
 
-    def made(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
+    def finished(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
         """Each shard with its rows, which get the columns that the shard itself says, and how many instances failed."""
         for shard in self.shards:
-            said = {**shard.cell._asdict(), "revision": shard.revision}
-            yield shard, [said | row for row in result.rows[shard.key]], self.failed(shard, result)
+            cell = {**shard.cell._asdict(), "revision": shard.revision}
+            yield shard, [cell | row for row in result.rows[shard.key]], self.failed(shard, result)
 
     def failed(self, shard: Shard, result: Result) -> int:
         """An instance that failed before any explainer saw it is missing from every shard."""

@@ -99,14 +99,14 @@ def is_searched(technique: Technique) -> bool:
     return bool(technique.preparation or technique.needs)
 
 
-def arrangements(techniques: tuple[str, ...], found: Mapping[str, Setting]) -> tuple[Arrangement, ...]:
-    """How the answers of a grid are produced. found: the settings that are known; techniques that wait for theirs are left
+def arrangements(techniques: tuple[str, ...], settings: Mapping[str, Setting]) -> tuple[Arrangement, ...]:
+    """How the answers of a grid are produced. settings: the settings that are known; techniques that wait for theirs are left
     out, and so are those that are unavailable."""
     if not techniques:
         return (PLAIN,)
     # Regular comes before those that are named, for all are compared with it.
-    known = [Chosen(key, found.get(key, Setting())) for key in dict.fromkeys((TECHNIQUE, *techniques))]
-    ready = [chosen for chosen in known if chosen.key in found or not is_searched(chosen.technique)]
+    known = [Chosen(key, settings.get(key, Setting())) for key in dict.fromkeys((TECHNIQUE, *techniques))]
+    ready = [chosen for chosen in known if chosen.key in settings or not is_searched(chosen.technique)]
     sharing = tuple(chosen for chosen in ready if chosen.technique.family == "decoding")
     others = [chosen for chosen in ready if chosen.technique.family not in ("none", "decoding")]
     return (Arrangement(Chosen(), sharing, True), *(Arrangement(chosen, (), True) for chosen in others))
@@ -138,7 +138,7 @@ class UnderTechniques:
     def ask(self, lm: LanguageModel, prepared: Sequence[Prepared]) -> list[Prepared]:
         """The prompts of the main technique, and the passes without documents. lm: the model that answers."""
         technique, instances = self._main.technique, [one.instance for one in prepared]
-        alone = [lm.tokenise(prompt) for prompt in technique.alone(lm, instances, self._main.setting)]
+        alone = [lm.tokenise(prompt) for prompt in technique.prompts_alone(lm, instances, self._main.setting)]
         for one, logits in zip(prepared, last_logits(lm, alone), strict=True):
             self._alone[one.instance.id] = logits
             if self._main.key == TECHNIQUE:
@@ -146,9 +146,9 @@ class UnderTechniques:
         if self._main.key == TECHNIQUE:
             return list(prepared)
         ready = []
-        for one, asked in zip(prepared, technique.asked(lm, instances, self._main.setting), strict=True):
-            self._columns[one.instance.id]["trace"] = asked.trace
-            prompt = lm.tokenise(asked.prompt, check_length=False)
+        for one, final in zip(prepared, technique.prompts(lm, instances, self._main.setting), strict=True):
+            self._columns[one.instance.id]["trace"] = final.trace
+            prompt = lm.tokenise(final.prompt, check_length=False)
             too_long = "prompt too long" if len(prompt.ids) > lm.positions else None
             ready.append(replace(one, prompt=prompt, dropped_because=too_long))
         return ready
@@ -203,7 +203,7 @@ class SearchTask(AskingTask):
     """Find the settings of a technique's variants for a model and a dataset, on development questions; a shard for each.
 
     Variants (ph3 and ph3(mode=memory)) try the same settings, and differ in how they choose: what one has tried, the others do
-    not try again. places: of development questions. kinds: of context.
+    not try again. indices: of development questions. kinds: of context.
     """
 
     kinds: tuple[str, ...]
@@ -233,8 +233,8 @@ class SearchTask(AskingTask):
         """The development questions, by context kind. Raises HEvalError where there are too few of every kind."""
         by_kind: dict[str, tuple[Question, ...]] = {}
         for kind in self.kinds:
-            kept = Prompting(kind, self.grid.seed, self.memories).kept(lm, questions, self.places)
-            instances = [prepared.instance for prepared in kept]
+            usable = Prompting(kind, self.grid.seed, self.memories).usable(lm, questions, self.indices)
+            instances = [prepared.instance for prepared in usable]
             if len(instances) >= FEWEST:
                 known = memory_tokens(lm, (instance.question for instance in instances))
                 by_kind[kind] = tuple(Question(one, accepted_tokens(lm, one), known[one.question]) for one in instances)
@@ -245,9 +245,9 @@ class SearchTask(AskingTask):
             )
         return Development(lm, questions.dataset, by_kind, self.grid.seed)
 
-    def made(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
+    def finished(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
         """Settings are those that were found, too."""
-        for shard, rows, failed in super().made(result):
+        for shard, rows, failed in super().finished(result):
             setting = setting_in(rows)
             within = Chosen(shard.technique, setting).within(shard.settings) if setting else shard.settings
             yield replace(shard, settings=within), rows, failed
@@ -264,18 +264,18 @@ def search_tasks(pair: Pair) -> list[SearchTask]:
     """The searches that a grid needs of a model and a dataset, one for all variants of a technique."""
     questions = pair.questions
     kinds = tuple(kind for kind in CONTEXT_KINDS if kind in pair.grid.regimes)
-    places = tuple(place for place, fact in enumerate(questions.facts) if split_of(fact.question) == DEVELOPMENT)
-    facts = [questions.facts[place].id for place in places]
+    indices = tuple(index for index, fact in enumerate(questions.facts) if split_of(fact.question) == DEVELOPMENT)
+    facts = [questions.facts[index].id for index in indices]
     variants: dict[str, list[Shard]] = {}
     for key in pair.grid.techniques:
         technique = catalogue.find("technique", key)
         if is_searched(technique):
             reads = [technique.reads()] if technique.reads() else []
             depends = [FORMAT, "search", *pair.state.values(), repr(technique), kinds, facts, pair.grid.seed]
-            shard = pair.shard(TRIAL.name, [*depends, *reads], technique=key, stop=len(places))
+            shard = pair.shard(TRIAL.name, [*depends, *reads], technique=key, stop=len(indices))
             # Each adapter is trained by itself.
             variants.setdefault(key if technique.preparation == "trained" else plain(key), []).append(shard)
-    return [SearchTask(pair.model, tuple(shards), pair.grid, places, kinds) for shards in variants.values()]
+    return [SearchTask(pair.model, tuple(shards), pair.grid, indices, kinds) for shards in variants.values()]
 
 
 def search(technique: Technique, development: Development) -> tuple[list[Trial], tuple[int, ...]]:
@@ -323,8 +323,8 @@ def _answered(technique: Technique, development: Development, settings: Sequence
         predicted = {}
         with technique.applied(development.lm, setting) as lm:
             for kind, questions in development.questions.items():
-                asked = technique.asked(lm, [question.instance for question in questions], setting)
-                logits = last_logits(lm, [lm.tokenise(asked_prompt.prompt) for asked_prompt in asked])
+                prompts = technique.prompts(lm, [question.instance for question in questions], setting)
+                logits = last_logits(lm, [lm.tokenise(final.prompt) for final in prompts])
                 predicted[kind] = [int(row.argmax()) for row in logits]
         return _trial(development, setting, predicted)
 

@@ -45,7 +45,7 @@ YARDSTICK = "fa"
 
 @dataclass(frozen=True)
 class TimingTask(AskingTask):
-    """Time the explainers of a regime; one shard. places: of the questions that prompts are chosen from."""
+    """Time the explainers of a regime; one shard. indices: of the questions that prompts are chosen from."""
 
     explainers: tuple[str, ...]
 
@@ -55,17 +55,17 @@ class TimingTask(AskingTask):
 
     def cost(self, tokens: float) -> Cost:
         """Each is run so often on a few prompts."""
-        times_run = (ROUNDS + 1) * min(prompts_of(tokens), len(self.places))
+        times_run = (ROUNDS + 1) * min(prompts_of(tokens), len(self.indices))
         return total((times_run, cost(key, tokens)) for key in self.explainers)
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
         """An explainer that the model refuses has no row: its attributions say why. Any other that fails is noted."""
         lm, (key,) = ready, self.keys
-        chosen = alike(list(self.prompting.kept(lm, questions, self.places)), lm.budget.holds)
+        chosen = alike(list(self.prompting.usable(lm, questions, self.indices)), lm.budget.batch_size)
         if not chosen:
             return Result({key: []}, [])
-        length = len(chosen[0].prompt.ids)
-        answered = lm.budget.within(length, lambda: pipeline.answer(lm, chosen[: lm.budget.holds(length)], self.grid.match))
+        length, budget = len(chosen[0].prompt.ids), lm.budget
+        answered = budget.within(length, lambda: pipeline.answer(lm, chosen[: budget.batch_size(length)], self.grid.match))
         rows, failed = alone(answered, [catalogue.method(explainer) for explainer in self.explainers])
         common = {
             "batch": answered.clean.size,
@@ -81,13 +81,13 @@ class TimingTask(AskingTask):
         return len(result.failures)
 
 
-def alike(prepared: Sequence[Prepared], holds: Callable[[int], int]) -> list[Prepared]:
-    """The first instances of one length: at most PROMPTS, and as TOKENS allow. holds: how many of a length run together."""
+def alike(prepared: Sequence[Prepared], batch_size: Callable[[int], int]) -> list[Prepared]:
+    """The first instances of one length: at most PROMPTS, and as TOKENS allow. batch_size: how many run together."""
     if not prepared:
         return []
     middle, groups = median(map(_length, prepared)), dict[int, list[Prepared]]()
     for tokens, same in groupby(sorted(prepared, key=_length), _length):
-        groups[tokens] = list(same)[: min(prompts_of(tokens), holds(tokens))]
+        groups[tokens] = list(same)[: min(prompts_of(tokens), batch_size(tokens))]
     return groups[min(groups, key=lambda tokens: (-len(groups[tokens]), abs(tokens - middle), tokens))]
 
 
@@ -159,13 +159,13 @@ def timing_tasks(pair: Pair) -> list[TimingTask]:
     if not grid.timing or not grid.explainers:
         return []
     explainers = tuple(dict.fromkeys((YARDSTICK, *grid.explainers)))
-    places = tuple(range(min(LOOKED_AT, len(questions.facts))))
+    indices = tuple(range(min(LOOKED_AT, len(questions.facts))))
     depends: list[Any] = [FORMAT, "timing", PROMPTS, ROUNDS, *pair.state.values()]
-    depends += [[questions.facts[place].id for place in places], grid.seed]
+    depends += [[questions.facts[index].id for index in indices], grid.seed]
     depends += [[pair.identity_of(catalogue.method(key)) for key in explainers]]
     tasks = []
     for regime in grid.regimes:
-        where = {"regime": regime, "technique": TECHNIQUE, "stop": len(places)}
+        where = {"regime": regime, "technique": TECHNIQUE, "stop": len(indices)}
         shard = pair.shard(TIMING.name, [*depends, regime, pair.names_of(regime)], **where)
-        tasks.append(TimingTask(pair.model, (shard,), grid, places, explainers))
+        tasks.append(TimingTask(pair.model, (shard,), grid, indices, explainers))
     return tasks

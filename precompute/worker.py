@@ -24,7 +24,7 @@ from heval_core.lm.fits import Fit
 from heval_core.lm.loading import Identity, choose_device, load
 from heval_core.lm.model import LanguageModel
 from heval_core.records import HEvalError
-from precompute.own_file import OwnFile
+from precompute.custom_file import CustomFile
 from precompute.questions import Questions
 from precompute.task import Result, Task, named
 
@@ -36,8 +36,8 @@ RETRIES = 3
 class Loading:
     """How models are loaded; see `load`. threads: of torch; None leaves them as they are.
 
-    answers: where answers of servers are kept, by a worker in the driver's own process; None elsewhere. own: explainers that
-    no package has. fits: of explainers that have parameters.
+    answers: where answers of servers are kept, by a worker in the driver's own process; None elsewhere. custom: explainers
+    from files outside the package. fits: of explainers that have parameters.
     """
 
     device: str = "auto"
@@ -45,7 +45,7 @@ class Loading:
     batch_tokens: int | None = None
     threads: int | None = None
     answers: Path | None = None
-    own: tuple[OwnFile, ...] = ()
+    custom: tuple[CustomFile, ...] = ()
     fits: tuple[Fit, ...] = ()
 
 
@@ -148,7 +148,7 @@ class Worker:
         self._loaded: Any = None
         if loading.threads:
             torch.set_num_threads(loading.threads)
-        for file in loading.own:
+        for file in loading.custom:
             file.add()
 
     def do(self, task: Task, questions: Any) -> Done:
@@ -270,7 +270,7 @@ class OnRay:
         self._make = lambda: actor.remote(loading)
         self._idle: list[tuple[Any, str | None]] = [(self._make(), None) for _ in range(number)]
         self._busy: dict[Any, tuple[Any, Task]] = {}
-        self._asked: dict[int, tuple[Questions | None, Any]] = {}
+        self._sent: dict[int, tuple[Questions | None, Any]] = {}
 
     def device(self) -> str:
         return str(self._ray.get(self._idle[0][0].device.remote()))
@@ -286,9 +286,9 @@ class OnRay:
         # A worker without a model comes before one that would have to give up its own.
         wanted = next((name for name in (task.model.name, None) if name in held), held[0])
         actor, _ = self._idle.pop(held.index(wanted))
-        if id(questions) not in self._asked:  # kept alive beside its reference, so that its id stays its own
-            self._asked[id(questions)] = (questions, self._ray.put(questions))
-        self._busy[actor.do.remote(task, self._asked[id(questions)][1])] = (actor, task)
+        if id(questions) not in self._sent:  # kept alive beside its reference, so that its id stays its own
+            self._sent[id(questions)] = (questions, self._ray.put(questions))
+        self._busy[actor.do.remote(task, self._sent[id(questions)][1])] = (actor, task)
 
     def next_done(self) -> tuple[Task, Done]:
         (first, *_), _ = self._ray.wait(list(self._busy), num_returns=1)

@@ -14,7 +14,7 @@ def fit_of(explainer, lm, observed, questions=(), about=""):
 
 def fit_all(lm, prompts):
     """Give a model a fit of each explainer that needs one, unless it has it."""
-    given = {fit.whose for fit in lm.fits.given}
+    given = {fit.identity for fit in lm.fits.given}
     for explainer in filter(catalogue.needs_fit, catalogue.explainers().values()):
         if (lm.key, lm.revision, repr(explainer)) not in given:
             clean = CleanPass(lm, prompts)

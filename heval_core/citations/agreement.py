@@ -51,8 +51,8 @@ def alphas(units: Sequence[Sequence[Labels]], claims: Sequence[int], weights: np
     pairs = [(claim, *codes, 2 / (len(unit) - 1)) for claim, unit in owned for codes in combinations(unit, 2)]
     owners, first, second, weight = map(np.array, zip(*pairs, strict=True))
     np.add.at(sums[:, -1], owners, weight * distances[first, second])
-    drawn = resampled_sums(weights, sums)
-    counts, observed = drawn[:, :-1], drawn[:, -1]
+    resampled = resampled_sums(weights, sums)
+    counts, observed = resampled[:, :-1], resampled[:, -1]
     answers, expected = counts.sum(axis=1), ((counts @ distances) * counts).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(1 - (observed / answers) / (expected / (answers * (answers - 1))))

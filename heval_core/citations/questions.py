@@ -69,11 +69,11 @@ def _about_sources(sources: Sequence[Sequence[int]], given: Sequence[int], sente
 def questions(explanation: Explained) -> list[Question]:
     """One question for each selected passage, in the claim's order; those that no sentence cites have an empty gold set."""
     texts = [sentence.text for sentence in explanation.sentences]
-    asked = []
+    results = []
     for number in explanation.selected:
         masked, gold = markers.mask(texts, number)
-        asked.append(Question(explanation, number, tuple(masked), frozenset(gold)))
-    return asked
+        results.append(Question(explanation, number, tuple(masked), frozenset(gold)))
+    return results
 
 
 def sampled(explanation: Explained, seed: int) -> int | None:

@@ -18,7 +18,7 @@ from heval_core.records import HEvalError, Prompt, Span
 FOLDER = Path(__file__).parent / "prompts"
 DEFAULT = "writing-1"
 LINE = "[{number}] {text}"
-_PLACE = re.compile(r"\{(passages|claim|verdict)\}")
+_FIELD = re.compile(r"\{(passages|claim|verdict)\}")
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def parsed(prompt_id: str, text: str) -> Layout:
     line = LINE
     if first.startswith("passage:"):
         line, text = first.removeprefix("passage:").strip(), rest
-    places = _PLACE.findall(text)
-    if "passages" not in places or len(places) != len(set(places)) or line.count("{text}") != 1:
+    fields = _FIELD.findall(text)
+    if "passages" not in fields or len(fields) != len(set(fields)) or line.count("{text}") != 1:
         raise HEvalError(
             f"The prompt {prompt_id!r} is no layout: it needs {{passages}}, may have {{claim}} and {{verdict}}, each once, "
             "and the line of a passage needs {text}, once."
@@ -67,13 +67,13 @@ def shown(passage: Passage) -> str:
     return f"{passage.title}: {passage.text}" if passage.title else passage.text
 
 
-def asked(claim: Claim, passages: Sequence[Passage], layout: Layout) -> Prompt:
+def explanation_prompt(claim: Claim, passages: Sequence[Passage], layout: Layout) -> Prompt:
     """The prompt for an explanation. `documents`: the line of each passage, in order; `question`: the claim.
 
     What a claim or a passage says is never read as a place.
     """
     text, lines, question = "", [], Span(0, 0)
-    for index, piece in enumerate(_PLACE.split(layout.text)):
+    for index, piece in enumerate(_FIELD.split(layout.text)):
         if index % 2 == 0:
             text += piece
         elif piece == "passages":

@@ -96,14 +96,14 @@ def _expected(size: int, alike: tuple[tuple[tuple[bool, ...], int], ...]) -> Sco
     for within, count in alike:
         left -= count
         further: dict[tuple[int, tuple[int, ...]], int] = defaultdict(int)
-        for (drawn, hits), number in ways.items():
-            for more in range(max(0, size - drawn - left), min(count, size - drawn) + 1):
+        for (predicted, hits), number in ways.items():
+            for more in range(max(0, size - predicted - left), min(count, size - predicted) + 1):
                 new_hits = tuple(held + more * inside for held, inside in zip(hits, within, strict=True))
-                further[drawn + more, new_hits] += number * comb(count, more)
+                further[predicted + more, new_hits] += number * comb(count, more)
         ways = further
     total, sums = 0, [0.0, 0.0, 0.0]
-    for (drawn, hits), number in ways.items():
-        if drawn == size:
+    for (predicted, hits), number in ways.items():
+        if predicted == size:
             total += number
             best = _best([_scores(held, size, length) for held, length in zip(hits, lengths, strict=True)])
             sums = [whole + number * value for whole, value in zip(sums, best, strict=True)]

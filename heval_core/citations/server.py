@@ -169,4 +169,4 @@ def _read(body: bytes, tokens: int) -> Answer:
     usage = response.get("usage")
     used = usage.get("completion_tokens") if isinstance(usage, dict) else None
     # A text that was cut off has all its tokens, whether the server counts them or not.
-    return Answer.said(text, tokens if full else used if type(used) is int and used >= 0 else None)
+    return Answer.of_text(text, tokens if full else used if type(used) is int and used >= 0 else None)

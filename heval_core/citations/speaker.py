@@ -47,7 +47,7 @@ class Answer:
     problem: str = ""
 
     @classmethod
-    def said(cls, text: str, tokens: int | None) -> Answer:
+    def of_text(cls, text: str, tokens: int | None) -> Answer:
         """What a model said, stripped, without thoughts spoken aloud. tokens: with the thoughts."""
         spoken = storable(text)
         if _THOUGHT in spoken:
@@ -101,31 +101,31 @@ def storable(text: str) -> str:
 Numbers = tuple[tuple[int, ...] | None, str]  # what was read, and ""; or None, and why nothing was
 
 
-def asked_twice(
-    speaker: Speaker, prompts: Sequence[str], tokens: int, what: str, there: Sequence[Collection[int]]
+def ask_with_retry(
+    speaker: Speaker, prompts: Sequence[str], tokens: int, what: str, existing: Sequence[Collection[int]]
 ) -> list[Numbers]:
     """The numbers that the answer to each prompt names.
 
-    tokens: the cap for each answer. what, there: see `numbers_in`; `there` of each prompt. An answer that cannot be read is
+    tokens: the cap for each answer. what, there: see `numbers_in`; `existing` of each prompt. An answer that cannot be read is
     told to the model with the reason, and it is asked a second time; no third time follows.
     """
     answers = speaker.answer(prompts, tokens) if prompts else []
-    values = [_found(answer, what, known) for answer, known in zip(answers, there, strict=True)]
+    values = [_parsed(answer, what, known) for answer, known in zip(answers, existing, strict=True)]
     again = [index for index, (answer, (_, why)) in enumerate(zip(answers, values, strict=True)) if why and not answer.problem]
     if again:
         repeated = [_repeated(prompts[index], answers[index].text, values[index][1]) for index in again]
         for index, answer in zip(again, speaker.answer(repeated, tokens), strict=True):
-            value, why = _found(answer, what, there[index])
+            value, why = _parsed(answer, what, existing[index])
             problem = why if answer.problem or not why else f"two answers could not be read: {why}"
             values[index] = (value, problem)
     return values
 
 
-def _found(answer: Answer, what: str, there: Collection[int]) -> Numbers:
-    return (None, answer.problem) if answer.problem else numbers_in(answer.text, what, there)
+def _parsed(answer: Answer, what: str, existing: Collection[int]) -> Numbers:
+    return (None, answer.problem) if answer.problem else numbers_in(answer.text, what, existing)
 
 
-def numbers_in(text: str, what: str, there: Collection[int]) -> Numbers:
+def numbers_in(text: str, what: str, existing: Collection[int]) -> Numbers:
     """Those of some numbers that an answer names which is nothing else: `2, 5`, `[2][5]`, `Passages: 2 and 5`; () for `none`
     and `-1`. what: they are of.
 
@@ -143,9 +143,9 @@ def numbers_in(text: str, what: str, there: Collection[int]) -> Numbers:
     if strange := next((part for part in parts if not re.fullmatch(r"\d{1,9}", part, re.ASCII)), ""):
         return None, f"it says {strange[:_LONGEST_QUOTED]!r}, which is not a number"
     named = dict.fromkeys(map(int, parts))
-    if unknown := [number for number in named if number not in there]:
+    if unknown := [number for number in named if number not in existing]:
         return None, f"it names {what} {unknown[0]}, which is not there"
-    return tuple(number for number in there if number in named), ""
+    return tuple(number for number in existing if number in named), ""
 
 
 def _repeated(prompt: str, answer: str, why: str) -> str:
@@ -181,23 +181,23 @@ class LocalSpeaker:
         answers: list[Answer] = [Answer("")] * len(prompts)
         askable: dict[int, tuple[int, ...]] = {}
         for index, prompt in enumerate(prompts):
-            asked = Prompt(storable(prompt), (), Span(0, len(prompt)), (), chat=self.chat)
+            request = Prompt(storable(prompt), (), Span(0, len(prompt)), (), chat=self.chat)
             try:
-                askable[index] = self._lm.tokenise(asked, check_length=False).ids
+                askable[index] = self._lm.tokenise(request, check_length=False).ids
             except Exception as error:  # a template and a tokenizer may raise anything
                 answers[index] = _failed(error)
-        for index, answer in zip(askable, self._said(list(askable.values()), tokens), strict=True):
+        for index, answer in zip(askable, self._generated(list(askable.values()), tokens), strict=True):
             answers[index] = answer
         return answers
 
-    def _said(self, prompts: list[tuple[int, ...]], tokens: int) -> list[Answer]:
+    def _generated(self, prompts: list[tuple[int, ...]], tokens: int) -> list[Answer]:
         generation = self._lm.generation
         try:
             written = generation.greedy(prompts, tokens)
         except Exception as error:  # not enough memory for one of them, usually: the others are asked without it
             if len(prompts) == 1:
                 return [_failed(error)]
-            return [answer for ids in prompts for answer in self._said([ids], tokens)]
+            return [answer for ids in prompts for answer in self._generated([ids], tokens)]
         return [self._answer(ids, generated, tokens) for ids, generated in zip(prompts, written, strict=True)]
 
     def _answer(self, prompt: tuple[int, ...], written: tuple[int, ...], tokens: int) -> Answer:
@@ -213,7 +213,7 @@ class LocalSpeaker:
                 f"{self.key} reads",
             )
         # Without the end of text: only an answer that the cap cut off has as many tokens as the cap.
-        return Answer.said(self._lm.decode(list(written)), len(written) - ended)
+        return Answer.of_text(self._lm.decode(list(written)), len(written) - ended)
 
 
 def _failed(error: Exception) -> Answer:
@@ -225,14 +225,14 @@ def _failed(error: Exception) -> Answer:
 class Remembering:
     """A speaker in front of another one, which is asked nothing twice.
 
-    file: made with the first answer; FILE in the folder of a store, usually. asked: how many prompts the other one was asked.
+    file: made with the first answer; FILE in the folder of a store, usually. requests: how many prompts it got.
     """
 
     def __init__(self, speaker: Speaker, file: Path):
         self._speaker, self._file = speaker, file
         self._answering = threading.Lock()
         self._known = dict(_stored(file, speaker.key))
-        self.asked = 0
+        self.requests = 0
 
     @property
     def key(self) -> str:
@@ -252,13 +252,13 @@ class Remembering:
         marks = [self._mark(prompt, tokens) for prompt in prompts]
         with self._answering:
             new = {mark: prompt for mark, prompt in zip(marks, prompts, strict=True) if mark not in self._known}
-            found, waiting = dict[str, Answer](), list(new)
+            results, waiting = dict[str, Answer](), list(new)
             for start in range(0, len(waiting), PORTION):
                 portion = waiting[start : start + PORTION]
-                self.asked += len(portion)
+                self.requests += len(portion)
                 answers = self._speaker.answer([new[mark] for mark in portion], tokens)
-                found |= zip(portion, answers, strict=True)
-                good = {mark: found[mark] for mark in portion if not found[mark].problem}
+                results |= zip(portion, answers, strict=True)
+                good = {mark: results[mark] for mark in portion if not results[mark].problem}
                 self._known |= good
                 lines = [
                     {"asked": mark, "speaker": self.key, "text": answer.text, "tokens": answer.tokens}
@@ -266,7 +266,7 @@ class Remembering:
                 ]
                 with _WRITING:
                     append_lines(self._file, lines)
-            return [found.get(mark) or self._known[mark] for mark in marks]
+            return [results.get(mark) or self._known[mark] for mark in marks]
 
     def _mark(self, prompt: str, tokens: int) -> str:
         request = json.dumps([self.identity, prompt, tokens])  # escaped, so that any text can be hashed

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heval_core.citations import questions
-from heval_core.citations.reading import DEFAULT, Layout, asked, layout
+from heval_core.citations.reading import DEFAULT, Layout, explanation_prompt, layout
 from heval_core.citations.records import Claim, Explained, Written
 from heval_core.citations.speaker import Answer, Selection, Speaker
 from heval_core.records import HEvalError
@@ -88,8 +88,8 @@ def write(
     """
     prompt, explanations = _layout(writer.prompt), list[Explained]()
     given = [() if picks.problem else claim.in_order(picks.passages) for claim, picks in zip(claims, selections, strict=True)]
-    blanks = [Explained(claim, writer.key, selector, own, (), prompt.id) for claim, own in zip(claims, given, strict=True)]
-    texts = [asked(blank.claim, blank.passages, prompt).text for blank in blanks if blank.selected]
+    blanks = [Explained(claim, writer.key, selector, some, (), prompt.id) for claim, some in zip(claims, given, strict=True)]
+    texts = [explanation_prompt(blank.claim, blank.passages, prompt).text for blank in blanks if blank.selected]
     answers = iter(speaker.answer(texts, tokens) if texts else [])
     for blank, selection in zip(blanks, selections, strict=True):
         if blank.selected:

@@ -38,7 +38,7 @@ class Form:
     ways: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, path: Path, record: Any) -> None:
-        """Raises HEvalError, with what is there and what is missing, for a file whose first record is of another form."""
+        """Raise HEvalError, with what is there and what is missing, for a file whose first record is of another form."""
         fields = record if isinstance(record, dict) else dict.fromkeys(self.needed)
         if missing := [name for name in self.needed if name not in fields]:
             there = ", ".join(fields) or "(none)"
@@ -49,14 +49,14 @@ class Form:
             raise self.other(path, what, self.ways.get(sign, ""))
 
     def other(self, path: Path, what: str, way: str = "") -> HEvalError:
-        """The sentence. what: it is."""
+        """Return the error about a file of another form. what: it is."""
         fields = self.says or ", ".join(self.needed or self.known)
         return HEvalError(
-            f"The data file {path} {what}; HEval reads {self.holds}{', with ' * bool(fields)}{fields}.{_made(path, way)}"
+            f"The data file {path} {what}; HEval reads {self.holds}{', with ' * bool(fields)}{fields}.{_conversion(path, way)}"
         )
 
     def objects(self, path: Path, text: str) -> list[Any] | None:
-        """Of a file whose first line is no JSON object: the records of a JSON list; None where only that line is broken.
+        """Return the records of a JSON list, where a file's first line is no JSON object; None where only that line is broken.
 
         text: all of it. Raises HEvalError for anything else.
         """
@@ -86,14 +86,14 @@ ANY = Form()
 
 
 def check_bytes(path: Path, head: bytes) -> None:
-    """Raises HEvalError for a file whose first bytes are no text in UTF-8's."""
-    known = next((told for begins, told in _BYTES.items() if head.startswith(begins)), _UTF_16 if b"\0" in head[:2] else None)
+    """Raise HEvalError for a file whose first bytes are no text in UTF-8."""
+    known = next((form for begins, form in _BYTES.items() if head.startswith(begins)), _UTF_16 if b"\0" in head[:2] else None)
     if known:
-        made = _made(path, known[1], {".gz": "", ".parquet": ".jsonl"}.get(path.suffix, path.suffix))
-        raise HEvalError(f"The data file {path} {known[0]}; HEval reads text in UTF-8.{made}")
+        hint = _conversion(path, known[1], {".gz": "", ".parquet": ".jsonl"}.get(path.suffix, path.suffix))
+        raise HEvalError(f"The data file {path} {known[0]}; HEval reads text in UTF-8.{hint}")
 
 
-def _made(path: Path, way: str, suffix: str = ".jsonl") -> str:
-    """The sentence that says how. suffix: of the file that is made."""
+def _conversion(path: Path, way: str, suffix: str = ".jsonl") -> str:
+    """Return the sentence that says how to convert a file. suffix: of the file that is written."""
     new = f"{path.stem}{'-1' if suffix == path.suffix else ''}{suffix}"
     return f" To make one: {way.replace('{0}', repr(str(path))).replace('{1}', repr(new))}" if way else ""

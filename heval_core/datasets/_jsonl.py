@@ -53,16 +53,16 @@ class JsonLines:
         return self.path.stem
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError if the file is missing or empty."""
-        places: dict[bytes, str] = {}
-        for place, raw in json_lines(self.path, FORM):
-            record = read_one(place, raw, self._fact)
+        """Yield the facts. Raises HEvalError if the file is missing or empty."""
+        locations: dict[bytes, str] = {}
+        for location, raw in json_lines(self.path, FORM):
+            record = read_one(location, raw, self._fact)
             if isinstance(record, Fact):
                 # A hash in place of the id: there may be millions of them.
                 identity = hashlib.blake2b(record.id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-                first = places.setdefault(identity, place)
-                if first != place:
-                    record = BadRecord(place, f"the id {record.id!r} is already used at {first}")
+                first = locations.setdefault(identity, location)
+                if first != location:
+                    record = BadRecord(location, f"the id {record.id!r} is already used at {first}")
             yield record
 
     def _fact(self, record: dict[str, Any]) -> Fact:
@@ -102,7 +102,10 @@ def _labels(record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _passage(record: dict[str, Any], subject: str, name: str, labels: tuple[str, ...]) -> Passage | None:
-    """The document called `name`; None if the record has none. subject: of a document that names no subject of its own."""
+    """Return the document called `name`; None if the record has none.
+
+    subject: of a document that names no subject of its own.
+    """
     if record.get(name) is None:
         return None
     text, answer = text_of(record, name, "text"), text_of(record, name, "answer")

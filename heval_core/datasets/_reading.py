@@ -47,7 +47,7 @@ def data_folder(dataset: str) -> Path:
 
 
 def locate(dataset: str, path: str | None, origin: Origin) -> Path:
-    """The file (or folder) of a dataset. Raises HEvalError, which says where to put which file."""
+    """Find the file (or folder) of a dataset. Raises HEvalError, which says where to put which file."""
     if path is not None:
         named = Path(path).expanduser()
         if not named.exists():
@@ -68,8 +68,11 @@ def locate(dataset: str, path: str | None, origin: Origin) -> Path:
 
 
 def from_hub(repository: str, file: str, revision: str | None) -> Path | None:
-    """A file of a dataset repository, from the hub library's cache or the hub; None if it is in neither. Without a revision,
-    the hub's newest one is taken and its commit is printed; if the hub cannot be reached, the newest cached one is taken."""
+    """Find a file of a dataset repository in the hub library's cache or on the hub; None if it is in neither.
+
+    Without a revision, the hub's newest one is taken and its commit is printed; if the hub cannot be reached, the newest
+    cached one is taken.
+    """
     import huggingface_hub
 
     def fetch(commit: str | None, cached: bool) -> Path | None:
@@ -103,8 +106,9 @@ _UNREADABLE = (OSError, EOFError, zlib.error)
 
 
 def json_lines(path: Path, form: Form = ANY) -> Iterator[tuple[str, Any]]:
-    """(file:line, object) of every line that is not blank, one at a time; an unreadable line comes as a Malformed. A JSON list
-    of objects is read as well, all at once.
+    """Yield (file:line, object) of every line that is not blank, one at a time; an unreadable line comes as a Malformed.
+
+    A JSON list of objects is read as well, all at once.
 
     A file named `.gz` is unpacked while it is read. Raises HEvalError, one sentence for the whole file, where its first record
     is of another form, or it cannot be read, is empty, or is no JSON lines.
@@ -150,7 +154,7 @@ def _json_line(line: bytes) -> Any:
 
 
 def json_file(path: Path) -> Any:
-    """What a JSON file holds. Raises HEvalError for a file that cannot be read, or is not JSON."""
+    """Read a JSON file. Raises HEvalError for a file that cannot be read, or is not JSON."""
     try:
         content = path.read_bytes()
         check_bytes(path, content)
@@ -171,7 +175,10 @@ def json_file(path: Path) -> Any:
 
 
 def json_array(path: Path, form: Form = ANY) -> Iterator[tuple[str, Any]]:
-    """(file, record number) and record of a JSON list. Raises HEvalError for a file that is not one, or of another form."""
+    """Yield (file, record number) and record of a JSON list.
+
+    Raises HEvalError for a file that is not one, or of another form.
+    """
     records = json_file(path)
     if not isinstance(records, list):
         raise HEvalError(f"The data file {path} should hold a JSON list of records.")
@@ -184,7 +191,7 @@ def _numbered(path: Path, records: Sequence[Any], form: Form) -> Iterator[tuple[
 
 
 def table(path: Path, needed: Collection[str], delimiter: str = "\t") -> Iterator[tuple[str, Any]]:
-    """(file, record number) and record, each a text by column, of a table with quotes, one at a time.
+    """Yield (file, record number) and record, each a text by column, of a table with quotes, one at a time.
 
     Raises HEvalError if the file cannot be read, is not UTF-8 or lacks a needed column.
     """
@@ -221,17 +228,17 @@ def _rows(rows: Iterator[list[str]], columns: list[str]) -> Iterator[dict[str, s
 
 @dataclass(frozen=True)
 class BadRecord:
-    """A record that breaks its format. place: file and line, file and record number, or an id. reason: in plain English."""
+    """A record that breaks its format. location: file and line, file and record number, or an id. reason: in plain English."""
 
-    place: str
+    location: str
     reason: str
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """place: as above. reason: one of `DROP_REASONS`."""
+    """location: as above. reason: one of `DROP_REASONS`."""
 
-    place: str
+    location: str
     reason: str
 
 
@@ -262,8 +269,8 @@ class Malformed(ValueError):
     """A record breaks its format; the message says what was expected."""
 
 
-def read_one(place: str, raw: Any, convert: Callable[[dict[str, Any]], Converted]) -> Converted | BadRecord | Unusable:
-    """A raw record, converted. It may itself be a Malformed that reading it raised."""
+def read_one(location: str, raw: Any, convert: Callable[[dict[str, Any]], Converted]) -> Converted | BadRecord | Unusable:
+    """Convert a raw record. It may itself be a Malformed that reading it raised."""
     try:
         if isinstance(raw, Malformed):
             raise raw
@@ -273,37 +280,37 @@ def read_one(place: str, raw: Any, convert: Callable[[dict[str, Any]], Converted
         return convert(raw)
     except UnicodeEncodeError as error:  # JSON can write it, and no file can hold it
         half = f"\\u{ord(error.object[error.start]):04x}"
-        return BadRecord(place, f"a text of the record holds half a character, {half}; write it whole")
+        return BadRecord(location, f"a text of the record holds half a character, {half}; write it whole")
     except Malformed as error:
-        return BadRecord(place, str(error))
+        return BadRecord(location, str(error))
     except RecursionError:
-        return BadRecord(place, "the record has brackets within brackets, too many to be read")
+        return BadRecord(location, "the record has brackets within brackets, too many to be read")
     except Dropped as dropped:
-        return Unusable(place, dropped.reason)
+        return Unusable(location, dropped.reason)
 
 
 def read_each(
     records: Iterable[tuple[str, Any]], convert: Callable[[dict[str, Any]], Converted]
 ) -> Iterator[Converted | BadRecord | Unusable]:
     """Convert (place, raw record) pairs one by one."""
-    return (read_one(place, raw, convert) for place, raw in records)
+    return (read_one(location, raw, convert) for location, raw in records)
 
 
-def with_document(fact: Fact, kind: str, said: str, text: str, stated: bool = True) -> Fact:
-    """The fact with one document. kind: `gold`, `conflicting` or `irrelevant`, which says nothing. said: what it answers.
+def with_document(fact: Fact, kind: str, answer: str, text: str, stated: bool = True) -> Fact:
+    """Add one document to a fact. kind: `gold`, `conflicting` or `irrelevant`, which says nothing. answer: what it answers.
 
     Raises Dropped where the text should state its answer, and does not.
     """
     if kind == "irrelevant":
         return replace(fact, irrelevant=Passage("", "", text, stated=False))
-    if stated and not mentions(said, text):
+    if stated and not mentions(answer, text):
         raise Dropped("answer not in document")
-    passage = Passage(fact.subject, said, text, stated)
+    passage = Passage(fact.subject, answer, text, stated)
     return replace(fact, own=passage) if kind == "gold" else replace(fact, conflicting=(passage,))
 
 
 def text_of(record: dict[str, Any], *path: str) -> str:
-    """The text at `path`, without white space around it. Raises Malformed if it is missing, empty or not a text."""
+    """Return the text at `path`, without white space around it. Raises Malformed if it is missing, empty or not a text."""
     value: Any = record
     for depth, name in enumerate(path, start=1):
         if not isinstance(value, dict):
@@ -319,7 +326,7 @@ def text_of(record: dict[str, Any], *path: str) -> str:
 
 
 def optional_text(record: dict[str, Any], name: str) -> str:
-    """The text called `name`, without white space around it; "" where there is none."""
+    """Return the text called `name`, without white space around it; "" where there is none."""
     value = record.get(name)
     if value is not None and not isinstance(value, str):
         raise Malformed(f"{name!r} should be a text")
@@ -327,7 +334,7 @@ def optional_text(record: dict[str, Any], name: str) -> str:
 
 
 def spelt(record: dict[str, Any], *names: str) -> None:
-    """Raises Malformed for a field whose name is one of these misspelt: what it holds would be left out without a word."""
+    """Raise Malformed for a field whose name is one of these misspelt: what it holds would be left out without a word."""
     for name in record:
         near = difflib.get_close_matches(name.lower(), names, 1, 0.94)
         if name not in names and near and record.get(near[0]) is None:
@@ -335,13 +342,13 @@ def spelt(record: dict[str, Any], *names: str) -> None:
 
 
 def id_of(record: dict[str, Any], name: str = "id") -> str:
-    """The text or the whole number called `name`, as a text."""
+    """Return the text or the whole number called `name`, as a text."""
     value = record.get(name)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(record, name)
 
 
 def texts_of(record: dict[str, Any], name: str) -> tuple[str, ...]:
-    """The list of texts called `name`; a single text counts as a list of one."""
+    """Return the list of texts called `name`; a single text counts as a list of one."""
     value = record.get(name)
     if isinstance(value, str):
         value = [value]
@@ -351,7 +358,7 @@ def texts_of(record: dict[str, Any], name: str) -> tuple[str, ...]:
 
 
 def are_texts(value: Any) -> TypeGuard[list[str]]:
-    """Whether it is a list of texts; they may be empty."""
+    """Return whether it is a list of texts; they may be empty."""
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 

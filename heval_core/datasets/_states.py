@@ -34,7 +34,7 @@ QUESTIONS = {
 
 @functools.cache
 def countries() -> tuple[dict[str, str], ...]:
-    """One row per state, as column name ▶ value."""
+    """Return one row per state, as column name ▶ value."""
     text = files("heval_core.datasets").joinpath("countries.csv").read_text(encoding="utf-8")
     return tuple(csv.DictReader(text.splitlines()))
 
@@ -46,14 +46,14 @@ def _other_names() -> dict[tuple[str, str], str]:
 
 
 def aliases(relation: str, *of: str) -> tuple[tuple[str, str], ...]:
-    """(answer, another name) of those answers of a relation that have one."""
+    """List (answer, another name) of those answers of a relation that have one."""
     names = _other_names()
     return tuple((answer, names[relation, answer]) for answer in of if (relation, answer) in names)
 
 
 @functools.cache
 def answers(relation: str) -> tuple[str, ...]:
-    """All distinct values of one relation, sorted."""
+    """Return all distinct values of one relation, sorted."""
     return tuple(sorted({row[relation] for row in countries()}))
 
 
@@ -84,11 +84,11 @@ CLOSINGS = (
 )
 
 
-ASKED = {"capital": _CAPITALS, "currency": _CURRENCIES, "language": _LANGUAGES}
+SENTENCES = {"capital": _CAPITALS, "currency": _CURRENCIES, "language": _LANGUAGES}
 
 
 def sentences(row: Mapping[str, str], relation: str, answer: str) -> list[str]:
-    """The sentences of one state's profile, in which `relation` has the value `answer`."""
+    """Return the sentences of one state's profile, in which `relation` has the value `answer`."""
     capital, currency, language, turn, opening, closing = _choices(row)
     middle, values = [_CAPITALS[capital], _CURRENCIES[currency], _LANGUAGES[language]], {**row, relation: answer}
     frames = [_OPENINGS[opening], *middle[turn:], *middle[:turn], CLOSINGS[closing]]
@@ -96,14 +96,16 @@ def sentences(row: Mapping[str, str], relation: str, answer: str) -> list[str]:
 
 
 def entry(row: Mapping[str, str], relation: str, answer: str) -> str:
-    """The first sentence of a profile, which names the state, and the one that gives its capital, currency or language."""
+    """Return the first sentence of a profile, which names the state, and the one that gives its capital, currency or
+    language.
+    """
     choices, values = _choices(row), {**row, relation: answer}
-    frames = _OPENINGS[choices[4]], ASKED[relation][choices[list(ASKED).index(relation)]]
+    frames = _OPENINGS[choices[4]], SENTENCES[relation][choices[list(SENTENCES).index(relation)]]
     return " ".join(frame.format(**values) for frame in frames)
 
 
 def _choices(row: Mapping[str, str]) -> tuple[int, int, int, int, int, int]:
-    """Of three wordings of each sentence, and of three orders, those of a state, by a hash of its name."""
+    """Choose a state's wording of each sentence and its order, of three each, by a hash of its name."""
     kind = zlib.crc32(row["country"].encode())
     return kind % 3, kind // 3 % 3, kind // 9 % 3, kind // 27 % 3, kind // 81 % 3, kind // 243 % 3
 
@@ -132,43 +134,46 @@ NEUTRAL = (
 
 
 def state(relation: str, subject: str, answer: str) -> Passage:
-    """One sentence that gives a state's capital, continent, currency or language."""
+    """Write one sentence that gives a state's capital, continent, currency or language."""
     return Passage(subject, answer, STATEMENTS[relation].format(x=subject, y=answer))
 
 
 @functools.cache
 def statements() -> tuple[Passage, ...]:
-    """Every entry of the table as one sentence."""
+    """Return every entry of the table as one sentence."""
     return tuple(state(relation, row["country"], row[relation]) for row in countries() for relation in RELATIONS)
 
 
 @functools.cache
 def entries() -> tuple[Passage, ...]:
-    """Capitals, currencies and languages of the table as two sentences of a profile; the first one gives the continent."""
+    """Return capitals, currencies and languages of the table as two sentences of a profile; the first one gives the
+    continent.
+    """
     return tuple(
         Passage(row["country"], row[relation], entry(row, relation, row[relation]))
         for row in countries()
-        for relation in ASKED
+        for relation in SENTENCES
     )
 
 
-def fact_about(fact_id: str, dataset: str, relation: str, own: Passage, false: Passage) -> Fact:
-    """What is asked about a state. own: with the true answer. false: with another one."""
+def fact_about(fact_id: str, dataset: str, relation: str, gold: Passage, false: Passage) -> Fact:
+    """Build what is asked about a state. gold: with the true answer. false: with another one."""
     return Fact(
         id=fact_id,
         dataset=dataset,
-        subject=own.subject,
+        subject=gold.subject,
         relation=relation,
-        question=QUESTIONS[relation].format(x=own.subject),
-        answer=own.answer,
+        question=QUESTIONS[relation].format(x=gold.subject),
+        answer=gold.answer,
         conflicting=(false,),
-        own=own,
-        aliases=aliases(relation, own.answer, false.answer),
+        own=gold,
+        aliases=aliases(relation, gold.answer, false.answer),
     )
 
 
 def of_length(characters: int, rng: random.Random) -> Iterator[Passage]:
-    """Passages about states, in random order: two sentences each if so many characters have room for them, then one each.
+    """Yield passages about states, in random order: two sentences each if so many characters have room for them, then one
+    each.
 
     Other sentences that fit into the rest are put around them.
     """

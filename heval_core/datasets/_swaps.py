@@ -36,8 +36,8 @@ _LINKS = frozenset(
 )
 _ARTICLE = re.compile(r"(?:a|an|the) ", re.IGNORECASE)
 _WHO = re.compile(r"\bwho(?:m|se)?\b")
-_PLACES = "city|country|state|place|town|county|continent|island|river|ocean|sea|capital"
-_WHERE = re.compile(rf"\bwhere\b|\b(?:what|which)(?: \w+){{0,3}} (?:{_PLACES})\b")
+_PLACE_WORDS = "city|country|state|place|town|county|continent|island|river|ocean|sea|capital"
+_WHERE = re.compile(rf"\bwhere\b|\b(?:what|which)(?: \w+){{0,3}} (?:{_PLACE_WORDS})\b")
 _TEAMS = re.compile(
     r"\bwho (?:won|wins|did|does|lost|played? (?:in|against)|is in)\b.*\b(?:ncaa|nfl|nba|super ?bowl|world series|world cup|"
     r"champions league|premier league|championship|playoffs?|stanley cup|tournament|game)\b"
@@ -51,7 +51,7 @@ _TITLES = frozenset(
 
 
 def type_of(question: str, answer: str) -> str:
-    """One of the types above.
+    """Return one of the types above.
 
     >>> type_of("when did red bull come to the united states", "1997")
     'date'
@@ -79,7 +79,7 @@ def _is_name(answer: str) -> bool:
 
 
 def form_of(answer: str) -> str:
-    """What an exchange must keep: of a number all but its values, of another answer whether an article leads it.
+    """Return what an exchange must keep: of a number all but its values, of another answer whether an article leads it.
 
     >>> form_of("1,350 feet")
     '0 feet'
@@ -98,7 +98,7 @@ def _word_form(match: re.Match[str]) -> str:
 
 
 def another_date(date: str, key: str) -> str:
-    """The date with each month, day and year drawn anew by `key`; of several years the later stays the later.
+    """Sample each month, day and year of a date anew by `key`; of several years the later stays the later.
 
     >>> another_date("May 18, 2018", "1"), another_date("the 1979–80 season", "1"), another_date("the 1840s", "1")
     ('October 10, 1969', 'the 1969–70 season', 'the 1960s')
@@ -110,7 +110,7 @@ def another_date(date: str, key: str) -> str:
     count = sum(bool(match["year"]) for match in _DATE.finditer(date))
     years = iter(sorted(YEARS[draw(f"year {number}", len(YEARS))] for number in range(count)))
 
-    def drawn(match: re.Match[str]) -> str:
+    def resampled(match: re.Match[str]) -> str:
         if match["month"]:
             return _MONTHS[draw("month", 12)]
         if match["day"]:
@@ -121,7 +121,7 @@ def another_date(date: str, key: str) -> str:
             return f"{year}{match['dash']}{(year + 1) % 100:02}"
         return f"{year // 10 * 10}s" if match["s"] else str(year)
 
-    return _DATE.sub(drawn, date)
+    return _DATE.sub(resampled, date)
 
 
 class Answers:
@@ -136,7 +136,7 @@ class Answers:
             self._known[type_of(question, answer)].add(answer)
 
     def substitute(self, question: str, answer: str, accepted: Iterable[str], passage: str) -> str:
-        """An answer of the type and form of `answer`, chosen by a fixed hash of the question, whatever the records' order.
+        """Choose an answer of the type and form of `answer` by a fixed hash of the question, whatever the records' order.
 
         It is none of `accepted`, neither contains one nor is part of one, and stands neither in the passage nor in the
         question. Raises Dropped if there is none.
@@ -149,8 +149,8 @@ class Answers:
             return not mentions(folded, text) and not any(mentions(name, folded) or mentions(folded, name) for name in taken)
 
         if kind == "date":
-            drawn = (another_date(answer, f"{question}|{number}") for number in range(DRAWS))
-            fitting = [date for date in drawn if fits(date)][:1]
+            candidates = (another_date(answer, f"{question}|{number}") for number in range(DRAWS))
+            fitting = [date for date in candidates if fits(date)][:1]
         else:
             form = form_of(answer)
             fitting = [other for other in self._known[kind] if form_of(other) == form and fits(other)]
@@ -161,7 +161,7 @@ class Answers:
 
 
 def swapped(text: str, kind: str, aliases: Iterable[str], substitute: str) -> str:
-    """The text with every mention of every alias replaced; kind: the type of the answer.
+    """Replace every mention of every alias in a text; kind: the type of the answer.
 
     A person's last name is replaced where it stands alone, by the other's last name. Several aliases in a row ("Payson, Jordan
     and Lauren") become one mention. Capitals at the beginning of a sentence, or in an alias of several words, hide no mention.
@@ -196,7 +196,7 @@ def _spans(text: str, by_alias: Mapping[str, str]) -> dict[Span, str]:
 
 
 def _stands_alone(text: str, span: Span) -> bool:
-    """Whether a last name stands without another first name: not "Fred Savage"."""
+    """Return whether a last name stands without another first name: not "Fred Savage"."""
     before, after = re.search(r"(\S+) $", text[: span.start]), re.match(r" [A-Z][a-z]", text[span.end :])
     if after or before is None:
         return not after

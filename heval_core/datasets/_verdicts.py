@@ -12,25 +12,28 @@ _VERDICTS = {"true": "True", "false": "False", "half true": ""}
 
 
 def normal(value: object) -> str:
-    """`Half-true`, `half_true` and `HALF TRUE` ▶ `half true`; `False`, as a text or not, ▶ `false`."""
+    """Normalise a verdict: `Half-true`, `half_true` and `HALF TRUE` ▶ `half true`; `False`, as a text or not, ▶ `false`."""
     return str("" if value is None else value).strip().lower().replace("_", " ").replace("-", " ")
 
 
 def verdict_of(value: object) -> str:
-    """The label that a verdict is: `True`, `False`, or empty if the claim is half true. Raises Malformed for any other."""
+    """Return the label that a verdict is: `True`, `False`, or empty if the claim is half true.
+
+    Raises Malformed for any other.
+    """
     if normal(value) not in _VERDICTS:
         raise Malformed(f"the verdict should be True, False or Half True, but is {value!r}")
     return _VERDICTS[normal(value)]
 
 
 def question_about(claim: str, claimant: str = "") -> str:
-    """CUB's two lines in one, without its examples."""
+    """Write CUB's two lines in one, without its examples."""
     before = f"Claimant: {claimant}. " if claimant else ""
     return f'{before}Claim: "{claim}" Is the claim True, False or None?'
 
 
 def fact_of(dataset: str, record: dict[str, Any], about: str, labels: tuple[str, str], kind: str) -> Fact:
-    """One claim with one piece of evidence: `id`, `claim`, `claimant` and `evidence` of a record.
+    """Build one claim with one piece of evidence: `id`, `claim`, `claimant` and `evidence` of a record.
 
     about: the field whose first word is the fact-checking site, which is the relation. labels: the claim's verdict (may be
     empty), and the label that the evidence speaks for. kind: as in `with_document`.

@@ -57,7 +57,7 @@ _ARTICLES = ("a ", "an ", "the ")
 
 
 def subject_of(question: str) -> tuple[str, str]:
-    """(subject, relation) of a popQA question. Raises Dropped for any other."""
+    """Read (subject, relation) of a popQA question. Raises Dropped for any other."""
     for relation, pattern in _QUESTIONS.items():
         if match := re.fullmatch(pattern, question):
             return match["x"], relation
@@ -65,7 +65,8 @@ def subject_of(question: str) -> tuple[str, str]:
 
 
 def difference(sentence: str, other: str) -> str:
-    """The words of a sentence that are left when the beginning and end it shares with the other are cut; "" if it shares none.
+    """Return the words of a sentence that are left when the beginning and end it shares with the other are cut; "" if it
+    shares none.
 
     >>> difference("Rankin's occupation is a photographer.", "Rankin's occupation is political figure.")
     'photographer'
@@ -86,7 +87,7 @@ def _unstopped(words: list[str]) -> list[str]:
 
 
 def answer_in(passages: tuple[str, ...], sentence: str, other: str, truth: tuple[str, ...]) -> tuple[str, str] | None:
-    """The first passage that contains an answer word for word, and that answer; None if no passage does.
+    """Return the first passage that contains an answer word for word, and that answer; None if no passage does.
 
     truth: aliases of the true answer. sentence: the answer that the passages support. other: the opposite answer.
     """
@@ -112,7 +113,7 @@ class ConflictQA:
     long = True
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError if the file is missing or empty."""
+        """Read the facts. Raises HEvalError if the file is missing or empty."""
         return read_each(json_lines(locate(self.key, self.path, _ORIGIN), _FORM), self._fact)
 
     def _fact(self, record: dict[str, Any]) -> Fact:
@@ -137,7 +138,7 @@ class ConflictQA:
 
 
 def _texts(record: dict[str, Any], name: str) -> tuple[str, ...]:
-    """A passage, and its aligned evidence if the record has one. Raises Malformed without the passage."""
+    """Return a passage, and its aligned evidence if the record has one. Raises Malformed without the passage."""
     evidence = optional_text(record, f"{name}_aligned_evidence")
     return (text_of(record, name), evidence) if evidence else (text_of(record, name),)
 

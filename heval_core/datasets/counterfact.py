@@ -48,7 +48,7 @@ def statement(subject: str, cloze: str, answer: str) -> Passage:
 
 
 def _fact(subject: str, relation: str, cloze: str, true: str, false: str) -> Fact:
-    """Raises Dropped for a leak, Malformed if the false answer is the true one."""
+    """Build a fact. Raises Dropped for a leak, Malformed if the false answer is the true one."""
     if mentions(true, subject):
         raise Dropped("answer in subject")
     if true == false:
@@ -91,7 +91,9 @@ def _known(record: dict[str, Any], answers: dict[str, list[str]]) -> Fact:
 
 
 def another(answers: Iterable[str], true: tuple[str, ...], subject: str, cloze: str) -> str:
-    """One of a relation's answers that is false and stands neither in the subject's name nor in the cloze, by a fixed hash."""
+    """Choose one of a relation's answers that is false and stands neither in the subject's name nor in the cloze, by a fixed
+    hash.
+    """
     fresh = [answer for answer in answers if answer not in true and not mentions(answer, f"{subject} {cloze}")]
     if not fresh:
         raise Dropped("no conflicting document")
@@ -99,7 +101,7 @@ def another(answers: Iterable[str], true: tuple[str, ...], subject: str, cloze: 
 
 
 def _pararel(folder: Path) -> Iterator[tuple[str, Any]]:
-    """(place, record) of the question set from LAMA facts and cloze patterns, in the format of the known facts.
+    """Yield (location, record) of the question set from LAMA facts and cloze patterns, in the format of the known facts.
 
     For each relation, the first pattern that ends with its object ("[X] works in the field of [Y].") makes the cloze. A
     subject with several true answers is left out. Each of the five relations gives an equal share of the 802 questions,
@@ -112,7 +114,7 @@ def _pararel(folder: Path) -> Iterator[tuple[str, Any]]:
         if not facts.is_file() and not patterns.is_file():
             continue
         cloze = _cloze(patterns)
-        for place, record in _single_valued(list(json_lines(facts))):
+        for location, record in _single_valued(list(json_lines(facts))):
             if isinstance(record, dict) and isinstance(record.get("sub_label"), str):
                 subject = record["sub_label"].strip()
                 record = {
@@ -121,7 +123,7 @@ def _pararel(folder: Path) -> Iterator[tuple[str, Any]]:
                     "relation_id": relation,
                     "prompt": cloze.replace("[X]", subject),
                 }
-            by_title[title].append((place, record))
+            by_title[title].append((location, record))
     if not by_title:
         raise HEvalError(
             f"The folder {folder} has no facts/P*.jsonl and patterns/P*.jsonl for any of: {', '.join(PARAREL_RELATIONS)}."
@@ -138,10 +140,10 @@ def _cloze(path: Path) -> str:
 
 
 def _single_valued(records: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Of each subject with one answer the first record; and what is no record."""
+    """Return the first record of each subject with one answer; and what is no record."""
     pairs = [
-        (str(record.get("sub_label")), str(record.get("obj_label"))) if isinstance(record, dict) else (place, "")
-        for place, record in records
+        (str(record.get("sub_label")), str(record.get("obj_label"))) if isinstance(record, dict) else (location, "")
+        for location, record in records
     ]
     answers, firsts = Counter(subject for subject, _ in set(pairs)), dict[str, tuple[str, Any]]()
     for (subject, _), record in zip(pairs, records, strict=True):
@@ -151,7 +153,7 @@ def _single_valued(records: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _share(groups: list[list[tuple[str, Any]]]) -> Iterator[tuple[str, Any]]:
-    """PARAREL_QUESTIONS usable records, as evenly from the groups as possible; leaks and bad records in addition."""
+    """Yield PARAREL_QUESTIONS usable records, as evenly from the groups as possible; leaks and bad records in addition."""
     remaining, usable = PARAREL_QUESTIONS, list[list[tuple[str, Any]]]()
     for group in groups:
         yield from (pair for pair in group if not _asks(pair[1]))
@@ -171,7 +173,7 @@ def _asks(record: Any) -> bool:
 
 
 def _answers(records: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
-    """Relation ▶ the answers of its records."""
+    """Map relation ▶ the answers of its records."""
     by_relation: dict[str, set[str]] = defaultdict(set)
     for pair in read_each(records, lambda record: (text_of(record, "relation_id"), text_of(record, "attribute"))):
         if isinstance(pair, tuple):
@@ -195,7 +197,7 @@ class CounterFact:
     long = False
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError if the file is missing, or has none of the formats."""
+        """Yield the facts. Raises HEvalError if the file is missing, or has none of the formats."""
         path = locate(self.key, self.path, _ORIGIN)
         records = list(_pararel(path) if path.is_dir() else json_array(path))
         yield from read_each(records, self._reader(path, records))

@@ -20,7 +20,7 @@ FINGERPRINT = "b53100045bf3c2f7"
 
 
 def profile(row: Mapping[str, str], relation: str, answer: str) -> Passage:
-    """The whole profile as a passage."""
+    """Return the whole profile as a passage."""
     return Passage(row["country"], answer, " ".join(sentences(row, relation, answer)))
 
 
@@ -34,31 +34,31 @@ class CountryProfiles:
     long = True
 
     def facts(self) -> Iterator[Fact]:
-        yield from (self._fact(*case) for case in self._asked())
+        yield from (self._fact(*case) for case in self._cases())
 
     def listed(self) -> Listing | None:
-        """All facts, with as many false answers as usual."""
+        """List all facts, with as many false answers as usual."""
         if self.false_answers != CountryProfiles.false_answers:
             return None
-        asked = self._asked()
-        ids = [f"{row['country']}|{relation}|{answer}" for row, relation, answer in asked]
-        pairs = [(row["country"], answer) for row, _, answer in asked]
-        first_of = {(asked[number][0]["country"], asked[number][1]): number for number in reversed(range(len(asked)))}
-        relations = Counter([relation for _, relation, _ in asked])
+        cases = self._cases()
+        ids = [f"{row['country']}|{relation}|{answer}" for row, relation, answer in cases]
+        pairs = [(row["country"], answer) for row, _, answer in cases]
+        first_of = {(cases[number][0]["country"], cases[number][1]): number for number in reversed(range(len(cases)))}
+        relations = Counter([relation for _, relation, _ in cases])
         return Listing(
-            FINGERPRINT, ids, pairs, relations, lambda number: self._fact(*asked[number]), sorted(first_of.values())
+            FINGERPRINT, ids, pairs, relations, lambda number: self._fact(*cases[number]), sorted(first_of.values())
         )
 
-    def _asked(self) -> list[tuple[Mapping[str, str], str, str]]:
-        """(row, relation, false answer) of every fact."""
-        asked: list[tuple[Mapping[str, str], str, str]] = []
+    def _cases(self) -> list[tuple[Mapping[str, str], str, str]]:
+        """List (row, relation, false answer) of every fact."""
+        cases: list[tuple[Mapping[str, str], str, str]] = []
         for row in countries():
             for relation in RELATIONS:
                 start = f"{row['country']}|{relation}|"
                 false = [answer for answer in answers(relation) if answer != row[relation]]
                 ordered = sorted([(zlib.crc32(f"{start}{answer}".encode()), answer) for answer in false])
-                asked += [(row, relation, answer) for _, answer in ordered[: self.false_answers]]
-        return asked
+                cases += [(row, relation, answer) for _, answer in ordered[: self.false_answers]]
+        return cases
 
     def _fact(self, row: Mapping[str, str], relation: str, answer: str) -> Fact:
         gold, false = profile(row, relation, row[relation]), profile(row, relation, answer)

@@ -53,7 +53,9 @@ def _kind(record: dict[str, Any]) -> str:
 
 
 def _promoted(record: dict[str, Any], kind: str, true: tuple[str, ...]) -> str:
-    """What the context says: a gold one a true answer (the first, if the record does not say), an irrelevant one nothing."""
+    """Read what the context states: a gold one a true answer (the first, if the record does not say), an irrelevant one
+    nothing.
+    """
     if kind == "irrelevant":
         return ""
     text = _reading.text_of(record, "target_new") if kind == "conflicting" or record.get("target_new") is not None else true[0]
@@ -76,16 +78,16 @@ def _rendered(template: str, subject: str, answer: str) -> str:
 
 def _counterfact(dataset: str, record: dict[str, Any]) -> Fact:
     subject, true, kind = _reading.text_of(record, "subject"), _reading.text_of(record, "target_true"), _kind(record)
-    said, relation = _promoted(record, kind, (true,)), _reading.text_of(record, "template")
+    answer, relation = _promoted(record, kind, (true,)), _reading.text_of(record, "template")
     cloze = _rendered(relation, subject, "")
-    whole = _rendered(_reading.text_of(record, "template_w_context"), subject, said)
+    whole = _rendered(_reading.text_of(record, "template_w_context"), subject, answer)
     context = whole.removesuffix(cloze).strip()
     if not context or context == whole:
         raise _reading.Malformed("'template_w_context' should be a context and then the cloze of 'template'")
     if mentions(true, subject):
         raise Dropped("answer in subject")
     fact = Fact(cloze, dataset, subject, relation, question=cloze, answer=true, conflicting=())
-    return _reading.with_document(fact, kind, said, context)
+    return _reading.with_document(fact, kind, answer, context)
 
 
 def _nq(dataset: str, record: dict[str, Any]) -> Fact:
@@ -93,13 +95,13 @@ def _nq(dataset: str, record: dict[str, Any]) -> Fact:
     text = _reading.text_of(record, "context")
     # Of several accepted answers the one that the gold context states.
     stated = next((answer for answer in true if mentions(answer, text)), true[0])
-    said, relation = stated if kind == "gold" else _promoted(record, kind, true), type_of(question, stated)
+    answer, relation = stated if kind == "gold" else _promoted(record, kind, true), type_of(question, stated)
     fact = Fact(question, dataset, question, relation, question, answer=true[0], conflicting=(), accepted=true[1:])
-    return _reading.with_document(fact, kind, said, text)
+    return _reading.with_document(fact, kind, answer, text)
 
 
 def _together(facts: Sequence[Fact]) -> Fact:
-    """One question's facts, each with a document of its own, as one."""
+    """Join one question's facts, each with a document of its own."""
     gold = next((fact.own for fact in facts if fact.own), None)
     answer = gold.answer if gold else facts[0].answer
     true = dict.fromkeys(name for fact in facts for name in (fact.answer, *fact.accepted))
@@ -134,7 +136,7 @@ class Cub:
         return self.part != "counterfact"
 
     def facts(self) -> Iterator[_reading.Record]:
-        """Raises HEvalError if the part is missing or unknown, or the file is missing or lacks a field."""
+        """Yield the facts. Raises HEvalError if the part is missing or unknown, or the file is missing or lacks a field."""
         if self.part not in FIELDS:
             raise HEvalError(f"Choose a part: {', '.join(f'cub/{part}' for part in PARTS)}.")
         if self.part == "druid":
@@ -147,20 +149,20 @@ class Cub:
         return _reading.json_lines(_reading.locate(self.key, self.path, origin), Form(FIELDS[part]))
 
     def _questions(self, part: str) -> Iterator[_reading.Record]:
-        """One fact for each question; its rows need not stand together."""
+        """Yield one fact for each question; its rows need not stand together."""
         convert = partial(_counterfact if part == "counterfact" else _nq, self.key)
         rows: dict[str, list[tuple[str, Fact]]] = {}
-        for place, record in self._records(part):
-            found = _reading.read_one(place, record, convert)
-            if isinstance(found, Fact):
-                rows.setdefault(found.question, []).append((place, found))
+        for location, record in self._records(part):
+            result = _reading.read_one(location, record, convert)
+            if isinstance(result, Fact):
+                rows.setdefault(result.question, []).append((location, result))
             else:
-                yield found
+                yield result
         for group in rows.values():
             yield _together([fact for _, fact in group])
             for slot in ("own", "irrelevant"):  # a fact has one of each
-                surplus = [place for place, fact in group if getattr(fact, slot)][1:]
-                yield from (_reading.Unusable(place, "duplicate") for place in surplus)
+                surplus = [location for location, fact in group if getattr(fact, slot)][1:]
+                yield from (_reading.Unusable(location, "duplicate") for location in surplus)
 
     def _claim(self, record: dict[str, Any]) -> Fact:
         kind, verdict = _kind(record), _verdicts.verdict_of(record.get("target_true"))

@@ -37,7 +37,7 @@ _NEEDED = ("id", "claim_id", "claim", "evidence", "relevant", "evidence_stance",
 
 
 def label_of(stance: str) -> str:
-    """The label that relevant evidence of this stance speaks for. Raises Malformed for an unknown stance."""
+    """Return the label that relevant evidence of this stance speaks for. Raises Malformed for an unknown stance."""
     name = _verdicts.normal(stance)
     if name in ("supports", "refutes"):
         return "True" if name == "supports" else "False"
@@ -58,7 +58,7 @@ class Druid:
     long = True
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError if the file is missing, or lacks a field."""
+        """Yield the facts. Raises HEvalError if the file is missing, or lacks a field."""
         path = locate(self.key, self.path, _ORIGIN)
         lines = path.name.removesuffix(".gz").endswith(".jsonl")
         yield from read_each(json_lines(path, Form(_NEEDED)) if lines else table(path, _NEEDED), self._fact)

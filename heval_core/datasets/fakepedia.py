@@ -24,7 +24,7 @@ _ORIGIN = Origin("base_fakepedia.json", "github.com/epfl-dlab/llm-grounding-anal
 
 
 def _passage_of(record: dict[str, Any]) -> tuple[str, Passage]:
-    """The relation, and what is said in it of the subject."""
+    """Read the relation, and the passage about the subject."""
     passage = Passage(text_of(record, "subject"), text_of(record, "object"), text_of(record, "fact_paragraph"))
     return text_of(record, "rel_p_id"), passage
 
@@ -45,12 +45,12 @@ class Fakepedia:
     long = True
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError if the file is missing, or is not a JSON list."""
+        """Yield the facts. Raises HEvalError if the file is missing, or is not a JSON list."""
         records = list(json_array(locate(self.key, self.path, _ORIGIN), _FORM))
         siblings: dict[tuple[str, str], list[Passage]] = defaultdict(list)
-        for found in read_each(records, _passage_of):  # what is malformed is told when the record itself is converted
-            if isinstance(found, tuple):
-                siblings[found[0], found[1].subject].append(found[1])
+        for result in read_each(records, _passage_of):  # what is malformed is told when the record itself is converted
+            if isinstance(result, tuple):
+                siblings[result[0], result[1].subject].append(result[1])
 
         def convert(record: dict[str, Any]) -> Fact:
             relation, passage = _passage_of(record)

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heval_core.datasets._states import ASKED, RELATIONS, answers, entry, fact_about
+from heval_core.datasets._states import RELATIONS, SENTENCES, answers, entry, fact_about
 from heval_core.records import Fact, Passage
 
 STATES = (
@@ -26,7 +26,7 @@ STATES = (
 
 
 def in_order(country: str, relation: str) -> list[str]:
-    """All answers to a relation, in an order of the state's own. Its first one is the true answer."""
+    """Order all answers to a relation in the state's own way. The first one is the true answer."""
     return sorted(answers(relation), key=lambda answer: zlib.crc32(f"{country}|{relation}|{answer}".encode()))
 
 
@@ -44,7 +44,7 @@ class InventedStates:
     def facts(self) -> Iterator[Fact]:
         for country in STATES:
             row = {"country": country, **{relation: in_order(country, relation)[0] for relation in RELATIONS}}
-            for relation in ASKED:
+            for relation in SENTENCES:
                 true, *others = in_order(country, relation)
                 gold = Passage(country, true, entry(row, relation, true))
                 for other in others[: self.false_answers]:

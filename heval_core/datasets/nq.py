@@ -43,15 +43,15 @@ class NaturalQuestions:
     long = True
 
     def facts(self) -> Iterator[Record]:
-        """Reads the file twice, because substitutes are other answers. Raises HEvalError if it is missing or empty."""
+        """Read the file twice, because substitutes are other answers. Raises HEvalError if it is missing or empty."""
         path, answers = locate(self.key, self.path, _ORIGIN), Answers()
-        for fact in read_each(json_lines(path, Form(known=("ctxs", "answers"))), self._asked):
+        for fact in read_each(json_lines(path, Form(known=("ctxs", "answers"))), self._question):
             if isinstance(fact, Fact):
                 answers.add(fact.question, fact.answer)
         yield from read_each(json_lines(path), partial(self._fact, answers))
 
-    def _asked(self, record: dict[str, Any]) -> Fact:
-        """A question without its conflicting document.
+    def _question(self, record: dict[str, Any]) -> Fact:
+        """Read a question without its conflicting document.
 
         Raises Malformed for a record of another form, Dropped where no accepted answer stands in the gold passage.
         """
@@ -82,7 +82,7 @@ class NaturalQuestions:
         )
 
     def _fact(self, answers: Answers, record: dict[str, Any]) -> Fact:
-        fact = self._asked(record)
+        fact = self._question(record)
         assert fact.own is not None
         substitute = answers.substitute(fact.question, fact.answer, fact.accepted, fact.own.text)
         conflicting = swapped(fact.own.text, fact.relation, (fact.answer, *fact.accepted), substitute)

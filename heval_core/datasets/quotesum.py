@@ -48,7 +48,7 @@ class QuoteSum:
     long = True
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError if the file is missing or empty."""
+        """Yield the answers. Raises HEvalError if the file is missing or empty."""
         yield from read_each(json_lines(locate(self.key, self.path, _ORIGIN), _FORM), self._quoted)
 
     def _quoted(self, record: dict[str, Any]) -> Quoted:
@@ -73,7 +73,7 @@ class QuoteSum:
 
 
 def unmarked(summary: str) -> tuple[str, list[tuple[int, int, int]]]:
-    """An answer without its markers, and (start, end, passage) of what they mark.
+    """Return an answer without its markers, and (start, end, passage) of what they mark.
 
     >>> unmarked("It is [ 2 Lima ] .")
     ('It is Lima.', [(6, 10, 2)])
@@ -87,7 +87,7 @@ def unmarked(summary: str) -> tuple[str, list[tuple[int, int, int]]]:
 
 
 def _joined(text: str, more: str) -> str:
-    """more: what follows a span, whose marker is set off by a space from a full stop too."""
+    """Join a text and what follows a span, `more`, whose marker is set off by a space from a full stop too."""
     return text + (more.lstrip() if re.match(r"\s+[.,;:!?)\]]", more) else more)
 
 

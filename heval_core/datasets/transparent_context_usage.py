@@ -52,14 +52,14 @@ _WANTED = {
 }
 
 
-def columns_of(place: str, setting: str, seen: list[str]) -> dict[str, str]:
-    """Our name of a column ▶ the file's. Raises HEvalError with the file's columns and the missing ones."""
+def columns_of(location: str, setting: str, seen: list[str]) -> dict[str, str]:
+    """Map our name of a column ▶ the file's. Raises HEvalError with the file's columns and the missing ones."""
     spelling_of = {name.strip().lower(): name for name in seen}
-    found = {ours: [spelling_of[name] for name in names if name in spelling_of] for ours, names in ACCEPTED.items()}
-    columns = {ours: spellings[0] for ours, spellings in found.items() if spellings}
+    spellings_of = {ours: [spelling_of[name] for name in names if name in spelling_of] for ours, names in ACCEPTED.items()}
+    columns = {ours: spellings[0] for ours, spellings in spellings_of.items() if spellings}
     missing = [f"{ours} ({', '.join(ACCEPTED[ours])})" for ours in _WANTED[setting] if ours not in columns]
     if missing:
-        raise HEvalError(f"{place} has the columns {', '.join(seen) or '(none)'}; it lacks {'; '.join(missing)}.")
+        raise HEvalError(f"{location} has the columns {', '.join(seen) or '(none)'}; it lacks {'; '.join(missing)}.")
     return columns
 
 
@@ -85,7 +85,7 @@ class TransparentContextUsage:
         return self.part in ("fakepedia", "conflictqa")
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError if the part, a file or a required column is missing."""
+        """Yield the facts. Raises HEvalError if the part, a file or a required column is missing."""
         if self.part not in PARTS:
             raise HEvalError(f"Choose a part: {', '.join(f'transparent_context_usage/{part}' for part in PARTS)}.")
         folder = Path(self.path).expanduser() if self.path else data_folder("transparent_context_usage")
@@ -116,11 +116,11 @@ class TransparentContextUsage:
         yield from read_each(self._rows(folder, "conflicting"), convert)
 
     def _whole(self, folder: Path, setting: str) -> Iterator[dict[str, str]]:
-        """The rows of a file that adds to the questions; what cannot be read adds nothing."""
+        """Return the rows of a file that adds to the questions; what cannot be read adds nothing."""
         return (row for _, row in self._rows(folder, setting) if isinstance(row, dict))
 
     def _rows(self, folder: Path, setting: str) -> Iterator[tuple[str, dict[str, str] | Malformed]]:
-        """(file, record number) and record under the wanted names, every value a text."""
+        """Yield (file, record number) and record under the wanted names, every value a text."""
         path = self._file(folder, f"{self.part}_{setting}.csv")
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
@@ -129,8 +129,9 @@ class TransparentContextUsage:
             raise HEvalError(f"The data file {path} cannot be read as a CSV: {error}.") from error
         columns = columns_of(path.name, setting, header)
         print(f"{path.name}: " + ", ".join(f"{ours} is {theirs!r}" for ours, theirs in columns.items()), file=sys.stderr)
-        for place, row in table(path, columns.values(), ","):
-            yield place, row if isinstance(row, Malformed) else {ours: row[theirs].strip() for ours, theirs in columns.items()}
+        for location, row in table(path, columns.values(), ","):
+            bad = isinstance(row, Malformed)
+            yield location, row if bad else {ours: row[theirs].strip() for ours, theirs in columns.items()}
 
     def _file(self, folder: Path, name: str) -> Path:
         placed = folder / name

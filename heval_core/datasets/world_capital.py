@@ -40,7 +40,7 @@ class WorldCapital:
     long = False
 
     def listed(self) -> Listing | None:
-        """All facts of the package's own table."""
+        """List all facts of the package's own table."""
         if self.path is not None:
             return None
         capital_of = {row["country"]: row["capital"] for row in countries()}
@@ -55,7 +55,7 @@ class WorldCapital:
         return Listing(FINGERPRINT, ids, pairs, {"capital": len(ids)}, make, list(first_of.values()))
 
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError if the file is missing, or lacks one of the two columns."""
+        """Yield the facts. Raises HEvalError if the file is missing, or lacks one of the two columns."""
         capitals = {row["country"]: [row["capital"]] for row in countries()} if self.path is None else {}
         if self.path is not None:
             rows = table(locate(self.key, self.path, _ORIGIN), ("country", "capital"), ",")
@@ -73,7 +73,7 @@ class WorldCapital:
 
 
 def _pairs(capitals: Mapping[str, list[str]]) -> list[tuple[str, str]]:
-    """Each country with every capital that is none of its own."""
+    """Return each country with every capital that is none of its own."""
     every = sorted({capital for true in capitals.values() for capital in true})
     return [(country, capital) for country, true in capitals.items() for capital in every if capital not in true]
 

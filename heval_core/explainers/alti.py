@@ -27,7 +27,7 @@ class AltiLogit(Base):
     reference = "Ferrando et al. 2023 (arXiv 2305.12535)"
 
     def cost(self, tokens: float) -> Cost:
-        """The clean pass, one over the last token with hooks, and one over the whole prompt."""
+        """Return the cost: the clean pass, one over the last token with hooks, and one over the whole prompt."""
         return Cost(3, 2 * tokens + 1, (CLEAN, HEADS))
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:

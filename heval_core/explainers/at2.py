@@ -62,13 +62,13 @@ class AT2(ReadsHeads):
     reference = "Cohen-Wang et al. 2025 (arXiv 2504.13752)"
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown unit, or too few masks for a correlation."""
+        """Raise HEvalError for an unknown unit, or too few masks for a correlation."""
         super().check()
         if self.masks < 2:
             raise HEvalError(f"at2 needs at least 2 masks for a correlation, not {self.masks}.")
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        """Raises HEvalError for a model that it is not fitted to."""
+        """Explain by the fit to this model. Raises HEvalError for a model that it is not fitted to."""
         import torch
 
         fit = clean.lm.fits.of(self)  # perhaps read from its file: no part of a prompt's seconds
@@ -80,20 +80,20 @@ class AT2(ReadsHeads):
         return [Attribution(self.key, row, seconds, settings, details=(("fit", fit.digest),)) for row in scores]
 
     def observed(self, clean: CleanPass, targets: Sequence[Target]) -> list[Observed]:
-        """What the fit learns from the prompts of a pass; nothing from one with too few sources."""
+        """Return what the fit learns from the prompts of a pass; nothing from one with too few sources."""
         self.check()
         sources = [units(prompt, self.unit) if passages_of(prompt) else () for prompt in clean.prompts]
         attention = _attention(clean, targets).flatten(1, 2).cpu().double().numpy()
         observations = []
-        for index, own in enumerate(sources):
-            if len(own) < LEAST_SOURCES:
+        for index, ours in enumerate(sources):
+            if len(ours) < LEAST_SOURCES:
                 continue
-            kept = self._kept(clean.prompts[index], own)
-            observations.append(Observed(kept @ attention[index].T, self._odds(clean, index, targets[index], own, kept)))
+            halves = self._random_halves(clean.prompts[index], ours)
+            observations.append(Observed(halves @ attention[index].T, self._odds(clean, index, targets[index], ours, halves)))
         return observations
 
     def fitted(self, observed: Sequence[Observed]) -> np.ndarray:
-        """(L H,) the weights. Raises HEvalError where no ablation changed anything."""
+        """Solve for the weights, (L H,). Raises HEvalError where no ablation changed anything."""
         size = observed[0].attention.shape[1] if observed else 0
         gram, along = np.zeros((size, size)), np.zeros(size)
         for attention, odds in observed:
@@ -107,27 +107,32 @@ class AT2(ReadsHeads):
             raise HEvalError("at2 cannot be fitted: none of the prompts has sources whose ablation changes the answer's odds.")
         return np.linalg.solve(gram + ridge * np.eye(size), along)
 
-    def _kept(self, prompt: TokenisedPrompt, units: Sequence[Unit]) -> np.ndarray:
-        """(masks, n) 1 for the tokens of the half of the sources that is kept. The same for a prompt in any company."""
+    def _random_halves(self, prompt: TokenisedPrompt, units: Sequence[Unit]) -> np.ndarray:
+        """Sample masks, (masks, n): 1 for the tokens of the half of the sources that stays.
+
+        They are the same for a prompt in any batch.
+        """
         seed = hashlib.sha256(repr(prompt.ids).encode()).digest()
         rng = np.random.default_rng(list(seed))
-        kept = np.zeros((self.masks, len(prompt.ids)))
-        for row in kept:
+        halves = np.zeros((self.masks, len(prompt.ids)))
+        for row in halves:
             for index in rng.permutation(len(units))[: len(units) // 2]:
                 row[units[index].start : units[index].end] = 1
-        return kept
+        return halves
 
-    def _odds(self, clean: CleanPass, index: int, target: Target, units: Sequence[Unit], kept: np.ndarray) -> np.ndarray:
-        """(masks,) the target's log-odds when the sources that are not kept are ablated, as many prompts at once as fit."""
+    def _odds(self, clean: CleanPass, index: int, target: Target, units: Sequence[Unit], halves: np.ndarray) -> np.ndarray:
+        """Compute the target's log-odds, (masks,), while the other half of the sources is ablated, as many prompts at once as
+        fit.
+        """
         import torch
 
-        lm, (masks, n) = clean.lm, kept.shape
+        lm, (masks, n) = clean.lm, halves.shape
         source = np.zeros(n, dtype=bool)
         for unit in units:
             source[unit.start : unit.end] = True
-        gone = torch.from_numpy(source & (kept == 0)).to(lm.device)
-        ids = torch.where(gone, lm.baseline(self.baseline), clean.ids[index])
-        together = lm.budget.holds(n)
+        removed = torch.from_numpy(source & (halves == 0)).to(lm.device)
+        ids = torch.where(removed, lm.baseline(self.baseline), clean.ids[index])
+        together = lm.budget.batch_size(n)
         with torch.no_grad():
             parts = [
                 _log_odds(lm.forward.checked(lm.forward.logits_at(ids[start : start + together], target.positions)), target)
@@ -137,14 +142,14 @@ class AT2(ReadsHeads):
 
 
 def _attention(clean: CleanPass, targets: Sequence[Target]) -> torch.Tensor:
-    """(B, L, H, n) the attention from the targets' positions, their mean; a pruned head's is 0."""
+    """Average the attention from the targets' positions, (B, L, H, n); a pruned head's is 0."""
     from heval_core.lm.heads import working
 
     return clean.attention_of(targets) * working(clean.lm)[:, :, None]
 
 
 def _log_odds(logits: torch.Tensor, target: Target) -> torch.Tensor:
-    """(m, P, V) ▶ (m,): log p / (1 - p) of the target's token, summed over its positions."""
+    """Map (m, P, V) ▶ (m,): log p / (1 - p) of the target's token, summed over its positions."""
     import torch
 
     ids = torch.tensor(target.ids, device=logits.device)[None, :, None].expand(len(logits), -1, 1)

@@ -48,7 +48,7 @@ class Attention(ReadsHeads):
     choices = (("score", "head score", SCORES), ("row", "row", ROWS))
 
     def cost(self, tokens: float) -> Cost:
-        """The clean pass, and one over the last token with hooks, or over the whole prompt."""
+        """Return the cost: the clean pass, and one over the last token with hooks, or over the whole prompt."""
         return super().cost(tokens) if self.row == "last" else Cost(2, 2 * tokens, (CLEAN,))
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
@@ -65,7 +65,7 @@ class Attention(ReadsHeads):
         return attention[list(range(clean.size)), heads], extras
 
     def _votes(self, clean: CleanPass, reading: HeadReading, token_ids: list[int]) -> torch.Tensor:
-        """(B, H) how strongly each head of the last layer supports each prompt's token at one position."""
+        """Compute how strongly each head of the last layer supports each prompt's token at one position, (B, H)."""
         lm = clean.lm
         if self.score == "head_output" or lm.width % lm.heads_per_layer:
             return lm.heads.logits(reading, token_ids)[:, -1]

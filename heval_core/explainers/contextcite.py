@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heval_core.explainers.shared.base import Base, CleanPass
-from heval_core.explainers.shared.left_out import Units, logprobs, said, scores_of, units, units_of_each
+from heval_core.explainers.shared.left_out import Units, logprobs, logprobs_without, scores_of, units, units_of_each
 from heval_core.lm.shared_passes import CLEAN
 from heval_core.prompting.units import Matrix
 from heval_core.records import Cost, Target
@@ -37,33 +37,33 @@ class ContextCite(Base):
     reference = "Cohen-Wang et al. 2024 (arXiv 2409.00729)"
 
     def cost(self, tokens: float) -> Cost:
-        """The documents are taken to be nearly all of the prompt."""
+        """Return the cost, as if the documents were nearly all of the prompt."""
         return Cost(1 + MASKS, tokens + MASKS * tokens / 2, (CLEAN,))
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
         sources = units_of_each(clean, targets, self.unit)
-        kept = [masks(len(in_prompt), _seed(prompt.ids)) for in_prompt, prompt in zip(sources, clean.prompts, strict=True)]
-        gone = [left_out(*each) for each in zip(sources, kept, strict=True)]
+        rows = [masks(len(in_prompt), _seed(prompt.ids)) for in_prompt, prompt in zip(sources, clean.prompts, strict=True)]
+        removed = [left_out(*each) for each in zip(sources, rows, strict=True)]
         fits = [
             weights(rows, log_odds(values[:, 0])) if in_prompt else ()
-            for in_prompt, rows, values in zip(sources, kept, logprobs(clean, targets, gone), strict=True)
+            for in_prompt, rows, values in zip(sources, rows, logprobs(clean, targets, removed), strict=True)
         ]
         return scores_of(clean, sources, fits)
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
-        """A fit for each token of the answer, in its log-odds, all from the same passes."""
+        """Fit each token of the answer, in its log-odds, all from the same passes."""
         self.check()
         (prompt,) = clean.prompts
         parts = units(prompt, self.unit, target)
         rows = masks(len(parts), _seed(prompt.ids[: target.positions[0] + 1]))
-        (answer,) = said(clean, [target], [left_out(parts, rows)])
+        (answer,) = logprobs_without(clean, [target], [left_out(parts, rows)])
         fits = [weights(rows, log_odds(values)) for values in answer.logprobs[:, 0].T] if parts else []
         return Matrix(self.unit, parts, np.array(fits, dtype=np.float32).reshape(len(target.ids), len(parts)).T)
 
 
-def left_out(units: Units, kept: np.ndarray) -> list[Units]:
-    """The units that each of the (masks, U) rows does not keep."""
-    return [tuple(unit for unit, stays in zip(units, row, strict=True) if not stays) for row in kept]
+def left_out(units: Units, rows: np.ndarray) -> list[Units]:
+    """Return the units that each of the (masks, U) rows leaves out."""
+    return [tuple(unit for unit, stays in zip(units, row, strict=True) if not stays) for row in rows]
 
 
 def _seed(ids: Sequence[int]) -> int:

@@ -34,11 +34,13 @@ class DocumentEffect(Base):
     reference = "control"
 
     def __repr__(self) -> str:
-        """As it was before there were units: stored results are known by it."""
+        """Return the repr as it was before there were units: stored results are found by it."""
         return "DocumentEffect()" if self.unit == "document" else f"DocumentEffect(unit={self.unit!r})"
 
     def cost(self, tokens: float) -> Cost:
-        """Of two documents, or ten sentences: each pass without one of them runs half of the prompt on average."""
+        """Return the cost: of two documents, or ten sentences: each pass without one of them runs half of the prompt on
+        average.
+        """
         passes = {"document": 2, "sentence": 10, "word": tokens * 0.7, "token": tokens}[self.unit]
         return Cost(1 + passes, (1 + passes / 2) * tokens, (CLEAN,))
 
@@ -47,7 +49,7 @@ class DocumentEffect(Base):
         return scores_of(clean, parts, effects(clean, targets, parts))
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
-        """D_a of each token of the answer: the nats that it loses without each unit."""
+        """Compute D_a of each token of the answer: the nats that it loses without each unit."""
         self.check()
         parts = units(clean.prompts[0], self.unit, target)
         return lost(clean, target, parts, self.unit if clean.prompts[0].documents else "sentence")

@@ -44,7 +44,7 @@ class FeatureAblation(Base):
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"
 
     def __repr__(self) -> str:
-        """Its settings, which results are found by: those of before there were screens are found too."""
+        """Return its settings, by which results are found: also those of before there were screens."""
         screen = f", screen={self.screen!r}" if self.screen else ""
         return f"{type(self).__name__}(target={self.target!r}, baseline={self.baseline!r}{screen})"
 
@@ -58,14 +58,16 @@ class FeatureAblation(Base):
         return bool(self.screen)
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown target or screen, or no baseline."""
+        """Raise HEvalError for an unknown target or screen, or no baseline."""
         super().check()
         check_baseline(self.key, self.baseline)
         if self.screen:
             screened.parsed(self.screen)
 
     def cost(self, tokens: float) -> Cost:
-        """The clean pass, and one for each token over the rest of the prompt: half of it on average."""
+        """Return the cost: the clean pass, and one for each token over the rest of the prompt, which is half of it on
+        average.
+        """
         part = screened.cost(tokens, self.screen) if self.screen else ablation_cost(tokens)
         return Cost(1 + part.passes, tokens + part.tokens, (CLEAN,))
 
@@ -76,7 +78,7 @@ class FeatureAblation(Base):
         return ablation_scores(clean, targets, self.target, self.baseline), [{"details": details}] * clean.size
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
-        """In nats (`logprob`) whatever the target option: all tokens of the answer are read from the same passes."""
+        """Measure in nats (`logprob`), whatever the target option: all tokens of the answer are read from the same passes."""
         from heval_core.lm.targets import values_of_each
 
         self.check()

@@ -31,7 +31,9 @@ class FusionOfThree(Base):
     reference = "ours, of cgim, alti and cdla"
 
     def cost(self, tokens: float) -> Cost:
-        """The clean pass, one over the last token with hooks, cgim's, and with alti one more over the whole prompt."""
+        """Return the cost: the clean pass, one over the last token with hooks, cgim's, and with alti one more over the whole
+        prompt.
+        """
         back = rules.cost(tokens)
         return Cost(2 + self.alti + back.passes, (1 + self.alti) * tokens + 1 + back.tokens, (CLEAN, HEADS))
 
@@ -43,7 +45,7 @@ class FusionOfThree(Base):
 
 
 def fused(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The mean of (B, n) scores of several methods, each row divided by its l1 norm; a row of zeros stays one."""
+    """Average (B, n) scores of several methods, each row divided by its l1 norm; a row of zeros stays one."""
     norms = [np.abs(part).sum(1, keepdims=True) for part in parts]
     divided = [part / np.where(norm > 0, norm, 1) for part, norm in zip(parts, norms, strict=True)]
     return np.mean(divided, axis=0).astype(np.float32)

@@ -26,7 +26,7 @@ class GradientTimesInput(Base):
     reference = "Shrikumar et al. 2017 (arXiv 1605.01713)"
 
     def cost(self, tokens: float) -> Cost:
-        """Forward and back."""
+        """Return the cost: forward and back."""
         return Cost(2, 2 * tokens)
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:

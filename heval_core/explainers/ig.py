@@ -42,14 +42,14 @@ class IntegratedGradients(Base):
     reference = "Sun et al. 2025, eq. 8 (arXiv 2510.02629); Sundararajan et al. 2017"
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown method, no steps, or no baseline."""
+        """Raise HEvalError for an unknown method, no steps, or no baseline."""
         super().check()
         if self.steps < 1:
             raise HEvalError(f"ig needs at least one step, not {self.steps}.")
         check_baseline(self.key, self.baseline)
 
     def cost(self, tokens: float) -> Cost:
-        """Every step goes forward and back; the prompt and its baseline go forward once more."""
+        """Return the cost: every step goes forward and back; the prompt and its baseline go forward once more."""
         passes = 2 * self.steps + 2
         return Cost(passes, passes * tokens, (CLEAN,))
 
@@ -71,7 +71,7 @@ class IntegratedGradients(Base):
 
 
 def _gap(attributed: float, change: float) -> float:
-    """How far the attributions' sum is from f(x) - f(x'), as a share of that; NaN if f does not change."""
+    """Return how far the attributions' sum is from f(x) - f(x'), as a share of that; NaN if f does not change."""
     return abs(attributed - change) / abs(change) if change else float("nan")
 
 

@@ -73,7 +73,7 @@ class MechLight(ReadsHeads):
         return rows, extras
 
     def _strengths(self, lm: LanguageModel, index: int, reading: HeadReading, targets: Sequence[Target]) -> torch.Tensor:
-        """(B, L, H) S at one of the targets' positions, the one with this index."""
+        """Compute S, (B, L, H), at one of the targets' positions, the one with this index."""
         for_answer = lm.heads.logits(reading, [target.ids[index] for target in targets], self.fold)
         foils = [target.foils[index] if target.foils else target.ids[index] for target in targets]
         for_foil = lm.heads.logits(reading, foils, self.fold)
@@ -82,7 +82,10 @@ class MechLight(ReadsHeads):
 
 
 def _chosen(strengths: np.ndarray, alive: np.ndarray, group: int) -> tuple[int, int, tuple[tuple[str, float | str], ...]]:
-    """(L, H) S, and which heads are not pruned ▶ layer and head of its maximum, and details: the runner-up and its margin."""
+    """Return layer and head of the largest S, and details: the runner-up and its margin.
+
+    strengths: (L, H) S. alive: not pruned.
+    """
     units = strengths.reshape(strengths.shape[0], -1, group).sum(-1)
     usable = alive.reshape(*units.shape, group).any(-1)
     order = np.argsort(-np.where(usable, units, -np.inf), axis=None, kind="stable")[: usable.sum()]
@@ -97,13 +100,13 @@ def _chosen(strengths: np.ndarray, alive: np.ndarray, group: int) -> tuple[int, 
 
 
 def _members(alive: np.ndarray, layer: int, head: int, group: int) -> list[int]:
-    """The heads of this one's group that are not pruned."""
+    """Return the heads of this one's group that are not pruned."""
     first = head // group * group
     return [other for other in range(first, first + group) if alive[layer, other]]
 
 
 def _shared(strengths: np.ndarray, alive: np.ndarray, group: int) -> np.ndarray:
-    """(L, H) S with every head's value replaced by the mean of its group, which keeps the sum of each group.
+    """Replace every head's S, (L, H), by the mean of its group, which keeps the sum of each group.
 
     A pruned head keeps its 0, and counts in no mean.
     """

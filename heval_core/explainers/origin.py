@@ -43,7 +43,9 @@ class Origin(Base):
     reference = "ours"
 
     def cost(self, tokens: float) -> Cost:
-        """Of two documents, each pass without one of them running half of the prompt; with sentences, of five in each."""
+        """Return the cost: of two documents, each pass without one of them running half of the prompt; with sentences, of five
+        in each.
+        """
         left_out, share = (12, 10 * 0.9 + 1) if self.sentences else (2, 1)
         part = token_parts.cost_of(self.tokens, tokens)
         return Cost(1 + left_out + part.passes, (1 + share) * tokens + part.tokens, (CLEAN,))
@@ -62,7 +64,7 @@ class Origin(Base):
         return scores
 
     def matrix(self, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
-        """What each document gives each token of the answer, shared out by the relevance of that token's sentence."""
+        """Divide what each document gives each token of the answer by the relevance of that token's sentence."""
         if self.sentences:
             raise HEvalError("origin(sentences) explains a single token; origin explains an answer.")
         self.check()
@@ -79,22 +81,22 @@ class Origin(Base):
     def _sentences(
         self, clean: CleanPass, targets: Sequence[Target], documents: Sequence[Units]
     ) -> list[list[list[tuple[Unit, float]]]]:
-        """Of each prompt's documents, their sentences and the share that each has of the document's effect."""
+        """Return the sentences of each prompt's documents, and the share that each has of its document's effect."""
         sentences = units_of_each(clean, targets, "sentence")
         by_prompt = []
         for of_prompt, inside, effect in zip(documents, sentences, effects(clean, targets, sentences), strict=True):
             divided = []
             for document in of_prompt:
                 indices = [i for i, unit in enumerate(inside) if document.start <= unit.start and unit.end <= document.end]
-                own, above = [inside[i] for i in indices], np.maximum(effect[indices], 0)
-                weights = above if above.sum() > 0 else np.array([len(unit.indices) for unit in own], dtype=float)
-                divided.append(list(zip(own, weights / weights.sum(), strict=True)))
+                units, above = [inside[i] for i in indices], np.maximum(effect[indices], 0)
+                weights = above if above.sum() > 0 else np.array([len(unit.indices) for unit in units], dtype=float)
+                divided.append(list(zip(units, weights / weights.sum(), strict=True)))
             by_prompt.append(divided)
         return by_prompt
 
 
 def shares(relevance: np.ndarray) -> np.ndarray:
-    """(n,) relevance of a unit's tokens ▶ (n,) their shares of its effect, which sum to 1."""
+    """Map (n,) relevance of a unit's tokens ▶ (n,) their shares of its effect, which sum to 1."""
     n = len(relevance)
     above = np.maximum(relevance.astype(float), 0)
     proportional = above / above.sum() if above.sum() > 0 else np.full(n, 1 / n)

@@ -153,7 +153,7 @@ def _log_probabilities(lm: LanguageModel, rows: Sequence[np.ndarray], targets: n
         by_length[len(row)].append(index)
     out = np.empty(len(rows))
     for length, indices in by_length.items():
-        size = min(MOST_ROWS, lm.budget.holds(length))
+        size = min(MOST_ROWS, lm.budget.batch_size(length))
         for start in range(0, len(indices), size):
             batch = indices[start : start + size]
             logits = lm.forward.logits(torch.from_numpy(np.stack([rows[index] for index in batch])).to(lm.device))

@@ -20,7 +20,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.control import held, notes
 from heval_core.lm.targets import in_float64
 from heval_core.prompting.prompts import stops_of
-from heval_core.prompting.units import Unit, places_in, units_of
+from heval_core.prompting.units import Unit, indices_in, units_of
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
 from heval_core.records.vocabulary import FUNCTION_WORDS
 
@@ -80,8 +80,8 @@ class Written:
 
     def span(self, words: Sequence[Unit]) -> Span:
         """Of some words in a row; whole sentences have the white space behind them."""
-        first, last = places_in([words[0], words[-1]], self.sentences)
-        inside = places_in(self.words, self.sentences)
+        first, last = indices_in([words[0], words[-1]], self.sentences)
+        inside = indices_in(self.words, self.sentences)
         if len(words) > 1 and sum((inside >= first) & (inside <= last)) == len(words):
             return Span(self.sentences[first].start, self.sentences[last].end)
         return Span(words[0].start, words[-1].end)

@@ -26,7 +26,7 @@ from heval_core.explaining.pipeline import Request
 from heval_core.explaining.whole_answer import columns_of, matrix_of, tokenised, with_foils
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.plugins import catalogue
-from heval_core.prompting.units import Unit, places_in
+from heval_core.prompting.units import Unit, indices_in
 from heval_core.records import TEXT_CONTROLS, HEvalError, Target
 from heval_core.statistics.scores import round_keeping_ranks
 
@@ -127,7 +127,7 @@ def by_explainer(reading: Reading, explainer: Method) -> list[np.ndarray]:
     matrix = reading.clean.lm.budget.within(reading.clean.length, work)
     of_documents = matrix.within(documents, "document").values
     if matrix.level == "document":
-        of_sentences = of_documents[places_in(reading.sentences, documents)]
+        of_sentences = of_documents[indices_in(reading.sentences, documents)]
     else:
         of_sentences = matrix.within(reading.sentences, "sentence").values
     scores = []

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from heval_core.explainers.shared.left_out import said, said_in, units, without_earlier
+from heval_core.explainers.shared.left_out import logprobs_in, logprobs_without, units, without_earlier
 from heval_core.explaining import word_origins as rules
 from heval_core.explaining.greedy_answer import Rival, Written, given, write
 from heval_core.explaining.pipeline import Request, able_of
@@ -30,7 +30,7 @@ from heval_core.lm.needs import require
 from heval_core.lm.targets import in_float64
 from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import assemble
-from heval_core.prompting.units import Matrix, Unit, places_in
+from heval_core.prompting.units import Matrix, Unit, indices_in
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
 from heval_core.statistics.scores import check
 
@@ -222,7 +222,7 @@ class Selection:
         """(D,) the nats that these words lose without each document."""
         nats, matrix = np.zeros(len(self.generated.documents)), self.generated.matrices.get(DOCUMENT)
         if matrix is not None and len(nats):  # without documents its units are sentences of the question
-            nats[places_in(matrix.units, self.generated.documents)] = self.total(matrix.values)
+            nats[indices_in(matrix.units, self.generated.documents)] = self.total(matrix.values)
         return nats
 
     def citations(self) -> list[rules.Citation]:
@@ -356,7 +356,7 @@ def _left_out(generated: Generated, target: Target) -> Iterator[tuple[str, Gener
     """Each document left out, and all of them together; the answer's own words before; then each sentence."""
     together = np.zeros(len(target.ids))
     if generated.documents:
-        (alone,) = said(generated.clean, [target], [[units(generated.clean.prompts[0], "document", target)]])
+        (alone,) = logprobs_without(generated.clean, [target], [[units(generated.clean.prompts[0], "document", target)]])
         together = generated.logprobs - alone.logprobs[0, 0]
         generated = _explained(generated, catalogue.method(DOCUMENT), target)
     yield "document", (generated := replace(generated, together=together))
@@ -390,5 +390,5 @@ def _drawn(generated: Generated, target: Target, wanted: Wanted) -> np.ndarray:
         space = " " * prompt.tokens[span.start][:1].isspace()
         drawn = tuple(islice(cycle(clean.lm.encode(space + text)), span.end - span.start))
         variants.append((prompt.ids[: span.start] + drawn + prompt.ids[span.end :], positions))
-    (said_instead,) = said_in(clean, [target], [variants])
+    (said_instead,) = logprobs_in(clean, [target], [variants])
     return said_instead.logprobs[:, 0] - (generated.logprobs - documents.values[turns[: len(variants)]])

@@ -30,7 +30,7 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.plugins import catalogue, protocols
 from heval_core.present.html import render
-from heval_core.prompting.units import Matrix, Unit, places_in, units_of
+from heval_core.prompting.units import Matrix, Unit, indices_in, units_of
 from heval_core.records import HEvalError, Span, TokenisedPrompt
 from heval_core.texts.numbers_and_names import of_tokens
 
@@ -310,7 +310,7 @@ def _contrast(selection: Selection) -> dict[str, Any]:
 
 def _matrix(generated: Generated, key: str) -> dict[str, Any]:
     matrix, tokens = generated.matrices[key], generated.written.prompt.tokens
-    documents = places_in(matrix.units, generated.documents) + 1
+    documents = indices_in(matrix.units, generated.documents) + 1
     seconds, passes = generated.costs[key]
     return {
         "unit": matrix.level,

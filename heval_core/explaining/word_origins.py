@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heval_core.citations.annotators.shared.choice import level_of
-from heval_core.prompting.units import Matrix, Unit, places_in
+from heval_core.prompting.units import Matrix, Unit, indices_in
 from heval_core.records import Span
 
 MEMORY, UNCLEAR = "memory", "unclear"
@@ -84,8 +84,8 @@ def random_level(drawn: np.ndarray, documents: int) -> float:
 
 def first_choice(scores: np.ndarray, units: Sequence[Unit], sentences: Sequence[Unit]) -> int | None:
     """(U,) scores of a selection ▶ the number of the sentence with the highest sum of them; None where none is above 0."""
-    places = places_in(units, sentences)
-    sums = np.bincount(places[places >= 0], scores[places >= 0], len(sentences))
+    indices = indices_in(units, sentences)
+    sums = np.bincount(indices[indices >= 0], scores[indices >= 0], len(sentences))
     return int(sums.argmax()) if sums.max(initial=0.0) > 0 else None
 
 

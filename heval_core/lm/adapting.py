@@ -37,7 +37,7 @@ class Adapter:
     pairs: Mapping[str, Pair]
 
     def as_bytes(self) -> bytes:
-        """As a safetensors file; equal adapters give equal bytes."""
+        """Write it as a safetensors file; equal adapters give equal bytes."""
         tensors: dict[str, torch.Tensor] = {}
         for name, (a, b) in self.pairs.items():
             tensors |= {f"{name}.lora_A": _stored(a), f"{name}.lora_B": _stored(b)}
@@ -47,7 +47,7 @@ class Adapter:
 
     @classmethod
     def read(cls, file: bytes) -> Adapter:
-        """Raises HEvalError for bytes that are no adapter."""
+        """Read an adapter from bytes. Raises HEvalError for other bytes."""
         try:
             length = int.from_bytes(file[:8], "little")
             config = json.loads(json.loads(file[8 : 8 + length])["__metadata__"]["adapter"])
@@ -59,7 +59,7 @@ class Adapter:
             raise HEvalError("The stored weights are not an adapter of fine_tuning; compute them again.") from error
 
     def added(self, name: str) -> torch.Tensor:
-        """(outputs, inputs) float32: what it adds to one layer's weight."""
+        """Compute what it adds to one layer's weight: (outputs, inputs) float32."""
         a, b = self.pairs[name]
         return self.scale * (b.float() @ a.float())
 
@@ -69,7 +69,7 @@ def _stored(matrix: torch.Tensor) -> torch.Tensor:
 
 
 def linear_layers(facts: ModelFacts) -> dict[str, torch.nn.Module]:
-    """The linear layers of the blocks, by name. Raises HEvalError for a model that has none in floating point."""
+    """List the linear layers of the blocks, by name. Raises HEvalError for a model that has none in floating point."""
     layers = {
         name: module
         for name, module in facts.model.named_modules()
@@ -84,7 +84,7 @@ def linear_layers(facts: ModelFacts) -> dict[str, torch.nn.Module]:
 
 @torch.no_grad()
 def adapted(lm: LanguageModel, adapter: Adapter) -> LanguageModel:
-    """The model with the adapter merged into its weights. Raises HEvalError for an adapter of another model."""
+    """Merge an adapter into the weights of a model's twin. Raises HEvalError for an adapter of another model."""
     if (adapter.model, adapter.revision) != (lm.key, lm.revision):
         raise HEvalError(
             f"The adapter was trained for {adapter.model} (revision {adapter.revision or 'unknown'}), and cannot be used with "
@@ -107,6 +107,6 @@ def adapted(lm: LanguageModel, adapter: Adapter) -> LanguageModel:
 
 
 def _shape(module: Any) -> tuple[int, int]:
-    """(outputs, inputs)"""
+    """Return (outputs, inputs)"""
     first, second = module.weight.shape
     return (second, first) if isinstance(module, Conv1D) else (first, second)

@@ -10,7 +10,7 @@ from heval_core.records import TokenisedPrompt
 
 
 def last_logits(lm: LanguageModel, prompts: Sequence[TokenisedPrompt]) -> list[torch.Tensor]:
-    """(V,) float32 of each prompt's last position, in the order of the prompts."""
+    """Compute logits, (V,) float32, of each prompt's last position, in the order of the prompts."""
 
     def work(numbers: list[int], _: int) -> torch.Tensor:
         return lm.forward.logits(torch.tensor([prompts[number].ids for number in numbers], device=lm.device))
@@ -19,7 +19,9 @@ def last_logits(lm: LanguageModel, prompts: Sequence[TokenisedPrompt]) -> list[t
 
 
 def memory_tokens(lm: LanguageModel, questions: Iterable[str]) -> dict[str, int]:
-    """Question ▶ the model's own next token after it, without documents; questions that are too long for it have none."""
+    """Return question ▶ the model's own next token after it, without documents; questions that are too long for it
+    have none.
+    """
     distinct = {
         question: lm.tokenise(memory_prompt(question, lm.template), check_length=False)
         for question in dict.fromkeys(questions)

@@ -19,14 +19,14 @@ class NotEnoughMemory(HEvalError):
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that the device ran out of memory."""
+    """Return whether an error says that the device ran out of memory."""
     return isinstance(error, torch.OutOfMemoryError) or (
         isinstance(error, RuntimeError) and ("out of memory" in str(error) or "can't allocate memory" in str(error))
     )
 
 
 def raised(item: Any, error: Exception) -> None:
-    """What happens to an item that fails, where nobody says so."""
+    """Raise the error of an item that fails: the default where nobody handles it."""
     raise error
 
 
@@ -38,12 +38,14 @@ class Budget:
 
     @classmethod
     def of(cls, tokens: int | None, device: torch.device) -> "Budget":
-        """By default 4,096 tokens on a CPU, where more is no faster; elsewhere 8,192, doubled until memory runs out."""
+        """Choose a budget: by default 4,096 tokens on a CPU, where more is no faster; elsewhere 8,192, doubled until memory
+        runs out.
+        """
         on_cpu = device.type == "cpu"
         return cls(tokens or (4096 if on_cpu else 8192), device, growing=tokens is None and not on_cpu)
 
-    def holds(self, length: int) -> int:
-        """How many prompts of `length` tokens run together: at least one."""
+    def batch_size(self, length: int) -> int:
+        """Return how many prompts of `length` tokens run together: at least one."""
         return max(1, self.tokens // length)
 
     def grow(self, used: int) -> None:
@@ -59,7 +61,7 @@ class Budget:
             torch.cuda.empty_cache()
 
     def within(self, length: int, attempt: Callable[[], T]) -> T:
-        """The result of `attempt`, tried again with half the budget whenever memory runs out.
+        """Run `attempt`, again with half the budget whenever memory runs out.
 
         attempt: runs as many prompts of `length` tokens as the current budget holds, and keeps nothing if it cannot finish.
         Raises NotEnoughMemory if a smaller budget would not help.
@@ -81,9 +83,11 @@ class Budget:
     def longest_first(
         self, lengths: Sequence[int], work: Callable[[list[int], int], Iterable[T]], alike: bool = False
     ) -> list[T]:
-        """What `work` gives for items of these lengths, in their order; those of similar length run together.
+        """Run `work` on items of these lengths, those of similar length together.
 
-        work: the places of some items, and the length of the longest ▶ a result for each. alike: only equal lengths together.
+        Returns the results in the order of the items.
+
+        work: the indices of some items, and the length of the longest ▶ a result for each. alike: only equal lengths together.
         """
         results: dict[int, T] = {}
         waiting = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
@@ -91,12 +95,12 @@ class Budget:
             width = lengths[waiting[0]]
 
             def attempt(waiting: list[int] = waiting, width: int = width) -> tuple[list[int], Iterable[T]]:
-                batch = [place for place in waiting[: self.holds(width)] if lengths[place] == width or not alike]
+                batch = [index for index in waiting[: self.batch_size(width)] if lengths[index] == width or not alike]
                 return batch, work(batch, width)
 
-            batch, made = self.within(width, attempt)
+            batch, outputs = self.within(width, attempt)
             self.grow(len(batch) * width)
-            results.update(zip(batch, made, strict=True))
+            results.update(zip(batch, outputs, strict=True))
             waiting = waiting[len(batch) :]
         return [results[index] for index in range(len(lengths))]
 
@@ -121,7 +125,7 @@ class Budget:
         batch: list[T] = []
 
         def attempt() -> None:
-            batch[:] = waiting[: self.holds(length)]
+            batch[:] = waiting[: self.batch_size(length)]
             work(batch)
 
         try:
@@ -136,6 +140,6 @@ class Budget:
 
 
 def first_line(error: BaseException) -> str:
-    """An error in one line."""
+    """Return an error in one line."""
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__

@@ -28,7 +28,7 @@ UNKNOWN = ("s_aux", "position_bias")
 
 
 def registered(rules: Rules) -> str:
-    """The name of attention under these rules, for `set_attn_implementation`."""
+    """Register attention under these rules. Returns its name, for `set_attn_implementation`."""
     name = f"heval_rules_{rules.query_key}_{rules.values}_{rules.temperature}"
     AttentionInterface.register(name, partial(_attend, rules=rules))
     AttentionMaskInterface.register(name, sdpa_mask)
@@ -45,7 +45,7 @@ def _attend(
     rules: Rules,
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
-    """(B, H, n, d_h) queries, (B, KV, n, d_h) keys and values ▶ (B, n, H, d_h), as the interface wants it.
+    """Compute attention as the interface wants it: (B, H, n, d_h) queries, (B, KV, n, d_h) keys and values ▶ (B, n, H, d_h).
 
     Raises ValueError for attention that the rules do not know.
     """
@@ -96,7 +96,7 @@ class _Attention(torch.autograd.Function):
 def _blocks(
     query: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, causal: bool
 ) -> Iterator[tuple[slice, slice, torch.Tensor | None]]:
-    """Heads whose patterns are there together: key heads, query heads, and their mask."""
+    """Yield heads whose patterns are in memory together: key heads, query heads, and their mask."""
     batch, kv_heads, n = value.shape[:3]
     group = query.shape[1] // kv_heads
     if causal:
@@ -109,14 +109,14 @@ def _blocks(
 
 
 def _for_each(tensor: torch.Tensor, group: int) -> torch.Tensor:
-    """(B, KV, n, d_h) ▶ (B, H, n, d_h), one for each query head."""
+    """Repeat (B, KV, n, d_h) ▶ (B, H, n, d_h), one for each query head."""
     return tensor.repeat_interleave(group, 1)
 
 
 def _scores(
     query: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor | None, scale: float, cap: float | None
 ) -> tuple[torch.Tensor, torch.Tensor | float]:
-    """(B, H, n, n) masked scores, float32, and what a soft cap multiplied them by."""
+    """Compute (B, H, n, n) masked scores, float32, and what a soft cap multiplied them by."""
     scores, factor = (query @ keys.transpose(-1, -2)).float() * scale, 1.0
     if cap is not None:
         capped = cap * torch.tanh(scores / cap)
@@ -129,7 +129,9 @@ def _scores(
 def _passed_back(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, out: torch.Tensor, ctx: Any
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Gradients of (B, H, n, d_h) queries and (B, KV, n, d_h) keys and values; out: (B, H, n, d_h), that of the output."""
+    """Compute gradients of (B, H, n, d_h) queries and (B, KV, n, d_h) keys and values; out: (B, H, n, d_h), that of the
+    output.
+    """
     batch, kv_heads, n, _ = value.shape
     group, rules = query.shape[1] // kv_heads, ctx.rules
     keys, values = (_for_each(tensor, group) for tensor in (key, value))

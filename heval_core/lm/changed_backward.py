@@ -34,7 +34,7 @@ from heval_core.lm.forward import Forward
 from heval_core.lm.gradients import Gradients
 from heval_core.lm.needs import lacks, require, unknown_to_library
 from heval_core.lm.read_out import ReadOut
-from heval_core.lm.rules import FIXED_ATTENTION, KEPT_WHOLE, Rules
+from heval_core.lm.rules import FIXED_ATTENTION, MOST_SAVED, Rules
 from heval_core.records import Target
 
 NEED = "a changed backward pass"
@@ -50,7 +50,8 @@ class ChangedBackward:
         self._facts = facts
 
     def relevance(self, rules: Rules, ids: torch.Tensor, targets: Sequence[Target], contrast: bool = False) -> torch.Tensor:
-        """(B, n) ids ▶ (B, n) float32: each token's embedding times its gradient under the rules, summed over the width.
+        """Compute each token's embedding times its gradient under the rules, summed over the width: (B, n) ids ▶ (B, n)
+        float32.
 
         contrast: of each target's lead over its foils, where it has any (`targets.leads`), in place of its logits' sum.
         Raises HEvalError if a logit is not finite.
@@ -64,11 +65,11 @@ class ChangedBackward:
         require(self._facts, ("gradients", "softmax attention"))
         with unknown_to_library(self._facts, NEED, "cannot be run under changed rules"):
             try:
-                made = Copy(self._facts)
-                check(self._facts, made)
+                copied = Copy(self._facts)
+                check(self._facts, copied)
             except UnknownPart as error:
                 raise lacks(self._facts, NEED, str(error)) from error
-        return made
+        return copied
 
 
 class Copy:
@@ -91,14 +92,14 @@ class Copy:
 
     @contextmanager
     def under(self, rules: Rules, length: int) -> Iterator[None]:
-        """Inside, attention follows the rules, and a prompt of this length keeps what fits."""
+        """Make attention follow the rules inside; a prompt of this length then keeps what fits."""
         name = registered(rules)
         if self.model.config._attn_implementation != name:
             self.model.set_attn_implementation(name)
         if self.model.config._attn_implementation != name:
             raise UnknownPart("does not run its attention through the library's interface, where its rule would be changed")
         # The backward pass begins with the last layer: to compute that one again would save nothing.
-        again = self._layers[:-1] if length > KEPT_WHOLE else []
+        again = self._layers[:-1] if length > MOST_SAVED else []
         try:
             for layer in again:
                 layer.training = True  # which asks for it; inside, `_computed_again` ends it
@@ -109,7 +110,7 @@ class Copy:
 
 
 def _computed_again(layer: torch.nn.Module, checkpoint: Any, run: Any, *inputs: Any) -> Any:
-    """A layer whose states are computed again, as one that does not train: some layers (OPT's) would apply dropout."""
+    """Run a layer that computes its states again, as one that does not train: some layers (OPT's) would apply dropout."""
 
     def computed(*inputs: Any) -> Any:
         layer.training = False
@@ -122,18 +123,18 @@ def _computed_again(layer: torch.nn.Module, checkpoint: Any, run: Any, *inputs: 
 
 
 @torch.no_grad()
-def check(facts: ModelFacts, made: Copy) -> None:
-    """Raises HEvalError if a copy's logits are not the model's, or if its relevance is not complete."""
+def check(facts: ModelFacts, copied: Copy) -> None:
+    """Raise HEvalError if a copy's logits are not the model's, or if its relevance is not complete."""
     ids = (torch.arange(1, TRIAL + 1, device=facts.device) % facts.vocabulary)[None]
     allowed = max(SAME, SAME_ROUNDINGS * torch.finfo(facts.model.dtype).eps)
-    with made.under(FIXED_ATTENTION, TRIAL):
-        changed = made.forward.checked(made.forward.last_logits(ids))
+    with copied.under(FIXED_ATTENTION, TRIAL):
+        changed = copied.forward.checked(copied.forward.last_logits(ids))
         reading = ReadOut(facts)
         plain = reading.uncapped(Forward(facts, reading).last_logits(ids))
         apart = float((changed - plain).norm() / (plain - plain.mean()).norm().clamp_min(torch.finfo(plain.dtype).tiny))
         if not apart <= allowed:
             raise lacks(facts, NEED, f"gives other logits under changed rules: they differ by {apart:.2%}")
-        parts, value = _parts(made, ids)
+        parts, value = _parts(copied, ids)
     missing = abs(float(parts.sum()) - value) / max(float(parts.abs().sum()), abs(value), torch.finfo(torch.float32).tiny)
     if not missing <= allowed:
         raise lacks(
@@ -141,8 +142,8 @@ def check(facts: ModelFacts, made: Copy) -> None:
         )
 
 
-def _parts(made: Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
-    """What each embedding and each bias contributes to the largest logit, and that logit."""
+def _parts(copied: Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
+    """Return what each embedding and each bias contributes to the largest logit, and that logit."""
     outputs: list[torch.Tensor] = []
     sources: list[torch.Tensor] = []
 
@@ -157,12 +158,12 @@ def _parts(made: Copy, ids: torch.Tensor) -> tuple[torch.Tensor, float]:
             sources.append(module.bias)
         return None
 
-    biased = [module for module in made.model.modules() if isinstance(getattr(module, "bias", None), torch.Tensor)]
-    added = [*biased, *(module for module in made.model.modules() if isinstance(module, torch.nn.Embedding))]
+    biased = [module for module in copied.model.modules() if isinstance(getattr(module, "bias", None), torch.Tensor)]
+    added = [*biased, *(module for module in copied.model.modules() if isinstance(module, torch.nn.Embedding))]
     with ExitStack() as hooks, torch.enable_grad():
         for module in added:
             hooks.enter_context(module.register_forward_hook(keep))
-        value = made.forward.last_logits(ids).max()
+        value = copied.forward.last_logits(ids).max()
         gradients = torch.autograd.grad(value, outputs, allow_unused=True)
     pairs = [(g, source) for g, source in zip(gradients, sources, strict=True) if g is not None]
     return torch.stack([(g.float() * source.float()).sum() for g, source in pairs]), float(value.detach())

@@ -44,7 +44,7 @@ class Changed(torch.nn.Module):
         self.inner = inner
 
     def passed_back(self, states: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
-        """The gradient at its states, from that at its values."""
+        """Return the gradient at its states, from that at its values."""
         raise NotImplementedError
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
@@ -72,7 +72,7 @@ class Norm(Changed):
     def __init__(self, inner: torch.nn.Module):
         super().__init__(inner)
         self.eps = next((float(eps) for name in ("variance_epsilon", "eps") if (eps := getattr(inner, name, None))), 0.0)
-        self.centred, self.offset = self._found()
+        self.centred, self.offset = self._measured()
 
     @property
     def weight(self) -> torch.Tensor | None:
@@ -88,40 +88,40 @@ class Norm(Changed):
         return 1.0 if self.weight is None else self.weight.float() + self.offset
 
     @torch.no_grad()
-    def _found(self) -> tuple[bool, float]:
-        """Whether it subtracts the mean, and what it adds to its weight. Raises UnknownPart."""
+    def _measured(self) -> tuple[bool, float]:
+        """Measure whether it subtracts the mean, and what it adds to its weight. Raises UnknownPart."""
         like = self.weight
         shape = tuple(getattr(self.inner, "normalized_shape", ())) if like is None else tuple(like.shape)
-        drawn = torch.randn((3, *shape), generator=torch.Generator().manual_seed(0)) + 0.5
+        sampled = torch.randn((3, *shape), generator=torch.Generator().manual_seed(0)) + 0.5
         # Small states too: they show where the norm's epsilon stands.
-        states = torch.cat([drawn, 1e-3 * drawn]).to(None if like is None else like.device)
+        states = torch.cat([sampled, 1e-3 * sampled]).to(None if like is None else like.device)
         # In float32: in bfloat16 a weight of 40 and 1 + 40 are hardly told apart, nor a small gain beside a bias.
         values = copy.deepcopy(self.inner).float()(states)
         for centred in (False, True):
             for offset in (0.0, 1.0):
                 self.centred, self.offset = centred, offset
                 wide, scale = self.standardised(states)
-                made = wide * scale * self.gain + (0.0 if self.bias is None else self.bias.float())
-                if float((made - values).abs().max()) <= SAME * float(values.abs().max()):
+                result = wide * scale * self.gain + (0.0 if self.bias is None else self.bias.float())
+                if float((result - values).abs().max()) <= SAME * float(values.abs().max()):
                     return centred, offset
         raise UnknownPart(f"has a norm, {type(self.inner).__name__}, whose rule is not known")
 
     def _middle(self, vectors: torch.Tensor) -> torch.Tensor:
-        """(…, d) ▶ the same, float32, centred if it centres."""
+        """Centre vectors, (…, d), if the norm centres; float32."""
         wide = vectors.float()
         return wide - wide.mean(-1, keepdim=True) if self.centred else wide
 
     def standardised(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(…, d) ▶ the states, centred if it centres, and one over their std or RMS (…, 1), float32."""
+        """Return the states, (…, d), centred if the norm centres, and one over their std or RMS, (…, 1); float32."""
         wide = self._middle(states)
         return wide, torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
 
     def linear(self, states: torch.Tensor) -> torch.Tensor:
-        """(…, d) ▶ the norm without its scale and its bias: centred if it centres, times the gain; float32."""
+        """Apply the norm without its scale and its bias to (…, d): centred if it centres, times the gain; float32."""
         return self._middle(states) * self.gain
 
     def folded(self, directions: torch.Tensor) -> torch.Tensor:
-        """(…, d) directions after the norm ▶ those before it: <folded(u), x> = <u, linear(x)>; float32."""
+        """Fold the norm into directions after it, (…, d): <folded(u), x> = <u, linear(x)>; float32."""
         return self._middle(directions.float() * self.gain)
 
     def passed_back(self, states: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
@@ -143,7 +143,7 @@ class Activation(Changed):
 
 
 def halved(_: torch.nn.Module, inputs: tuple[torch.Tensor]) -> torch.Tensor:
-    """Before a projection that reads a product of two factors: half of the gradient goes on to the product."""
+    """Halve the gradient before a projection that reads a product of two factors, for the other factor."""
     product = inputs[0].view_as(inputs[0])
     if product.requires_grad:
         product.register_hook(lambda gradient: gradient / 2)

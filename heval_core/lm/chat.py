@@ -32,12 +32,12 @@ DATED = (
 
 
 def has_template(tokenizer: Any) -> bool:
-    """Whether the tokenizer has a chat template."""
+    """Return whether the tokenizer has a chat template."""
     return bool(getattr(tokenizer, "chat_template", None))
 
 
 def require_template(tokenizer: Any) -> None:
-    """Raises HEvalError, naming the model, for a tokenizer without a chat template."""
+    """Raise HEvalError, naming the model, for a tokenizer without a chat template."""
     if not has_template(tokenizer):
         raise HEvalError(
             f"{_name_of(tokenizer)} has no chat template, so it cannot be asked through one; leave out --template chat, "
@@ -45,36 +45,36 @@ def require_template(tokenizer: Any) -> None:
         )
 
 
-def said(tokenizer: Any, words: str) -> str:
-    """What a user says as the model reads it, up to the header of the assistant's turn.
+def user_turn(tokenizer: Any, words: str) -> str:
+    """Render what a user says as the model reads it, up to the header of the assistant's turn.
 
     Raises HEvalError for a tokenizer without a chat template, or whose template refuses these words.
     """
     require_template(tokenizer)
-    return _written(tokenizer, {"user": words})
+    return _rendered(tokenizer, {"user": words})
 
 
 def is_dated(tokenizer: Any) -> bool:
-    """Whether the chat template writes today's date."""
+    """Return whether the chat template writes today's date."""
     return any(name in str(tokenizer.chat_template) for name in ("strftime_now", "date_string"))
 
 
 def turn_end(tokenizer: Any) -> int | None:
-    """The control token that the chat template puts behind what the assistant says; None where there is none."""
+    """Return the control token that the chat template puts behind what the assistant says; None where there is none."""
     try:
-        behind = _written(tokenizer, {"user": "Hello", "assistant": _WORDS}).rpartition(_WORDS)[2]
+        behind = _rendered(tokenizer, {"user": "Hello", "assistant": _WORDS}).rpartition(_WORDS)[2]
     except HEvalError:  # told where the model is asked through it; or there is none
         return None
     ends = held(behind, tokenizer)
     return int(tokenizer.convert_tokens_to_ids(ends[0])) if ends else None
 
 
-def _written(tokenizer: Any, turns: dict[str, str]) -> str:
-    said = [{"role": role, "content": words} for role, words in turns.items()]
+def _rendered(tokenizer: Any, turns: dict[str, str]) -> str:
+    messages = [{"role": role, "content": words} for role, words in turns.items()]
     try:
         template = tokenizer.get_chat_template()
         how = {"chat_template": _TODAY * ("strftime_now" in template) + template, "tokenize": False, **_FIXED}
-        return str(tokenizer.apply_chat_template(said, add_generation_prompt="assistant" not in turns, **how))
+        return str(tokenizer.apply_chat_template(messages, add_generation_prompt="assistant" not in turns, **how))
     except Exception as error:  # a template may raise anything
         raise HEvalError(
             f"The chat template of {_name_of(tokenizer)} does not take these messages: {first_line(error)}"
@@ -82,33 +82,36 @@ def _written(tokenizer: Any, turns: dict[str, str]) -> str:
 
 
 def in_chat(prompt: Prompt, tokenizer: Any) -> Prompt:
-    """The prompt as the user's turn of a conversation: its text with the template around it, its spans moved along.
+    """Put a prompt into the user's turn of a conversation: the template around its text, its spans moved along.
 
     A template may strip white space from the user's words; spans are cut accordingly.
-    Raises HEvalError as `said` does, and for a template that writes something else instead of these words.
+    Raises HEvalError as `user_turn` does, and for a template that writes something else instead of these words.
     """
-    head, _, tail = said(tokenizer, _WORDS).partition(_WORDS)
-    text = said(tokenizer, prompt.text)
+    head, _, tail = user_turn(tokenizer, _WORDS).partition(_WORDS)
+    text = user_turn(tokenizer, prompt.text)
     start, end = len(head), len(text) - len(tail)
-    kept = text[start:end]
-    if not (text.startswith(head) and text.endswith(tail) and kept.strip() == prompt.text.strip() and kept in prompt.text):
+    words = text[start:end]
+    if not (text.startswith(head) and text.endswith(tail) and words.strip() == prompt.text.strip() and words in prompt.text):
         raise HEvalError(
             f"The chat template of {_name_of(tokenizer)} changes what the user says, so documents cannot be found in it; "
             "leave out --template chat."
         )
-    by = start - prompt.text.index(kept)
+    shift = start - prompt.text.index(words)
 
     def moved(span: Span) -> Span:
-        first = min(max(span.start + by, start), end)
-        return Span(first, max(first, min(span.end + by, end)))
+        first = min(max(span.start + shift, start), end)
+        return Span(first, max(first, min(span.end + shift, end)))
 
     template = Span(0, start), Span(end, len(text))
     return prompt.moved(moved, text=text + prompt.beginning, chat=False, ranked=Span(start, end), template=template)
 
 
 def answers_bare(tokenizer: Any, before: str | None = None) -> bool:
-    """Whether an answer begins bare: after white space or a special token. before: by default the assistant's header."""
-    before = said(tokenizer, _WORDS).partition(_WORDS)[2] if before is None else before
+    """Return whether an answer begins bare: after white space or a special token.
+
+    before: by default the assistant's header.
+    """
+    before = user_turn(tokenizer, _WORDS).partition(_WORDS)[2] if before is None else before
     return before[-1:].isspace() or any(before.endswith(token) for token in tokenizer.all_special_tokens)
 
 

@@ -31,7 +31,10 @@ class CleanPass:
         now: Callable[[], float] = time.perf_counter,
         before: CleanPass | None = None,
     ):
-        """now: the time in seconds. before: a pass over the beginnings of these prompts, which is gone on with."""
+        """Run the clean pass.
+
+        now: the time in seconds. before: a pass over the beginnings of these prompts, which is continued.
+        """
         if len({len(prompt.ids) for prompt in prompts}) != 1:
             raise HEvalError("The prompts of one pass must have the same number of tokens.")
         self.lm, self.prompts = lm, tuple(prompts)
@@ -39,7 +42,7 @@ class CleanPass:
         self._read_together: list[range] = []
 
     def clock(self) -> Clock:
-        """Begins to time an explainer; see `shared_work`."""
+        """Begin to time an explainer; see `shared_work`."""
         return Clock(self._shared, self.size)
 
     @property
@@ -76,7 +79,7 @@ class CleanPass:
         return self._passed[1]
 
     def logits_at(self, positions: tuple[int, ...]) -> torch.Tensor:
-        """(B, P, V) float32. Raises HEvalError if they are not finite."""
+        """Return logits at some positions, (B, P, V) float32. Raises HEvalError if they are not finite."""
         if positions == (-1,):
             return self.logits[:, None]
 
@@ -90,20 +93,20 @@ class CleanPass:
         return self._shared.once(f"logits at {positions}", work)
 
     def logits_of(self, targets: Sequence[Target]) -> torch.Tensor:
-        """(B, P, V) float32, at the targets' positions; see `logits_at`."""
+        """Return logits at the targets' positions, (B, P, V) float32; see `logits_at`."""
         return self.logits_at(positions_of(targets))
 
     def heads_at(self, position: int) -> HeadReading:
-        """The heads' attention and outputs at one position."""
+        """Return the heads' attention and outputs at one position."""
         position %= self.length
         positions = next((span for span in self._read_together if position in span), range(position, position + 1))
         readings = self._shared.once(f"heads at {positions}", lambda: self.lm.heads.read_all(self.ids, self.prefix, positions))
         return readings[position - positions.start]
 
     def read_together(self, positions: Sequence[int]) -> None:
-        """From now on the heads at all of these positions, and between them, are read in one pass when one is asked for."""
-        places = [position % self.length for position in positions]
-        self._read_together.append(range(min(places), max(places) + 1))
+        """Read the heads at all of these positions, and between them, in one pass as soon as one is asked for."""
+        indices = [position % self.length for position in positions]
+        self._read_together.append(range(min(indices), max(indices) + 1))
 
     @property
     def heads(self) -> HeadReading:
@@ -111,15 +114,15 @@ class CleanPass:
         return self.heads_at(-1)
 
     def heads_of(self, targets: Sequence[Target]) -> list[HeadReading]:
-        """The heads at each of the targets' positions."""
+        """Return the heads at each of the targets' positions."""
         return [self.heads_at(position) for position in positions_of(targets)]
 
     def attention_of(self, targets: Sequence[Target], layers: int | slice = slice(None)) -> torch.Tensor:
-        """(B, L, H, n), of one layer (B, H, n): the mean of the rows of attention at the targets' positions."""
+        """Average the rows of attention at the targets' positions: (B, L, H, n), of one layer (B, H, n)."""
         return mean_rows([reading.attention[:, layers] for reading in self.heads_of(targets)], self.length)
 
     def direct_effects(self, targets: Sequence[Target]) -> list[torch.Tensor]:
-        """(B, L, n) float32 for each position of the targets: what heads carry there from each token to z_a - z_b.
+        """Compute what heads carry from each token to z_a - z_b: (B, L, n) float32 for each position of the targets.
 
         Where a target has no foils, to z_a. Raises HEvalError for a model in which this does not add up.
         """
@@ -136,8 +139,9 @@ class CleanPass:
         return self._shared.once(f"direct effects on {tuple(targets)}", work)
 
     def lost_leads(self, targets: Sequence[Target]) -> torch.Tensor:
-        """(B, L, H) float32: what each target's lead in logits over its foil loses when one head writes nothing at the last
-        position, and every other head what it wrote there; see `path_patching`."""
+        """Compute what each target's lead in logits over its foil loses when one head writes nothing at the last position, and
+        every other head what it wrote there: (B, L, H) float32; see `path_patching`.
+        """
         ends, outputs = self.ids[:, -1:], self.heads.outputs
         last_positions = LastPositions(ends, torch.full_like(ends, self.length - 1), outputs, self.logits)
         pairs = torch.tensor([[target.ids[0], target.foils[0]] for target in targets], device=self.lm.device)
@@ -145,14 +149,17 @@ class CleanPass:
         return effects[..., 0] - effects[..., 1]
 
     def relevance(self, rules: Rules, targets: Sequence[Target], contrast: bool) -> torch.Tensor:
-        """(B, n) float32: see `ChangedBackward`. Raises HEvalError for a model in which the rules do not hold."""
+        """Compute relevance, (B, n) float32: see `ChangedBackward`.
+
+        Raises HEvalError for a model in which the rules do not hold.
+        """
         changed = self.lm.changed_backward
         self._shared.waive(lambda: changed.copy)
         name = f"relevance {rules} {contrast} {tuple(targets)}"
         return self._shared.once(name, lambda: changed.relevance(rules, self.ids, targets, contrast))
 
     def rolled_back(self, targets: Sequence[Target]) -> torch.Tensor:
-        """(B, n) float32: the direct effects of all layers and positions, rolled back to the tokens. Raises as these do."""
+        """Roll the direct effects of all layers and positions back to the tokens: (B, n) float32. Raises as these do."""
 
         def work() -> torch.Tensor:
             effects = torch.stack(self.direct_effects(targets)).sum(0)

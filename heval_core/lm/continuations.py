@@ -16,7 +16,7 @@ Text = tuple[tuple[int, ...], int]
 
 
 def token_logprobs(lm: LanguageModel, texts: Sequence[Text]) -> list[torch.Tensor]:
-    """(len(ids) - start,) float32 on the CPU for each text: log p of its tokens, each given all before it.
+    """Compute log p of each text's tokens, each given all before it: (len(ids) - start,) float32 on the CPU for each text.
 
     Texts of any lengths run together, within the budget of tokens: they are padded behind, where no token looks. Only the
     text's own positions are read out. Raises HEvalError if a value is not finite, and NotEnoughMemory.

@@ -20,26 +20,26 @@ Encoded = tuple[list[int], list[tuple[int, int]], list[int]]
 
 
 def held(text: str, tokenizer: Any, template: Sequence[Span] = ()) -> tuple[str, ...]:
-    """The control tokens that a text spells, in its order. template: characters that are not asked about."""
+    """Return the control tokens that a text spells, in its order. template: characters that are not looked at."""
     words = _words(tokenizer, str(getattr(tokenizer, "chat_template", None) or ""), len(tokenizer))
     if {word[0] for word in words}.isdisjoint(text):  # Gemma has 6,300
         return ()
     spelt = sorted((word for word in words if word in text), key=len, reverse=True)
     matches = re.finditer("|".join(map(re.escape, spelt)), text) if spelt else ()
-    outside = (own for own in matches if not any(span.start <= own.start() and own.end() <= span.end for span in template))
-    return tuple(dict.fromkeys(own[0] for own in outside))
+    outside = (one for one in matches if not any(span.start <= one.start() and one.end() <= span.end for span in template))
+    return tuple(dict.fromkeys(one[0] for one in outside))
 
 
 def cut(text: str, tokenizer: Any, template: Sequence[Span], adds_special: bool) -> Encoded:
-    """The ids, character spans and special tokens' mask of a text that spells control tokens.
+    """Tokenise a text that spells control tokens: its ids, character spans and special tokens' mask.
 
     Raises HEvalError for a tokenizer whose plain tokens include the control token.
     """
     twin, marks, real = _twin(tokenizer, str(getattr(tokenizer, "chat_template", None) or ""), len(tokenizer))
     pattern, marked = re.compile("|".join(map(re.escape, sorted(marks, key=len, reverse=True)))), text
     for span in template:  # a mark is as long as its token, so that no character moves
-        own = pattern.sub(lambda found: marks[found[0]], text[span.start : span.end])
-        marked = marked[: span.start] + own + marked[span.end :]
+        escaped = pattern.sub(lambda match: marks[match[0]], text[span.start : span.end])
+        marked = marked[: span.start] + escaped + marked[span.end :]
     encoding = twin.encode(marked, add_special_tokens=adds_special)
     control = {real[twin.token_to_id(mark)]: word for word, mark in marks.items()}
     for token_id, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
@@ -49,14 +49,14 @@ def cut(text: str, tokenizer: Any, template: Sequence[Span], adds_special: bool)
 
 
 def notes(spelt: Sequence[str]) -> tuple[str, ...]:
-    """What a reader should know of a text. spelt: as `held` says."""
+    """Return what a reader should know of a text. spelt: as `held` says."""
     words = ", ".join(spelt)
     return (f"The text spells control tokens of this model ({words}); they were read as plain text.",) if spelt else ()
 
 
 @functools.lru_cache(maxsize=8)
 def _words(tokenizer: Any, template: str, _: int) -> tuple[str, ...]:
-    """The last argument, how many tokens there are, is there because tokens may be added."""
+    """Return the control tokens. The last argument, how many tokens there are, is there because tokens may be added."""
     added = tokenizer.added_tokens_decoder.values()
     written = (token.content for token in added if token.special or token.content in template)
     return tuple(dict.fromkeys(word for word in (*written, *tokenizer.all_special_tokens) if word.strip()))
@@ -64,7 +64,7 @@ def _words(tokenizer: Any, template: str, _: int) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=2)
 def _twin(tokenizer: Any, template: str, count: int) -> tuple[Any, dict[str, str], dict[int, int]]:
-    """A copy that reads control tokens as text, and marks in their place; token ▶ mark; a mark's id ▶ the token's."""
+    """Return a copy that reads control tokens as text, and marks in their place; token ▶ mark; a mark's id ▶ the token's."""
     twin, words = copy.deepcopy(tokenizer.backend_tokenizer), _words(tokenizer, template, count)
     twin.no_truncation()
     twin.no_padding()

@@ -42,7 +42,8 @@ class DirectEffects:
 
     @torch.no_grad()
     def by_layer(self, reading: HeadReading, prefix: Prefix, ids: Sequence[int], foils: Sequence[int | None]) -> torch.Tensor:
-        """(B, L, q + 1) float32: what each layer's heads carry from each token to each prompt's z_a - z_b at a query q.
+        """Compute what each layer's heads carry from each token to each prompt's z_a - z_b at a query q: (B, L, q + 1)
+        float32.
 
         reading, prefix: of the same clean pass. ids: a. foils: b, None for none.
         """
@@ -62,12 +63,12 @@ class DirectEffects:
         return torch.stack(effects, 1)
 
     def check_stream(self) -> None:
-        """Raises HEvalError for a model in which what heads add is no part of a sum that makes the residual stream."""
+        """Raise HEvalError for a model in which what heads add is no part of a sum that makes the residual stream."""
         if self._stream_problem is not None:
             raise lacks(self._facts, "the effects of heads", self._stream_problem)
 
     def _trial(self) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """(1, n) ids, and what is at the hooks of each block there, (n, …), now: some heads may be pruned."""
+        """Run a trial: (1, n) ids, and what is at the hooks of each block there, (n, …), now: some heads may be pruned."""
         ids = torch.arange(2, 9, device=self._facts.device)[None]
         layers = range(self._facts.layers)
         names = [f"blocks.{layer}.{end}" for layer in layers for end in ENDS] + [self._mlp(layer) for layer in layers]
@@ -80,7 +81,7 @@ class DirectEffects:
         return ids, {name: tensor[0] if tensor.ndim == 3 else tensor for name, tensor in seen.items()}
 
     def _mlp(self, layer: int) -> str:
-        """The hook at which what a layer's MLP adds is read."""
+        """Return the hook at which what a layer's MLP adds is read."""
         names = [f"blocks.{layer}.{part}" for part in MLP]
         return next((name for name in names if name in self._hooked.bridge.hook_dict), names[-1])
 
@@ -115,8 +116,9 @@ class DirectEffects:
         return None
 
     def _adds_up(self, before: torch.Tensor, attention: torch.Tensor, mlp: torch.Tensor, after: torch.Tensor) -> bool:
-        """Whether a block adds what its parts write, but for each number's own rounding: a few dimensions of a residual
-        stream may be a thousand times as large as what any block writes, and would hide everything else."""
+        """Check whether a block adds what its parts write, but for each number's own rounding: a few dimensions of a residual
+        stream may be a thousand times as large as what any block writes, and would hide everything else.
+        """
         written = attention + mlp
         rounding = ROUNDINGS * torch.finfo(self._facts.model.dtype).eps * (before.abs() + attention.abs() + mlp.abs())
         return bool(((after - before - written).abs() <= rounding + SAME * written.abs().max()).all())

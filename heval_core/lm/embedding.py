@@ -20,7 +20,7 @@ WIDTH = 384
 
 
 def is_here() -> bool:
-    """Whether the package is installed."""
+    """Return whether the package is installed."""
     return importlib.util.find_spec(PACKAGE) is not None
 
 
@@ -34,7 +34,10 @@ def _loaded() -> tuple[Any, Any]:
 
 
 def embed(texts: Sequence[str]) -> np.ndarray:
-    """(N, 384) float32 of length 1: the mean of the last states. Raises NotHere where the package is not installed."""
+    """Embed texts by the mean of the last states, of length 1: (N, 384) float32.
+
+    Raises NotHere where the package is not installed.
+    """
     tokenizer, model = _loaded()
     rows: list[np.ndarray] = []
     for text in texts:  # one by one: a text's embedding is the same whatever stands beside it

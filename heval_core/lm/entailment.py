@@ -49,7 +49,7 @@ class Entailment:
         self.longest = min(named, int(tokenizer.model_max_length or named), LONGEST)
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
-        """One judgement for each (premise, hypothesis), in their order. Pairs of similar length run together.
+        """Judge each (premise, hypothesis), in their order. Pairs of similar length run together.
 
         Raises HEvalError for values that are not finite, and NotEnoughMemory.
         """
@@ -66,12 +66,12 @@ class Entailment:
         return dict(self.tokenizer(premise, hypothesis, truncation=cut, **options))
 
     def _prompted(self, premise: str, hypothesis: str) -> dict[str, list[int]]:
-        """The prompt, of whose premise as many tokens are left out at its end as are too many."""
+        """Return the prompt, whose premise lacks as many tokens at its end as are too many."""
         over = len(self.tokenizer(PROMPT.format(premise=premise, hypothesis=hypothesis), verbose=False).input_ids)
         over -= self.longest
         if over > 0:
-            kept = self.tokenizer(premise, add_special_tokens=False, verbose=False).input_ids[:-over]
-            premise = str(self.tokenizer.decode(kept))
+            shortened = self.tokenizer(premise, add_special_tokens=False, verbose=False).input_ids[:-over]
+            premise = str(self.tokenizer.decode(shortened))
         prompt = PROMPT.format(premise=premise, hypothesis=hypothesis)
         return dict(self.tokenizer(prompt, truncation=True, max_length=self.longest))
 
@@ -91,7 +91,7 @@ class Entailment:
 
 
 def entailment_label(key: str, labels: dict[int, str]) -> int:
-    """The place of the label that means entailment: `entailment`, `ENTAILMENT`, `entail`, `LABEL_entailed`, …
+    """Return the index of the label that means entailment: `entailment`, `ENTAILMENT`, `entail`, `LABEL_entailed`, …
 
     Raises HEvalError for labels without such a one, or with several (`not_entailment` is none).
     """
@@ -132,6 +132,6 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
 
 
 def _kind(config: Any) -> Any:
-    """A seq2seq model, unless its config names a classifier."""
+    """Return the class to load: a seq2seq model, unless the config names a classifier."""
     classifies = any("SequenceClassification" in name for name in getattr(config, "architectures", None) or ())
     return AutoModelForSeq2SeqLM if config.is_encoder_decoder and not classifies else AutoModelForSequenceClassification

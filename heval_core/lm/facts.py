@@ -50,7 +50,7 @@ class ModelFacts:
         self.vocabulary = int(model.get_input_embeddings().weight.shape[0])
 
     def tokenise(self, prompt: Prompt, check_length: bool = True) -> TokenisedPrompt:
-        """The prompt in tokens. Raises HEvalError if it has none, or with `check_length` more than the model can read."""
+        """Tokenise a prompt. Raises HEvalError if it has no token, or with `check_length` more than the model can read."""
         tokenised = tokenise(prompt, self.tokenizer)
         if not tokenised.ids:
             raise HEvalError("The prompt has no tokens.")
@@ -61,7 +61,7 @@ class ModelFacts:
 
     @contextmanager
     def asked_in(self, template: str | None) -> Iterator[None]:
-        """The model asked in another template for a while (see `heval_core.prompting.prompts`); None for its own.
+        """Use another template for a while (see `heval_core.prompting.prompts`); None for the model's own.
 
         Raises HEvalError for a chat where the tokenizer has no chat template.
         """
@@ -76,25 +76,27 @@ class ModelFacts:
             self.template = before
 
     def twin(self) -> PreTrainedModel:
-        """The model once more, with the same tensors: it costs no memory, and its modules and configuration may be changed."""
+        """Return the model once more, with the same tensors: it costs no memory, and its modules and configuration may be
+        changed.
+        """
         return copy.deepcopy(self.model, {id(tensor): tensor for tensor in (*self.model.parameters(), *self.model.buffers())})
 
     def ids(self, ids: tuple[int, ...]) -> torch.Tensor:
-        """(1, n) ids on the model's device."""
+        """Return ids, (1, n), on the model's device."""
         return torch.tensor([ids], device=self.device)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of some tokens, without special tokens."""
+        """Return the text of some tokens, without special tokens."""
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
 
     def encode(self, text: str, template: Sequence[Span] = ()) -> tuple[int, ...]:
-        """The tokens of a text, without special tokens but where a chat template wrote them."""
+        """Return the tokens of a text, without special tokens but where a chat template wrote them."""
         if held(text, self.tokenizer, template):
             return self._known(cut(text, self.tokenizer, template, adds_special=False)[0])
         return self._known(self.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
     def _known(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """The tokens themselves. Raises HEvalError for one that was added to the tokenizer, and not to the model."""
+        """Return the tokens themselves. Raises HEvalError for one that was added to the tokenizer, and not to the model."""
         if (last := max(ids, default=0)) >= self.vocabulary:
             raise HEvalError(
                 f"The tokenizer of {self.key} has a token {self.tokenizer.convert_ids_to_tokens(last)!r} that the model does "
@@ -103,7 +105,7 @@ class ModelFacts:
         return tuple(ids)
 
     def encode_after(self, before: str, text: str, template: Sequence[Span] = ()) -> tuple[int, ...]:
-        """The tokens of a text behind another one, of which a chat template wrote a part; its own where the two share one."""
+        """Encode a text behind another one, of which a chat template wrote a part; by itself where the two share a token."""
         first, both = self.encode(before, template), self.encode(before + text, template)
         return both[len(first) :] if both[: len(first)] == first else self.encode(text)
 
@@ -116,7 +118,7 @@ class ModelFacts:
         raise HEvalError(f"The tokenizer of {self.key} has neither a pad nor an end-of-text token.")
 
     def baseline(self, chosen: str = BASELINE) -> int:
-        """The token that replaces an ablated one: of a word the first token after a space, `pad`, or a token's number.
+        """Return the token that replaces an ablated one: of a word the first token after a space, `pad`, or a token's number.
 
         Raises HEvalError for a number outside the vocabulary, and for a word without a token.
         """
@@ -132,7 +134,7 @@ class ModelFacts:
         return int(visible[0])
 
     def first_tokens(self, answer: str) -> tuple[int, ...]:
-        """The ids an answer may begin with.
+        """Return the ids an answer may begin with.
 
         The first ids of " answer" and "answer", and of both capitalised if the answer starts in lower case. In a chat the
         bare form may come first (`chat.answers_bare`). Tokens that are only white space or punctuation are skipped: under
@@ -142,7 +144,7 @@ class ModelFacts:
         return tuple(dict.fromkeys(ids[0] for ids in self.spellings(answer)))
 
     def spellings(self, answer: str) -> tuple[tuple[int, ...], ...]:
-        """The ids of an answer in each form that `first_tokens` names, the likeliest form first; some may be equal."""
+        """Return the ids of an answer in each form that `first_tokens` names, the likeliest form first; some may be equal."""
         answer = answer.strip()
         forms = [answer, answer[:1].upper() + answer[1:]] if answer[:1].islower() else [answer]
         spaces = ("", " ") if self.template == CHAT and answers_bare(self.tokenizer) else (" ", "")

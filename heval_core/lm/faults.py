@@ -22,7 +22,7 @@ VOCABULARY = re.compile(r"token|vocab|merges|tekken|\.model$")
 
 
 def settings(folder: Path, name: str) -> dict[str, Any]:
-    """A JSON file of a folder; {} where it has none. Raises HEvalError for one that is broken."""
+    """Read a JSON file of a folder; {} where it has none. Raises HEvalError for one that is broken."""
     file = folder / name
     try:
         return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
@@ -32,7 +32,7 @@ def settings(folder: Path, name: str) -> dict[str, Any]:
 
 
 def check_folder(name: str, folder: Path) -> None:
-    """Raises HEvalError for a folder that holds no model."""
+    """Raise HEvalError for a folder that holds no model."""
     if (folder / "adapter_config.json").is_file():  # of which transformers would load the base model, without a word
         base = settings(folder, "adapter_config.json").get("base_model_name_or_path")
         raise HEvalError(
@@ -45,15 +45,21 @@ def check_folder(name: str, folder: Path) -> None:
 
 
 def cannot_load(name: str, error: Exception, folder: Path | None, kind: str = "a causal language model") -> HEvalError:
-    """The one-line error for a model that cannot be loaded. folder: where its files are; None for a model from the hub."""
+    """Return the one-line error for a model that cannot be loaded.
+
+    folder: where its files are; None for a model from the hub.
+    """
     if isinstance(error, HEvalError):
         return error
     why = (fault_of(folder, str(error)) if folder and folder.is_dir() else "") or first_line(error)
     return HEvalError(f"{name!r} cannot be loaded as {kind}: {why}")
 
 
-def fault_of(folder: Path, said: str = "") -> str:
-    """What is wrong with a folder, as far as its files say; "" for nothing. said: the error of a library that read it."""
+def fault_of(folder: Path, message: str = "") -> str:
+    """Return what is wrong with a folder, as far as its files say; "" for nothing.
+
+    message: the error of a library that read it.
+    """
     names = [file.name for file in sorted(folder.iterdir()) if file.is_file()]
     for name in names:
         with (folder / name).open("rb") as stream:
@@ -63,36 +69,39 @@ def fault_of(folder: Path, said: str = "") -> str:
         pickled = [name for name in names if name.endswith(".bin")]
         how = "write them as safetensors: AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder)."
         return f"its weights are only in {pickled[0]}; {how}" if pickled else "it has no weights (*.safetensors)."
-    if "Unrecognized configuration class" in said and settings(folder, "config.json").get("is_encoder_decoder"):
+    if "Unrecognized configuration class" in message and settings(folder, "config.json").get("is_encoder_decoder"):
         return f"it {ENCODES}"
     return "" if any(VOCABULARY.search(name) for name in names) else NO_TOKENIZER
 
 
 def read(kind: Any, name: str, **where: Any) -> PreTrainedModel:
-    """`kind.from_pretrained`. name: for people. Tells of weights that the model has no place for.
+    """Load weights by `kind.from_pretrained`. name: for people. Warns of weights that the model has no place for.
 
     Raises HEvalError for weights that are missing, or of another size: the library makes up random ones.
     """
-    model, found = kind.from_pretrained(output_loading_info=True, ignore_mismatched_sizes=True, **where)
+    model, loading_info = kind.from_pretrained(output_loading_info=True, ignore_mismatched_sizes=True, **where)
     loaded = type(model).__name__
 
     def listed(weights: Collection[str]) -> str:
         return min(weights) if len(weights) == 1 else f"{len(weights)} of its weights, {min(weights)} first"
 
-    other = {weight for weight, *_ in found["mismatched_keys"]}
-    if missing := found["missing_keys"] or other:
+    other = {weight for weight, *_ in loading_info["mismatched_keys"]}
+    if missing := loading_info["missing_keys"] or other:
         raise HEvalError(
             f"{name!r} cannot be used as {loaded}: its files {'have another size of' if missing is other else 'lack'} "
             f"{listed(missing)}, and random numbers would stand there. Get its files again, or those of a model that was "
             f"saved as {loaded}."
         )
-    if found["unexpected_keys"]:
-        print(f"{loaded} does not use all of {name!r}: not {listed(found['unexpected_keys'])}", file=sys.stderr)
+    if loading_info["unexpected_keys"]:
+        print(f"{loaded} does not use all of {name!r}: not {listed(loading_info['unexpected_keys'])}", file=sys.stderr)
     return model
 
 
 def plain(model: Any) -> PreTrainedModel:
-    """A model in memory, without what only runs it elsewhere or faster. Raises HEvalError for one that cannot be explained."""
+    """Return a model in memory without what only runs it elsewhere or faster.
+
+    Raises HEvalError for one that cannot be explained.
+    """
     model = model.module if isinstance(model, (DataParallel, DistributedDataParallel)) else model
     model = getattr(model, "_orig_mod", model)  # as torch.compile leaves it
     name, fault = type(model).__name__, ""
@@ -110,7 +119,7 @@ def plain(model: Any) -> PreTrainedModel:
 
 
 def not_finite(key: str, model: PreTrainedModel) -> HEvalError:
-    """The error for a model whose logits are not finite."""
+    """Return the error for a model whose logits are not finite."""
     broken = next((name for name, weight in model.named_parameters() if not torch.isfinite(weight.float()).all()), None)
     if broken:
         return HEvalError(f"{key} has weights that are not finite, {broken} first; get its files again.")

@@ -54,13 +54,13 @@ class Fit:
         return np.array(self.parameters, dtype=np.float32).reshape(self.shape)
 
     @property
-    def whose(self) -> tuple[str, str, str]:
+    def identity(self) -> tuple[str, str, str]:
         """What there is one fit of."""
         return self.model, self.revision, self.settings
 
 
 def folders(store: Path | None = None) -> tuple[Path, ...]:
-    """Where fits are looked for, in this order: a store's own, those of HEVAL_FITS, the batch job's, the demo models'."""
+    """List where fits are looked for, in this order: a store's own, those of HEVAL_FITS, the batch job's, the demo models'."""
     named = [Path(part) for part in os.environ.get("HEVAL_FITS", "").split(os.pathsep) if part]
     own = [store / FOLDER] if store else []
     return (*own, *named, RESULTS / FOLDER, BUNDLED["demo"][1] / FOLDER)
@@ -71,7 +71,7 @@ def write(folder: Path, fit: Fit) -> Path:
     path = folder / f"{fit.explainer.partition('(')[0]}-{fit.digest}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        earlier = [old for old in _files(folder) if old != path and _read(old).whose == fit.whose]
+        earlier = [old for old in _files(folder) if old != path and _read(old).identity == fit.identity]
         temporary = path.with_suffix(".tmp")
         temporary.write_text(json.dumps(asdict(fit), indent=0) + "\n", encoding="utf-8")
         os.replace(temporary, path)
@@ -82,9 +82,9 @@ def write(folder: Path, fit: Fit) -> Path:
     return path
 
 
-def stored(places: Iterable[Path]) -> list[Fit]:
-    """All fits in some folders, in their order. Raises HEvalError for one whose content is not what its name says."""
-    return [_read(file) for folder in places for file in _files(folder)]
+def stored(where: Iterable[Path]) -> list[Fit]:
+    """Read all fits in some folders, in their order. Raises HEvalError for one whose content is not what its name says."""
+    return [_read(file) for folder in where for file in _files(folder)]
 
 
 def _files(folder: Path) -> list[Path]:
@@ -104,7 +104,7 @@ def _read(file: Path) -> Fit:
 
 
 def find(fits: Iterable[Fit], explainer: Any, model: str, revision: str) -> Fit:
-    """The fit of an explainer to a model. Raises HEvalError, naming the command that makes it, where there is none."""
+    """Find the fit of an explainer to a model. Raises HEvalError, naming the command that makes it, where there is none."""
     of_model = [fit for fit in fits if (fit.model, fit.settings) == (model, repr(explainer))]
     fitting = [fit for fit in of_model if fit.revision == revision]
     if fitting:
@@ -128,9 +128,9 @@ class Fits:
         self.given = (*fits, *self.given)
 
     def of(self, explainer: Any) -> Fit:
-        """Raises HEvalError for an explainer that was not fitted to this revision of the model."""
+        """Return the fit of an explainer. Raises HEvalError for one that was not fitted to this revision of the model."""
         model, revision = self._facts.key, self._facts.revision
         for fit in self.given:
-            if fit.whose == (model, revision, repr(explainer)):
+            if fit.identity == (model, revision, repr(explainer)):
                 return fit
         return find((*self.given, *stored(folders())), explainer, model, revision)

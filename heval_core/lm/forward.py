@@ -35,7 +35,9 @@ class Prefix:
         return self.layers[0][0].shape[2] if self.layers else 0
 
     def first(self, length: int, prompts: Sequence[int] | None = None) -> DynamicCache:
-        """A cache of the first `length` positions: a row for each prompt, or for each of `prompts`, by their numbers."""
+        """Return a cache of the first `length` positions: a row for each prompt, or for each of `prompts`, by their
+        numbers.
+        """
         cache = DynamicCache()
         if length:
             for index, layer in enumerate(self.layers):
@@ -62,18 +64,18 @@ class Forward:
         self._passes, self._wrong = 0, ""  # what was found of the kernel: no later pass is trusted
 
     def last_logits(self, ids: torch.Tensor) -> torch.Tensor:
-        """(b, n) ids of equal length ▶ (b, V) logits of the last position, float32; gradients flow if enabled."""
+        """Compute the logits of the last position: (b, n) ids of equal length ▶ (b, V) float32; gradients flow if enabled."""
         return self.logits_at(ids, (-1,))[:, -1]
 
     def logits_at(self, ids: torch.Tensor, positions: Sequence[int]) -> torch.Tensor:
-        """(b, n) ids ▶ (b, P, V) logits of some positions, float32; gradients flow if enabled."""
+        """Compute the logits of some positions: (b, n) ids ▶ (b, P, V) float32; gradients flow if enabled."""
         rows, mask = self._rows(positions, ids.shape[1]), torch.ones_like(ids)
         with self._reading(rows):
             logits = self._model(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=rows).logits
         return (logits[:, -1:] if rows is LAST else logits).float()
 
     def _rows(self, positions: Sequence[int], length: int, start: int = 0) -> torch.Tensor | int:
-        """(P,) indices of positions among the tokens from `start` on; LAST for the last position alone."""
+        """Return the indices of positions among the tokens from `start` on, (P,); LAST for the last position alone."""
         if not all(-length <= position < length for position in positions):
             raise HEvalError(f"A prompt of {length} tokens does not have all of the positions {list(positions)}.")
         rows = [position % length - start for position in positions]
@@ -81,12 +83,12 @@ class Forward:
 
     @torch.no_grad()
     def logits(self, ids: torch.Tensor) -> torch.Tensor:
-        """`last_logits` without gradients. Raises HEvalError if they are not finite."""
+        """Return `last_logits` without gradients. Raises HEvalError if they are not finite."""
         return self.checked(self.last_logits(ids))
 
     @torch.no_grad()
     def clean(self, ids: torch.Tensor, before: Prefix | None = None) -> tuple[torch.Tensor, Prefix]:
-        """One pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and its keys and values.
+        """Run one pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and its keys and values.
 
         before: of a pass over the first of these ids, which are not run again. Without keys and values the prefix is empty.
         """
@@ -99,13 +101,13 @@ class Forward:
         return logits, Prefix(tuple((layer.keys, layer.values) for layer in cache.layers), logits)
 
     def _next(self, ids: torch.Tensor, cache: DynamicCache) -> torch.Tensor:
-        """(b, m) ids after those in a cache, which then has them too ▶ (b, V) logits of the last one, float32."""
+        """Run (b, m) ids after those in a cache, which then has them too ▶ (b, V) logits of the last one, float32."""
         with self._reading(LAST):
             output = self._model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=LAST)
         return output.logits[:, -1].float()
 
     def greedy(self, ids: torch.Tensor, prefix: Prefix) -> Iterator[tuple[int, float]]:
-        """The tokens with which the model goes on after (1, n) ids, without end, each with its probability.
+        """Yield the tokens with which the model continues (1, n) ids greedily, without end, each with its probability.
 
         prefix: of the clean pass over these ids. A pass is run when the next token is asked for.
         """
@@ -125,7 +127,7 @@ class Forward:
         positions: Sequence[int] = (-1,),
         prompts: Sequence[int] | None = None,
     ) -> torch.Tensor:
-        """Other endings of B kept prompts ▶ (b, P, …) states at some positions, for `ReadOut.logits`.
+        """Run other endings of B saved prompts ▶ (b, P, …) states at some positions, for `ReadOut.logits`.
 
         suffixes: (b, m) ids that follow the first `start` positions of a prompt; prompts: which one, for each of the b;
         without it the rows of one prompt are consecutive, as many of each. start: 0 for an empty prefix. positions: of the
@@ -135,11 +137,11 @@ class Forward:
         rows = self._rows(positions, start + length, start)
         options: dict[str, Any] = {"input_ids": suffixes, "use_cache": False}
         if start:
-            places = torch.arange(start, start + length, device=self._facts.device)
+            position_ids = torch.arange(start, start + length, device=self._facts.device)
             copies = batch // prefix.layers[0][0].shape[0]
             options |= {
                 "past_key_values": prefix.first(start, prompts or [row // copies for row in range(batch)]),
-                "position_ids": places.expand(batch, -1),
+                "position_ids": position_ids.expand(batch, -1),
                 "use_cache": True,
             }
         options["attention_mask"] = torch.ones(batch, start + length, dtype=torch.long, device=self._facts.device)
@@ -155,14 +157,16 @@ class Forward:
     def suffix_logits(
         self, prefix: Prefix, start: int, suffixes: torch.Tensor, positions: Sequence[int], prompts: Sequence[int]
     ) -> torch.Tensor:
-        """(b, P, V) logits, float32, of what `suffix_states` gives; of the prompts themselves with a `start` of 0."""
+        """Compute logits, (b, P, V) float32, of what `suffix_states` gives; of the prompts themselves with a `start` of 0."""
         if not start:
             return self.logits_at(suffixes, positions)
         return self._read_out.logits(self.suffix_states(prefix, start, suffixes, positions, prompts))
 
     def _check_kernel(self, read: torch.Tensor, again: Callable[[], torch.Tensor]) -> None:
-        """read: (b, …), what a pass gave. again: gives its first row once more, with attention as its formula says. Raises
-        HEvalError if that is another."""
+        """Raise HEvalError if attention computed by its formula gives another result than the kernel.
+
+        read: (b, …), what a pass gave. again: gives its first row once more, with attention as its formula says.
+        """
         self._passes += 1
         if self._facts.device.type in KERNELS and self._passes % CHECKED == 0 and not torch.is_grad_enabled():
             with sdpa_kernel(SDPBackend.MATH), suppress(torch.OutOfMemoryError):  # a long prompt's matrix may not fit
@@ -175,14 +179,14 @@ class Forward:
             raise HEvalError(self._wrong)
 
     def checked(self, logits: torch.Tensor) -> torch.Tensor:
-        """The logits themselves. Raises HEvalError if they are not finite."""
+        """Return the logits themselves. Raises HEvalError if they are not finite."""
         if not torch.isfinite(logits).all():
             raise not_finite(self._facts.key, self._model)
         return logits
 
     @contextmanager
     def _reading(self, rows: torch.Tensor | int) -> Iterator[None]:
-        """For a pass that is read in float32, at these `_rows`. Generation does without: it uses the model as it is.
+        """Read the model in float32 inside, at these `_rows`. Generation does without: it uses the model as it is.
 
         Where only the last position is read, the last layer's MLP gets that alone. Its output (b, 1, d) is broadcast over the
         residual stream, so that all other positions hold nonsense afterwards.

@@ -10,11 +10,12 @@ from heval_core.lm.facts import ModelFacts
 
 
 def ends_of(model: Any, tokenizer: Any) -> list[int] | None:
-    """The tokens that end a model's turn, whichever of its files says so: generation settings, configuration, tokenizer, and
-    chat template, behind what an assistant says. None where none does."""
+    """Return the tokens that end a model's turn, whichever of its files names them: generation settings, configuration,
+    tokenizer, and chat template, behind what an assistant says. None where none does.
+    """
     files = (model.generation_config, model.config, model.config.get_text_config(), tokenizer)
     named = [*(getattr(file, "eos_token_id", None) for file in files), turn_end(tokenizer)]
-    ends = [end for own in named for end in (own if isinstance(own, list | tuple) else [own])]
+    ends = [end for value in named for end in (value if isinstance(value, list | tuple) else [value])]
     return list(dict.fromkeys(end for end in ends if end is not None)) or None
 
 
@@ -31,7 +32,7 @@ class Generation:
 
     @torch.no_grad()
     def greedy(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> list[tuple[int, ...]]:
-        """Continuations of at most `tokens` tokens, up to and including the end-of-text token, one per prompt.
+        """Generate greedy continuations of at most `tokens` tokens, up to and including the end-of-text token, one per prompt.
 
         Prompts of similar length are padded on the left and run together, within the budget of tokens. A prompt that fills
         all positions gets (). Raises NotEnoughMemory.
@@ -46,7 +47,7 @@ class Generation:
 
             def ask(waiting: list[int] = waiting, width: int = width, room: int = room) -> list[tuple[int, ...]]:
                 # A prompt that reaches the last position runs alone: it would cut the others short.
-                size = budget.holds(width + tokens) if room == tokens else 1
+                size = budget.batch_size(width + tokens) if room == tokens else 1
                 return self._continue([prompts[i] for i in waiting[:size]], width, room)
 
             continuations = budget.within(width + tokens, ask)
@@ -69,6 +70,6 @@ class Generation:
 
 
 def _up_to_end(ids: list[int], ends: set[int]) -> tuple[int, ...]:
-    """The ids up to the row's end-of-text token; generation pads after it."""
+    """Return the ids up to the row's end-of-text token; generation pads after it."""
     end = next((index for index, token_id in enumerate(ids) if token_id in ends), len(ids) - 1)
     return tuple(ids[: end + 1])

@@ -21,7 +21,8 @@ from heval_core.records import HEvalError
 
 
 def dequantised(file: Path, key: str) -> Path:
-    """The folder of a GGUF file's weights in float32, made if it is not there yet; some seconds for 100 million weights.
+    """Return the folder of a GGUF file's weights in float32, made if it is not there yet; some seconds for 100 million
+    weights.
 
     Raises HEvalError for a file that is cut short or has no tokenizer, and for an architecture that transformers cannot read.
     """

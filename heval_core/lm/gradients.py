@@ -12,7 +12,7 @@ from heval_core.lm.targets import leads, positions_of, token_ids, values
 from heval_core.records import Target
 
 # A pass with gradients keeps every layer's states. On a CPU a quarter of the tokens is as fast, with a seventh of the memory.
-KEPT = 4
+TOKENS_PER_PATH_TOKEN = 4
 
 
 class Gradients:
@@ -29,7 +29,8 @@ class Gradients:
     def integrated(
         self, ids: torch.Tensor, baselines: torch.Tensor, targets: Sequence[Target], steps: int, method: str, prefix: Prefix
     ) -> torch.Tensor:
-        """(B, n) float32: integrated gradients of each prompt's target (its logits' sum), summed over the embedding's width.
+        """Compute integrated gradients of each prompt's target (its logits' sum), summed over the embedding's width: (B, n)
+        float32.
 
         baselines: (B, n) ids where the paths begin. method: one of captum's. As many points of the paths run together as the
         budget of tokens allows. prefix: kept from the clean pass: the tokens before the first that changes are not run again.
@@ -39,69 +40,70 @@ class Gradients:
         positions = positions_of(targets)
         changed = (ids != baselines).any(0).nonzero().flatten().tolist()
         first = min((*changed[:1], *(position % ids.shape[1] for position in positions)))
-        kept = first if prefix.layers else 0
-        changing = ids[:, kept:]
+        cached = first if prefix.layers else 0
+        changing = ids[:, cached:]
 
         def value(ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-            """(b, n - kept), (b, P) ▶ (b,)"""
+            """Map (b, n - cached) ids, (b, P) tokens ▶ (b,) the sum of these tokens' logits."""
             in_turn = [row % len(changing) for row in range(len(ids))]
             with self.embedding_layer.register_forward_hook(lambda _, inputs, states: states.clone()):  # as in `_embedded`
-                logits = self._forward.suffix_logits(prefix, kept, ids, positions, in_turn)
+                logits = self._forward.suffix_logits(prefix, cached, ids, positions, in_turn)
             return logits.gather(-1, wanted[..., None])[..., 0].sum(-1)
 
-        length = ids.shape[1] * (KEPT if self._facts.budget.device.type == "cpu" else 1)
-        together = max(len(ids), self._facts.budget.holds(length))
+        length = ids.shape[1] * (TOKENS_PER_PATH_TOKEN if self._facts.budget.device.type == "cpu" else 1)
+        together = max(len(ids), self._facts.budget.batch_size(length))
         engine = LayerIntegratedGradients(value, self.embedding_layer)
         with torch.enable_grad():
             attributions = engine.attribute(
                 changing,
-                baselines[:, kept:],
+                baselines[:, cached:],
                 additional_forward_args=(token_ids(targets, ids.device),),
                 n_steps=steps,
                 method=method,
                 internal_batch_size=together,
             )
-        return torch.nn.functional.pad(attributions.detach().float().sum(-1), (kept, 0))
+        return torch.nn.functional.pad(attributions.detach().float().sum(-1), (cached, 0))
 
     def times_input(self, ids: torch.Tensor, targets: Sequence[Target], contrast: bool = False) -> torch.Tensor:
-        """(B, n) float32: each token's embedding times the gradient of its prompt's target there, summed over the width.
+        """Compute each token's embedding times the gradient of its prompt's target there, summed over the width: (B, n)
+        float32.
 
         contrast: of the target's lead over its foils (`targets.leads`) in place of its logits' sum. One forward and one
         backward pass. Raises HEvalError if a logit is not finite.
         """
-        with self._embedded() as kept, torch.enable_grad():
+        with self._embedded() as embedded, torch.enable_grad():
             logits = self._forward.checked(self._forward.logits_at(ids, positions_of(targets)))
             value = leads(logits, targets) if contrast else values(logits, targets)
-            (gradient,) = torch.autograd.grad(value.sum(), kept[0])
-        return (kept[0].detach().float() * gradient.float()).sum(-1)
+            (gradient,) = torch.autograd.grad(value.sum(), embedded[0])
+        return (embedded[0].detach().float() * gradient.float()).sum(-1)
 
     @contextmanager
     def _embedded(self) -> Iterator[list[torch.Tensor]]:
-        """Inside, a pass begins at its embeddings (b, n, d), the one in the list: gradients flow to them.
+        """Make a pass inside begin at its embeddings (b, n, d), the one in the list: gradients flow to them.
 
         A model's first pass runs trials before it (`Forward.last_mlp`): the last pass counts.
         """
-        kept: list[torch.Tensor] = []
+        embedded: list[torch.Tensor] = []
 
         def keep(_: torch.nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
-            kept[:] = [output.detach().requires_grad_()]
-            return kept[0].clone()  # CTRL multiplies its embeddings in place, which what gradients flow to may not be
+            embedded[:] = [output.detach().requires_grad_()]
+            return embedded[0].clone()  # CTRL multiplies its embeddings in place, which what gradients flow to may not be
 
         with self.embedding_layer.register_forward_hook(keep):
-            yield kept
+            yield embedded
 
     def lengths(self, ids: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:
-        """(T, n) float32: the length of the gradient of the log-probability of each target's tokens together.
+        """Compute the length of the gradient of the log-probability of each target's tokens together: (T, n) float32.
 
         ids: (1, n). One forward pass, and one backward pass for each target. Raises HEvalError if a logit is not finite.
         """
         positions = tuple(sorted({position for target in targets for position in target.positions}))
-        with self._embedded() as kept, torch.enable_grad():
+        with self._embedded() as embedded, torch.enable_grad():
             logits = self._forward.checked(self._forward.logits_at(ids, positions))
         lengths = []
         for target in targets:
             with torch.enable_grad():
                 at = logits[:, [positions.index(position) for position in target.positions]]
-                (gradient,) = torch.autograd.grad(values(at, [target], "logprob").sum(), kept[0], retain_graph=True)
+                (gradient,) = torch.autograd.grad(values(at, [target], "logprob").sum(), embedded[0], retain_graph=True)
             lengths.append(gradient[0].detach().float().norm(dim=-1))
         return torch.stack(lengths)

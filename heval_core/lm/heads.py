@@ -42,14 +42,17 @@ class HeadReading:
 
 
 def mean_rows(rows: Sequence[torch.Tensor], length: int) -> torch.Tensor:
-    """Rows of attention (…, q + 1) at several query positions ▶ (…, n) their mean. Tokens after a query get 0 from it."""
+    """Average rows of attention (…, q + 1) at several query positions ▶ (…, n). Tokens after a query get 0 from it."""
     if len(rows) == 1 and rows[0].shape[-1] == length:
         return rows[0]
     return torch.stack([torch.nn.functional.pad(row, (0, length - row.shape[-1])) for row in rows]).mean(0)
 
 
 def working(facts: ModelFacts, layers: Sequence[int] = ()) -> torch.Tensor:
-    """(len(layers), H) bool: which heads of some layers, by default of all, are not pruned. Raises HEvalError if all are."""
+    """Return which heads of some layers, by default of all, are not pruned: (len(layers), H) bool.
+
+    Raises HEvalError if all are.
+    """
     heads = range(facts.heads_per_layer)
     alive = [[(layer, head) not in facts.pruned for head in heads] for layer in layers or range(facts.layers)]
     if not any(map(any, alive)):
@@ -64,7 +67,7 @@ class Heads:
         self._facts, self._read_out, self._forward, self._hooked = facts, read_out, forward, hooked
 
     def read(self, ids: torch.Tensor, prefix: Prefix, position: int = -1) -> HeadReading:
-        """The heads of (B, n) ids at one query position, by default the last; see `read_all`."""
+        """Read the heads of (B, n) ids at one query position, by default the last; see `read_all`."""
         n = ids.shape[1]
         if not -n <= position < n:
             raise HEvalError(f"A prompt of {n} tokens has no position {position}.")
@@ -72,7 +75,9 @@ class Heads:
 
     @torch.no_grad()
     def read_all(self, ids: torch.Tensor, prefix: Prefix, positions: range) -> list[HeadReading]:
-        """The heads of (B, n) ids at neighbouring query positions, from one pass. prefix: of the clean pass over these ids.
+        """Read the heads of (B, n) ids at neighbouring query positions, from one pass.
+
+        prefix: of the clean pass over these ids.
 
         Only the queries' tokens are run again, over the kept keys and values of the tokens before them. So only their rows of
         the attention pattern are formed, and memory grows with n, not n².
@@ -96,7 +101,7 @@ class Heads:
 
     @torch.no_grad()
     def mean_attention(self, ids: torch.Tensor, prefix: Prefix, start: int) -> torch.Tensor:
-        """(n - start, n) float32: rows of attention of (1, n) ids from `start` on, the mean over all layers and heads.
+        """Average rows of attention of (1, n) ids from `start` on over all layers and heads: (n - start, n) float32.
 
         prefix: of the clean pass over these ids. Only tokens from `start` on run again, a layer's rows at a time.
         """
@@ -112,31 +117,36 @@ class Heads:
         return total / self._facts.layers
 
     def _plainly(self, prefix: Prefix, start: int, queries: torch.Tensor) -> torch.Tensor:
-        """(B, V) logits of the plain model at the last of some positions from `start` on."""
+        """Compute the plain model's logits, (B, V), at the last of some positions from `start` on."""
         return self._read_out.logits(self._forward.suffix_states(prefix, start, queries))[:, 0]
 
     def values(self, prefix: Prefix, layer: int) -> torch.Tensor:
-        """(B, H, n, d_h) float32: the value vectors of one layer's query heads at every position of the clean pass."""
+        """Return the value vectors of one layer's query heads at every position of the clean pass: (B, H, n, d_h) float32."""
         values = prefix.layers[layer][1].float()
         return values.repeat_interleave(self._facts.heads_per_layer // values.shape[1], 1)
 
     def output_matrix(self, layer: int) -> torch.Tensor:
-        """(H, d_h, d) float32: W_O of one layer's heads, with the gain of a norm behind attention; a head adds s z W_O."""
+        """Return W_O of one layer's heads, with the gain of a norm behind attention: (H, d_h, d) float32.
+
+        A head adds s z W_O.
+        """
         weight: torch.Tensor = self._hooked.bridge.blocks[layer].attn.W_O
         return self.gained(layer, weight.detach().view(self._facts.heads_per_layer, -1, self._facts.width))
 
     def gained(self, layer: int, written: torch.Tensor) -> torch.Tensor:
-        """(…, d) what one layer's heads write ▶ the same times the gain of a norm behind attention, but not s; float32."""
+        """Multiply what one layer's heads write, (…, d), by the gain of a norm behind attention, but not by s; float32."""
         norm = self._behind[layer]
         return self.multiplier * (written.float() if norm is None else norm.linear(written))
 
     def scale(self, layer: int, written: torch.Tensor) -> torch.Tensor:
-        """(…, d) what one layer's attention writes, before a norm behind it ▶ (…, 1) s."""
+        """Compute s, (…, 1), from (…, d) what one layer's attention writes, before a norm behind it."""
         norm = self._behind[layer]
         return torch.ones_like(written[..., :1], dtype=torch.float32) if norm is None else norm.standardised(written)[1]
 
     def added(self, layer: int, written: torch.Tensor) -> torch.Tensor:
-        """(…, d) what one layer's attention writes, before a norm behind it ▶ (…, d) what it adds to the stream, float32."""
+        """Map (…, d) what one layer's attention writes, before a norm behind it ▶ (…, d) what it adds to the stream,
+        float32.
+        """
         norm = self._behind[layer]
         return self.multiplier * (written if norm is None else norm(written)).float()
 
@@ -164,7 +174,7 @@ class Heads:
 
     @torch.no_grad()
     def logits(self, reading: HeadReading, token_ids: Sequence[int], fold: bool = False) -> torch.Tensor:
-        """(B, L, H): what each head adds in the direction of each prompt's token, <W_U[t], s z W_O>, without any bias.
+        """Compute what each head adds in the direction of each prompt's token, <W_U[t], s z W_O>, without any bias: (B, L, H).
 
         fold: fold the final norm's gain into W_U, and centre W_U if the norm centres.
         """
@@ -180,7 +190,7 @@ class Heads:
 
     @torch.no_grad()
     def column_means(self, ids: torch.Tensor) -> torch.Tensor:
-        """(B, n) ids ▶ (B, H, n): the last layer's attention to each token, averaged over that token and all later queries.
+        """Average the last layer's attention to each token over that token and all later queries: (B, n) ids ▶ (B, H, n).
 
         This needs the whole pattern: memory and time grow with n².
         """

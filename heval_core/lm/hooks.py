@@ -66,7 +66,7 @@ class Hooked:
     def run(
         self, ids: torch.Tensor, hooks: Sequence[tuple[str, Any]], start: int, at: torch.Tensor | None = None, **options: Any
     ) -> torch.Tensor:
-        """A pass with hooks over (b, n) ids at positions from `start` on ▶ (b, V) last logits, float32.
+        """Run a pass with hooks over (b, n) ids at positions from `start` on ▶ (b, V) last logits, float32.
 
         at: (b, 1) positions of single tokens, in place of those. The tokens before them are not there (`start` is 0): the
         hooks must give every head's output.
@@ -88,11 +88,11 @@ class Hooked:
     def seen(
         self, ids: torch.Tensor, cache: DynamicCache, start: int, names: Sequence[str]
     ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """The activations at the hooks of these names, and the logits (b, V) of the last position."""
-        kept: dict[str, torch.Tensor] = {}
+        """Return the activations at the hooks of these names, and the logits (b, V) of the last position."""
+        saved: dict[str, torch.Tensor] = {}
 
-        def keep(tensor: torch.Tensor, hook: Any) -> None:
-            kept[hook.name] = tensor
+        def save(tensor: torch.Tensor, hook: Any) -> None:
+            saved[hook.name] = tensor
 
-        logits = self.run(ids, [(name, keep) for name in names], start, past_key_values=cache, use_cache=True)
-        return kept, logits
+        logits = self.run(ids, [(name, save) for name in names], start, past_key_values=cache, use_cache=True)
+        return saved, logits

@@ -50,11 +50,11 @@ class Packaged:
     terms: tuple[str, str] | None = None
 
     def missing(self) -> list[str]:
-        """The packages that are not installed."""
+        """List the packages that are not installed."""
         return [package for package, _ in self.parts if importlib.util.find_spec(package) is None]
 
     def problem(self) -> str:
-        """Why it cannot be used, for a list of what is here; empty if it can."""
+        """Say why it cannot be used, for a list of what is here; empty if it can."""
         try:
             self.whole()
         except (HEvalError, OSError) as error:
@@ -62,17 +62,20 @@ class Packaged:
         return ""
 
     def path(self) -> Path:
-        """The GGUF file, of which every byte is known. Raises HEvalError for a missing package, or another one."""
+        """Return the GGUF file, of which every byte is known. Raises HEvalError for a missing package, or another one."""
         return self.checked(self.whole())
 
     def checked(self, path: Path) -> Path:
-        """A file of this name. Raises HEvalError for other bytes."""
+        """Return a file of this name. Raises HEvalError for other bytes."""
         if path.stat().st_size != self.size or file_hash(path) != self.sha256:
             raise HEvalError(f"{path} is not the file that {self.name} stands for; remove it, and install it again.")
         return path
 
     def whole(self) -> Path:
-        """The GGUF file, known by its size: enough for a list. Joined first where it comes in parts. Raises as `path`."""
+        """Return the GGUF file, known by its size, which is enough for a list.
+
+        Joins it first where it comes in parts. Raises as `path`.
+        """
         if self.missing():
             raise HEvalError(f"The model {self.name} is not installed; run: python -m precompute models add {self.name}")
         files = [inside(package, name) for package, name in self.parts]
@@ -88,7 +91,7 @@ class Packaged:
 
 
 def inside(package: str, name: str) -> Path:
-    """A file of an installed package, which is not imported for it."""
+    """Return a file of an installed package, which is not imported for it."""
     spec = importlib.util.find_spec(package)
     folder = Path((spec.submodule_search_locations or [""])[0]) if spec else Path()
     if not (folder / name).is_file():
@@ -122,20 +125,20 @@ PACKAGED = {
 
 @functools.lru_cache(maxsize=4096)
 def _hash(path: str, size: int, times: tuple[int, int]) -> str:
-    kept = JOINED / "hashes" / hashlib.sha256(f"{path} {size} {times}".encode()).hexdigest()
-    if size >= LARGE and kept.is_file() and len(known := kept.read_text("ascii")) == 64:
+    cache_file = JOINED / "hashes" / hashlib.sha256(f"{path} {size} {times}".encode()).hexdigest()
+    if size >= LARGE and cache_file.is_file() and len(known := cache_file.read_text("ascii")) == 64:
         return known
     with Path(path).open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
     if size >= LARGE:
         with suppress(OSError):  # where nothing can be written, it is computed again
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(found, "ascii")
-    return found
+            cache_file.parent.mkdir(parents=True, exist_ok=True)
+            cache_file.write_text(digest, "ascii")
+    return digest
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal; computed once for each state of it, of a large one once on this machine.
+    """Compute the SHA-256 of a file, in hexadecimal, once for each state of it; of a large one once on this machine.
 
     A state is path, size, and the times of the last change of its content and of the file: who sets the first back moves the
     second. What has changed within the last second is not kept, because it may change again at the same time of the clock.
@@ -147,7 +150,7 @@ def file_hash(path: Path) -> str:
 
 
 def is_gguf(path: Path) -> bool:
-    """Whether a file is a GGUF file, whatever its name."""
+    """Return whether a file is a GGUF file, whatever its name."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:
@@ -155,35 +158,41 @@ def is_gguf(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class Installed:
     """Where a model lies. path: its folder, or its GGUF file. source: in words, for people."""
 
     path: Path
     source: str
 
 
-def places() -> dict[str, Place]:
-    """The models that are here, by key. Of two with one key that in HEVAL_MODELS counts, else the first of: bundled, packages,
-    Ollama, LM Studio, the hub's cache. The last ones' keys are their ids, by which they are loaded; those of two that
-    HEVAL_MODELS has of one name are their paths."""
-    by_key: dict[str, Place] = {}
-    for key, place in _places_known():
-        by_key.setdefault(key, place)
+def installed_models() -> dict[str, Installed]:
+    """List the models that are here, by key.
+
+    Of two with one key that in HEVAL_MODELS counts, else the first of: bundled, packages, Ollama, LM Studio, the hub's cache.
+    The last ones' keys are their ids, by which they are loaded; those of two that HEVAL_MODELS has of one name are their
+    paths.
+    """
+    by_key: dict[str, Installed] = {}
+    for key, model in _candidates():
+        by_key.setdefault(key, model)
     folders = [Path(name).expanduser() for name in os.environ.get("HEVAL_MODELS", "").split(os.pathsep) if name]
     named = dict.fromkeys(path.resolve() for folder in folders for path in _within(folder))
     alike = Counter(map(key_of, named))
-    known = {key: place for key, place in by_key.items() if alike[key] < 2}
-    return known | {str(path) if alike[key_of(path)] > 1 else key_of(path): Place(path, "HEVAL_MODELS") for path in named}
+    known = {key: model for key, model in by_key.items() if alike[key] < 2}
+    return known | {str(path) if alike[key_of(path)] > 1 else key_of(path): Installed(path, "HEVAL_MODELS") for path in named}
 
 
 def folder_of(path: Path, key: str = "") -> Path:
-    """A model's folder: of a GGUF file that of its dequantised copy, which may not be there. key: its key, if not its name."""
+    """Return a model's folder: of a GGUF file that of its dequantised copy, which may not be there.
+
+    key: its key, if not its name.
+    """
     return path if path.is_dir() else JOINED / f"{(key or key_of(path)).replace(':', '-')}-{revision_of(path)}"
 
 
 @functools.cache
 def has_bfloat16() -> bool:
-    """Whether this processor multiplies bfloat16 numbers itself, as far as Linux says."""
+    """Return whether this processor multiplies bfloat16 numbers itself, as far as Linux says."""
     try:
         cpuinfo = Path("/proc/cpuinfo").read_text("utf-8")
     except OSError:
@@ -191,23 +200,23 @@ def has_bfloat16() -> bool:
     return bool({"avx512_bf16", "amx_bf16"} & set(cpuinfo.split()))
 
 
-def _places_known() -> Iterator[tuple[str, Place]]:
+def _candidates() -> Iterator[tuple[str, Installed]]:
     # Of the demo's, those that say how they are asked: the others write explanations, or judge them.
     for settings in sorted(DEMO_MODELS.glob("*/heval.json")):
-        yield settings.parent.name, Place(settings.parent, "bundled")
+        yield settings.parent.name, Installed(settings.parent, "bundled")
     for packaged in PACKAGED.values():
         if not packaged.problem():
             path = packaged.whole()
-            yield path.stem, Place(path, f"package {packaged.requirements[0].partition('==')[0]}, named {packaged.name}")
+            yield (path.stem, Installed(path, f"package {packaged.requirements[0].partition('==')[0]}, named {packaged.name}"))
     yield from _ollama(Path(os.environ.get("OLLAMA_MODELS") or Path.home() / ".ollama" / "models"))
     for folder in (Path.home() / ".lmstudio" / "models", Path.home() / ".cache" / "lm-studio" / "models"):
         for path in sorted(folder.glob("*/*/*.gguf")):
-            yield key_of(path), Place(path, "LM Studio")
+            yield key_of(path), Installed(path, "LM Studio")
     yield from _in_hub_cache()
 
 
-def _in_hub_cache() -> Iterator[tuple[str, Place]]:
-    """Causal language models of which the hub's cache holds the weights of its main branch."""
+def _in_hub_cache() -> Iterator[tuple[str, Installed]]:
+    """Yield causal language models of which the hub's cache holds the weights of its main branch."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     for reference in sorted(Path(HF_HUB_CACHE).glob("models--*/refs/main")):
@@ -218,23 +227,23 @@ def _in_hub_cache() -> Iterator[tuple[str, Place]]:
         except (OSError, ValueError):
             continue
         if kinds[0].endswith(("ForCausalLM", "LMHeadModel")) and any(snapshot.glob("*.safetensors")):
-            yield folder.name.removeprefix("models--").replace("--", "/"), Place(snapshot, "hub cache")
+            yield folder.name.removeprefix("models--").replace("--", "/"), Installed(snapshot, "hub cache")
 
 
 def _within(path: Path) -> list[Path]:
-    """A model's folder or GGUF file as it is; of a folder of models, each of them."""
+    """Return a model's folder or GGUF file as it is; of a folder of models, each of them."""
     if (path / "config.json").is_file() or not path.is_dir():
         return [path]
     return sorted({*(config.parent for config in path.glob("*/config.json")), *path.glob("*.gguf"), *path.glob("*/*.gguf")})
 
 
 def key_of(path: Path) -> str:
-    """A folder's name; of a GGUF file its name without `.gguf`, which says how it is quantised."""
+    """Return a folder's name; of a GGUF file its name without `.gguf`, which says how it is quantised."""
     return path.name.removesuffix(".gguf")
 
 
-def _ollama(folder: Path) -> Iterator[tuple[str, Place]]:
-    """Ollama's models: a manifest for each name and tag says which blob is the GGUF file."""
+def _ollama(folder: Path) -> Iterator[tuple[str, Installed]]:
+    """Yield Ollama's models: a manifest for each name and tag says which blob is the GGUF file."""
     for manifest in sorted(path for path in folder.glob("manifests/*/*/*/*") if path.is_file()):
         try:
             layers = json.loads(manifest.read_text(encoding="utf-8"))["layers"]
@@ -243,12 +252,14 @@ def _ollama(folder: Path) -> Iterator[tuple[str, Place]]:
             continue  # another program's file is not ours to judge
         blob = folder / "blobs" / str(digest).replace(":", "-")
         if is_gguf(blob):
-            yield f"{manifest.parent.name}:{manifest.name}", Place(blob, "Ollama")
+            yield f"{manifest.parent.name}:{manifest.name}", Installed(blob, "Ollama")
 
 
 @functools.lru_cache(maxsize=64)
 def gguf_facts(file: Path) -> dict[str, Any]:
-    """What a GGUF file says of itself, by names such as `general.license`; no lists: the library needs seconds for one."""
+    """Read what a GGUF file says of itself, by names such as `general.license`; no lists: the library needs seconds
+    for one.
+    """
     from gguf import GGUFReader, GGUFValueType
 
     class Head(GGUFReader):
@@ -271,7 +282,7 @@ def gguf_facts(file: Path) -> dict[str, Any]:
 
 
 def has_chat_template(path: Path) -> bool:
-    """Whether a model's tokenizer has a chat template, from its folder's files or its GGUF file alone."""
+    """Return whether a model's tokenizer has a chat template, from its folder's files or its GGUF file alone."""
     try:
         if is_gguf(path):
             return bool(gguf_facts(path).get("tokenizer.chat_template"))
@@ -282,14 +293,14 @@ def has_chat_template(path: Path) -> bool:
 
 
 def revision_of(path: Path) -> str:
-    """The fingerprint of a model's folder or GGUF file: 16 hexadecimal digits.
+    """Compute the fingerprint of a model's folder or GGUF file: 16 hexadecimal digits.
 
     Of a folder all bytes count, but for files that no model is read from (_BESIDE, hidden ones, other folders).
     """
     if not path.is_dir():
         return file_hash(path)[:16]
     inside = (*path.iterdir(), *path.glob("additional_chat_templates/*"))
-    files = sorted(own for own in inside if own.is_file() and own.suffix not in _BESIDE and not own.name.startswith("."))
+    files = sorted(file for file in inside if file.is_file() and file.suffix not in _BESIDE and not file.name.startswith("."))
     with ThreadPoolExecutor() as pool:
         hashes = pool.map(file_hash, files)
     lines = [f"{file.relative_to(path).as_posix()} {known}" for file, known in zip(files, hashes, strict=True)]
@@ -299,28 +310,28 @@ def revision_of(path: Path) -> str:
 
 @functools.cache
 def _bundled() -> dict[str, str]:
-    """The fingerprint of each bundled model ▶ the revision in its stored results, from when not all bytes were read."""
+    """Map the fingerprint of each bundled model ▶ the revision in its stored results, from when not all bytes were read."""
     known: dict[str, str] = json.loads((DEMO_MODELS / "revisions.json").read_text("utf-8"))
     return known
 
 
 def installed(model: str, revision: str) -> Path:
-    """The folder or file of the very model that stored results are of. model: its key, or a hub id.
+    """Find the folder or file of the very model that stored results are of. model: its key, or a hub id.
 
-    Raises HEvalError, with what is missing, where it is not installed, or another one has its name. Of a hub model
-    the commit is not written in its files: there the child compares what it answers (`client.asked_as_stored`).
+    Raises HEvalError, with what is missing, where it is not installed, or another one has its name. Of a hub model the commit
+    is not written in its files: there the child compares what it answers (`client.asked_as_stored`).
     """
-    known = places()
-    namesakes = [own for own in known.values() if key_of(own.path) == model]
-    same = (own for own in namesakes if "/" not in model and own.path.exists() and revision_of(own.path) == revision)
-    place = next(same, None) or known.get(model) or known.get(model.rpartition("/")[2]) or next(iter(namesakes), None)
-    if place is None or not place.path.exists():
+    by_key = installed_models()
+    namesakes = [one for one in by_key.values() if key_of(one.path) == model]
+    same = (one for one in namesakes if "/" not in model and one.path.exists() and revision_of(one.path) == revision)
+    model_here = next(same, None) or by_key.get(model) or by_key.get(model.rpartition("/")[2]) or next(iter(namesakes), None)
+    if model_here is None or not model_here.path.exists():
         raise HEvalError("This model is not installed here, so it cannot be asked. Set HEVAL_MODELS to the folder it is in.")
     if "/" not in model:
-        actual = revision_of(place.path)
+        actual = revision_of(model_here.path)
         if actual != revision:
             raise HEvalError(
                 f"The model {model} that is installed here has revision {actual}; these results used {revision}, so it is "
                 "not asked."
             )
-    return place.path
+    return model_here.path

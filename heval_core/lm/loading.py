@@ -20,7 +20,7 @@ from heval_core.lm.chat import require_template
 from heval_core.lm.faults import NO_TOKENIZER, cannot_load, check_folder, plain, read, settings
 from heval_core.lm.generation import ends_of
 from heval_core.lm.gguf import dequantised
-from heval_core.lm.installed import PACKAGED, folder_of, is_gguf, key_of, places, revision_of
+from heval_core.lm.installed import PACKAGED, folder_of, installed_models, is_gguf, key_of, revision_of
 from heval_core.lm.model import LanguageModel
 from heval_core.prompting.prompts import AUTO, TEMPLATE, is_chat
 from heval_core.records import HEvalError
@@ -34,7 +34,10 @@ SAME_BEFORE = 0.03
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto` is the first GPU if there is one. Raises HEvalError for a device that this machine does not have."""
+    """Choose a device: `auto` is the first GPU if there is one.
+
+    Raises HEvalError for a device that this machine does not have.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
@@ -46,7 +49,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def choose_dtype(name: str, device: torch.device) -> torch.dtype:
-    """`auto` is bfloat16 on a CUDA GPU and float32 elsewhere. Scores are float32 either way."""
+    """Choose a dtype: `auto` is bfloat16 on a CUDA GPU and float32 elsewhere. Scores are float32 either way."""
     if name == "auto":
         return torch.bfloat16 if device.type == "cuda" else torch.float32
     if name not in DTYPES:
@@ -80,16 +83,17 @@ class Identity:
 
 
 def identify(name: str) -> Identity:
-    """A folder's key is its name, a GGUF file's its name without `.gguf`, a hub model's its id; `ID@REVISION` pins a hub model
-    to a commit, tag or branch. A packaged model's name (`smollm2`) and what `precompute models` lists stand for their files.
+    """Find a model by its name. A folder's key is its name, a GGUF file's its name without `.gguf`, a hub model's its id.
 
-    Raises HEvalError if there is no such folder or file, or if the hub model is not cached and the hub cannot be reached.
+    `ID@REVISION` pins a hub model to a commit, tag or branch. A packaged model's name (`smollm2`) and what `precompute models`
+    lists stand for their files. Raises HEvalError if there is no such folder or file, or if the hub model is not cached and
+    the hub cannot be reached.
     """
     path = Path(name).expanduser()
     if not path.exists() and name in PACKAGED:
         path = PACKAGED[name].path()
-    elif not path.exists() and "/" not in name and (place := places().get(name)):
-        path = place.path
+    elif not path.exists() and "/" not in name and (here := installed_models().get(name)):
+        path = here.path
     if path.is_dir():
         check_folder(name, path)
         ours = settings(path, "heval.json")  # it may name the model's prompt style and template
@@ -105,7 +109,7 @@ def identify(name: str) -> Identity:
         raise HEvalError(
             f"There is no model {name!r}; did you mean {near[0]}? python -m precompute models lists what is here."
         )
-    if "/" not in name and (same := [key for key in places() if key.endswith(f"/{name}")]):
+    if "/" not in name and (same := [key for key in installed_models() if key.endswith(f"/{name}")]):
         raise HEvalError(f"{name!r} does not say which of these models: {', '.join(same)}. Give one as it stands there.")
     name, _, revision = name.partition("@")
     identity = Identity(name, revision or "main", PLAIN, AUTO, None, _is_offline())
@@ -120,7 +124,7 @@ def identify(name: str) -> Identity:
 
 
 def _is_offline() -> bool:
-    """Whether the hub is out of reach: asked all the same, its library tries again for half a minute."""
+    """Return whether the hub is out of reach: its library would try again for half a minute."""
     if constants.HF_HUB_OFFLINE or getproxies():
         return bool(constants.HF_HUB_OFFLINE)
     hub = urlsplit(constants.ENDPOINT)
@@ -132,7 +136,10 @@ def _is_offline() -> bool:
 
 
 def _of_gguf(path: Path, name: str) -> Identity:
-    """Raises HEvalError for another file, and for one that a package's file would be but for some bytes."""
+    """Identify a GGUF file.
+
+    Raises HEvalError for another file, and for one that a package's file would be but for some bytes.
+    """
     if not is_gguf(path):
         raise HEvalError(f"{name!r} is no GGUF file; give one, a local folder, or a Hugging Face model id.")
     for packaged in PACKAGED.values():
@@ -142,7 +149,10 @@ def _of_gguf(path: Path, name: str) -> Identity:
 
 
 def tokenizer_of(identity: Identity) -> Any:
-    """The tokenizer alone; plans and surveys need nothing else of a model. Raises HEvalError for one that cannot be read."""
+    """Load the tokenizer alone; plans and surveys need nothing else of a model.
+
+    Raises HEvalError for one that cannot be read.
+    """
     try:
         tokenizer = AutoTokenizer.from_pretrained(**identity.where)
         if len(tokenizer.get_vocab()) <= len(tokenizer.added_tokens_decoder):  # made of nothing but its special tokens
@@ -153,7 +163,7 @@ def tokenizer_of(identity: Identity) -> Any:
 
 
 def in_template(identity: Identity, template: str) -> Identity:
-    """The model asked in a template (see `heval_core.prompting.prompts`).
+    """Return the model with another template (see `heval_core.prompting.prompts`).
 
     Raises HEvalError for a chat where the tokenizer has no chat template, or cannot be read.
     """
@@ -186,7 +196,7 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
 
 
 def check_room(identity: Identity, device: torch.device, dtype: torch.dtype) -> None:
-    """Raises HEvalError where the weights of a local model do not fit into the memory that is free."""
+    """Raise HEvalError where the weights of a local model do not fit into the memory that is free."""
     if identity.path is None:
         return
     folder = folder_of(identity.path, identity.key)
@@ -210,8 +220,10 @@ def as_language_model(
     template: str = TEMPLATE,
     batch_tokens: int | None = None,
 ) -> LanguageModel:
-    """Wraps a model that is in memory already; it stays on its device. Raises HEvalError for one that cannot be looked into,
-    sees later tokens, or gives values that are not finite."""
+    """Wrap a model that is in memory already; it stays on its device.
+
+    Raises HEvalError for one that cannot be looked into, sees later tokens, or gives values that are not finite.
+    """
     model = plain(model)
     # Memory answers are decoded greedily, whatever sampling or penalties the model's defaults would add.
     model.generation_config = GenerationConfig(do_sample=False, eos_token_id=ends_of(model, tokenizer))
@@ -228,7 +240,7 @@ def as_language_model(
 
 
 def _fuse_activations(model: torch.nn.Module) -> None:
-    """Computes GPT-2's GELU with one kernel instead of eight: the same function, and a tenth of a forward pass saved."""
+    """Compute GPT-2's GELU with one kernel instead of eight: the same function, and a tenth of a forward pass saved."""
     for module in model.modules():
         for name, child in module.named_children():
             if isinstance(child, NewGELUActivation):
@@ -236,8 +248,11 @@ def _fuse_activations(model: torch.nn.Module) -> None:
 
 
 def _check_causal(lm: LanguageModel) -> None:
-    """Encoders (BERT) are loaded as causal language models too. Their tokens see later ones, so that no pass can be gone on
-    with, and prompts cannot be padded. Decoders of speech and pictures give logits that were not asked for."""
+    """Raise HEvalError for a model that sees later tokens.
+
+    Encoders (BERT) are loaded as causal language models too. Their tokens see later ones, so that no pass can be continued,
+    and prompts cannot be padded. Decoders of speech and pictures give logits that were not asked for.
+    """
     ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=lm.device)
     with torch.no_grad():
         one, other = lm.model(input_ids=ids, use_cache=False, logits_to_keep=torch.arange(3)).logits.float()
@@ -253,8 +268,11 @@ def _check_causal(lm: LanguageModel) -> None:
 
 
 def _read_in_one_piece(model: PreTrainedModel) -> None:
-    """Lays states side by side before the unembedding reads them: for a slice of several prompts, torch would copy the matrix
-    once for each of them (1.3 GB for four prompts of Gemma 3 in bfloat16, and a hundred times the time)."""
+    """Lay states side by side before the unembedding reads them.
+
+    For a slice of several prompts, torch would copy the matrix once for each of them (1.3 GB for four prompts of Gemma 3 in
+    bfloat16, and a hundred times the time).
+    """
     head = model.get_output_embeddings()
     if head is not None and _in_one_piece not in head._forward_pre_hooks.values():  # a notebook's model comes here again
         head.register_forward_pre_hook(_in_one_piece)

@@ -57,7 +57,7 @@ NEEDS: dict[str, Callable[[ModelFacts], str | None]] = {
 
 
 def require(lm: ModelFacts, needs: Iterable[str]) -> None:
-    """Raises HEvalError if the model lacks something that an explainer needs."""
+    """Raise HEvalError if the model lacks something that an explainer needs."""
     for need in needs:
         why = NEEDS[need](lm)
         if why is not None:
@@ -72,7 +72,9 @@ def lacks(lm: ModelFacts, need: str, why: str) -> HEvalError:
 
 @contextmanager
 def unknown_to_library(lm: ModelFacts, need: str, why: str) -> Iterator[None]:
-    """Inside, whatever a library raises for an architecture that it does not know becomes that error, with its first line."""
+    """Turn whatever a library raises inside, for an architecture that it does not know, into that error, with its
+    first line.
+    """
     try:
         yield
     except HEvalError:
@@ -80,5 +82,5 @@ def unknown_to_library(lm: ModelFacts, need: str, why: str) -> Iterator[None]:
     except Exception as error:  # it may raise anything
         if out_of_memory(error):
             raise
-        said = first_line(error).partition(" Available architectures")[0].rstrip(".")  # two hundred of them
-        raise lacks(lm, need, f"{why}: {said}") from error
+        message = first_line(error).partition(" Available architectures")[0].rstrip(".")  # two hundred of them
+        raise lacks(lm, need, f"{why}: {message}") from error

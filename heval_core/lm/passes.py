@@ -25,15 +25,15 @@ class Counted:
     tokens: float = 0.0
 
     def passes(self, prompts: int, length: int) -> float:
-        """Whole passes for each of some prompts of one length."""
+        """Return the whole passes for each of some prompts of one length."""
         return self.tokens / (prompts * length)
 
 
 @contextmanager
-def counting(lm: LanguageModel, tell: Callable[[float], None] = lambda tokens: None) -> Iterator[Counted]:
-    """Counts what goes through the model, and through copies of it with other backward rules, until the end of the context.
+def counting(lm: LanguageModel, on_progress: Callable[[float], None] = lambda tokens: None) -> Iterator[Counted]:
+    """Count what goes through the model, and through copies of it with other backward rules, until the end of the context.
 
-    tell: is told the count after every block.
+    on_progress: is told the count after every block.
     """
     layers = next(m for m in lm.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == lm.layers)
     block, counted = type(layers[0]), Counted()
@@ -43,7 +43,7 @@ def counting(lm: LanguageModel, tell: Callable[[float], None] = lambda tokens: N
             states = output[0] if isinstance(output, tuple) else output
             times = 2 if torch.is_grad_enabled() and states.requires_grad else 1
             counted.tokens += times * states.shape[0] * states.shape[1] / lm.layers
-            tell(counted.tokens)
+            on_progress(counted.tokens)
 
     with torch.nn.modules.module.register_module_forward_hook(count):
         yield counted
@@ -51,8 +51,9 @@ def counting(lm: LanguageModel, tell: Callable[[float], None] = lambda tokens: N
 
 @contextmanager
 def progress(lm: LanguageModel, prompt: TokenisedPrompt, passes: float, say: Callable[[str], None] | None) -> Iterator[None]:
-    """Says what is to come, in passes over a prompt and in seconds at the pace of one that is made for it; then a bar of the
-    passes as they are made, on stderr where that is a terminal or a notebook.
+    """Say what is to come, in passes over a prompt and in seconds at the pace of one that is made for it.
+
+    Then show a bar of the passes as they are made, on stderr where that is a terminal or a notebook.
     """
     from tqdm.auto import tqdm
 

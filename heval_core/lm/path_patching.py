@@ -46,7 +46,7 @@ class PathPatching:
 
     @torch.no_grad()
     def last_positions(self, prompts: Sequence[TokenisedPrompt]) -> LastPositions:
-        """One clean pass over prompts of any lengths, those of equal length together; their order is kept."""
+        """Run one clean pass over prompts of any lengths, those of equal length together; their order is kept."""
 
         def work(numbers: list[int], _: int) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
             ids = torch.tensor([prompts[number].ids for number in numbers], device=self._facts.device)
@@ -61,7 +61,7 @@ class PathPatching:
 
     @torch.no_grad()
     def effects(self, clean: LastPositions, others: torch.Tensor, token_ids: torch.Tensor) -> torch.Tensor:
-        """(P, L, H, T) float32: log P(token) in the clean run less that with one head patched, in nats.
+        """Compute log P(token) in the clean run less that with one head patched: (P, L, H, T) float32, in nats.
 
         others: (P, L, H, d_h), every head's z as it is patched in: `outputs` of a twin prompt, or 0. token_ids: (P, T).
         Raises HEvalError if the model with frozen heads, but none patched, gives other logits than it does by itself.
@@ -70,21 +70,23 @@ class PathPatching:
         rows = [(prompt, UNPATCHED, 0) for prompt in range(size)]
         rows += [(p, layer, head) for p in range(size) for layer in range(layers) for head in range(heads)]
 
-        def work(places: list[int], _: int) -> torch.Tensor:
-            prompts, row_layers, row_heads = torch.tensor([rows[p] for p in places], device=self._facts.device).unbind(1)
+        def work(indices: list[int], _: int) -> torch.Tensor:
+            prompts, row_layers, row_heads = torch.tensor([rows[p] for p in indices], device=self._facts.device).unbind(1)
             logits = self._frozen(clean, others, prompts, row_layers, row_heads)
             unpatched = row_layers == UNPATCHED
             if unpatched.any():
                 self._hooked.check_same(logits[unpatched], clean.logits[prompts[unpatched]])
             return (logits.gather(1, token_ids[prompts]) - logits.logsumexp(-1, keepdim=True)).cpu()
 
-        found = torch.stack(self._facts.budget.longest_first([ROW_TOKENS] * len(rows), work))
-        return found[:size, None, None] - found[size:].view(size, layers, heads, -1)
+        differences = torch.stack(self._facts.budget.longest_first([ROW_TOKENS] * len(rows), work))
+        return differences[:size, None, None] - differences[size:].view(size, layers, heads, -1)
 
     def _frozen(
         self, clean: LastPositions, others: torch.Tensor, prompts: torch.Tensor, layers: torch.Tensor, heads: torch.Tensor
     ) -> torch.Tensor:
-        """(b, V) logits of rows that each have every z of a prompt's clean run, but for that of one layer's head."""
+        """Compute the logits, (b, V), of rows that each have every z of a prompt's clean run, but for that of one layer's
+        head.
+        """
         names = self._hooked.output_names
 
         def given(tensor: torch.Tensor, hook: Any) -> torch.Tensor:

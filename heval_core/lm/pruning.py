@@ -23,14 +23,14 @@ class Pruning:
         self._facts, self._hooked = facts, hooked
 
     def unit(self, layer: int, head: int) -> tuple[tuple[int, int], ...]:
-        """The query heads that share keys and values with this one, itself among them."""
+        """Return the query heads that share keys and values with this one, itself among them."""
         size = self._facts.heads_per_layer // self._facts.kv_heads
         first = head // size * size
         return tuple((layer, other) for other in range(first, first + size))
 
     @contextmanager
     def without(self, heads: Collection[tuple[int, int]]) -> Iterator[None]:
-        """Inside, these heads write nothing, besides those that are pruned already; `facts.pruned` names all of them.
+        """Silence some heads inside, besides those that are pruned already; `facts.pruned` names all of them.
 
         Afterwards every weight is bit by bit as before, whatever happened inside. Raises HEvalError for a head that does not
         exist, and for a model whose output matrices cannot be cut into heads.
@@ -40,7 +40,7 @@ class Pruning:
             if not (0 <= layer < facts.layers and 0 <= head < facts.heads_per_layer):
                 raise HEvalError(f"{facts.key} has no head {head_name(layer, head)}.")
         rows = [self._rows(layer, head) for layer, head in sorted(set(heads))]
-        kept = [weight.clone() for weight in rows]
+        saved = [weight.clone() for weight in rows]
         try:
             with torch.no_grad():
                 for view in rows:
@@ -50,11 +50,11 @@ class Pruning:
         finally:
             facts.pruned = before
             with torch.no_grad():
-                for view, values in zip(rows, kept, strict=True):
+                for view, values in zip(rows, saved, strict=True):
                     view.copy_(values)
 
     def _rows(self, layer: int, head: int) -> torch.Tensor:
-        """(d_h, d), or (d, d_h) as the module stores it: a view into the weight that projects one head's output."""
+        """Return a view into the weight that projects one head's output: (d_h, d), or (d, d_h) as the module stores it."""
         matrices = [block.attn.o.original_component for block in self._hooked.bridge.blocks]
         module = matrices[layer]
         whole = isinstance(module, (Conv1D, torch.nn.Linear)) and self._is_read(module.weight)
@@ -65,5 +65,5 @@ class Pruning:
         return weight[head * width : (head + 1) * width]
 
     def _is_read(self, weight: torch.Tensor) -> bool:
-        """Whether the plain model reads this very weight, in floating point."""
+        """Return whether the plain model reads this very weight, in floating point."""
         return weight.is_floating_point() and any(weight is parameter for parameter in self._facts.model.parameters())

@@ -44,7 +44,9 @@ class _Product(torch.autograd.Function):
 
 
 def float32_logits(head: torch.nn.Linear, states: torch.Tensor) -> torch.Tensor:
-    """(…, d) states in the model's dtype ▶ (…, V) logits, float32; gradients flow to the states, not to the weights."""
+    """Compute logits in float32: (…, d) states in the model's dtype ▶ (…, V); gradients flow to the states, not to the
+    weights.
+    """
     if head.weight.dtype == torch.float32:
         return torch.nn.functional.linear(states.float(), head.weight, head.bias)
     logits: torch.Tensor = _Product.apply(states, head.weight.detach())
@@ -53,7 +55,7 @@ def float32_logits(head: torch.nn.Linear, states: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def in_float32(head: torch.nn.Module) -> Iterator[None]:
-    """Inside, a model with this unembedding gives float32 logits; its scales and soft caps then apply to these."""
+    """Make a model with this unembedding give float32 logits inside; its scales and soft caps then apply to these."""
     if not isinstance(head, torch.nn.Linear) or head.weight.dtype == torch.float32 or "forward" in vars(head):
         yield  # nothing to change, or a caller has changed it already
         return
@@ -66,7 +68,9 @@ def in_float32(head: torch.nn.Module) -> Iterator[None]:
 
 @torch.no_grad()
 def agrees(model: Any, head: torch.nn.Module) -> bool:
-    """Whether a model's logits inside `in_float32` are float32, and equal its plain logits up to its dtype's rounding."""
+    """Check whether a model's logits inside `in_float32` are float32, and equal its plain logits up to its dtype's
+    rounding.
+    """
     if not isinstance(head, torch.nn.Linear):
         return False
     ids = torch.arange(1, 5, device=model.device)[None]
@@ -78,15 +82,18 @@ def agrees(model: Any, head: torch.nn.Module) -> bool:
 
 
 def apart(one: torch.Tensor, other: torch.Tensor) -> float:
-    """How far two passes over the same prompts are apart: the largest share of the spread of what the second reads."""
+    """Measure how far two passes over the same prompts are apart: the largest share of the spread of what the second reads."""
     # Logits may all be equal: after a token whose embedding is zero, for instance.
     spread = (other - other.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(torch.finfo(other.dtype).tiny)
     return float(((one - other).norm(dim=-1) / spread).max())
 
 
 def may_differ(dtype: torch.dtype) -> float:
-    """How far they may be. 25 random architectures reach 2e-6 in float32 with hooks; in bfloat16, where two passes round
-    differently, .06, and .14 if rounding sends a token to another expert."""
+    """Return how far two passes may be apart.
+
+    25 random architectures reach 2e-6 in float32 with hooks; in bfloat16, where two passes round differently, .06, and .14 if
+    rounding sends a token to another expert.
+    """
     return max(SAME, 25 * torch.finfo(dtype).eps)
 
 
@@ -103,7 +110,7 @@ class ReadOut:
         return head
 
     def float32(self) -> AbstractContextManager[None]:
-        """Inside, the model gives float32 logits if it can (`is_float32`), else its plain ones."""
+        """Make the model give float32 logits inside if it can (`is_float32`), else its plain ones."""
         return in_float32(self.head) if self.is_float32 else nullcontext()
 
     @cached_property
@@ -130,7 +137,7 @@ class ReadOut:
             return torch.allclose(self.head(states), whole, rtol=1e-3, atol=1e-4)
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:
-        """(…, d) states of last positions ▶ (…, V) logits, float32; gradients flow if enabled.
+        """Compute logits: (…, d) states of last positions ▶ (…, V) float32; gradients flow if enabled.
 
         Separate from `Forward.suffix_states`, because the unembedding is too large a matrix to read for a few rows.
         """
@@ -140,11 +147,11 @@ class ReadOut:
             return torch.as_tensor(self.head(states)).float()
 
     def uncapped(self, logits: torch.Tensor) -> torch.Tensor:
-        """Logits before a final soft cap c tanh(z / c), if the model has one: their order is the same."""
+        """Undo a final soft cap c tanh(z / c) on logits, if the model has one: their order is the same."""
         cap = getattr(self._model.config.get_text_config(), "final_logit_softcapping", None)
         return logits if cap is None else cap * torch.atanh(logits / cap)
 
     def unembeddings(self, token_ids: Sequence[int]) -> torch.Tensor:
-        """(B, d) raw rows of W_U, float32."""
+        """Return (B, d) raw rows of W_U, float32."""
         weight: torch.Tensor = self.head.weight  # type: ignore[assignment]
         return weight[list(token_ids)].detach().float()

@@ -31,7 +31,7 @@ class RollBack:
 
     @torch.no_grad()
     def rolled(self, ids: torch.Tensor, prefix: Prefix, effects: torch.Tensor) -> torch.Tensor:
-        """(B, n) float32: (B, L, n) effects on the positions that layers read, rolled back to the tokens, and summed.
+        """Roll (B, L, n) effects on the positions that layers read back to the tokens, and sum them: (B, n) float32.
 
         prefix: of the clean pass over (B, n) ids.
         """
@@ -47,22 +47,22 @@ class RollBack:
         return torch.cat(totals)
 
     def _mixings(self, ids: torch.Tensor, prefix: Prefix, rows: slice) -> list[torch.Tensor]:
-        """(b, n, n) C of each layer but the last, of some of the prompts."""
-        kept: dict[str, torch.Tensor] = {}
+        """Compute C of each layer but the last, (b, n, n), of some of the prompts."""
+        saved: dict[str, torch.Tensor] = {}
         mixings: list[torch.Tensor] = []
 
-        def keep(tensor: torch.Tensor, hook: Any) -> None:
-            kept[hook.name] = tensor
+        def save(tensor: torch.Tensor, hook: Any) -> None:
+            saved[hook.name] = tensor
 
         def mixed(_: torch.Tensor, hook: Any) -> None:
             layer = len(mixings)
-            before, pattern, written = (kept.pop(name) for name in names[layer])
+            before, pattern, written = (saved.pop(name) for name in names[layer])
             values = self._heads.values(prefix, layer)[rows]
             mixings.append(self._mixing(layer, pattern.float(), values, before.float(), written))
 
         layers = range(self._facts.layers - 1)
         names = [(f"blocks.{n}.hook_in", self._hooked.pattern_names[n], self._hooked.written_names[n]) for n in layers]
-        hooks: list[tuple[str, Any]] = [(name, keep) for of_layer in names for name in of_layer]
+        hooks: list[tuple[str, Any]] = [(name, save) for of_layer in names for name in of_layer]
         # At a block's end: the pattern is there before what is written in some architectures, and after it in others (OPT).
         hooks += [(f"blocks.{layer}.hook_out", mixed) for layer in layers]
         logits = self._hooked.run(ids[rows], hooks, 0, use_cache=False)
@@ -72,7 +72,7 @@ class RollBack:
     def _mixing(
         self, layer: int, pattern: torch.Tensor, values: torch.Tensor, before: torch.Tensor, attended: torch.Tensor
     ) -> torch.Tensor:
-        """(b, H, n, n) attention, (b, H, n, d_h) values, (b, n, d) x and what attention writes ▶ (b, n, n) C."""
+        """Compute C, (b, n, n), from (b, H, n, n) attention, (b, H, n, d_h) values, (b, n, d) x and what attention writes."""
         after, scale = before + self._heads.added(layer, attended), self._heads.scale(layer, attended)
         batch, _, n, _ = values.shape
         alive = working(self._facts)[layer, :, None, None]

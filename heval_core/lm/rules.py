@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heval_core.records import Cost
 
 # Prompts of more tokens run each layer twice, so that only one layer's states are kept; `changed_backward` has the arithmetic.
-KEPT_WHOLE = 1024
+MOST_SAVED = 1024
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,6 @@ FIXED_ATTENTION = Rules(query_key=0.0, values=1.0)
 
 
 def cost(tokens: float) -> Cost:
-    """Forward and back; a long prompt forward twice."""
-    passes = 2 if tokens <= KEPT_WHOLE else 3
+    """Return the cost: forward and back; a long prompt forward twice."""
+    passes = 2 if tokens <= MOST_SAVED else 3
     return Cost(passes, passes * tokens)

@@ -13,7 +13,7 @@ CLEAN, HEADS = "clean", "heads"
 
 
 def added(costs: Iterable[Cost], tokens: float) -> list[Cost]:
-    """What each of several explainers of one prompt of `tokens` tokens costs beyond those before it."""
+    """Return what each of several explainers of one prompt of `tokens` tokens costs beyond those before it."""
     run, done, beyond = {CLEAN: tokens, HEADS: 1.0}, set[str](), list[Cost]()
     for cost in costs:
         again = [run[name] for name in cost.shared if name in done]

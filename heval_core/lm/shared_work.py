@@ -21,13 +21,13 @@ class SharedWork:
         self._done: dict[str, tuple[Any, frozenset[str]]] = {}  # what each piece gave, and what it used with itself
 
     def once(self, name: str, work: Callable[[], T]) -> T:
-        """The value of a piece of work, which is done when it is first asked for. One that fails is not kept."""
+        """Do a piece of work when it is first asked for, and return its value from then on. One that fails is not kept."""
         if name not in self._done:
             clock = Clock(self)
             try:
                 value = work()
             finally:
-                seconds = clock.own()
+                seconds = clock.own_seconds()
                 self.open = [used for used in self.open if used is not clock.used]
             self.seconds[name] = seconds
             self._done[name] = value, frozenset({name, *clock.used})
@@ -38,7 +38,7 @@ class SharedWork:
         return result
 
     def waive(self, work: Callable[[], T]) -> T:
-        """The value of what is done once per model, and so is no part of what any prompt takes."""
+        """Do work once per model, which is no part of what any prompt takes, and return its value."""
         started = self.now()
         value = work()
         # Among the shared work, so that no clock counts it; and used by nobody, so that nobody is charged.
@@ -56,12 +56,12 @@ class Clock:
         self._before = sum(shared.seconds.values())
         self._started = shared.now()
 
-    def own(self) -> float:
-        """Seconds so far, without any shared work that was done meanwhile."""
+    def own_seconds(self) -> float:
+        """Return the seconds so far, without any shared work that was done meanwhile."""
         return self._shared.now() - self._started - (sum(self._shared.seconds.values()) - self._before)
 
     def stop(self) -> float:
-        """Seconds for one prompt, as if the explainer had been alone. The clock counts no further."""
-        seconds = self.own() + sum(self._shared.seconds[name] for name in self.used)
+        """Stop the clock. Returns the seconds for one prompt, as if the explainer had run alone."""
+        seconds = self.own_seconds() + sum(self._shared.seconds[name] for name in self.used)
         self._shared.open = [used for used in self._shared.open if used is not self.used]
         return seconds / self._size

@@ -12,7 +12,7 @@ from heval_core.records import HEvalError, Prompt, Span, TokenisedPrompt
 
 
 def tokenise(prompt: Prompt, tokenizer: Any) -> TokenisedPrompt:
-    """One prompt; see `tokenise_all`."""
+    """Tokenise one prompt; see `tokenise_all`."""
     return next(tokenise_all((prompt,), tokenizer))
 
 
@@ -45,8 +45,8 @@ def _encoded(prompts: list[Prompt], tokenizer: Any, add_special_tokens: bool) ->
     )
     columns = (encoded["input_ids"], encoded["offset_mapping"], encoded["special_tokens_mask"])
     for prompt, ids, offsets, special in zip(prompts, *columns, strict=True):
-        spelt = held(prompt.text, tokenizer, kept := (*prompt.template, *prompt.layout))
-        encoding = cut(prompt.text, tokenizer, kept, add_special_tokens) if spelt else (ids, offsets, special)
+        spelt = held(prompt.text, tokenizer, ours := (*prompt.template, *prompt.layout))
+        encoding = cut(prompt.text, tokenizer, ours, add_special_tokens) if spelt else (ids, offsets, special)
         dated = (DATED,) if prompt.template and is_dated(tokenizer) else ()
         yield replace(_tokenised(prompt, encoding, tokenizer), notes=(*notes(spelt), *dated))
 
@@ -74,7 +74,7 @@ def _tokenised(prompt: Prompt, encoding: Encoded, tokenizer: Any) -> TokenisedPr
 
 
 def overlapping(offsets: Sequence[tuple[int, int]], span: Span) -> tuple[int, ...]:
-    """The tokens that share at least one character with the span. Offsets must be in the order of the text."""
+    """Return the tokens that share at least one character with the span. Offsets must be in the order of the text."""
     first = bisect_right(offsets, span.start, key=lambda offset: offset[1])
     after = bisect_left(offsets, span.end, lo=first, key=lambda offset: offset[0])
     return tuple(i for i in range(first, after) if offsets[i][0] < offsets[i][1])
@@ -86,7 +86,7 @@ def _token_span(offsets: Sequence[tuple[int, int]], span: Span) -> Span:
 
 
 def _texts(text: str, ids: Sequence[int], offsets: Sequence[tuple[int, int]], leading: int, tokenizer: Any) -> tuple[str, ...]:
-    """The text of each token: together the prompt, whether or not the offsets include the space before a word."""
+    """Return the text of each token: together the prompt, whether or not the offsets include the space before a word."""
     texts = list(tokenizer.convert_ids_to_tokens(ids[:leading]))
     end = 0
     for _, stop in offsets[leading:]:

@@ -10,26 +10,26 @@ SCALES = ("logit", "logprob", "prob", "contrast")
 
 
 def positions_of(targets: Sequence[Target]) -> tuple[int, ...]:
-    """The positions of the targets of one pass. Raises HEvalError if they differ."""
+    """Return the positions of the targets of one pass. Raises HEvalError if they differ."""
     if len({target.positions for target in targets}) != 1:
         raise HEvalError("The targets of one pass must have the same positions; explain these prompts one by one.")
     return targets[0].positions
 
 
 def token_ids(targets: Sequence[Target], device: torch.device) -> torch.Tensor:
-    """(B, P) the tokens that are explained."""
+    """Return the tokens that are explained, (B, P)."""
     return torch.tensor([target.ids for target in targets], device=device)
 
 
 def foil_ids(targets: Sequence[Target], device: torch.device) -> torch.Tensor:
-    """(B, P) the tokens that they compete with. Raises HEvalError for a target without foils."""
+    """Return the tokens that they compete with, (B, P). Raises HEvalError for a target without foils."""
     if not all(target.foils for target in targets):
         raise HEvalError("A contrast needs a foil at each position of its target; a target here has none.")
     return torch.tensor([target.foils for target in targets], device=device)
 
 
 def values(logits: torch.Tensor, targets: Sequence[Target], scale: str = "logit") -> torch.Tensor:
-    """(B, …, P, V) logits at the targets' positions ▶ (B, …): each target's value, summed over its positions.
+    """Compute each target's value, summed over its positions: (B, …, P, V) logits at the targets' positions ▶ (B, …).
 
     scale: one of SCALES. `prob` is the probability of all tokens together, `contrast` the logit's lead over the foil's.
     """
@@ -38,12 +38,12 @@ def values(logits: torch.Tensor, targets: Sequence[Target], scale: str = "logit"
 
 
 def in_float64(logits: torch.Tensor) -> torch.Tensor:
-    """The same in float64; on the processor where the device has no such numbers (Apple's)."""
+    """Convert logits to float64; on the processor where the device has no such numbers (Apple's)."""
     return (logits.cpu() if logits.device.type == "mps" else logits).double()
 
 
 def values_of_each(logits: torch.Tensor, targets: Sequence[Target], scale: str) -> torch.Tensor:
-    """(B, …, P, V) logits ▶ (B, …, P): each position's part of the values. scale: `logit`, `logprob` or `contrast`."""
+    """Compute each position's part of the values: (B, …, P, V) logits ▶ (B, …, P). scale: `logit`, `logprob` or `contrast`."""
     value = _chosen(logits, token_ids(targets, logits.device))
     if scale == "contrast":
         return value - _chosen(logits, foil_ids(targets, logits.device))
@@ -51,7 +51,7 @@ def values_of_each(logits: torch.Tensor, targets: Sequence[Target], scale: str) 
 
 
 def leads(logits: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:
-    """(B, …, P, V) logits ▶ (B, …): the contrast where a target has foils, the logit where it has none."""
+    """Compute the contrast where a target has foils, and the logit where it has none: (B, …, P, V) logits ▶ (B, …)."""
     value = values(logits, targets)
     if not any(target.foils for target in targets):
         return value
@@ -63,7 +63,7 @@ def leads(logits: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:
 
 
 def _chosen(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """(B, …, P, V), (B, P) ▶ (B, …, P): the logit of each position's token."""
+    """Pick the logit of each position's token: (B, …, P, V), (B, P) ▶ (B, …, P)."""
     between = [1] * (logits.ndim - 3)
     index = ids.view(ids.shape[0], *between, ids.shape[1], 1)
     return logits.gather(-1, index.expand(*logits.shape[:-1], 1))[..., 0]

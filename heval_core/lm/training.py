@@ -56,7 +56,7 @@ class Trained:
 
 
 def train(facts: ModelFacts, examples: Sequence[Example], held_out: Sequence[Example], recipe: Recipe, seed: int) -> Trained:
-    """The same seed gives the same adapter on the same machine.
+    """Train an adapter on examples. The same seed gives the same adapter on the same machine.
 
     Raises NotHere where peft is not installed, HEvalError for a model without linear layers and if the loss is not finite.
     """
@@ -69,20 +69,20 @@ def train(facts: ModelFacts, examples: Sequence[Example], held_out: Sequence[Exa
         steps = recipe.epochs * math.ceil(len(examples) / recipe.batch)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, partial(rate, steps=steps, warm_up=recipe.warm_up))
         losses: list[float] = []
-        kept_out: list[float] = []
+        held_out_losses: list[float] = []
         best = Adapter("", "", 0.0, {})
-        while len(losses) < recipe.epochs and not stops(kept_out, recipe.patience):
+        while len(losses) < recipe.epochs and not stops(held_out_losses, recipe.patience):
             losses.append(_epoch(facts, model, examples, recipe.batch, optimiser, schedule))
-            kept_out.append(_mean_loss(facts, model, held_out))
-            if not math.isfinite(losses[-1] + kept_out[-1]):
+            held_out_losses.append(_mean_loss(facts, model, held_out))
+            if not math.isfinite(losses[-1] + held_out_losses[-1]):
                 raise HEvalError(f"The loss of fine_tuning on {facts.key} is not finite; lower learning_rate.")
-            if best_epoch(kept_out) == len(kept_out):
+            if best_epoch(held_out_losses) == len(held_out_losses):
                 best = _adapter(facts, model, recipe)
-    return Trained(best, tuple(losses), tuple(kept_out), best_epoch(kept_out))
+    return Trained(best, tuple(losses), tuple(held_out_losses), best_epoch(held_out_losses))
 
 
 def rate(step: int, steps: int, warm_up: float) -> float:
-    """The share of the learning rate at a step, from 0: a line up to 1, then half a cosine down to 0."""
+    """Return the share of the learning rate at a step, from 0: a line up to 1, then half a cosine down to 0."""
     rising = math.ceil(warm_up * steps)
     if step < rising:
         return (step + 1) / rising
@@ -90,17 +90,17 @@ def rate(step: int, steps: int, warm_up: float) -> float:
 
 
 def best_epoch(losses: Sequence[float]) -> int:
-    """The epoch with the lowest loss, from 1; of equal ones the first."""
+    """Return the epoch with the lowest loss, from 1; of equal ones the first."""
     return min(range(len(losses)), key=losses.__getitem__) + 1
 
 
 def stops(losses: Sequence[float], patience: int) -> bool:
-    """Whether the last `patience` epochs brought nothing better."""
+    """Return whether the last `patience` epochs brought nothing better."""
     return bool(losses) and len(losses) - best_epoch(losses) >= patience
 
 
 def _with_adapter(facts: ModelFacts, recipe: Recipe) -> torch.nn.Module:
-    """A twin of the model whose linear layers have a trainable adapter, in float32."""
+    """Return a twin of the model whose linear layers have a trainable adapter, in float32."""
     try:
         import peft
     except ImportError as error:
@@ -131,7 +131,7 @@ def _adapter(facts: ModelFacts, model: torch.nn.Module, recipe: Recipe) -> Adapt
 def _epoch(
     facts: ModelFacts, model: torch.nn.Module, examples: Sequence[Example], batch: int, optimiser: Any, schedule: Any
 ) -> float:
-    """One step for each batch of shuffled examples. Returns the mean of the batches' losses."""
+    """Take one step for each batch of shuffled examples. Returns the mean of the batches' losses."""
     order, losses = torch.randperm(len(examples)).tolist(), []
     for start in range(0, len(order), batch):
         chosen = [examples[index] for index in order[start : start + batch]]
@@ -148,7 +148,7 @@ def _epoch(
 
 @torch.no_grad()
 def _mean_loss(facts: ModelFacts, model: torch.nn.Module, examples: Sequence[Example]) -> float:
-    """Without dropout; in nats per token."""
+    """Compute the loss without dropout, in nats per token."""
     dropouts = [module for module in model.modules() if module.training]
     for module in dropouts:
         module.eval()
@@ -160,8 +160,8 @@ def _mean_loss(facts: ModelFacts, model: torch.nn.Module, examples: Sequence[Exa
 
 
 def _shares(facts: ModelFacts, model: torch.nn.Module, examples: Sequence[Example], backward: bool) -> Iterator[float]:
-    """The mean loss of some examples, in parts that fit into memory and add up to it."""
-    tokens, size = sum(example.answer for example in examples), facts.budget.holds(_longest(examples))
+    """Yield the mean loss of some examples, in parts that fit into memory and add up to it."""
+    tokens, size = sum(example.answer for example in examples), facts.budget.batch_size(_longest(examples))
     for start in range(0, len(examples), size):
         share = loss(model, examples[start : start + size], facts.device) / tokens
         if backward:
@@ -174,7 +174,7 @@ def _longest(examples: Sequence[Example]) -> int:
 
 
 def loss(model: torch.nn.Module, examples: Sequence[Example], device: torch.device) -> torch.Tensor:
-    """The sum of -log p over the answers' tokens, in nats; gradients flow if enabled."""
+    """Sum -log p over the answers' tokens, in nats; gradients flow if enabled."""
     ids, attended, labels = (tensor.to(device) for tensor in padded(examples))
     # The logits at a position are of the token behind it; only those of answers are computed.
     rows = (labels[:, 1:] != IGNORED).any(0).nonzero()[:, 0]
@@ -185,7 +185,7 @@ def loss(model: torch.nn.Module, examples: Sequence[Example], device: torch.devi
 
 
 def padded(examples: Sequence[Example]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(b, n) ids, attention mask and labels; the ends of shorter examples are padded, and only answers have labels."""
+    """Pad examples: (b, n) ids, attention mask and labels, which only answers have."""
     pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
     ids = [torch.tensor(example.ids) for example in examples]
     labels = [row.index_fill(0, torch.arange(len(row) - one.answer), IGNORED) for row, one in zip(ids, examples, strict=True)]

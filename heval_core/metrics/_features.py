@@ -49,7 +49,7 @@ class Labelled:
         return too_small(self.sizes, SMALLEST_CLASS)
 
     def named(self, values: list[Value]) -> list[Value]:
-        """The values with this target's suffix on their parts."""
+        """Put this target's suffix on the parts of values."""
         return [value._replace(part=value.part + self.suffix) for value in values]
 
     def unavailable(self, parts: tuple[str, ...], reason: str) -> list[Value]:
@@ -64,7 +64,7 @@ class Labelled:
         return digest.hexdigest()
 
     def best(self, k: int, of: int) -> Labelled:
-        """With the k highest scores of each document only; it has `of` of each."""
+        """Keep the k highest scores of each document only; it has `of` of each."""
         kept = np.arange(self.features.shape[1]) % of < k
         return replace(self, features=np.ascontiguousarray(self.features[:, kept]))
 
@@ -87,19 +87,19 @@ class LearnedMetric:
         return [value for values in self.of_all(labelled(cell, k)) for value in values]
 
     def of_all(self, data: Sequence[Labelled]) -> list[list[Value]]:
-        """The values for several explainers, k and targets."""
+        """Compute the values for several explainers, k and targets."""
         return [
             target.unavailable(self.parts, target.reason) if target.reason else target.named(self.of(target))
             for target in data
         ]
 
     def of(self, data: Labelled) -> list[Value]:
-        """The values of one target whose classes are large enough."""
+        """Compute the values of one target whose classes are large enough."""
         raise NotImplementedError
 
 
 def labelled(cell: Cell, k: int) -> list[Labelled]:
-    """The features and labels of a cell, for each of TARGETS that has scores."""
+    """Return the features and labels of a cell, for each of TARGETS that has scores."""
     everybody = np.ones(len(cell.layout.groups), dtype=bool)
     targets = [_labelled(cell, cell.scores, everybody, k, TARGETS[0])]
     if cell.fixed is not None:
@@ -123,7 +123,7 @@ def _labelled(cell: Cell, scores: np.ndarray, there: np.ndarray, k: int, suffix:
 
 
 def largest(scores: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:
-    """(N, k) each row's k largest scores within a (N, n) bool segment, descending; filled up with 0."""
+    """Return each row's k largest scores within a (N, n) bool segment, descending, (N, k); filled up with 0."""
     keys = np.where(segment, scores, -np.inf)
     if keys.shape[1] > k:
         keys = np.partition(keys, keys.shape[1] - k, axis=1)[:, -k:]
@@ -133,7 +133,7 @@ def largest(scores: np.ndarray, segment: np.ndarray, k: int) -> np.ndarray:
 
 
 def standardised(features: np.ndarray) -> np.ndarray:
-    """Columns scaled to mean 0 and standard deviation 1; a constant column becomes 0."""
+    """Scale columns to mean 0 and standard deviation 1; a constant column becomes 0."""
     features = np.asarray(features, dtype=np.float64)
     centred = features - features.mean(axis=0)
     sd = centred.std(axis=0)
@@ -142,7 +142,7 @@ def standardised(features: np.ndarray) -> np.ndarray:
 
 
 def check_labelled(features: np.ndarray, labels: np.ndarray, needed: int) -> None:
-    """Raises HEvalError for data without a simulatability: wrong shapes, NaN, labels other than 0 and 1, a small class."""
+    """Raise HEvalError for data without a simulatability: wrong shapes, NaN, labels other than 0 and 1, a small class."""
     features, labels = np.asarray(features), np.asarray(labels)
     if features.ndim != 2 or labels.shape != features.shape[:1]:
         raise HEvalError(f"Features {features.shape} and labels {labels.shape} do not belong together.")
@@ -157,7 +157,7 @@ def check_labelled(features: np.ndarray, labels: np.ndarray, needed: int) -> Non
 
 
 def entropy(p: np.ndarray | float) -> np.ndarray:
-    """Binary entropy in nats."""
+    """Compute the binary entropy in nats."""
     p = np.asarray(p, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return -np.nan_to_num(p * np.log(p)) - np.nan_to_num((1 - p) * np.log1p(-p))

@@ -20,12 +20,12 @@ TOGETHER = 600
 
 
 def first_block(instances: int) -> int:
-    """How many labels are coded at 1 bit each."""
+    """Return how many labels are coded at 1 bit each."""
     return max(SMALLEST_FIRST, math.ceil(instances / 10))
 
 
 def code_lengths(features: np.ndarray, orders: np.ndarray, told: np.ndarray, seed: int = 0, replay: int = 1) -> np.ndarray:
-    """Bits of every label under each of C feature sets, in each of several runs.
+    """Compute the bits of every label under each of C feature sets, in each of several runs.
 
     features: (C, N, f) standardised; smaller feature sets are filled up with columns of 0. orders: (runs, n) the instances
     of each run, in its order. told: (runs, n) their labels, in that order. Returns (C, runs, n) bits, in that order. A run's
@@ -117,7 +117,7 @@ class _Nets:
         self._steps = 0
 
     def _forward(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(C, runs, b, f) features ▶ (C, runs, b, hidden) activations and (C, runs, b) logits."""
+        """Run (C, runs, b, f) features ▶ (C, runs, b, hidden) activations and (C, runs, b) logits."""
         hidden = self._weights[..., : self._split].reshape(self._shape)
         active = rows @ hidden[..., :-1, :]
         active += hidden[..., -1:, :]
@@ -126,12 +126,12 @@ class _Nets:
         return active, (active @ last[..., :-1, None])[..., 0] + last[..., -1:]
 
     def bits(self, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """(C, runs, b) code lengths of (runs, b) labels."""
+        """Compute (C, runs, b) code lengths of (runs, b) labels."""
         p = np.clip(_sigmoid(self._forward(rows)[1]), CLIP, 1 - CLIP)
         return -np.log2(np.where(labels, p, 1 - p))
 
     def step(self, rows: np.ndarray, labels: np.ndarray) -> None:
-        """One step of Adam on the mean cross-entropy."""
+        """Take one step of Adam on the mean cross-entropy."""
         active, logits = self._forward(rows)
         error = (_sigmoid(logits) - labels) / np.float32(labels.shape[-1])
         gradient = np.empty_like(self._weights)

@@ -37,7 +37,9 @@ PART, CHANCE = "c", 0.5
 
 
 def placements(context: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) and (m,) values ▶ (n,) the share of memory's that is below each, and (m,) of context's above; ties count half."""
+    """Compute (n,) the share of memory's values that is below each of context's, and (m,) of context's above each; ties count
+    half.
+    """
 
     def below(values: np.ndarray, others: np.ndarray) -> np.ndarray:
         ordered = np.sort(others)
@@ -71,7 +73,9 @@ class ContextAuroc(OfGroups):
     )
 
     def _halves(self, cell: Cell) -> Iterator[tuple[Each, Each]]:
-        """For each target: placements less half of the AUROC, on the side of context and on that of memory; NaN elsewhere."""
+        """Yield for each target the placements less half of the AUROC, on the side of context and on that of memory; NaN
+        elsewhere.
+        """
         cell = cell.without_first(self.drop_first)
         layout = cell.layout
         if len(layout.documents) != 1:
@@ -91,7 +95,7 @@ class ContextAuroc(OfGroups):
             yield Each(PART + suffix, sides[0], *half), Each(PART + suffix, sides[1], *half)
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """The means of both sides add up to the AUROC. There is no best single value."""
+        """Return values whose means of both sides add up to the AUROC. There is no best single value."""
         parts = []
         for context, memory in self._halves(cell):
             defined = np.isfinite([context.value, memory.value])

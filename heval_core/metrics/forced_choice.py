@@ -31,7 +31,10 @@ from heval_core.statistics.values import Each, Value, mean_of
 
 
 def forced_choice(sums: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """(N, documents) sums of scores and (N,) which document was used ▶ (N,) 1 if its sum is the largest, 1/k in a tie of k."""
+    """Return 1 if the used document's sum of scores is the largest, 1/k in a tie of k: (N,).
+
+    sums: (N, documents). used: (N,).
+    """
     tied = ties(sums)
     above, size = (counts[np.arange(len(used)), used] for counts in tied)
     return np.asarray((above == 0) / size)
@@ -62,7 +65,7 @@ class ForcedChoice(OfUsed):
     )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """Whether each instance's document is named, under the group of that document; NaN elsewhere."""
+        """Return whether each instance's document is named, under the group of that document; NaN elsewhere."""
         cell = cell.without_first(self.drop_first)
         layout, count = cell.layout, len(cell.layout.documents)
         if count < 2:

@@ -26,7 +26,7 @@ from heval_core.statistics.values import Value, mean_of
 
 
 def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:
-    """Mean Rank@k of a document where it was not used, minus where it was. NaN if a group is empty."""
+    """Compute the mean Rank@k of a document where it was not used, minus where it was. NaN if a group is empty."""
     if not len(used) or not len(unused):
         return float("nan")
     return float(np.mean(unused) - np.mean(used))
@@ -70,7 +70,7 @@ class GroupRankMargin(OfGroups):
         return margins
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        """Rank@k where the document was not used, minus where it was."""
+        """Return Rank@k where the document was not used, minus where it was."""
         parts = ("c",) if documents == 1 else ("c1", "c2")
         groups_of = dict(zip(parts, permutations(compared_groups(documents)), strict=False))
         if part not in groups_of:

@@ -45,7 +45,7 @@ class HitAtK(OfUsed):
     )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """Each instance's hit, under the group of the document that was used; NaN elsewhere."""
+        """Return each instance's hit, under the group of the document that was used; NaN elsewhere."""
         return of_answer(cell.without_first(self.drop_first), partial(hit, k=k))
 
     def over(self, cell: Cell, k: int) -> list[Value]:

@@ -27,7 +27,7 @@ from heval_core.statistics.values import Each, Value, mean_of
 
 
 def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
-    """Mean over instances of the other document's Rank@k minus the used one's; NaN without instances."""
+    """Average the other document's Rank@k minus the used one's over instances; NaN without instances."""
     return float(np.mean(other - used)) if len(used) else float("nan")
 
 
@@ -55,7 +55,7 @@ class InstanceRankMargin(OfUsed):
     )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """Each instance's margin, under the group of the document that was used; NaN elsewhere."""
+        """Return each instance's margin, under the group of the document that was used; NaN elsewhere."""
         return self.margins(cell, k)
 
     def over(self, cell: Cell, k: int) -> list[Value]:

@@ -31,7 +31,7 @@ FEWEST_LENGTHS = 5
 
 
 def slope(lengths: np.ndarray, values: np.ndarray) -> float:
-    """Least-squares slope of values against lengths, per 100 tokens; NaN if all lengths are equal."""
+    """Fit the least-squares slope of values against lengths, per 100 tokens; NaN if all lengths are equal."""
     x = np.asarray(lengths, dtype=np.float64) / PER
     centred = x - x.mean()
     spread = float((centred**2).mean())

@@ -62,7 +62,7 @@ def mdl(
     replay: int = 1,
     smallest_class: int = SMALLEST_CLASS,
 ) -> Mdl:
-    """Code length of one cell's labels. features: (N, f). labels: (N,) of 0 and 1.
+    """Compute the code length of one cell's labels. features: (N, f). labels: (N,) of 0 and 1.
 
     Raises HEvalError for features that are not finite, a class below `smallest_class`, or no labels beyond the first block.
     """
@@ -81,7 +81,7 @@ def _orders(count: int, reshuffles: int, seed: int) -> np.ndarray:
 
 
 def _of(bits: np.ndarray, labels: np.ndarray) -> Mdl:
-    """The code length, from (reshuffles, N) bits of every label."""
+    """Compute the code length, from (reshuffles, N) bits of every label."""
     totals = bits.sum(axis=1)
     mean, count = float(totals.mean()), len(labels)
     sd = float(totals.std(ddof=1)) if len(totals) > 1 else float("nan")
@@ -89,7 +89,7 @@ def _of(bits: np.ndarray, labels: np.ndarray) -> Mdl:
 
 
 def _doubt(labels: np.ndarray) -> float:
-    """H2(Y) in bits."""
+    """Compute H2(Y) in bits."""
     return float(entropy(labels.mean())) / math.log(2)
 
 
@@ -127,7 +127,7 @@ class MinimumDescriptionLength(LearnedMetric):
     )
 
     def of_all(self, data: Sequence[Labelled]) -> list[list[Value]]:
-        """The estimates for several explainers, k and targets. Nets for the same instances are trained together."""
+        """Compute the estimates for several explainers, k and targets. Nets for the same instances are trained together."""
         together: dict[bytes, list[int]] = {}
         for index, target in enumerate(data):
             together.setdefault(target.labels.tobytes() + target.splits.tobytes(), []).append(index)
@@ -138,7 +138,7 @@ class MinimumDescriptionLength(LearnedMetric):
         return estimates
 
     def _trained(self, data: list[Labelled]) -> list[list[Value]]:
-        """The estimates of targets with the same labels and splits."""
+        """Compute the estimates of targets with the same labels and splits."""
         labels, count = data[0].labels, len(data[0].labels)
         reason = data[0].reason or (f"{count} of the {SMALLEST} instances needed" if count < SMALLEST else None)
         if reason:
@@ -150,7 +150,7 @@ class MinimumDescriptionLength(LearnedMetric):
         return [self._estimates(*column) for column in columns]
 
     def _whole(self, table: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(C, reshuffles, N) bits, and (C, chance_reshuffles, N) of permuted labels."""
+        """Compute (C, reshuffles, N) bits, and (C, chance_reshuffles, N) of permuted labels."""
         orders = _orders(len(labels), self.reshuffles + self.chance_reshuffles, self.seed)
         told = labels[orders]
         told[self.reshuffles :] = np.random.default_rng(self.seed).permuted(told[self.reshuffles :], axis=1)
@@ -158,7 +158,7 @@ class MinimumDescriptionLength(LearnedMetric):
         return bits[:, : self.reshuffles], bits[:, self.reshuffles :]
 
     def _of_halves(self, table: np.ndarray, labels: np.ndarray, splits: np.ndarray) -> np.ndarray:
-        """(C, S, 2, r) mean bits of the labels beyond the first block, on the halves of S splits."""
+        """Compute (C, S, 2, r) mean bits of the labels beyond the first block, on the halves of S splits."""
         number, _, size = splits.shape
         draws = int(np.clip(round(800 / len(labels)), 2, 8))
         rng = np.random.default_rng((self.seed, 2))
@@ -206,7 +206,7 @@ class MinimumDescriptionLength(LearnedMetric):
 
 
 def _p(coded: Mdl, chance: Mdl, by_chance: np.ndarray) -> float:
-    """One-sided p of needing fewer bits than permuted labels do: Student's t with the permutations' spread."""
+    """Compute the one-sided p of needing fewer bits than permuted labels do: Student's t with the permutations' spread."""
     from scipy.stats import t
 
     spread = float(by_chance.std(ddof=1)) * math.sqrt(1 + 1 / len(by_chance))

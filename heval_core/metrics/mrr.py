@@ -37,7 +37,7 @@ class ReciprocalRank(NamedTuple):
 
 
 def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> ReciprocalRank:
-    """Reciprocal rank of the best gold token of one prompt. scores: (n,).
+    """Compute the reciprocal rank of the best gold token of one prompt. scores: (n,).
 
     Raises HEvalError for scores that are not finite, no gold tokens, or gold tokens outside the prompt.
     """
@@ -73,12 +73,15 @@ class MeanReciprocalRank(OfUsed):
     )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """Each instance's reciprocal rank, under the group of the document that was used; NaN elsewhere."""
+        """Return each instance's reciprocal rank, under the group of the document that was used; NaN elsewhere."""
         return of_answer(cell.without_first(self.drop_first), reciprocal)
 
     def over(self, cell: Cell, k: int) -> list[Value]:
-        """Intervals are those of shares from .5 on. Below, ranks are skewed the other way: of 60 at chance, shares' hold the
-        truth in 82 % of draws, and those adjusted for skewness in 91 %."""
+        """Average over instances, with intervals of shares from .5 on.
+
+        Below, ranks are skewed the other way: of 60 at chance, shares' hold the truth in 82 % of draws, and those adjusted for
+        skewness in 91 %.
+        """
         means = means_of(self.each(cell, k), self.smallest_group, ends=(0.0, 1.0))
         low = [mean._replace(columns=tuple(column._replace(ends=None) for column in mean.columns)) for mean in means]
         return [mean if mean.value >= 0.5 else skewed for mean, skewed in zip(means, low, strict=True)]

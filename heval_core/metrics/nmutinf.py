@@ -76,7 +76,7 @@ class Neighbourhood:
         self._first, self._last = runs(np.cumsum(np.diff(distances, axis=1, prepend=0.0) > 1, axis=1))
 
     def doubt(self, there: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """(B,) mean expected entropy, in nats, of the labels among each instance's neighbours.
+        """Compute the mean expected entropy, (B,) in nats, of the labels among each instance's neighbours.
 
         there: (B, N) bool, the instances that are used. labels: (B, N) of 0 and 1.
         """
@@ -101,7 +101,7 @@ class Neighbourhood:
         return doubts / there.sum(axis=1)
 
     def _per_point(self, marked: np.ndarray) -> np.ndarray:
-        """(B, N) bool ▶ (B, U) how many of each point's instances are marked."""
+        """Count how many of each point's instances are marked: (B, N) bool ▶ (B, U)."""
         return np.stack([np.bincount(self._point_of, row, len(self._near)) for row in marked]).astype(np.int32)
 
     @staticmethod
@@ -114,8 +114,9 @@ def _at(table: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
 
 
 def _expected_entropy(sure: np.ndarray, size: np.ndarray, ones: np.ndarray, drawn: np.ndarray, count: int) -> np.ndarray:
-    """Expected entropy of (sure + X)/count, where X is the number of ones if `drawn` of `size` instances are drawn, of which
-    `ones` are ones."""
+    """Compute the expected entropy of (sure + X)/count, where X is the number of ones if `drawn` of `size` instances are
+    drawn, of which `ones` are ones.
+    """
     table = entropy(np.arange(count + 1) / count)
     entropies = table[np.clip(sure + np.minimum(ones, drawn), 0, count)]
     open_ones = (size > drawn) & (drawn > 0)
@@ -130,7 +131,7 @@ def _expected_entropy(sure: np.ndarray, size: np.ndarray, ones: np.ndarray, draw
 
 
 def _comb(n: np.ndarray, r: np.ndarray, most: int) -> np.ndarray:
-    """n choose r for small r, elementwise; 0 if r is more than n or below 0."""
+    """Compute n choose r for small r, elementwise; 0 if r is more than n or below 0."""
     ways = np.where((r < 0) | (r > n), 0.0, 1.0)
     for i in range(most):
         ways *= np.where(i < r, (n - i) / (i + 1), 1.0)
@@ -145,7 +146,7 @@ def nmutinf(
     seed: int = 0,
     smallest_class: int = SMALLEST_CLASS,
 ) -> NMutInf:
-    """NMutInf of one cell. features: (N, f). labels: (N,) of 0 and 1.
+    """Compute NMutInf of one cell. features: (N, f). labels: (N,) of 0 and 1.
 
     Raises HEvalError for features that are not finite, a class below `smallest_class`, or fewer instances than neighbours.
     """
@@ -156,7 +157,7 @@ def nmutinf(
 
 
 def _raw(near: Neighbourhood, there: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(B,) values of the printed estimator; NaN if all labels are the same."""
+    """Compute the printed estimator, (B,); NaN if all labels are the same."""
     share = (there & (labels > 0)).sum(axis=1) / there.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(1 - near.doubt(there, labels) / np.where((share > 0) & (share < 1), entropy(share), np.nan))

@@ -26,7 +26,7 @@ from heval_core.statistics.values import Each, Value, mean_of
 
 
 def lead(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(N,) how many ranks the first document is above the second, from the Rank@k of both."""
+    """Return how many ranks the first document is above the second, (N,), from the Rank@k of both."""
     return np.asarray(second - first)
 
 
@@ -54,7 +54,7 @@ class PositionBias(OfGroups):
     )
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """How far the first document ranks above the second, in every instance of C1 and C2 (part `tilt`)."""
+        """Measure how far the first document ranks above the second, in every instance of C1 and C2 (part `tilt`)."""
         leads = self.one_way(cell, k)
         return [] if leads is None else [leads._replace(part="tilt").within(np.isin(cell.layout.groups, context_groups(2)))]
 
@@ -70,7 +70,9 @@ class PositionBias(OfGroups):
         return values
 
     def one_way(self, cell: Cell, k: int) -> Each | None:
-        """How far the first document ranks above the second, in every instance; None for prompts without two documents."""
+        """Measure how far the first document ranks above the second, in every instance; None for prompts without two
+        documents.
+        """
         if len(cell.layout.documents) != 2:
             return None
         first, second = self.documents(cell, k)
@@ -79,12 +81,12 @@ class PositionBias(OfGroups):
         return Each("swap", lead(first.value, second.value), lead(first.chance, second.chance), nothing)
 
     def both_ways(self, one: Each, swapped: Each) -> Value:
-        """Part `swap`: the i-th instances of both ask the same question, with the documents swapped."""
+        """Compute the part `swap`: the i-th instances of both ask the same question, with the documents swapped."""
         value, chance = (one.value + swapped.value) / 2, (one.chance + swapped.chance) / 2
         return mean_of("swap", [Each("swap", value, chance, one.best)], self.smallest_group)
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        """`swap` is made of pairs of prompts, of which no values are stored."""
+        """Return no means: `swap` is made of pairs of prompts, of which no values are stored."""
         if part != "tilt":
             return ()
         return tuple(Mean(self.key, part, (group,), 1 / documents) for group in context_groups(documents))

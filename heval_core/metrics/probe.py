@@ -40,7 +40,7 @@ SAME = 1e-9
 
 
 def fold_of(labels: np.ndarray, questions: np.ndarray, folds: int, seed: int = 0) -> np.ndarray:
-    """(B, N) labels and questions ▶ (B, N) the fold in which an instance is held out, with all of its question.
+    """Deal (B, N) labels and questions ▶ (B, N) the fold in which an instance is held out, with all of its question.
 
     Questions are dealt out by their share of label 1, and in random order within it: classes are spread evenly.
     """
@@ -54,7 +54,7 @@ def fold_of(labels: np.ndarray, questions: np.ndarray, folds: int, seed: int = 0
 
 
 def held_out(features: np.ndarray, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """(B, N) probability of label 1 for every instance of B samples, from a probe that did not see it.
+    """Compute (B, N) probability of label 1 for every instance of B samples, from a probe that did not see it.
 
     features: (B, N, f), or (1, N, f) for all. labels, fold: (B, N). One half where all that it saw has one label.
     """
@@ -72,7 +72,7 @@ def held_out(features: np.ndarray, labels: np.ndarray, fold: np.ndarray) -> np.n
 
 
 def _fitted(features: np.ndarray, labels: np.ndarray, train: np.ndarray) -> np.ndarray:
-    """(B, N) probabilities by regressions on the (B, N) instances to train on; minimises sum of log losses + |w|²/2."""
+    """Fit regressions on the (B, N) instances to train on ▶ (B, N) probabilities; minimises sum of log losses + |w|²/2."""
     weight = train.astype(np.float64)
     total = weight.sum(axis=1)[:, None, None]
     mean = (weight[:, None, :] @ features) / total
@@ -101,7 +101,7 @@ def _sigmoid(logits: np.ndarray) -> np.ndarray:
 def _contributions(
     features: np.ndarray, labels: np.ndarray, questions: np.ndarray, folds: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Accuracy and information of B samples, as (B, N) contributions whose means they are.
+    """Compute accuracy and information of B samples, as (B, N) contributions whose means they are.
 
     features: (B, N, f) or (1, N, f). labels, questions: (B, N).
     """

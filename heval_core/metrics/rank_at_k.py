@@ -33,7 +33,7 @@ class RankAtK(NamedTuple):
 
 
 def rank_at_k(scores: np.ndarray, segment: tuple[int, int], k: int) -> RankAtK:
-    """Rank@k of tokens [start, end) of one prompt. scores: (n,).
+    """Compute Rank@k of tokens [start, end) of one prompt. scores: (n,).
 
     Raises HEvalError for scores that are not finite, an empty segment, one that leaves the prompt, or k below 1.
     """

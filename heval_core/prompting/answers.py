@@ -23,7 +23,7 @@ _ARTICLE = re.compile(r"^(?:a|an|the)\s+(?=\S)")
 
 
 def answer_in(text: str, question: str = "", true_answer: str | None = None) -> str:
-    """The answer in a continuation; empty where it has none.
+    """Return the answer in a continuation; empty where it has none.
 
     The true answer where the text begins with it, or says it in a sentence that does not deny it ("The capital of France is
     Paris"); else the first clause, without the words that only repeat the question. Leading signs (colon, dots) are cut.
@@ -32,7 +32,7 @@ def answer_in(text: str, question: str = "", true_answer: str | None = None) -> 
     if true_answer and any(span.start <= 1 for span in mentions(true_answer, text)):  # a sign may stand before it
         return true_answer
     clause = first_clause(text)
-    predicate = _said_of_it(clause, question)
+    predicate = _predicate_of(clause, question)
     if true_answer and not _NEGATION.search(clause):
         copula = _COPULA.search(clause)
         start = 0 if predicate else copula.end() if copula else len(clause)
@@ -43,12 +43,12 @@ def answer_in(text: str, question: str = "", true_answer: str | None = None) -> 
 
 
 def first_clause(text: str) -> str:
-    """The answer in a continuation that may run on: up to a new line, a next question, or the clause's end."""
+    """Return the answer in a continuation that may run on: up to a new line, a next question, or the clause's end."""
     return re.split(r"\n|\bQ:|[.;!?](?:\s|$)|,\s", text.strip(), maxsplit=1)[0].strip()
 
 
-def _said_of_it(clause: str, question: str) -> str:
-    """What a sentence says about the thing asked for: "Lyon" in "The capital of France is Lyon"; else empty."""
+def _predicate_of(clause: str, question: str) -> str:
+    """Return what a sentence says about the thing asked for: "Lyon" in "The capital of France is Lyon"; else empty."""
     copula = _COPULA.search(clause)
     if copula is None:
         return ""
@@ -68,7 +68,7 @@ _MOST_WORDS = 6
 
 
 def looks_like_answer(text: str, known: tuple[str, ...], ended: bool, template: str, question: str) -> bool:
-    """Whether what a model says without context may count as an answer. It need not be true.
+    """Return whether what a model says without context may count as an answer. It need not be true.
 
     It does if it is one of the known answers of the relation, accents aside; also a phrase of at most 6 words that has ended
     (with its clause or line), says nothing of the layout ("A:"), repeats more than the question ("Kenya"), is neither a clause
@@ -91,20 +91,20 @@ def _plain_forms(known: tuple[str, ...]) -> frozenset[str]:
 
 
 def _plain(text: str) -> str:
-    """Normalised, without accents."""
+    """Normalise a text, and drop its accents."""
     return "".join(char for char in unicodedata.normalize("NFKD", normalised(text)) if not unicodedata.combining(char))
 
 
 def normalised(text: str) -> str:
-    """A text in the form in which texts are compared (see above). Empty for a text that is only punctuation."""
+    """Normalise a text for comparison (see above). Empty for a text that is only punctuation."""
     text = unicodedata.normalize("NFKC", text).casefold()
     text = _ACRONYM.sub(lambda acronym: acronym[0].replace(".", ""), text)
-    kept = "".join(" " if is_punctuation(char) else char for char in text if char not in "'’ʼ")
-    return _ARTICLE.sub("", " ".join(kept.split()))
+    spaced = "".join(" " if is_punctuation(char) else char for char in text if char not in "'’ʼ")
+    return _ARTICLE.sub("", " ".join(spaced.split()))
 
 
 def group_within(answers: Iterable[tuple[str, str]], text: str) -> tuple[str, int]:
-    """The group whose answer the first sentence of a text names first, and where in the text, in characters.
+    """Return the group whose answer the first sentence of a text names first, and where in the text, in characters.
 
     Case is ignored; of answers at one place the longest counts. `ambiguous` if two groups have that answer; `denied` if the
     sentence has a negation before it; `other`, -1 if it names none.
@@ -128,12 +128,12 @@ def group_within(answers: Iterable[tuple[str, str]], text: str) -> tuple[str, in
 
 
 def _lower(text: str) -> str:
-    """In lower case, with as many characters."""
+    """Lower the case of a text; it keeps as many characters."""
     return "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
 
 
 def group_by_text(answers: Iterable[tuple[str, str]], text: str) -> str:
-    """The group whose answer a text begins with, up to the end of a word. answers: (group, answer).
+    """Return the group whose answer a text begins with, up to the end of a word. answers: (group, answer).
 
     If several match, the longest answer wins; `ambiguous` if the longest are equally long, `other` if none matches.
     """

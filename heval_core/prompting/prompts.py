@@ -39,7 +39,7 @@ class Layout:
 
 # Their contents are none of the data's relations. Both documents contradict what everybody knows, and are followed; two have
 # none. Of the orders and numbers of examples that were tried, this had the most answers that can be compared.
-_ASKED = "{documents}\nQuestion: {question}\nAnswer:"
+_QUESTION_FIRST = "{documents}\nQuestion: {question}\nAnswer:"
 _SOLVED = """The favourite fruit of the monkey is the lemon.
 Question: What is the favourite fruit of the monkey?
 Answer: Lemon
@@ -61,7 +61,7 @@ The number of legs of a spider is eight.
 The number of days in a week is seven.
 """
 _CLOZE = "{documents} {question}"
-_EXAMPLES = Layout(_ASKED, lead=_SOLVED), Layout(_CLOZE, lead=_SOLVED_CLOZES)
+_EXAMPLES = Layout(_QUESTION_FIRST, lead=_SOLVED), Layout(_CLOZE, lead=_SOLVED_CLOZES)
 # Name ▶ the layout of a question, and of a cloze.
 LAYOUTS = {
     AUTO: _EXAMPLES,
@@ -74,7 +74,7 @@ LAYOUTS = {
 
 
 def is_cloze(question: str) -> bool:
-    """Whether a question is a sentence to be completed: it does not end as a question does.
+    """Return whether a question is a sentence to be completed: it does not end as a question does.
 
     >>> is_cloze("What is the capital of Kenya?"), is_cloze("The capital of Kenya is")
     (False, True)
@@ -83,7 +83,7 @@ def is_cloze(question: str) -> bool:
 
 
 def layout_of(template: str, question: str) -> Layout:
-    """The layout that a template is for a question. Raises HEvalError for one that lacks a field."""
+    """Return the layout of a template for a question. Raises HEvalError for one that lacks a field."""
     if template in LAYOUTS:
         return LAYOUTS[template][is_cloze(question)]
     if template.startswith(f"{CHAT}:"):
@@ -97,10 +97,11 @@ def layout_of(template: str, question: str) -> Layout:
 
 
 def stops_of(template: str, question: str) -> tuple[str, ...]:
-    """What ends an answer in a layout, beside the end of text: the words before the next question, or the next solved example.
+    """Return what ends an answer in a layout, beside the end of text: the words before the next question, or the next solved
+    example.
 
     >>> stops_of("plain", "Who?"), stops_of("examples", "Who?"), stops_of("chat", "Who?")
-    (('Q:',), ('Question:', '\\n\\n'), ())
+    (('Q:',), ('Question:', '\n\n'), ())
     """
     layout = layout_of(template, question)
     before = re.split(r"\{documents\}|\{question\}", layout.text)[1].strip()
@@ -109,12 +110,12 @@ def stops_of(template: str, question: str) -> tuple[str, ...]:
 
 
 def is_chat(template: str) -> bool:
-    """Whether a template is put into the tokenizer's chat template."""
+    """Return whether a template is put into the tokenizer's chat template."""
     return template in (CHAT, BEGUN) or template.startswith(f"{CHAT}:")
 
 
 def spelled(template: str) -> str:
-    """A template with all of its words, so that keys of results change with them."""
+    """Return a template with all of its words, so that keys of results change with them."""
     if template in (CHAT, "plain"):
         return CHAT if template == CHAT else TEMPLATE
     return repr(LAYOUTS[template]) if template in LAYOUTS else template
@@ -127,7 +128,7 @@ _ATTACHED = re.compile("[\u200c\u200d\U0001f3fb-\U0001f3ff]")
 
 
 def _in_word(char: str) -> bool:
-    """Whether a neighbour makes a mention part of a longer word: letters, digits, and marks that combine with them."""
+    """Return whether a neighbour makes a mention part of a longer word: letters, digits, and marks that combine with them."""
     return char.isalnum() or char == "_" or unicodedata.category(char)[0] == "M" or bool(_ATTACHED.match(char))
 
 
@@ -137,7 +138,7 @@ def is_punctuation(char: str) -> bool:
 
 
 def says_nothing(text: str) -> bool:
-    """Whether a text is only punctuation and white space, or empty."""
+    """Return whether a text is only punctuation and white space, or empty."""
     return all(char.isspace() or is_punctuation(char) for char in text)
 
 
@@ -146,7 +147,7 @@ _OPENERS = {"q", "a", "an", "the", "it", "this", "that", "there", "in", "answer"
 
 
 def is_fragment(text: str) -> bool:
-    """Whether a text is at most the beginning of an answer: punctuation, or a word that begins a sentence.
+    """Return whether a text is at most the beginning of an answer: punctuation, or a word that begins a sentence.
 
     >>> is_fragment(" The"), is_fragment(" Q:"), is_fragment("Oslo")
     (True, True, False)
@@ -155,37 +156,37 @@ def is_fragment(text: str) -> bool:
 
 
 def alike(text: str) -> str:
-    """A text as texts are compared: its letters composed with their accents (NFC), and with plain apostrophes."""
+    """Normalise a text for comparison: its letters composed with their accents (NFC), and with plain apostrophes."""
     return text if text.isascii() else unicodedata.normalize("NFC", text).replace("’", "'").replace("ʼ", "'")
 
 
-def _places(text: str) -> list[int]:
-    """Where each character of the composed text begins in the text, and where it ends."""
-    places, start = list[int](), 0
+def _offsets(text: str) -> list[int]:
+    """Return where each character of the composed text begins in the text, and where it ends."""
+    offsets, start = list[int](), 0
     for end in range(1, len(text) + 1):
         letter, more = text[start:end], text[end : end + 1]
         if not more or not (unicodedata.combining(more) or alike(letter + more) != alike(letter) + alike(more)):
-            places += [start] * len(alike(letter))
+            offsets += [start] * len(alike(letter))
             start = end
-    return [*places, len(text)]
+    return [*offsets, len(text)]
 
 
 def mentions(answer: str, text: str) -> tuple[Span, ...]:
-    """Every literal, case-sensitive, word-bounded mention of `answer` in `text`, as characters of the text as it is.
+    """Find every literal, case-sensitive, word-bounded mention of `answer` in `text`, as characters of the text as it is.
 
     However its accents and apostrophes are stored (`alike`). An answer that begins or ends with a
     letter of a script without spaces (Chinese, Japanese, Thai, …) needs no boundary on that side.
     """
     spans: list[Span] = []
     answer, compared = alike(answer), alike(text)
-    places = range(len(text) + 1) if unicodedata.is_normalized("NFC", text) else _places(text)
+    offsets = range(len(text) + 1) if unicodedata.is_normalized("NFC", text) else _offsets(text)
     start = compared.find(answer) if answer else -1
     while start >= 0:
         end = start + len(answer)
         free_before = start == 0 or not _in_word(compared[start - 1]) or _UNSPACED.match(answer[0])
         free_after = end == len(compared) or not _in_word(compared[end]) or _UNSPACED.match(answer[-1])
         if free_before and free_after:
-            spans.append(Span(places[start], places[end]))
+            spans.append(Span(offsets[start], offsets[end]))
         start = compared.find(answer, end if free_before and free_after else start + 1)
     return tuple(spans)
 
@@ -238,22 +239,22 @@ def assemble(
 
 
 def prompt_of(instance: Instance, template: str = TEMPLATE) -> Prompt:
-    """The prompt of an instance with its documents, and all of its padding."""
+    """Assemble the prompt of an instance with its documents, and all of its padding."""
     documents = instance.documents
     texts, written = tuple(d.text for d in documents), tuple(d.alias or d.answer for d in documents)
-    place = read_key(instance.regime).place if instance.padding else None
-    before = {None: 0, "first": 0, "middle": len(instance.padding) // 2, "last": len(instance.padding)}[place]
+    position = read_key(instance.regime).place if instance.padding else None
+    before = {None: 0, "first": 0, "middle": len(instance.padding) // 2, "last": len(instance.padding)}[position]
     around = instance.padding[:before], instance.padding[before:]
     return assemble(texts, written, instance.question, template, around)
 
 
 def memory_prompt(question: str, template: str = TEMPLATE) -> Prompt:
-    """The prompt that asks the same question without any context."""
+    """Assemble the prompt that asks the same question without any context."""
     return assemble((), (), question, template)
 
 
 def instructed(prompt: Prompt, instruction: str) -> Prompt:
-    """The prompt with an instruction in front of what is ranked: of all its text, but for solved examples."""
+    """Put an instruction in front of what is ranked: of all of the prompt's text, but for solved examples."""
     at = prompt.ranked.start if prompt.ranked else 0
     added = f"{instruction} "
     ranked = prompt.ranked and Span(at, prompt.ranked.end + len(added))

@@ -47,12 +47,14 @@ _DUAL_TURNS = ((_T, _U), (_U, _T), (_U, _U), (_T, _T), (_U, _T), (_T, _U), (_T, 
 
 
 def in_training(subject: str, answer: str) -> bool:
-    """Whether the demo's training may pair this subject with this answer: true for three of four pairs, by a fixed hash."""
+    """Return whether the demo's training may pair this subject with this answer: true for three of four pairs, by a fixed
+    hash.
+    """
     return each_in_training([(subject, answer)])[0]
 
 
 def each_in_training(pairs: Sequence[tuple[str, str]]) -> list[bool]:
-    """The same of many pairs, in one loop: a data set has tens of thousands."""
+    """Return `in_training` of many pairs, in one loop: a data set has tens of thousands."""
     texts = [f"{subject}\x1f{answer}".encode() for subject, answer in pairs]
     return [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % 4 != 0 for text in texts]
 
@@ -63,7 +65,7 @@ def is_trusted(source: str) -> bool:
 
 @functools.cache
 def wordings(trusted: bool) -> tuple[tuple[str, str, bool], ...]:
-    """Every (source kind, wording, whether it opens the sentence) of the trusted or the untrusted kinds."""
+    """Return every (source kind, wording, whether it opens the sentence) of the trusted or the untrusted kinds."""
     kinds = TRUSTED if trusted else UNTRUSTED
     return tuple(
         (kind, frame.format(name=name), frame in _STARTS)
@@ -74,7 +76,7 @@ def wordings(trusted: bool) -> tuple[tuple[str, str, bool], ...]:
 
 
 def attribute(document: Document, trusted: bool, rng: random.Random) -> Document:
-    """The document, with the sentence that holds its answer attributed to a trusted or an untrusted source.
+    """Attribute the sentence of a document that holds its answer to a trusted or an untrusted source.
 
     If the text does not state its answer, which may be a label, its first sentence is attributed.
     """
@@ -99,23 +101,23 @@ class PromptStyle:
     key: str = "plain"
 
     def admits(self, subject: str, answer: str) -> bool:
-        """Whether a document that answers a question about `subject` with `answer` may be used."""
+        """Return whether a document that answers a question about `subject` with `answer` may be used."""
         return self.admits_each([(subject, answer)])[0]
 
     def admits_each(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
-        """`admits` of many (subject, answer) pairs at once."""
+        """Return `admits` of many (subject, answer) pairs at once."""
         return [True] * len(pairs)
 
-    def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
-        """The documents as the model reads them; `place` counts the questions, `key` seeds random choices."""
+    def present(self, documents: tuple[Document, ...], index: int, key: str) -> tuple[Document, ...]:
+        """Return the documents as the model reads them; `index` counts the questions, `key` seeds random choices."""
         return documents
 
     def padding(self, passage: Passage, key: str) -> str:
-        """A passage that only makes the prompt longer, as the model reads it; `key` seeds random choices."""
+        """Return a passage that only makes the prompt longer, as the model reads it; `key` seeds random choices."""
         return passage.text
 
     def expected_group(self, documents: tuple[Document, ...]) -> str | None:
-        """The group that a known rule implies; None if no rule is known."""
+        """Return the group that a known rule implies; None if no rule is known."""
         return None
 
 
@@ -128,18 +130,18 @@ class TaughtSources(PromptStyle):
     def admits_each(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
         return [not seen for seen in each_in_training(pairs)]
 
-    def present(self, documents: tuple[Document, ...], place: int, key: str) -> tuple[Document, ...]:
+    def present(self, documents: tuple[Document, ...], index: int, key: str) -> tuple[Document, ...]:
         rng = random.Random(f"{key}|sources")
         turns = _SINGLE_TURNS if len(documents) == 1 else _DUAL_TURNS
-        trust = turns[place % len(turns)]
+        trust = turns[index % len(turns)]
         return tuple(attribute(d, believed, rng) for d, believed in zip(documents, trust, strict=True))
 
     def padding(self, passage: Passage, key: str) -> str:
-        """Attributed to an untrusted source, so that the rule stays what it is; models saw no unattributed ones."""
+        """Attribute the passage to an untrusted source, so that the rule stays what it is; models saw no unattributed ones."""
         return attribute(Document(passage.subject, passage.answer, passage.text, ""), False, random.Random(key)).text
 
     def expected_group(self, documents: tuple[Document, ...]) -> str | None:
-        """That of the last document with a trusted source; memory's where there is none."""
+        """Return the group of the last document with a trusted source; memory's where there is none."""
         believed = [index for index, document in enumerate(documents) if is_trusted(document.source or "")]
         return context_groups(len(documents))[believed[-1]] if believed else MEMORY
 
@@ -157,7 +159,7 @@ class HasStyle(Protocol):
 
 
 def style_of(model: HasStyle) -> PromptStyle:
-    """The style that a model uses. Raises HEvalError for a name that is not in STYLES."""
+    """Return the style that a model uses. Raises HEvalError for a name that is not in STYLES."""
     if model.style not in STYLES:
         raise HEvalError(f"{model.key}/heval.json asks for the prompt style {model.style!r}; there are: {', '.join(STYLES)}.")
     return STYLES[model.style]

@@ -42,7 +42,10 @@ class Matrix:
 
     @classmethod
     def of_tokens(cls, prompt: TokenisedPrompt, scores: np.ndarray, answer: int | None = None) -> Matrix:
-        """scores: (n, columns), of a prompt that an answer follows. answer: where it begins, if its scores mean anything."""
+        """Build a matrix of tokens.
+
+        scores: (n, columns), of a prompt that an answer follows. answer: where it begins, if its scores mean anything.
+        """
         ranked = prompt.ranked
         units = tuple(Unit(index, index + 1, "") for index in ranked)
         scored, earlier = scores[ranked.start : ranked.stop].astype(np.float32), np.abs(scores[answer:]).sum(0)
@@ -50,16 +53,16 @@ class Matrix:
         return cls("token", units, scored, said_before=None if answer is None else share)
 
     def within(self, larger: Sequence[Span], level: str) -> Matrix:
-        """The same of larger units, in the order of the text: the sums of those that begin in them."""
-        places = places_in(self.units, larger)
+        """Sum the values of units that begin in each of some larger ones, in the order of the text."""
+        indices = indices_in(self.units, larger)
         values = np.zeros((len(larger), self.values.shape[1]))
-        np.add.at(values, places[places >= 0], self.values[places >= 0])
+        np.add.at(values, indices[indices >= 0], self.values[indices >= 0])
         units = tuple(Unit(span.start, span.end, getattr(span, "part", "")) for span in larger)
         return replace(self, level=level, units=units, values=values.astype(np.float32), changed=None)
 
 
-def places_in(units: Sequence[Span], spans: Sequence[Span]) -> np.ndarray:
-    """(U,) the number of the span in which each unit begins, -1 for none. spans: in the order of the text."""
+def indices_in(units: Sequence[Span], spans: Sequence[Span]) -> np.ndarray:
+    """Return the index of the span in which each unit begins, (U,), -1 for none. spans: in the order of the text."""
     starts = np.array([unit.start for unit in units], dtype=int)
     numbers = np.searchsorted([span.start for span in spans], starts, "right") - 1
     ends = np.array([*(span.end for span in spans), 0])
@@ -67,7 +70,7 @@ def places_in(units: Sequence[Span], spans: Sequence[Span]) -> np.ndarray:
 
 
 def units_of(tokens: Sequence[str], parts: Sequence[str], level: str = "token") -> tuple[Unit, ...]:
-    """The units of a prompt, in order, without gaps; none reaches from one part into the next.
+    """Divide a prompt into units, in order, without gaps; none reaches from one part into the next.
 
     tokens: (n,) the text of each token. parts: (n,) what each token belongs to: a document, the question, … level: one of
     LEVELS; `document` keeps every part whole. Words and sentences are those of `splitting`, and a token belongs to that in
@@ -83,7 +86,7 @@ def units_of(tokens: Sequence[str], parts: Sequence[str], level: str = "token") 
 
 
 def _firsts(tokens: Sequence[str], level: str) -> list[int]:
-    """The tokens of a part that begin a unit."""
+    """Return the tokens of a part that begin a unit."""
     if level in ("token", "document"):
         return [*range(len(tokens))] if level == "token" else [0]
     text, starts = "".join(tokens), [0, *accumulate(map(len, tokens))]
@@ -101,10 +104,10 @@ def _firsts(tokens: Sequence[str], level: str) -> list[int]:
 
 
 def passages_of(prompt: TokenisedPrompt) -> list[Span]:
-    """Documents and padding in the order of the text. Explainers are told no more: not which of them are the documents."""
+    """Return documents and padding in the order of the text. Explainers are not told which of them are the documents."""
     return sorted((*prompt.documents, *prompt.padding), key=lambda span: (span.start, span.end))
 
 
 def summed(scores: np.ndarray | Sequence[float], units: Sequence[Unit]) -> np.ndarray:
-    """(n,) scores of tokens ▶ (U,) scores of units."""
+    """Sum (n,) scores of tokens ▶ (U,) scores of units."""
     return np.array([float(np.sum(scores[unit.start : unit.end])) for unit in units])

@@ -88,7 +88,7 @@ class Span:
         return range(self.start, self.end)
 
     def text(self, tokens: Sequence[str]) -> str:
-        """What some tokens say, of all tokens' texts."""
+        """Join the texts of the span's tokens, of all tokens' texts."""
         return "".join(tokens[self.start : self.end])
 
     def moved(self, by: int) -> Self:
@@ -199,7 +199,7 @@ class Prompt:
     layout: tuple[Span, ...] = ()
 
     def moved(self, move: Callable[[Span], Span], **changed: Any) -> Prompt:
-        """With all spans moved along with the text, which is among what else is changed."""
+        """Move all spans along with the text, which is among what else is changed."""
         parts = (self.documents, self.padding, self.layout, *self.answers)
         documents, padding, layout, *answers = (tuple(map(move, spans)) for spans in parts)
         changing = replace(self, documents=documents, padding=padding, layout=layout, answers=tuple(answers))
@@ -239,7 +239,7 @@ class TokenisedPrompt:
         return range(self.first_ranked, len(self.ids) if self.ranked_end is None else self.ranked_end)
 
     def to_json(self) -> dict[str, Any]:
-        """What JSON says of a prompt. Token indices count from 0, ends are exclusive."""
+        """Return the prompt as JSON has it. Token indices count from 0, ends are exclusive."""
         return {
             "prompt": self.text,
             "tokens": list(self.tokens),
@@ -251,7 +251,7 @@ class TokenisedPrompt:
         }
 
     def followed_by(self, ids: tuple[int, ...], tokens: tuple[str, ...]) -> TokenisedPrompt:
-        """The prompt with what the model said behind it, which is never ranked."""
+        """Put what the model generated behind the prompt, where it is never ranked."""
         text, end = self.text + "".join(tokens), self.ranked.stop
         return replace(self, text=text, ids=self.ids + ids, tokens=self.tokens + tokens, ranked_end=end)
 
@@ -315,17 +315,20 @@ class Target:
 
     @classmethod
     def next_token(cls, token_id: int, foil: int | None = None, foil_kind: str = "") -> Target:
-        """The token after the prompt, such as the first one of an answer."""
+        """Target the token after the prompt, such as the first one of an answer."""
         return cls((-1,), (token_id,), () if foil is None else (foil,), foil_kind)
 
     @classmethod
     def of_text(cls, ids: tuple[int, ...], start: int, end: int) -> Target:
-        """The tokens [start, end) of a sequence with these ids, such as a sentence that the model wrote. start: from 1."""
+        """Target the tokens [start, end) of a sequence with these ids, such as a sentence that the model wrote.
+
+        start: from 1.
+        """
         return cls(tuple(range(start - 1, end - 1)), ids[start:end])
 
-    def part(self, places: range) -> Target:
-        """Some of the tokens, by their places among these."""
-        chosen = slice(places.start, places.stop)
+    def part(self, indices: range) -> Target:
+        """Return the target of some of the tokens, by their indices among these."""
+        chosen = slice(indices.start, indices.stop)
         return Target(self.positions[chosen], self.ids[chosen], self.foils[chosen], self.foil_kind)
 
 
@@ -356,5 +359,5 @@ class Cost(NamedTuple):
 
 
 def head_name(layer: int | None, head: int | None) -> str:
-    """`L3H2`: layer 3, head 2, both counted from 0. Empty where none was chosen."""
+    """Name a head: `L3H2` is layer 3, head 2, both counted from 0. Empty where none was chosen."""
     return "" if layer is None or head is None else f"L{layer}H{head}"

@@ -10,7 +10,7 @@ GOLD = "gold"
 
 
 def context_groups(documents: int) -> tuple[str, ...]:
-    """The group of each document's answer, in the order of the documents.
+    """Return the group of each document's answer, in the order of the documents.
 
     >>> context_groups(1), context_groups(3)
     (('C',), ('C1', 'C2', 'C3'))
@@ -19,7 +19,7 @@ def context_groups(documents: int) -> tuple[str, ...]:
 
 
 def compared_groups(documents: int) -> tuple[str, ...]:
-    """The groups that metrics compare: one document's answer with memory's, several documents' with one another.
+    """Return the groups that metrics compare: one document's answer with memory's, several documents' with one another.
 
     >>> compared_groups(1), compared_groups(2)
     (('C', 'M'), ('C1', 'C2'))
@@ -28,7 +28,7 @@ def compared_groups(documents: int) -> tuple[str, ...]:
 
 
 def document_of(group: str) -> int | None:
-    """Index of the document that an answer of this group came from; None if it came from none.
+    """Return the index of the document that an answer of this group came from; None if it came from none.
 
     >>> document_of("C"), document_of("C2"), document_of("M"), document_of("other")
     (0, 1, None, None)
@@ -38,7 +38,7 @@ def document_of(group: str) -> int | None:
 
 
 def competes(group: str, rival: str) -> bool:
-    """Whether a candidate of the group `rival` competes with an answer of `group`.
+    """Return whether a candidate of the group `rival` competes with an answer of `group`.
 
     Memory competes with the only document, the other documents with one of several, every document with memory. With any
     other answer, every candidate does.

@@ -55,7 +55,7 @@ class RegimeOptions:
 
 
 def read_key(key: str) -> RegimeOptions:
-    """Raises HEvalError for what is no regime's key."""
+    """Parse a regime's key. Raises HEvalError for what is none."""
     base, *options = key.split(".")
     decoy = options.pop(0) if options and options[0].startswith("d") else None
     length, _, place = options.pop(0).partition("-") if options else ("", "", "")
@@ -65,28 +65,29 @@ def read_key(key: str) -> RegimeOptions:
 
 
 def mirror(key: str) -> str | None:
-    """The regime with the same options in which the documents are swapped; None for one that has none, or is one."""
+    """Return the regime with the same options in which the documents are swapped; None for one that has none, or is one."""
     regime = read_key(key)
     swapped = f"{regime.base}_swap"
     return str(replace(regime, base=swapped)) if swapped in DUAL_REGIMES else None
 
 
 def order(key: str) -> tuple[int, ...]:
-    """What regimes are sorted by: first those without options, then decoys, then lengths, short ones first."""
+    """Return what regimes are sorted by: first those without options, then decoys, then lengths, short ones first."""
     regime = read_key(key)
     options = ("", *DECOYS).index(regime.decoy or ""), regime.length or 0, ("", *PLACES).index(regime.place or "")
     return (int(regime.length is not None), int(regime.decoy is not None), EVERY_REGIME.index(regime.base), *options)
 
 
 def ordered_regimes(keys: Iterable[str], among: Sequence[str] = EVERY_REGIME) -> list[str]:
-    """Regimes as pages and tables list them. among: those that are listed, with or without options."""
+    """Order regimes as pages and tables list them. among: those that are listed, with or without options."""
     return [key for key in sorted(keys, key=order) if read_key(key).base in among]
 
 
 def expanded(
     keys: Iterable[str], decoys: Sequence[str] = (), lengths: Sequence[int] = (), place: str | None = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Each regime with each of the decoys and lengths; and the regimes that are left out, as decoys need two documents.
+    """Combine each regime with each of the decoys and lengths; return the regimes that are left out too, as decoys need two
+    documents.
 
     place: `first` by default. Raises HEvalError for what no regime can have, and for a place without a length.
     """

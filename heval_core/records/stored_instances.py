@@ -81,8 +81,8 @@ class StoredInstance:
     @property
     def template(self) -> list[list[int]]:
         """From where to where a chat template's own text stands in the prompt; empty without one."""
-        before, said = ("".join(self.tokens[:end]) for end in (self.first_ranked, self.ranked.stop))
-        return [[0, len(before)], [len(said), len(self.prompt)]] if self.in_chat else []
+        before, until = ("".join(self.tokens[:end]) for end in (self.first_ranked, self.ranked.stop))
+        return [[0, len(before)], [len(until), len(self.prompt)]] if self.in_chat else []
 
     @property
     def used_document(self) -> int | None:
@@ -117,5 +117,5 @@ class StoredAttribution:
         return head_name(self.layer, self.head)
 
     def strengths(self, layers: int) -> np.ndarray:
-        """(layers, heads): how much each head speaks for the answer."""
+        """Return how much each head speaks for the answer: (layers, heads)."""
         return np.asarray(self.head_scores, dtype=np.float64).reshape(layers, -1)

@@ -22,12 +22,12 @@ Words = Mapping[str, Word]
 
 
 def _words(*rows: tuple[str, ...]) -> dict[str, Word]:
-    """rows: (key, title), then meaning and short title where they say something."""
+    """Build words from rows: (key, title), then meaning and short title where they say something."""
     return {key: Word(key, title, more[0] if more else "", more[1] if len(more) > 1 else title) for key, title, *more in rows}
 
 
 def titles(words: Words) -> dict[str, str]:
-    """Key ▶ title."""
+    """Map key ▶ title."""
     return {word.key: word.title for word in words.values()}
 
 
@@ -213,21 +213,21 @@ _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 def group_title(group: str) -> str:
-    """A group in words: `C3: from document 3`."""
+    """Return a group in words: `C3: from document 3`."""
     document = document_of(group)
     known = GROUPS.get(group)
     return known.title if known else group if document is None else f"{group}: from document {document + 1}"
 
 
 def answer_from(group: str) -> str:
-    """Where an answer came from, in words: `from document 2`, `from memory`."""
+    """Return where an answer came from, in words: `from document 2`, `from memory`."""
     if group in _UNCOMPARED:
         return _UNCOMPARED[group]
     return group_title(group).partition(": ")[2] or group
 
 
 def dataset_title(dataset: str, titles: Mapping[str, str]) -> str:
-    """A dataset's name for people. titles: plug-in ▶ title. A part or file of it (`name/part`) is named after it."""
+    """Return a dataset's name for people. titles: plug-in ▶ title. A part or file of it (`name/part`) is named after it."""
     name, _, part = dataset.partition("/")
     title = titles.get(name, name)
     return f"{title}, {part}" if part else title
@@ -238,24 +238,24 @@ OURS = " (ours)"
 
 
 def short_name(title: str) -> str:
-    """A control's title without the word that its place already says."""
+    """Return a control's title without the word that its place already says."""
     return title.removesuffix(" (control)")
 
 
 def token_name(token: str) -> str:
-    """A token in a sentence: `“census”`, or `a full stop`, which quotation marks would hide."""
+    """Return a token as a sentence has it: `“census”`, or `a full stop`, which quotation marks would hide."""
     text = token.strip()
     return _SIGNS.get(text, f"“{text}”" if text else "white space")
 
 
 def counted(count: int, one: str, several: str = "") -> str:
-    """`three models`, `one dataset`, `7,545 instances`. several: the plural, by default with an s."""
+    """Count in words: `three models`, `one dataset`, `7,545 instances`. several: the plural, by default with an s."""
     word = _COUNTS[count] if 0 <= count < len(_COUNTS) else f"{count:,}"
     return f"{word} {one if count == 1 else several or one + 's'}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Join names in words: `a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

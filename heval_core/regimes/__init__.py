@@ -41,14 +41,17 @@ _MAKING: dict[str, tuple[kinds.Making, ...]] = {
 }
 
 
-def build(fact: Fact, regime: str, pool: Pool, seed: int, style: PromptStyle, place: int) -> Instance:
-    """The instance of one fact under one regime. `place`: the fact's number among those selected. Raises Dropped if the fact
-    has no such instance, HEvalError for an unknown regime."""
+def build(fact: Fact, regime: str, pool: Pool, seed: int, style: PromptStyle, index: int) -> Instance:
+    """Build the instance of one fact under one regime.
+
+    index: the fact's number among those selected. Raises Dropped if the fact has no such instance, HEvalError for an unknown
+    regime.
+    """
     options = read_key(regime)
     base = options.base.removesuffix("_swap")
     key = f"{seed}|{fact.id}|{base}"
-    made = tuple(make(fact, pool, seed, style) for make in _MAKING[base])
-    documents = style.present(made, place, key)
+    plain = tuple(make(fact, pool, seed, style) for make in _MAKING[base])
+    documents = style.present(plain, index, key)
     if options.decoy:
         documents = decoyed(documents, options.decoy, fact, pool, key)
     if options.base != base:

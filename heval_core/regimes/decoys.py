@@ -38,7 +38,10 @@ MENTIONS = 3
 
 
 def decoyed(documents: tuple[Document, ...], decoy: str, fact: Fact, pool: Pool, key: str) -> tuple[Document, ...]:
-    """The two documents under a decoy. key: seeds the choice of sentences. Raises Dropped where they allow no such decoy."""
+    """Put the two documents under a decoy.
+
+    key: seeds the choice of sentences. Raises Dropped where they allow no such decoy.
+    """
     first, second = documents
     for document, other in ((first, second), (second, first)):
         apart = not mentions(other.answer, f"{document.text} {document.answer}")
@@ -57,7 +60,7 @@ def decoyed(documents: tuple[Document, ...], decoy: str, fact: Fact, pool: Pool,
 
 
 def _repeated(document: Document, words: Sequence[str]) -> list[str]:
-    """What two sentences say, so that the answer stands in the document three times: the answer, or a neutral word."""
+    """Write two sentences, so that the answer stands in the document three times: the answer, or a neutral word."""
     missing = MENTIONS - len(mentions(document.answer, document.text))
     if missing < 0:
         raise Dropped("answer too often")
@@ -70,7 +73,7 @@ def _neutral(documents: Sequence[Document], fact: Fact) -> list[str]:
 
 
 def _renamed(document: Document, other: Document, fact: Fact, pool: Pool) -> Document:
-    """The document with another name of its answer wherever that stood."""
+    """Write another name of the document's answer wherever that stood."""
     aliases = [name for answer, name in fact.aliases if answer == document.answer]
     accepted = fact.accepted if document.answer == fact.answer else ()
     for name in (*aliases, *accepted, *pool.aliases.get(fact.relation, {}).get(document.answer, ())):

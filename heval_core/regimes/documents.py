@@ -31,7 +31,9 @@ def conflicting(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Docume
 
 
 def second_conflicting(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document:
-    """Another passage with another false answer; or else the first one, with its answer replaced by one of its relation."""
+    """Return another passage with another false answer; or else the first one, with its answer replaced by one of its
+    relation.
+    """
     first = _first_false(fact)
     for passage in fact.conflicting[1:]:
         if alike(passage.answer) != alike(first.answer) and _carries(passage):
@@ -46,7 +48,7 @@ def second_conflicting(fact: Fact, pool: Pool, seed: int, style: PromptStyle) ->
 
 
 def irrelevant(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document:
-    """A passage about another subject of the same relation, with that one's answer."""
+    """Return a passage about another subject of the same relation, with that one's answer."""
     shipped = fact.irrelevant
     if shipped and not shipped.stated:
         return _document(shipped, "irrelevant")
@@ -60,8 +62,9 @@ def irrelevant(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Documen
 
 
 def gold(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document:
-    """The fact's own passage, if it has the true answer; or else a conflicting one, with its answer replaced by the true one.
-    Whether the model saw the pair of subject and answer in training is not asked: it is what models should know."""
+    """Return the fact's own passage, if it has the true answer; or else a conflicting one, with its answer replaced by the
+    true one. Whether the model saw the pair of subject and answer in training is not asked: it is what models should know.
+    """
     true = (fact.answer, *fact.accepted)
     if fact.own and fact.own.answer and fact.own.answer in true:
         return _document(_checked(fact.own), "gold")
@@ -72,7 +75,7 @@ def gold(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document:
 
 
 def off_topic(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document:
-    """Raises Dropped if nothing will do."""
+    """Choose a document that has nothing to do with the question. Raises Dropped if nothing will do."""
     shipped = fact.off_topic
     if shipped and not shipped.stated:
         return _document(shipped, "off_topic")
@@ -81,7 +84,7 @@ def off_topic(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document
     if shipped and _is_unrelated(shipped, fact, ours):
         return _document(shipped, "off_topic")
     theirs = pool.answers.get(fact.relation, ())
-    for origin, passages in (("shipped", _drawn(fact, pool, rng)), ("written", _written(fact, rng))):
+    for origin, passages in (("shipped", _sampled(fact, pool, rng)), ("written", _written(fact, rng))):
         for passage in passages:
             unrelated = _is_unrelated(passage, fact, ours) and style.admits(fact.subject, passage.answer)
             if unrelated and not any(mentions(answer, passage.text) for answer in theirs):
@@ -89,7 +92,7 @@ def off_topic(fact: Fact, pool: Pool, seed: int, style: PromptStyle) -> Document
     raise Dropped("no off-topic document")
 
 
-def _drawn(fact: Fact, pool: Pool, rng: random.Random) -> Iterator[Passage]:
+def _sampled(fact: Fact, pool: Pool, rng: random.Random) -> Iterator[Passage]:
     others = sorted(relation for relation in pool.passages if relation != fact.relation)
     for _ in range(DRAWS if others else 0):
         yield rng.choice(pool.passages[rng.choice(others)])
@@ -101,7 +104,7 @@ def _written(fact: Fact, rng: random.Random) -> Iterator[Passage]:
 
 
 def substituted(passage: Passage, answer: str) -> str:
-    """The passage's text with every mention of its answer replaced."""
+    """Replace every mention of its answer in the passage's text."""
     text, end = "", 0
     for span in mentions(passage.answer, passage.text):
         text += passage.text[end : span.start] + answer
@@ -112,7 +115,7 @@ def substituted(passage: Passage, answer: str) -> str:
 
 
 def _is_unrelated(passage: Passage, fact: Fact, ours: tuple[str, ...]) -> bool:
-    """Whether a passage states its answer, is about another subject, and names nothing of ours."""
+    """Return whether a passage states its answer, is about another subject, and names nothing of ours."""
     if not passage.stated or alike(passage.subject) == alike(fact.subject) or not mentions(passage.answer, passage.text):
         return False
     return not any(mentions(name, passage.text) for name in ours)

@@ -24,7 +24,9 @@ CHARACTERS = 10
 def padding_of(
     fact: Fact, documents: Sequence[Document], length: int, pool: Pool, style: PromptStyle, key: str
 ) -> tuple[str, ...]:
-    """Texts in the order in which they are taken, about twice what a prompt of `length` tokens can hold, or all there are."""
+    """Return texts in the order in which they are taken, about twice what a prompt of `length` tokens can hold, or all there
+    are.
+    """
     taken: list[str] = []
     characters = 0
     for text in unrelated_texts(fact, documents, pool, style, key):
@@ -36,25 +38,30 @@ def padding_of(
 
 
 def unrelated_texts(fact: Fact, documents: Sequence[Document], pool: Pool, style: PromptStyle, key: str) -> Iterator[str]:
-    """Passages of the dataset, as the model reads them, that name no subject and no answer of the question or its documents;
-    `key` decides their order. One that is a document is none: where a dataset names no subjects, its names do not tell."""
+    """Yield passages of the dataset, as the model reads them, that name no subject and no answer of the question or its
+    documents; `key` decides their order. One that is a document is none: where a dataset names no subjects, its names do not
+    tell.
+    """
     of_documents = (name for document in documents for name in (document.subject, document.answer, document.alias))
     ours = {fact.subject, fact.answer, *fact.accepted, *of_documents} - {""}
     passages = list(pool.every)
     random.Random(f"{key}|padding").shuffle(passages)
-    found = 0
+    count = 0
     for passage in passages:
-        text = style.padding(passage, f"{key}|padding {found}")
+        text = style.padding(passage, f"{key}|padding {count}")
         among = any(passage.text in document.text for document in documents)
         if text.strip() and not among and not any(mentions(name, text) for name in ours):
-            found += 1
+            count += 1
             yield text
 
 
 def fitted(instance: Instance, memory_answer: str, count: Callable[[Instance], int]) -> Instance:
-    """The instance with the padding that fits; unchanged where its regime has no length. memory_answer: passages that mention
-    it are left out, as those that mention another answer are already. count: the tokens of an instance's prompt, asked for
-    about log2(passages) times. Raises Dropped where documents and question alone are too long, or padding runs out."""
+    """Add the padding that fits to an instance; unchanged where its regime has no length.
+
+    memory_answer: passages that mention it are left out, as those that mention another answer are already. count: the tokens
+    of an instance's prompt, asked for about log2(passages) times. Raises Dropped where documents and question alone are too
+    long, or padding runs out.
+    """
     length = read_key(instance.regime).length
     if length is None:
         return instance

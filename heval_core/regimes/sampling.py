@@ -109,27 +109,29 @@ def _order(names: tuple[str, ...]) -> bytes:
 
 
 def _smallest(names: Collection[str]) -> list[str]:
-    """At most POOLED of the names, by hash."""
+    """Return at most POOLED of the names, by hash."""
     return list(names) if len(names) <= POOLED else heapq.nsmallest(POOLED, names, key=digest)
 
 
 def in_fixed_order(seed: int, fact_ids: Sequence[str]) -> list[int]:
-    """The places of the ids in the seed's fixed order, in one loop: a data set has tens of thousands."""
+    """Order the indices of the ids as the seed fixes it, in one loop: a data set has tens of thousands."""
     texts = [f"{seed}|{fact_id}".encode("utf-8", "surrogatepass") for fact_id in fact_ids]
     keys = [hashlib.blake2b(text, digest_size=DIGEST_SIZE).digest() for text in texts]
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def may_be_asked(style: PromptStyle, fact: Fact) -> bool:
-    """Whether a fact has documents, and the style admits its first false answer."""
+    """Return whether a fact has documents, and the style admits its first false answer."""
     if fact.conflicting:
         return style.admits(fact.subject, fact.conflicting[0].answer)
     return isinstance(fact, Quoted) or any((fact.own, fact.irrelevant, fact.off_topic))
 
 
 def first(facts: Iterable[Fact], limit: int | None, seed: int) -> tuple[Fact, ...]:
-    """The first `limit` facts in the seed's fixed order; no more of them are held in memory. The records' order does not
-    matter, and a smaller limit takes a prefix."""
+    """Return the first `limit` facts in the seed's fixed order; no more of them are held in memory.
+
+    The records' order does not matter, and a smaller limit takes a prefix.
+    """
 
     def order(fact: Fact) -> bytes:
         return digest(f"{seed}|{fact.id}")
@@ -138,7 +140,7 @@ def first(facts: Iterable[Fact], limit: int | None, seed: int) -> tuple[Fact, ..
 
 
 def sample(groups: Sequence[str], cap: int, minority: int = MINORITY) -> tuple[int, ...]:
-    """The instances of a cell that are explained if there are more than its cap: their indices, ascending.
+    """Sample the instances of a cell that are explained if there are more than its cap: their indices, ascending.
 
     groups: each instance's group, in the fixed order of the seed, so that the sample is seeded and by question. Each group
     that metrics compare first gets up to `minority` instances (fewer if the groups together would exceed the cap); the rest

@@ -42,16 +42,16 @@ def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Name
     """Rows of `cell_recovery`, by source of claims and selector, annotators in the page's order within a writer; and names."""
     every, names = results.rows("cell_recovery"), names_of(results)
     cells = every[every["measure"].isin(measures)]
-    place, group = (cells.groupby(by, sort=False).ngroup() for by in (["dataset", "selector"], list(WHERE)))
+    source, group = (cells.groupby(by, sort=False).ngroup() for by in (["dataset", "selector"], list(WHERE)))
     rank = cells["annotator"].map({key: rank for rank, key in enumerate(names.in_order(cells["annotator"]))})
-    return cells.iloc[np.lexsort((rank, group, place))].reset_index(drop=True), names
+    return cells.iloc[np.lexsort((rank, group, source))].reset_index(drop=True), names
 
 
 def _meanings(measures: Iterable[str]) -> str:
     return "; ".join(f"{CITATION_MEASURES[measure].title}: {CITATION_MEASURES[measure].meaning}" for measure in measures)
 
 
-def _place(row: Any, names: Names) -> dict[str, str]:
+def _where(row: Any, names: Names) -> dict[str, str]:
     return dict(zip(_KEYS, titles_of({name: row[name] for name in WHERE}, names), strict=True))
 
 
@@ -79,7 +79,7 @@ def _claims(results: Reader, plan: Plan) -> Section:
     for row in written.to_dict("records"):
         by_measure = by_where.get(tuple(row[name] for name in WHERE), {})
         rows.append({
-            **_place(row, names), **{title: int(row[name]) for title, name in _COUNTED.items()},
+            **_where(row, names), **{title: int(row[name]) for title, name in _COUNTED.items()},
             **{name: None if pd.isna(row[key]) else f"{row[key]:.1f}"
                for name, key in (("sentences", "sentences"), ("passages given", "passages"))},
             **{CITATION_MEASURES[measure].title: with_chance(by_measure.get(measure)) for measure in OF_EXPLANATIONS},
@@ -93,15 +93,15 @@ def _claims(results: Reader, plan: Plan) -> Section:
 
 
 def _of_answers(
-    measures: Sequence[str], about: str, drawn: str, results: Reader, plan: Plan, *, full: bool = False
+    measures: Sequence[str], about: str, pictured: str, results: Reader, plan: Plan, *, full: bool = False
 ) -> Section:
-    """About annotators. about: how to read it. drawn: the measure of its figure, or none. full: of full masking only."""
+    """About annotators. about: how to read it. pictured: the measure of its figure, or none. full: of full masking only."""
     cells, names = _cells(results, measures)
-    kept = (cells["annotator"] != "") & ((cells["masking"] == "full") | (not full))
-    cells = cells[kept].reset_index(drop=True)
-    figures = _of_measure(cells[cells["masking"] == _whole(cells)], drawn, names) if drawn else ()
+    chosen = (cells["annotator"] != "") & ((cells["masking"] == "full") | (not full))
+    cells = cells[chosen].reset_index(drop=True)
+    figures = _of_measure(cells[cells["masking"] == _whole(cells)], pictured, names) if pictured else ()
     table = wide_table(cells, measures, names, (*WHERE, "annotator", "masking"))
-    gaps = _reasons(cells[cells["measure"] == (drawn or measures[0])], names)
+    gaps = _reasons(cells[cells["measure"] == (pictured or measures[0])], names)
     return plan.section(f"{_meanings(measures)}. {about}", [table], cells, figures, gaps)
 
 
@@ -132,7 +132,7 @@ def _agreement(results: Reader, plan: Plan) -> Section:
     table = results.rows("agreement").sort_values("masking", ascending=False, kind="stable", ignore_index=True)
     rows = [
         {
-            **_place(row, names),
+            **_where(row, names),
             "masking": row["masking"],
             "first": annotator_title(row["first"], names),
             "second": "among themselves" if row["first"] == row["second"] else annotator_title(row["second"], names),
@@ -163,15 +163,15 @@ def _people(results: Reader, plan: Plan) -> Section:
     )
     if len(people):
         left = people[~people["counts"].astype(bool)]
-        asked, right = int(people["controls"].sum()), int(people["correct"].sum())
-        text += f" Of {len(people)} people, {len(left)} are left out; of {asked} answers to control items, {right} are right."
+        items, right = int(people["controls"].sum()), int(people["correct"].sum())
+        text += f" Of {len(people)} people, {len(left)} are left out; of {items} answers to control items, {right} are right."
     if table.empty:
         gaps = ["No answer of people counts here; the page Annotate collects them."]
         return plan.section(text, [Table.of(people)], people, gaps=gaps)
     measures = {"helpfulness": "helpfulness", "z-scored": "helpfulness_z", "entropy": "entropy"}
     rows = [
         {
-            **_place(by_measure["helpfulness"], names),
+            **_where(by_measure["helpfulness"], names),
             "people": int(by_measure["helpfulness"]["people"]),
             "answers": counted(by_measure["helpfulness"]["n"]),
             **{title: number_cell(by_measure[measure]) for title, measure in measures.items()},
@@ -205,25 +205,25 @@ def _explainers(results: Reader, plan: Plan) -> Section:
 def _of_measure(cells: pd.DataFrame, measure: str, names: Names) -> tuple[Figure, ...]:
     """Annotators by writers. cells: rows of `cell_recovery`; where they are of two maskings, those of sample are hollow."""
 
-    def drawn(own: pd.DataFrame, writers: list[str]) -> DotFigure:
-        maskings = [kind for kind in ("full", "sample") if kind in set(own["masking"])]
-        return recovery_figure(own, measure, writers, names, *maskings)
+    def figure_of(rows: pd.DataFrame, writers: list[str]) -> DotFigure:
+        maskings = [kind for kind in ("full", "sample") if kind in set(rows["masking"])]
+        return recovery_figure(rows, measure, writers, names, *maskings)
 
-    return _figures(cells[(cells["measure"] == measure) & (cells["annotator"] != "")], drawn)
+    return _figures(cells[(cells["measure"] == measure) & (cells["annotator"] != "")], figure_of)
 
 
-def _figures(cells: pd.DataFrame, drawn: Callable[[pd.DataFrame, list[str]], DotFigure]) -> tuple[Figure, ...]:
+def _figures(cells: pd.DataFrame, figure_of: Callable[[pd.DataFrame, list[str]], DotFigure]) -> tuple[Figure, ...]:
     """One for each source of claims and selector; none without a number."""
     if cells["value"].isna().all():
         return ()
     figures, groups = [], cells.groupby(["dataset", "selector"], sort=False)
     for key, rows in groups:
-        figure = drawn(rows, list(dict.fromkeys(rows["writer"])))
+        figure = figure_of(rows, list(dict.fromkeys(rows["writer"])))
         figures.append((", ".join([figure.title, *(key if groups.ngroups > 1 else ())]), as_drawing(figure)))
     return tuple(figures)
 
 
-_ASKED = f"Chance (upright bars): as many sentences at random. {_INTERVALS} n: masked citations."
+_MASKED_CITATIONS = f"Chance (upright bars): as many sentences at random. {_INTERVALS} n: masked citations."
 _TRANSPARENT = f"{_INTERVALS} Chance: as many sentences at random for each passage. n: explanations."
 _XING = "Xing et al."
 PLANS = (
@@ -233,7 +233,7 @@ PLANS = (
         CHAPTER,
         "Masked citations recovered, by annotator, writer and selector",
         _XING,
-        partial(_of_answers, _RECOVERED, _ASKED, "f1"),
+        partial(_of_answers, _RECOVERED, _MASKED_CITATIONS, "f1"),
     ),
     Plan(
         "citations_transparent",

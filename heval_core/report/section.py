@@ -20,14 +20,14 @@ Figure = tuple[str, Drawing]
 
 @dataclass(frozen=True)
 class Plan:
-    """chapter: the heading it stands under. paper: what it is in the paper. made: makes the section. Where it is of measures
+    """chapter: the heading it stands under. paper: what it is in the paper. build: makes the section. Where it is of measures
     (`Measure.sections`), its regimes, and the ks of those that have one."""
 
     key: str
     chapter: str
     title: str
     paper: str
-    made: Callable[[Reader, Plan], Section] = field(compare=False)
+    build: Callable[[Reader, Plan], Section] = field(compare=False)
     regimes: tuple[str, ...] = ()
     ks: tuple[int, ...] = (DEFAULT_K,)
 
@@ -50,7 +50,7 @@ class Plan:
         gaps: Iterable[str] = (),
         behind: Iterable[Table] = (),
     ) -> Section:
-        """What `made` makes. gaps: by default it is said where there are no rows."""
+        """What `build` makes. gaps: by default it is said where there are no rows."""
         lacking = tuple(gaps) or (() if len(rows) else ("Not in these results.",))
         return Section(self, text, tuple(tables), rows, tuple(figures), lacking, tuple(behind))
 

@@ -38,13 +38,13 @@ _READ = f"Means are over cells, each a model on a dataset, with 95 % intervals o
 
 def sections(results: Reader) -> Iterator[Section]:
     """All of them, in the paper's order; those about techniques and citations only where these were studied."""
-    return (plan.made(results, plan) for plan in plans_of(results).values())
+    return (plan.build(results, plan) for plan in plans_of(results).values())
 
 
 def section(results: Reader, key: str) -> Section:
     """One of them. key: of `plans_of`."""
     plan = plans_of(results)[key]
-    return plan.made(results, plan)
+    return plan.build(results, plan)
 
 
 def plans_of(results: Reader) -> dict[str, Plan]:
@@ -68,12 +68,12 @@ def plans() -> dict[str, Plan]:
 
 
 def _board(results: Reader, plan: Plan) -> Section:
-    made = board(results)
-    summary, drawn, table = conclusion(made), front_figure(made), whole_table(made)
+    result = board(results)
+    summary, drawing, table = conclusion(result), front_figure(result), whole_table(result)
     several = " Answers are those under Regular." if results.choices()["technique"].nunique() > 1 else ""
-    rows = made.values.merge(costs_shown(made), on="explainer", how="left")
-    figures = () if drawn is None else (("Quality against cost", front.as_drawing(drawn)),)
-    gaps = summary.open if made.rows else ("No explainer ran.",)
+    rows = result.values.merge(costs_shown(result), on="explainer", how="left")
+    figures = () if drawing is None else (("Quality against cost", front.as_drawing(drawing)),)
+    gaps = summary.open if result.rows else ("No explainer ran.",)
     return plan.section(f"{summary.said} {summary.harder} {table.note}{several}", [table], rows, figures, gaps)
 
 
@@ -148,14 +148,14 @@ def _patterns(results: Reader, plan: Plan) -> Section:
     text = f"Share of the instances answered from a document, by the first pattern that holds; % [95 % interval]. {text}"
     gaps = () if len(counts) else ("No instance was answered from a document.",)
     several = counts["technique"].nunique() > 1
-    drawn = [
+    drawings = [
         (
             f"What ranks first, {dataset}" + (f", {technique}" if several else ""),
             as_drawing(pattern_figure(rows, in_order(list(rows["explainer"].unique())), names)),
         )
         for (dataset, technique), rows in counts.groupby(["dataset", "technique"])
     ]
-    return plan.section(text, [pattern_table(counts)], counts, drawn, gaps)
+    return plan.section(text, [pattern_table(counts)], counts, drawings, gaps)
 
 
 def _quoted(results: Reader, plan: Plan) -> Section:

@@ -41,10 +41,10 @@ def has_techniques(results: Reader) -> bool:
 def _front(results: Reader, plan: Plan) -> Section:
     points, names = results.rows("pareto"), names_of(results)
     cells, figures = results.rows("cell_behaviour"), []
-    for (dataset, model), own in points.groupby(["dataset", "model"]):
+    for (dataset, model), of_model in points.groupby(["dataset", "model"]):
         knew = share_known(cells[(cells["dataset"] == dataset) & (cells["model"] == model)])
-        drawn = front.as_drawing(front_figure(own, names, blind_line(knew), "blind to relevance"))
-        figures.append((f"Following against ignoring, {model} on {names.dataset(str(dataset))}", drawn))
+        drawing = front.as_drawing(front_figure(of_model, names, blind_line(knew), "blind to relevance"))
+        figures.append((f"Following against ignoring, {model} on {names.dataset(str(dataset))}", drawing))
     numbers = {"context faithfulness": ("context_faithfulness", "faithfulness"), "robustness": ("robustness", "robustness"),
                "J": ("discrimination", "discrimination")}  # fmt: skip
     rows = [
@@ -113,8 +113,8 @@ def _not_available(results: Reader, names: Names) -> Iterator[str]:
     for (model, dataset), rows in every.groupby(["model", "dataset"]):
         for title, why in unavailable(rows, names):
             by_reason.setdefault((title, why.rstrip(".")), set()).add(f"{model} on {dataset}")
-    for (title, why), places in by_reason.items():
-        yield f"{title} is not available with {', '.join(sorted(places))}: {why}."
+    for (title, why), cells in by_reason.items():
+        yield f"{title} is not available with {', '.join(sorted(cells))}: {why}."
 
 
 def _costs(results: Reader, plan: Plan) -> Section:

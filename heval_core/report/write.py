@@ -81,8 +81,8 @@ class Report:
         models = ", ".join(self.provenance[0][1]["model"])
         citations = any(section.plan.chapter == CHAPTER for section in self.sections)
         if citations and not len(self.studies[0].findings):
-            made = f"Computed from the published results {self.snapshot_id} by HEval {__version__}, which hold citations only."
-            return [*warned, made, CITATION_NOTE]
+            origin = f"Computed from the published results {self.snapshot_id} by HEval {__version__}"
+            return [*warned, f"{origin}, which hold citations only.", CITATION_NOTE]
         return [
             *warned,
             "The tables, figures and findings of Sun et al. 2025 (arXiv 2510.02629), computed from the published results "

@@ -14,7 +14,7 @@ from heval_core.techniques.shared.base import Base, Setting, Tensor, on_arrays
 
 
 def entropy(z: Tensor) -> Tensor:
-    """(…, V) logits ▶ (…, 1) the entropy of their softmax, in nats.
+    """Compute the entropy of the softmax of logits, in nats: (…, V) ▶ (…, 1).
 
     log(1 + s) + sum of e^-d d / (1 + s), with d how far each logit is below the largest, and s the sum of e^-d without the
     largest: all terms are positive, so that also next to nothing keeps its digits.
@@ -27,10 +27,10 @@ def entropy(z: Tensor) -> Tensor:
 
 @on_arrays
 def acd(z_c: Tensor, z_0: Tensor) -> Tensor:
-    """Logits (…, V) with context and without ▶ scores (…, V)."""
-    alone, total = entropy(z_0), entropy(z_0) + entropy(z_c)
+    """Combine logits (…, V) with context and without ▶ scores (…, V)."""
+    entropy_alone, total = entropy(z_0), entropy(z_0) + entropy(z_c)
     certain = total <= 0
-    alpha = (alone / total.masked_fill(certain, 1)).masked_fill(certain, 0.5)
+    alpha = (entropy_alone / total.masked_fill(certain, 1)).masked_fill(certain, 0.5)
     return z_0 + alpha * (z_c - z_0)
 
 

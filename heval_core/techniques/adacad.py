@@ -14,7 +14,7 @@ from heval_core.techniques.shared.base import Base, Setting, Tensor, on_arrays
 
 
 def divergence(z_c: Tensor, z_0: Tensor) -> Tensor:
-    """(…, 1) the Jensen-Shannon divergence of the two distributions, in nats."""
+    """Compute the Jensen-Shannon divergence of the two distributions, (…, 1), in nats."""
     p, q = z_c.softmax(-1), z_0.softmax(-1)
     middle = (p + q) / 2
     return ((p.xlogy(p) + q.xlogy(q)) / 2 - middle.xlogy(middle)).sum(-1, keepdim=True).clamp_min(0)
@@ -22,7 +22,7 @@ def divergence(z_c: Tensor, z_0: Tensor) -> Tensor:
 
 @on_arrays
 def adacad(z_c: Tensor, z_0: Tensor) -> Tensor:
-    """Logits (…, V) with context and without ▶ scores (…, V)."""
+    """Combine logits (…, V) with context and without ▶ scores (…, V)."""
     alpha = divergence(z_c, z_0)
     return (1 + alpha) * z_c - alpha * z_0
 

@@ -15,7 +15,7 @@ from heval_core.techniques.shared.base import Base, Setting, Tensor, on_arrays
 
 @on_arrays
 def cad(z_c: Tensor, z_0: Tensor, alpha: float = 0.5) -> Tensor:
-    """Logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for an alpha below 0."""
+    """Combine logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for an alpha below 0."""
     Cad(alpha).check()
     return (1 + alpha) * z_c - alpha * z_0
 
@@ -32,7 +32,7 @@ class Cad(Base):
     reference = "Shi et al. 2024 (arXiv 2305.14739)"
 
     def check(self) -> None:
-        """Raises HEvalError for an alpha below 0."""
+        """Raise HEvalError for an alpha below 0."""
         if self.alpha < 0:
             raise HEvalError(f"cad needs an alpha of at least 0, not {self.alpha}.")
 

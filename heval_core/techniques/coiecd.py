@@ -26,13 +26,13 @@ ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 @on_arrays
 def coiecd(z_c: Tensor, z_0: Tensor, lam: float = 0.25, alpha: float = 1.0) -> Tensor:
-    """Logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for lam or alpha out of range."""
+    """Combine logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for lam or alpha out of range."""
     Coiecd(lam, alpha).check()
     return _scores(z_c, z_0)(lam, alpha)
 
 
 def _scores(z_c: Tensor, z_0: Tensor) -> Callable[[float, float], Tensor]:
-    """The scores under each lambda and alpha; what they have in common is computed once."""
+    """Return the scores as a function of lambda and alpha; what they have in common is computed once."""
     lp_c, lp = z_c.double().log_softmax(-1), z_0.double().log_softmax(-1)
     entropy = -(lp.exp() * lp).nan_to_num(0.0).sum(-1, keepdim=True)
     q = (-lp_c - entropy).log_softmax(-1)
@@ -62,7 +62,7 @@ class Coiecd(Base):
     reference = "Yuan et al. 2024 (arXiv 2402.11893)"
 
     def check(self) -> None:
-        """Raises HEvalError for a lambda or an alpha out of range."""
+        """Raise HEvalError for a lambda or an alpha out of range."""
         if self.lam is not None and not 0.1 <= self.lam <= 1:
             raise HEvalError(f"coiecd needs a lambda (lam) from 0.1 to 1, not {self.lam}.")
         if self.alpha is not None and not 0 <= self.alpha <= 2:
@@ -78,7 +78,7 @@ class Coiecd(Base):
         return [Setting(json.dumps({"lam": lam, "alpha": alpha})) for lam, alpha in pairs]
 
     def best(self, trials: Sequence[Trial]) -> tuple[int, ...]:
-        """On gold documents, as in CUB; by the mean over kinds where there are none."""
+        """Choose on gold documents, as in CUB; by the mean over kinds where there are none."""
         if all("gold" in trial.bcu for trial in trials):
             return best_by(trials, lambda trial: trial.bcu["gold"])
         return best_by(trials, lambda trial: trial.mean)

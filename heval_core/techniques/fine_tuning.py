@@ -64,7 +64,7 @@ class FineTuning(Base):
         return self.data not in (MIXTURE, DEVELOPMENT)
 
     def check(self) -> None:
-        """Raises HEvalError for an option out of range. A file need not be there: results may come from elsewhere."""
+        """Raise HEvalError for an option out of range. A file need not be there: results may come from elsewhere."""
         if self._is_file and not self.data.endswith((".jsonl", ".jsonl.gz")):
             raise HEvalError(
                 f"fine_tuning reads data=mixture, data=development or the path of JSON lines (.jsonl), not {self.data!r}."
@@ -126,7 +126,7 @@ class FineTuning(Base):
 
     @contextmanager
     def applied(self, lm: LanguageModel, setting: Setting) -> Iterator[LanguageModel]:
-        """A copy that shares all other weights. Raises HEvalError for an adapter of another model."""
+        """Yield a copy that shares all other weights. Raises HEvalError for an adapter of another model."""
         from heval_core.lm.adapting import Adapter, adapted
 
         yield adapted(lm, Adapter.read(setting.weights))

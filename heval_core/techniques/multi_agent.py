@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from heval_core.prompting.prompts import instructed, prompt_of
 from heval_core.records import HEvalError, Instance, Prompt
 from heval_core.techniques.shared.base import NOTHING, Base, Development, FinalPrompt, LanguageModel, Setting
-from heval_core.techniques.shared.instructions import DEMONSTRATIONS, FAITHFULNESS, REFINING, RELEVANCE, SAID, family_of
+from heval_core.techniques.shared.instructions import ANSWERED, DEMONSTRATIONS, FAITHFULNESS, REFINING, RELEVANCE, family_of
 
 UNPARSABLE = "unparsable"
 # Of a reply and of an answer: long enough for a sentence around the verdict.
@@ -32,14 +32,14 @@ Call = dict[str, str]
 
 
 def verdict(reply: str, word: str, opposite: str) -> str:
-    """`word`, its opposite, or UNPARSABLE; the opposite is looked for first, because it contains the word."""
+    """Read a verdict: `word`, its opposite, or UNPARSABLE. The opposite is looked for first, because it contains the word."""
     if re.search(rf"{opposite}|\bnot {word}", reply, re.IGNORECASE):
         return opposite
     return word if re.search(word, reply, re.IGNORECASE) else UNPARSABLE
 
 
 def unparsable(trace: str) -> int:
-    """How many replies of a trace were no verdict."""
+    """Count the replies of a trace that were no verdict."""
     return sum(call.get("verdict") == UNPARSABLE for call in json.loads(trace))
 
 
@@ -54,9 +54,9 @@ class MultiAgent(Base):
     reference = "CUB (arXiv 2505.16518)"
 
     def settings(self, development: Development) -> Sequence[Setting]:
-        """Nothing is searched. Raises HEvalError for a model whose verdicts cannot be read."""
+        """Return NOTHING alone: nothing is searched. Raises HEvalError for a model whose verdicts cannot be read."""
         instances = [question.instance for questions in development.questions.values() for question in questions[:TRIED]]
-        traces = [asked.trace or "[]" for asked in self.asked(development.lm, instances, NOTHING)]
+        traces = [final.trace or "[]" for final in self.prompts(development.lm, instances, NOTHING)]
         judged = sum("verdict" in call for trace in traces for call in json.loads(trace))
         read = judged - sum(map(unparsable, traces))
         if read < READABLE * judged:
@@ -66,7 +66,7 @@ class MultiAgent(Base):
             )
         return (NOTHING,)
 
-    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[FinalPrompt]:
+    def prompts(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[FinalPrompt]:
         plain = [prompt_of(instance, lm.template) for instance in instances]
         replies = _replies(lm, [instructed(prompt, RELEVANCE) for prompt in plain])
         traces = [[_call("relevance", reply, verdict(reply, "relevant", "irrelevant"))] for reply in replies]
@@ -76,7 +76,7 @@ class MultiAgent(Base):
         for index, answer, reply in zip(used, answers, _replies(lm, judging), strict=True):
             ruling = verdict(reply, "faithful", "unfaithful")
             traces[index] += [_call("answer", answer), _call("faithfulness", reply, ruling)]
-        without = self.alone(lm, instances, setting)
+        without = self.prompts_alone(lm, instances, setting)
         return [
             FinalPrompt(_final(prompt, alone, instance.dataset, trace), json.dumps(trace, ensure_ascii=False))
             for prompt, alone, instance, trace in zip(plain, without, instances, traces, strict=True)
@@ -84,19 +84,19 @@ class MultiAgent(Base):
 
 
 def _replies(lm: LanguageModel, prompts: Sequence[Prompt]) -> list[str]:
-    """The first line that the model writes after each prompt."""
+    """Generate after each prompt, and return the first line."""
     ids = [lm.tokenise(prompt, check_length=False).ids for prompt in prompts]
     texts = [lm.decode(list(reply)).strip() for reply in lm.generation.greedy(ids, REPLY_TOKENS)]
     return [text.split("\n")[0].strip() for text in texts]
 
 
 def _judging(instance: Instance, answer: str, template: str) -> Prompt:
-    question = f"{instance.question} {SAID.format(answer=answer.rstrip('.'))}"
+    question = f"{instance.question} {ANSWERED.format(answer=answer.rstrip('.'))}"
     return instructed(prompt_of(replace(instance, question=question), template), FAITHFULNESS)
 
 
 def _final(prompt: Prompt, alone: Prompt, dataset: str, trace: list[Call]) -> Prompt:
-    """The prompt of the last call, which its trace decides."""
+    """Return the prompt of the last call, which its trace decides."""
     last = trace[-1]["verdict"]
     if last == "unfaithful":
         return instructed(prompt, " ".join((REFINING, *DEMONSTRATIONS[family_of(dataset)])))

@@ -60,12 +60,15 @@ class Ph3(Base):
         return f"PH3 +{self.mode}{', per query head' if self.per_head else ''}"
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown mode."""
+        """Raise HEvalError for an unknown mode."""
         if self.mode not in MODES:
             raise HEvalError(f"ph3 has no mode {self.mode!r}; there are: {', '.join(MODES)}.")
 
     def settings(self, development: Development) -> Sequence[Setting]:
-        """No pruning, then each set of heads once. Raises HEvalError where too few questions identify heads."""
+        """List what the search tries: no pruning, then each set of heads once.
+
+        Raises HEvalError where too few questions identify heads.
+        """
         if self.mode == "memory" and not {"irrelevant", "off_topic"} & set(development.questions):
             raise HEvalError(
                 "ph3(mode=memory) is chosen by irrelevant or off_topic development questions, and there are none of "
@@ -79,7 +82,7 @@ class Ph3(Base):
         return list(chosen.values())
 
     def best(self, trials: Sequence[Trial]) -> tuple[int, ...]:
-        """By the mode's own BCU, ties by mean BCU. No pruning, with all that equal it, if nothing beats it."""
+        """Choose by the mode's own BCU, ties by mean BCU. Returns no pruning, with all that equal it, if nothing beats it."""
         leading = best_by(trials, self._goal)
         regular = next(index for index, trial in enumerate(trials) if not heads_of(trial.setting))
         if regular in leading:
@@ -95,13 +98,16 @@ class Ph3(Base):
 
     @contextmanager
     def applied(self, lm: LanguageModel, setting: Setting) -> Iterator[LanguageModel]:
-        """The model itself, whose weights are changed until the end. Raises HEvalError for a head that it does not have."""
+        """Yield the model itself, whose weights are changed until the end.
+
+        Raises HEvalError for a head that it does not have.
+        """
         with lm.pruning.without(heads_of(setting)):
             yield lm
 
 
 def heads_of(setting: Setting) -> tuple[Head, ...]:
-    """The heads that a setting prunes, as (layer, head). Raises HEvalError for a setting of another technique."""
+    """Return the heads that a setting prunes, as (layer, head). Raises HEvalError for a setting of another technique."""
     names = json.loads(setting.text)["heads"] if setting.text else []
     matches = [re.fullmatch(r"L(\d+)H(\d+)", name, re.ASCII) for name in names]
     if not all(matches):
@@ -112,7 +118,7 @@ def heads_of(setting: Setting) -> tuple[Head, ...]:
 def configurations(
     memory: Sequence[tuple[Head, ...]], context: Sequence[tuple[Head, ...]]
 ) -> Iterator[tuple[str, int, tuple[Head, ...]]]:
-    """(name, N, heads) of every configuration that prunes something. memory, context: all units, each best first."""
+    """Yield (name, N, heads) of every configuration that prunes something. memory, context: all units, each best first."""
     for count in COUNTS:
         if count > len(memory):
             return
@@ -130,7 +136,7 @@ def configurations(
 
 
 def effects(development: Development) -> tuple[torch.Tensor, torch.Tensor]:
-    """(L, H) e_m and e_c, in nats. Raises HEvalError where too few questions identify heads."""
+    """Compute e_m and e_c, (L, H), in nats. Raises HEvalError where too few questions identify heads."""
     import torch
 
     lm = development.lm
@@ -151,7 +157,9 @@ def effects(development: Development) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def identifying(development: Development) -> list[tuple[Question, TokenisedPrompt, TokenisedPrompt]]:
-    """Conflicting questions whose memory is exact, each with its prompt and its corrupted twin's; at most MOST of them."""
+    """Select conflicting questions whose memory is exact, each with its prompt and its corrupted twin's; at most MOST
+    of them.
+    """
     lm, questions = development.lm, development.questions.get("conflicting", ())
     # Of a name in running text; each name is tokenised once.
     length = cache(lambda name: len(lm.encode(f" {name}")))
@@ -173,7 +181,7 @@ def identifying(development: Development) -> list[tuple[Question, TokenisedPromp
 
 
 def twin_of(instance: Instance, other: Instance, length: Callable[[str], int]) -> Instance | None:
-    """The instance with subject and context answer of another one; None where that is no triplet to corrupt it with.
+    """Swap an instance's subject and context answer for another one's; None where the two are no triplet to corrupt it with.
 
     length: of a name, in tokens.
     """
@@ -190,7 +198,7 @@ def twin_of(instance: Instance, other: Instance, length: Callable[[str], int]) -
 
 
 def _replaced(text: str, names: dict[str, str]) -> str:
-    """The text with every mention of a name replaced; of two that overlap, the longer one."""
+    """Replace every mention of a name in a text; of two that overlap, the longer one."""
     spans = sorted((span.start - span.end, span.start, span.end, name) for name in names for span in mentions(name, text))
     taken: list[tuple[int, int, str]] = []
     for _, start, end, name in spans:
@@ -202,13 +210,13 @@ def _replaced(text: str, names: dict[str, str]) -> str:
 
 
 def _units(lm: LanguageModel, per_head: bool) -> list[tuple[Head, ...]]:
-    """What is pruned together: query heads that share keys and values, or each query head."""
+    """Return what is pruned together: query heads that share keys and values, or each query head."""
     heads = ((layer, head) for layer in range(lm.layers) for head in range(lm.heads_per_layer))
     return [(head,) for head in heads] if per_head else list(dict.fromkeys(lm.pruning.unit(*head) for head in heads))
 
 
 def _ranked(units: Sequence[tuple[Head, ...]], by_head: torch.Tensor) -> list[tuple[Head, ...]]:
-    """Units by the mean effect of their heads, largest first; of equal ones the earlier."""
+    """Rank units by the mean effect of their heads, largest first; of equal ones the earlier."""
     values = by_head.tolist()
     return sorted(units, key=lambda unit: -sum(values[layer][head] for layer, head in unit) / len(unit))
 

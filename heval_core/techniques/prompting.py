@@ -32,7 +32,7 @@ class Prompting(Base):
     reference = "CUB (arXiv 2505.16518)"
 
     def check(self) -> None:
-        """Raises HEvalError for an id that no prompt has."""
+        """Raise HEvalError for an id that no prompt has."""
         if self.prompt is not None and self.prompt not in PROMPTS:
             raise HEvalError(f"prompting has no prompt {self.prompt!r}; there are: {', '.join(PROMPTS)}.")
 
@@ -41,13 +41,13 @@ class Prompting(Base):
             return (NOTHING,)
         return [Setting(json.dumps({"prompt": key})) for key in prompt_ids(development.dataset)]
 
-    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[FinalPrompt]:
+    def prompts(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[FinalPrompt]:
         instruction = self._instruction(setting)
-        return [FinalPrompt(instructed(asked.prompt, instruction)) for asked in super().asked(lm, instances, setting)]
+        return [FinalPrompt(instructed(final.prompt, instruction)) for final in super().prompts(lm, instances, setting)]
 
-    def alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]:
+    def prompts_alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]:
         instruction = self._instruction(setting)
-        return [instructed(prompt, instruction) for prompt in super().alone(lm, instances, setting)]
+        return [instructed(prompt, instruction) for prompt in super().prompts_alone(lm, instances, setting)]
 
     def _instruction(self, setting: Setting) -> str:
         chosen = json.loads(setting.text)["prompt"] if setting.text else self.prompt

@@ -68,25 +68,25 @@ _LOOKS_LIKE_ONE = re.compile(
 
 
 def markers(text: str) -> Iterator[re.Match[str]]:
-    """The markers of a text, brackets included, in order."""
+    """Return the markers of a text, brackets included, in order."""
     return (marker for marker in _MARKER.finditer(text) if _readable(marker))
 
 
 def numbers(marker: re.Match[str]) -> Iterator[int]:
-    """The passages that a marker cites, as they stand."""
+    """Yield the passages that a marker cites, as they stand."""
     for part in _ANY_PART.finditer(_content(marker)):
         first, last = _ends(part)
         yield from range(first, last + 1)
 
 
 def unread(text: str) -> str:
-    """The first mark that looks like a citation and is not read; "" where there is none."""
-    known = {place for marker in markers(text) for place in range(*marker.span())}
+    """Return the first mark that looks like a citation and is not read; "" where there is none."""
+    known = {index for marker in markers(text) for index in range(*marker.span())}
     return next((mark[0] for mark in _LOOKS_LIKE_ONE.finditer(text) if not known.intersection(range(*mark.span()))), "")
 
 
 def read(sentence: str) -> tuple[str, tuple[int, ...]]:
-    """(the sentence without any marker, the numbers that it cites in order, each once).
+    """Read a sentence: (the sentence without any marker, the numbers that it cites in order, each once).
 
     The numbers are as written: whether there are such passages is not known here.
     """
@@ -98,7 +98,7 @@ def _cited(sentence: str) -> dict[int, None]:
 
 
 def rest(marker: re.Match[str], dropped: Callable[[int], bool]) -> str:
-    """A marker without the numbers that are dropped, brackets included; "" where nothing of it is left."""
+    """Return a marker without the numbers that are dropped, brackets included; "" where nothing of it is left."""
     if not any(map(dropped, numbers(marker))):
         return marker[0]
     content = _content(marker)
@@ -111,7 +111,7 @@ def rest(marker: re.Match[str], dropped: Callable[[int], bool]) -> str:
 
 
 def without(sentence: str, dropped: Callable[[int], bool]) -> str:
-    """The sentence without the numbers that are dropped. A sentence that has none of them comes back as it was."""
+    """Return the sentence without the numbers that are dropped. A sentence that has none of them comes back as it was."""
     rows = _rows(sentence)
     ends = [0, *(row[-1].end() for row in rows)]
     between = [sentence[end : row[0].start()] for end, row in zip(ends, rows, strict=False)] + [sentence[ends[-1] :]]
@@ -125,7 +125,7 @@ def without(sentence: str, dropped: Callable[[int], bool]) -> str:
 
 
 def mask(sentences: Sequence[str], passage: int) -> tuple[list[str], set[int]]:
-    """(the sentences without the markers of a passage, the places from 0 of those that cited it).
+    """Mask a passage: (the sentences without its markers, the indices from 0 of those that cited it).
 
     passage: its number as the markers name it. Sentences that do not cite it come back as they were.
     """
@@ -134,17 +134,19 @@ def mask(sentences: Sequence[str], passage: int) -> tuple[list[str], set[int]]:
 
 
 def _content(marker: re.Match[str]) -> str:
-    """The list of its numbers; raised ones as plain ones."""
+    """Return the list of a marker's numbers; raised ones as plain ones."""
     return marker["list"] or marker["raised"].translate(str.maketrans(_RAISED, _PLAIN))
 
 
 def _ends(part: re.Match[str]) -> tuple[int, int]:
-    """The first and the last number of a part, which are one and the same unless it is a range."""
+    """Return the first and the last number of a part, which are one and the same unless it is a range."""
     return int(part[2]), int(part[3] or part[2])
 
 
 def _readable(marker: re.Match[str]) -> bool:
-    """Whether its brackets are a pair, round ones around a word, raised digits no power, and each range rises, not too far."""
+    """Return whether a marker's brackets are a pair, round ones around a word, raised digits no power, and each range rises,
+    not too far.
+    """
     parts = list(_ANY_PART.finditer(_content(marker)))
     if marker["raised"]:
         before = marker.string[max(0, marker.start() - _LONGEST_UNIT) : marker.start()]
@@ -156,7 +158,7 @@ def _readable(marker: re.Match[str]) -> bool:
 
 
 def _rows(sentence: str) -> list[list[re.Match[str]]]:
-    """The markers, those together that stand in one row or list."""
+    """Return the markers, those together that stand in one row or list."""
     rows: list[list[re.Match[str]]] = []
     for marker in markers(sentence):
         if rows and _BETWEEN.fullmatch(sentence, rows[-1][-1].end(), marker.start()):
@@ -167,26 +169,26 @@ def _rows(sentence: str) -> list[list[re.Match[str]]]:
 
 
 def _part_without(part: re.Match[str], dropped: Callable[[int], bool]) -> str:
-    """What is left of a number or of a range, as numbers and shorter ranges."""
+    """Return what is left of a number or of a range, as numbers and shorter ranges."""
     first, last = _ends(part)
-    kept = [number for number in range(first, last + 1) if not dropped(number)]
-    if len(kept) == last - first + 1 or not kept:
-        return part[0] if kept else ""
+    rest = [number for number in range(first, last + 1) if not dropped(number)]
+    if len(rest) == last - first + 1 or not rest:
+        return part[0] if rest else ""
     # Of numbers in a row each is as far from its place.
-    runs = [[number for _, number in run] for _, run in groupby(enumerate(kept), lambda pair: pair[1] - pair[0])]
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(rest), lambda pair: pair[1] - pair[0])]
     written = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
     return f"{part[1] or ''}{written}{part[4] or ''}"
 
 
-def _joined(text: str, found: Sequence[re.Match[str]], pieces: Sequence[str]) -> str:
-    """What is written for some matches in a text, where it is not empty, each behind what stood before its match."""
-    separators = ["", *(text[one.end() : other.start()] for one, other in pairwise(found))]
-    kept = [(separator, piece) for separator, piece in zip(separators, pieces, strict=True) if piece]
-    return "".join(separator + piece if index else piece for index, (separator, piece) in enumerate(kept))
+def _joined(text: str, matches: Sequence[re.Match[str]], pieces: Sequence[str]) -> str:
+    """Join what replaces some matches in a text, where it is not empty, each behind what stood before its match."""
+    separators = ["", *(text[one.end() : other.start()] for one, other in pairwise(matches))]
+    rest = [(separator, piece) for separator, piece in zip(separators, pieces, strict=True) if piece]
+    return "".join(separator + piece if index else piece for index, (separator, piece) in enumerate(rest))
 
 
 def _unwrapped(before: str, after: str) -> tuple[str, str]:
-    """Without brackets that held nothing but the deleted markers, as in `([3])` and `[[3]]`."""
+    """Remove brackets that held nothing but the deleted markers, as in `([3])` and `[[3]]`."""
     for _ in range(2):
         left, right = before.rstrip(), after.lstrip()
         if not left or not right or _PAIRS.get(left[-1]) != right[0]:
@@ -196,7 +198,7 @@ def _unwrapped(before: str, after: str) -> tuple[str, str]:
 
 
 def _closed_up(before: str, after: str, first: bool) -> tuple[str, str]:
-    """What stood before and after deleted markers, fitted together. first: whether nothing stands before `before`."""
+    """Fit together what stood before and after deleted markers. first: whether nothing stands before `before`."""
     if first and not before.strip():
         return "", after.lstrip()
     if not after.strip():

@@ -85,59 +85,59 @@ _NO_NAMES = FUNCTION_WORDS | {*_NO_NAME.split()}
 
 
 def folded(text: str) -> str:
-    """Without capitals and accents, apostrophes alike."""
+    """Fold a text: without capitals and accents, apostrophes alike."""
     letters = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 def mentions(answer: str, documents: Sequence[str], question: str = "") -> list[Mention]:
-    """The numbers, dates and names of an answer, in its order; none without documents."""
+    """Find the numbers, dates and names of an answer, in its order; none without documents."""
     if not documents:
         return []
     texts, read = [*documents, question], answer
     for mark in (*markers(answer), *_MARK.finditer(answer)):
         read = read[: mark.start()] + re.sub(r"\S", " ", mark[0]) + read[mark.end() :]
-    numbers = [*_numbers_found(read, texts)]
-    names = [name for name in _names_found(read, texts) if not any(one.start <= name.start < one.end for one in numbers)]
+    numbers = [*_number_mentions(read, texts)]
+    names = [name for name in _name_mentions(read, texts) if not any(one.start <= name.start < one.end for one in numbers)]
     return sorted([*numbers, *names])
 
 
 def of_tokens(tokens: Sequence[str], documents: Sequence[str], question: str = "") -> list[dict[str, Any]]:
-    """`mentions` of an answer in tokens, as its JSON has them: start and end are tokens."""
-    ends, found = [*accumulate(map(len, tokens))], mentions("".join(tokens), documents, question)
-    spans = [{"start": bisect_right(ends, one.start), "end": bisect_right(ends, one.end - 1) + 1} for one in found]
-    lists = [{"documents": [*one.documents], "near": one.near and [*one.near]} for one in found]
-    return [one._asdict() | span | listed for one, span, listed in zip(found, spans, lists, strict=True)]
+    """Find the `mentions` of an answer in tokens, as its JSON has them: start and end are tokens."""
+    ends, results = [*accumulate(map(len, tokens))], mentions("".join(tokens), documents, question)
+    spans = [{"start": bisect_right(ends, one.start), "end": bisect_right(ends, one.end - 1) + 1} for one in results]
+    lists = [{"documents": [*one.documents], "near": one.near and [*one.near]} for one in results]
+    return [one._asdict() | span | listed for one, span, listed in zip(results, spans, lists, strict=True)]
 
 
-def nowhere(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those that stand neither in a document nor in the question."""
-    return [one for one in found if not one["documents"] and not one["asked"]]
+def nowhere(results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the mentions that stand neither in a document nor in the question."""
+    return [one for one in results if not one["documents"] and not one["asked"]]
 
 
 def instead(one: Mapping[str, Any]) -> str:
-    """What is said of one that stands nowhere."""
+    """Say what stands in a document instead of a mention that stands nowhere."""
     return "{}: document {} says {}".format(one["text"], *one["near"]) if one["near"] else f"{one['text']}: in no document"
 
 
-def standing(found: Sequence[Mapping[str, Any]]) -> str:
-    """How many of them stand in the documents, each counted once; empty for none."""
-    each = {folded(one["text"]): one for one in found}
-    inside, asked = (sum(bool(one[where]) for one in each.values()) for where in ("documents", "asked"))
+def standing(results: Sequence[Mapping[str, Any]]) -> str:
+    """Say how many mentions stand in the documents, each counted once; empty for none."""
+    each = {folded(one["text"]): one for one in results}
+    inside, in_question = (sum(bool(one[where]) for one in each.values()) for where in ("documents", "asked"))
     what = "numbers and names stand" if len(each) > 1 else "number or name stands"
-    only = f", {asked} in your question alone" if asked else ""
+    only = f", {in_question} in your question alone" if in_question else ""
     return f"{inside} of {len(each)} {what} in your documents{only}." if each else ""
 
 
-def _numbers_found(answer: str, texts: Sequence[str]) -> Iterator[Mention]:
+def _number_mentions(answer: str, texts: Sequence[str]) -> Iterator[Mention]:
     known, read = [_numbers(_SPELT.sub(_in_digits, text)) for text in texts], 0
     units = [{_unit(word) for word in _UNIT.findall(text)} for text in texts]
     for number in _numbers(answer):
         if number.start < read:  # a part of a date
             continue
         read = number.end
-        stands = [any(_same(number, own, there) for own in numbers) for numbers, there in zip(known, units, strict=True)]
-        documents = tuple(place for place, has in enumerate(stands[:-1], start=1) if has)
+        stands = [any(_same(number, other, there) for other in numbers) for numbers, there in zip(known, units, strict=True)]
+        documents = tuple(document for document, has in enumerate(stands[:-1], start=1) if has)
         near = None if any(stands) else _near(number, known[:-1])
         yield Mention(number.start, number.end, number.text, documents, stands[-1] and not documents, near)
 
@@ -148,12 +148,12 @@ def _in_digits(spelt: re.Match[str]) -> str:
 
 
 def _numbers(text: str) -> list[_Number]:
-    """Dates and numbers, a date before its parts."""
-    found = []
+    """Find dates and numbers, a date before its parts."""
+    results = []
     for date in _DATED.finditer(text):
         if parts := [Decimal(part) for part in date.group(1, 3, 4) if part]:
             values = frozenset([*parts, Decimal(_MONTHS.index(date[2][:3]) + 1)])
-            found.append(_Number(*date.span(), date[0].strip(), values, _DATE, _around(text, *date.span())))
+            results.append(_Number(*date.span(), date[0].strip(), values, _DATE, _around(text, *date.span())))
     for number in _NUMBER.finditer(text):
         unit = _unit(number["after"] or "") or (number["before"] or "").strip()
         values = frozenset(value * _TIMES.get((number["times"] or "").lower(), 1) for value in _values(number["digits"]))
@@ -162,12 +162,12 @@ def _numbers(text: str) -> list[_Number]:
         if re.fullmatch(r"\d{1,4}([./-])\d\d?\1\d{1,4}", number["digits"]):
             unit, values = _DATE, frozenset(map(Decimal, re.split(r"\D", number["digits"])))
         start, end = number.start(), number.end(last)
-        found.append(_Number(start, end, text[start:end], values, unit, _around(text, start, end)))
-    return sorted(found, key=lambda one: (one.start, -one.end))
+        results.append(_Number(start, end, text[start:end], values, unit, _around(text, start, end)))
+    return sorted(results, key=lambda one: (one.start, -one.end))
 
 
 def _values(digits: str) -> frozenset[Decimal]:
-    """`1,200` is 1200; `1.200` is 1.2 or, in other languages, 1200."""
+    """Parse digits: `1,200` is 1200; `1.200` is 1.2 or, in other languages, 1200."""
     bare = re.sub(r"[^\d.,]", "", digits)
     signs, tail = re.sub(r"\d", "", bare), re.split(r"[.,]", bare)[-1]
     whole = Decimal(re.sub(r"\D", "", bare))
@@ -187,52 +187,56 @@ def _unit(word: str) -> str:
     return _UNITS.get(name) or _UNITS.get(name.removesuffix("s"), "")
 
 
-def _same(number: _Number, own: _Number, units: set[str]) -> bool:
-    """own: of a document. units: those that it names anywhere, which may be due to a number without one."""
-    if _DATE in (number.unit, own.unit):
-        return number.unit == own.unit and number.values <= own.values
-    return bool(number.values & own.values) and (number.unit in ("", own.unit) or (not own.unit and number.unit in units))
+def _same(number: _Number, other: _Number, units: set[str]) -> bool:
+    """Return whether two numbers are the same. other: of a document. units: those that the document names anywhere."""
+    if _DATE in (number.unit, other.unit):
+        return number.unit == other.unit and number.values <= other.values
+    same_unit = number.unit in ("", other.unit) or (not other.unit and number.unit in units)
+    return bool(number.values & other.values) and same_unit
 
 
 def _near(number: _Number, known: Sequence[Sequence[_Number]]) -> tuple[int, str] | None:
     likely = [
-        (2 * (_kind(own) == _kind(number) != "") + len(own.around & number.around), place, own.text)
-        for place, numbers in enumerate(known, start=1)
-        for own in numbers
+        (2 * (_kind(other) == _kind(number) != "") + len(other.around & number.around), document, other.text)
+        for document, numbers in enumerate(known, start=1)
+        for other in numbers
     ]
     most = max((likeness for likeness, *_ in likely), default=0)
-    best = dict.fromkeys((place, text) for likeness, place, text in likely if likeness == most)
+    best = dict.fromkeys((document, text) for likeness, document, text in likely if likeness == most)
     return next(iter(best)) if most >= 2 and len({text for _, text in best}) == 1 else None
 
 
 def _kind(number: _Number) -> str:
-    """Its unit; four digits without one are a year."""
+    """Return a number's unit; four digits without one are a year."""
     return number.unit or ("four digits" if re.fullmatch(r"[12]\d{3}", number.text) else "")
 
 
-def _names_found(answer: str, texts: Sequence[str]) -> Iterator[Mention]:
+def _name_mentions(answer: str, texts: Sequence[str]) -> Iterator[Mention]:
     spelt = [folded(word) for text in (answer, *texts) for word in _WORD.findall(text)]
     if sum(word in _GERMAN for word in spelt) > _MUCH * len(spelt):
         return
     together = (_DOTTED.sub("", text) for text in texts)
-    *known, asked = ({form for word in _WORD.findall(text) for form in _forms(word)} for text in together)
+    *known, question_forms = ({form for word in _WORD.findall(text) for form in _forms(word)} for text in together)
     read = "\n".join(" " * len(line) if _heads(line) else line for line in answer.split("\n"))
     for name in filter(None, ([word for word in name if len(word[0]) > 1] for name in _names(read, texts))):
         forms = [_forms(word[0]) for word in name]
-        missing = [(word, own) for word, own in zip(name, forms, strict=True) if not any(own & one for one in known)]
-        nowhere = [word for word, own in missing if not own & asked]
+        missing = [(word, some) for word, some in zip(name, forms, strict=True) if not any(some & one for one in known)]
+        nowhere = [word for word, some in missing if not some & question_forms]
         start, end = (nowhere or name)[0].start(), (nowhere or name)[-1].end()
-        some, whole = ([place for place, one in enumerate(known, 1) if has(map(one.__and__, forms))] for has in (any, all))
+        some, whole = ([number for number, one in enumerate(known, 1) if has(map(one.__and__, forms))] for has in (any, all))
         yield Mention(start, end, answer[start:end], () if missing else tuple(whole or some), bool(missing) and not nowhere)
 
 
 def _heads(line: str) -> bool:
-    """Whether it is a heading, whose words may all have capitals."""
+    """Return whether a line is a heading, whose words may all have capitals."""
     return line.startswith("#") or line.rstrip("*_ ").endswith(":") or (line.isupper() and " " in line.strip())
 
 
 def _names(answer: str, texts: Sequence[str]) -> Iterator[list[re.Match[str]]]:
-    """The words of each name. One at the beginning of a sentence is read where another one follows, or nothing at all."""
+    """Yield the words of each name.
+
+    One at the beginning of a sentence is read where another one follows, or nothing at all.
+    """
     midway = {folded(word[0]) for text in (answer, *texts) for word in _capitals(text) if not _begins(text, word)}
     capitals, name = {word.start(): word for word in _capitals(answer)}, list[re.Match[str]]()
     for word in capitals.values():
@@ -252,13 +256,15 @@ def _capitals(text: str) -> Iterator[re.Match[str]]:
 
 
 def _begins(text: str, word: re.Match[str]) -> bool:
-    """Whether its capital may be due to the beginning of a sentence; one inside of a word, as in `NATO`, never is."""
+    """Return whether a word's capital may be due to the beginning of a sentence; one inside of a word, as in `NATO`,
+    never is.
+    """
     rest, before = word[0][1:], text[max(0, word.start() - 20) : word.start()]
     return rest == rest.lower() and _BEGINS.search(before) is not None
 
 
 def _forms(word: str) -> set[str]:
-    """A word as it stands, and without its endings."""
+    """Return a word as it stands, and without its endings."""
     forms = [folded(word)]
     while (shorter := _ENDINGS.sub("", forms[-1])) != forms[-1]:
         forms.append(shorter)

@@ -40,7 +40,7 @@ _MARK = r"\s*(?:[-*•‣–—]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]+)[.)])\s"
 _ONLY_MARK, _ITEM = re.compile(rf"{_MARK}*"), re.compile(rf"{_MARK}+\S")
 # A line that is a unit of its own: a fence, between which all are; a heading, a comment or code; columns of a table.
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_OWN = re.compile(r"\s*(?:#|//|import \w|from \S+ import |def \w|class \w+[:(]|[\w.\[\]]+ ?[-+*/]?= ?\S|[\w.]+\(.*\);?$)")
+_CODE = re.compile(r"\s*(?:#|//|import \w|from \S+ import |def \w|class \w+[:(]|[\w.\[\]]+ ?[-+*/]?= ?\S|[\w.]+\(.*\);?$)")
 _COLUMNS = re.compile(r"\S\t+\S|\|.*\||\S {3,}\S")
 _OPENS = ("{", "}", "[", "(", ");")
 # What closes a sentence behind its markers, and what goes on with it.
@@ -70,30 +70,35 @@ _CONTEXT = 80  # so many letters before a sentence's end decide whether it is on
 
 
 class _Line(NamedTuple):
-    """own: whether it is a unit of its own. item: it is one of a list, that begins with a marker."""
+    """single: whether it is a unit of its own. item: it is one of a list, that begins with a marker."""
 
     start: int
     text: str
-    own: bool
+    single: bool
     item: bool
 
 
 def sentences(text: str) -> list[Span]:
-    """The sentences with the white space behind them, which cover the text without gaps; [] for a text of white space."""
+    """Split a text into sentences with the white space behind them, which cover it without gaps; [] for a text of
+    white space.
+    """
     if not text.strip():
         return []
-    blanked, begun, places = _blanked(text), -1, list[int]()
+    blanked, begun, begins = _blanked(text), -1, list[int]()
     for begin, item in _begins(text, blanked):
         if begin > begun:
             begun = begin if item else _behind_markers(text, blanked, begin)
-            places += [begun] if blanked[begun : begun + 1] not in _GOES_ON else []
+            begins += [begun] if blanked[begun : begun + 1] not in _GOES_ON else []
     # What has no letter belongs to the sentence before, and to the first one where none is before.
-    starts = [place for place, end in pairwise([*places, len(text)]) if _LETTER.search(blanked, place, end)]
+    starts = [begin for begin, end in pairwise([*begins, len(text)]) if _LETTER.search(blanked, begin, end)]
     return [Span(start, end) for start, end in pairwise([0, *starts[1:], len(text)])]
 
 
 def words(text: str) -> list[Span]:
-    """The words, and what lies between them: runs of white space, and of signs. They cover the text without gaps."""
+    """Split a text into words and what lies between them: runs of white space, and of signs.
+
+    They cover the text without gaps.
+    """
     spans, end, last = list[Span](), 0, ""
     for piece in WordBreaker(_UNREADABLE.sub("x", text), "en"):
         kind = "word" if _LETTER.search(piece) else "space" if piece.isspace() else "sign"
@@ -104,7 +109,7 @@ def words(text: str) -> list[Span]:
 
 
 def _blanked(text: str) -> str:
-    """The text with a space in place of each letter of a marker."""
+    """Put a space in place of each letter of a marker."""
     pieces, end = [], 0
     for marker in markers(text):
         pieces += [text[end : marker.start()], " " * len(marker[0])]
@@ -113,12 +118,12 @@ def _blanked(text: str) -> str:
 
 
 def _begins(text: str, blanked: str) -> Iterator[tuple[int, bool]]:
-    """(where a sentence may begin, whether its marker is a mark of a list), in order."""
+    """Yield (where a sentence may begin, whether its marker is a mark of a list), in order."""
     for filled, lines in groupby(_lines(text), key=lambda line: bool(line.text.strip())):
         for run in _runs(list(lines)) if filled else ():
             start, end = run[0].start, run[-1].start + len(run[-1].text)
             yield _after_space(text, start), run[0].item
-            for begin in () if run[0].own else _within(_BREAKS.sub(" ", blanked[start:end])):
+            for begin in () if run[0].single else _within(_BREAKS.sub(" ", blanked[start:end])):
                 yield start + begin, False
 
 
@@ -127,13 +132,13 @@ def _lines(text: str) -> Iterator[_Line]:
     listed, start, fenced = _after_space(text, 0) in marked, 0, False
     for line in text.splitlines(keepends=True):
         fence, behind = bool(_FENCE.match(line)), marked.get(_after_space(text, start), len(text))
-        own = fenced or fence or _OWN.match(line) or _COLUMNS.search(line) or line.rstrip().endswith(_OPENS)
-        yield _Line(start, line, bool(own), listed and bool(text[behind : start + len(line)].strip()))
+        single = fenced or fence or _CODE.match(line) or _COLUMNS.search(line) or line.rstrip().endswith(_OPENS)
+        yield _Line(start, line, bool(single), listed and bool(text[behind : start + len(line)].strip()))
         fenced, start = fenced != fence, start + len(line)
 
 
 def _runs(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """The lines of a paragraph, those together over whose breaks prose goes on."""
+    """Group the lines of a paragraph over whose breaks prose goes on."""
     width, prose = max(len(line.text.rstrip()) for line in lines), any(_STOP.search(line.text) for line in lines)
     runs = [[lines[0]]]
     for before, line in pairwise(lines):
@@ -141,7 +146,7 @@ def _runs(lines: Sequence[_Line]) -> list[list[_Line]]:
         full = len(before.text.rstrip()) + 1 + len(word) > _FULL * width and not (
             word.istitle() and word.lower() in _BEGINNERS
         )
-        apart = before.own or line.own or line.item or _ITEM.match(line.text)
+        apart = before.single or line.single or line.item or _ITEM.match(line.text)
         if prose and not apart and (full or word[0].islower()):
             runs[-1].append(line)
         else:
@@ -150,7 +155,7 @@ def _runs(lines: Sequence[_Line]) -> list[list[_Line]]:
 
 
 def _within(run: str) -> Iterator[int]:
-    """Where sentences begin in a text without line breaks, but the first."""
+    """Yield where sentences begin in a text without line breaks, but the first."""
     start, before = 0, ""
     for sentence in SentenceBreaker((_UNCAPPED if run.islower() else _ASIDE).sub("X", run), "en"):
         stop = start + len(sentence)
@@ -162,16 +167,16 @@ def _within(run: str) -> Iterator[int]:
 
 
 def _goes_on(before: str, after: str) -> bool:
-    """Whether a sentence goes on where Unicode's rules end it. before: the last letters of what it is so far."""
+    """Return whether a sentence goes on where Unicode's rules end it. before: the last letters of what it is so far."""
     if not _LETTER.search(after) or not _LETTER.search(before) or _ONLY_MARK.fullmatch(before):
         return True
-    said, following = before.rstrip(), _NEXT.match(after)
-    if _QUOTED.search(said):
-        return after[0].islower() or (said == before and after[0].isalpha() and not after[0].isupper())
-    found = _ABBREVIATION.search(said)
-    if not found or not following:
+    stripped, following = before.rstrip(), _NEXT.match(after)
+    if _QUOTED.search(stripped):
+        return after[0].islower() or (stripped == before and after[0].isalpha() and not after[0].isupper())
+    abbreviation = _ABBREVIATION.search(stripped)
+    if not abbreviation or not following:
         return False
-    short, (opening, word, stop) = found[1][:-1].lower(), following.groups()
+    short, (opening, word, stop) = abbreviation[1][:-1].lower(), following.groups()
     if short in _ALSO_LAST or _INITIALS.fullmatch(short):
         initial = bool(stop) and len(word) == 1
         return word[0].islower() or (not opening and (initial or word.lower() not in _BEGINNERS))
@@ -179,7 +184,7 @@ def _goes_on(before: str, after: str) -> bool:
 
 
 def _behind_markers(text: str, blanked: str, begin: int) -> int:
-    """Where a sentence begins if markers before it, and what closes them, belong to the one before."""
+    """Return where a sentence begins if markers before it, and what closes them, belong to the one before."""
     begun = _after_space(blanked, begin)
     last = begun
     while text[last - 1 : last].isspace():

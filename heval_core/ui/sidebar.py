@@ -23,7 +23,7 @@ from heval_core.figures.answer import SCREENED
 from heval_core.figures.palette import in_order
 from heval_core.folders import BUNDLED
 from heval_core.lm.installed import folder_of, has_bfloat16, has_chat_template
-from heval_core.lm.installed import places as places_of_models
+from heval_core.lm.installed import installed_models as places_of_models
 from heval_core.plugins import catalogue
 from heval_core.present.html import plain
 from heval_core.present.numbers import so_many

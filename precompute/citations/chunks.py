@@ -211,11 +211,11 @@ class Citations:
 
     def _tasks(self) -> Iterator[tuple[ExplainTask, list[RecoverTask]]]:
         source, writing, study = self.source, self.writing, self.study
-        drawn, size = source.drawn(study.seed)[: study.limit], study.shard_size or SIZE
+        ordered, size = source.ordered(study.seed)[: study.limit], study.shard_size or SIZE
         data = source.dataset, source.fingerprint, writing.settings
         whose = writing.writer.key, writing.reader.revision, *data, REGIME, writing.selector
-        for start in range(0, len(drawn), size):
-            claims = tuple(drawn[start : start + size])
+        for start in range(0, len(ordered), size):
+            claims = tuple(ordered[start : start + size])
             key = hashed([FORMAT, EXPLANATION.name, *data, [claim.id for claim in claims]])
             shard = Shard(EXPLANATION.name, key, *whose, start=start, stop=start + len(claims))
             about = []
@@ -283,22 +283,22 @@ class Citations:
             if entry is None or not self.store.intact(entry):
                 self.store.write(source.shard, source.rows())
             self._note_asked(StudyKey(source.dataset, "", "", ""), source.shard.key)
-        asked = StudyKey(source.dataset, writing.writer.key, writing.selector, "")
-        self._note_asked(asked, writing.settings)
+        study_key = StudyKey(source.dataset, writing.writer.key, writing.selector, "")
+        self._note_asked(study_key, writing.settings)
         if writing.writer.model == SHIPPED:
             reasons = [(claim.id, why) for claim in source.claims for one in claim.written if (why := refused(one.text))]
-            for claim_id, why in reasons[: journal.SAID_BAD]:
+            for claim_id, why in reasons[: journal.REPORTED_BAD]:
                 journal.say(f"{source.dataset} · {claim_id}: {why} The explanation was left out")
         for reading in writing.readings:
-            self._note_asked(asked._replace(annotator=reading.key), reading.settings)
+            self._note_asked(study_key._replace(annotator=reading.key), reading.settings)
         for annotator, reason in writing.unavailable:
-            self._note_asked(asked._replace(annotator=annotator), "", str(reason))
+            self._note_asked(study_key._replace(annotator=annotator), "", str(reason))
             journal.say(f"{writing.writer.key} · {source.dataset} · {annotator}: {reason}")
         return malformed
 
-    def _note_asked(self, asked: StudyKey, settings: str, unavailable: str = "") -> None:
+    def _note_asked(self, study_key: StudyKey, settings: str, unavailable: str = "") -> None:
         more = {"fingerprint": self.source.fingerprint, "settings": settings, "unavailable": unavailable}
-        journal.note_new(self.store, ASKED, asked._asdict() | more, StudyKey._fields)
+        journal.note_new(self.store, ASKED, study_key._asdict() | more, StudyKey._fields)
 
     def note_end(self) -> None:
         """Nothing: all is known before."""

@@ -97,11 +97,11 @@ class Source:
     @property
     def shard(self) -> Shard:
         """Of its claims."""
-        bad = [[record.place, record.reason] for record in self.bad]
+        bad = [[record.location, record.reason] for record in self.bad]
         key = hashed([FORMAT, CLAIM.name, self.dataset, self.fingerprint, [claim.id for claim in self.claims], bad])
         return Shard(CLAIM.name, key, "", "", self.dataset, self.fingerprint, stop=len(self.claims) + len(bad))
 
-    def drawn(self, seed: int) -> list[Claim]:
+    def ordered(self, seed: int) -> list[Claim]:
         """All, in an order that the seed fixes: a larger limit adds to them."""
         return sorted(self.claims, key=lambda claim: hashlib.sha256(f"{seed}|{claim.id}".encode("utf-8", "replace")).digest())
 
@@ -110,7 +110,7 @@ class Source:
         names, empty = {claim.id for claim in self.claims}, {"dataset": self.dataset, "chains": "[]", "written": "[]"}
         rows = [_row(self.dataset, claim) for claim in self.claims]
         for record in self.bad:
-            name = record.place
+            name = record.location
             while name in names:  # the row of a claim that can be used is never replaced
                 name += "′"
             names.add(name)

@@ -38,7 +38,7 @@ class AskTask(Task):
     def name(self) -> str:
         return " · ".join((self.shards[0].model, self.shards[0].dataset, self.shards[0].technique, self.what))
 
-    def asked(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
+    def rows_of(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
         """The rows of each part."""
         raise NotImplementedError
 
@@ -48,7 +48,7 @@ class AskTask(Task):
             return
         started, annotator = time.perf_counter(), self.shards[0].explainer
         try:
-            rows_of_parts = self.asked(parts, reader)
+            rows_of_parts = self.rows_of(parts, reader)
         except Exception as error:
             owners = dict.fromkeys(part.owner for part in parts)
             if len(owners) == 1:
@@ -78,13 +78,13 @@ class ExplainTask(AskTask):
         stored = {row["claim_id"] for row in self.stored}
         rows, failures = list(self.stored), list[Failure]()
         left = [Part(claim.id, claim.id, claim.id, claim) for claim in self.claims if claim.id not in stored]
-        for made in self.each(left, ready, failures):
-            rows += made
+        for results in self.each(left, ready, failures):
+            rows += results
         order = [claim.id for claim in self.claims]
         rows.sort(key=lambda row: order.index(row["claim_id"]))
         return Result({self.keys[0]: rows}, failures)
 
-    def asked(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
+    def rows_of(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
         claims = [part.about for part in parts]
         return [[self._row(explained) for explained in explanations] for explanations in self._explained(claims, reader)]
 
@@ -97,28 +97,38 @@ class ExplainTask(AskTask):
         written = write(claims, selections, reader, self.writer, selector.key)
         return [[explained] for explained in written]
 
-    def _row(self, made: Explained) -> Row:
+    def _row(self, explained: Explained) -> Row:
         """An explanation without a sentence is unavailable, for its problems."""
-        dataset, claim = self.shards[0].dataset, made.claim
+        dataset, claim = self.shards[0].dataset, explained.claim
         passages = [[passage.number, passage.title, passage.text] for passage in claim.passages]
-        texts = [sentence.text for sentence in made.sentences]
-        depends = [dataset, claim.id, claim.claim, claim.verdict, passages, made.writer, made.selector, made.selected, texts]
+        texts = [sentence.text for sentence in explained.sentences]
+        depends = [
+            dataset,
+            claim.id,
+            claim.claim,
+            claim.verdict,
+            passages,
+            explained.writer,
+            explained.selector,
+            explained.selected,
+            texts,
+        ]
         # Of a model that writes, the writer's key names the prompt.
-        depends += [made.prompt] if made.selector == SHIPPED and made.prompt else []
+        depends += [explained.prompt] if explained.selector == SHIPPED and explained.prompt else []
         return {
             "explanation_id": hashed(depends, 16),
             "claim_id": claim.id,
-            "writer": made.writer,
-            "selector": made.selector,
-            "prompt_id": made.prompt,
-            "selected": list(made.selected),
+            "writer": explained.writer,
+            "selector": explained.selector,
+            "prompt_id": explained.prompt,
+            "selected": list(explained.selected),
             "sentences": texts,
-            "bare": [sentence.bare for sentence in made.sentences],
-            "cited": json.dumps([sentence.cited for sentence in made.sentences]),
-            "sources": None if made.sources is None else json.dumps(made.sources),
-            "sampled": sampled(made, self.seed),
-            "problems": list(made.problems) if made.sentences else [],
-            "unavailable": None if made.sentences else " ".join(made.problems) or "The explanation is empty.",
+            "bare": [sentence.bare for sentence in explained.sentences],
+            "cited": json.dumps([sentence.cited for sentence in explained.sentences]),
+            "sources": None if explained.sources is None else json.dumps(explained.sources),
+            "sampled": sampled(explained, self.seed),
+            "problems": list(explained.problems) if explained.sentences else [],
+            "unavailable": None if explained.sentences else " ".join(explained.problems) or "The explanation is empty.",
         }
 
 
@@ -176,10 +186,12 @@ class RecoverTask(AskTask):
         ]
         for rows in self.each(left, ready, failures):
             known |= {(row["explanation_id"], row["passage"]): row for row in rows}
-        made = {key: [known[pair] for pair, of_key in wanted.items() if of_key == key and pair in known] for key in self.keys}
-        return Result(made, failures)
+        results = {
+            key: [known[pair] for pair, of_key in wanted.items() if of_key == key and pair in known] for key in self.keys
+        }
+        return Result(results, failures)
 
-    def asked(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
+    def rows_of(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
         choices = catalogue.find("annotator", self.annotator).annotate([part.about for part in parts], reader)
         return [[self._row(choice, part.owner, part.about)] for choice, part in zip(choices, parts, strict=True)]
 

@@ -33,10 +33,10 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import Shard, ShardStore
 from precompute.commands.options import MATCH_HELP, STORE, Commands, Words, add_command, add_fields, given, refuse
 from precompute.compute import JobTask
+from precompute.custom_file import CustomFile, added, try_out
 from precompute.grid import GRIDS, Grid
 from precompute.highlights import Highlights
 from precompute.journal import say
-from precompute.own_file import OwnFile, added, try_out
 from precompute.pair import Pair, with_fits
 from precompute.plan import Plan
 from precompute.questions import open_dataset
@@ -119,7 +119,7 @@ def _print(published: Path, selection: Filter, keys: tuple[str, ...], store: Pat
 
 
 def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path) -> int:
-    """Run explainers from files (`OwnFile.read`) on a grid, beside those that `source` has of its models and datasets, and
+    """Run explainers from files (`CustomFile.read`) on a grid, beside those that `source` has of its models and datasets, and
     print the board; how many files, models or shards failed. Each that fails is said; the others go on.
 
     grid: its explainers are computed too; without any, those that the source has. Raises HEvalError for a wrong grid or none.
@@ -137,7 +137,7 @@ def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path) -> int
         explainers = (*(grid.explainers or lender.explainers(models, datasets)), *keys)
         # One shard holds all of a regime's questions, so that a board of another limit shares none with this one.
         board_grid = dataclasses.replace(
-            grid, explainers=explainers, own=tuple(file for file, _ in accepted), shard_size=grid.limit or 200
+            grid, explainers=explainers, custom=tuple(file for file, _ in accepted), shard_size=grid.limit or 200
         )
         board_grid = with_fits(board_grid, source)
         store.create()
@@ -151,12 +151,12 @@ def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path) -> int
     return outcome.failed + bool(outcome.stopped) + len(names) - len(keys)
 
 
-def _offered(names: Sequence[str], stack: ExitStack) -> list[tuple[OwnFile, Method]]:
+def _offered(names: Sequence[str], stack: ExitStack) -> list[tuple[CustomFile, Method]]:
     """The explainers of the files that can be offered, as long as the context lasts."""
     offers = []
     for name in names:
         try:
-            file = OwnFile.read(name)
+            file = CustomFile.read(name)
             (explainer,) = stack.enter_context(added((file,)))
         except HEvalError as error:
             say(f"error: {error}")
@@ -165,7 +165,7 @@ def _offered(names: Sequence[str], stack: ExitStack) -> list[tuple[OwnFile, Meth
     return offers
 
 
-def _tried(grid: Grid, offers: list[tuple[OwnFile, Method]]) -> list[tuple[OwnFile, Method]]:
+def _tried(grid: Grid, offers: list[tuple[CustomFile, Method]]) -> list[tuple[CustomFile, Method]]:
     """Those that pass the trial on every model that can be loaded; `run` names the models that cannot."""
     for name in grid.models if offers else ():
         try:
@@ -205,7 +205,7 @@ class Lender:
         for task in unfinished(part.jobs(), part.store):
             assert isinstance(task, JobTask)
             style, facts = part.pair.model.identity.style, part.questions.facts
-            ids = {task.instance_id(style, facts[place].id): place for place in task.places}
+            ids = {task.instance_id(style, facts[place].id): place for place in task.indices}
             first = task.every[0]
             answered = self._rows(part.pair, first, ids) if first.kind == INSTANCE.name else []
             if {row["instance_id"] for row in answered} != ids.keys():

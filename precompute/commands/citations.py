@@ -69,6 +69,6 @@ def _study(options: argparse.Namespace) -> int:
         f"{state.answers:,} of {state.wanted:,} answers, by {state.people:,} people"
     )
     for name, quality in state.left_out.items():
-        print(f"{name}: left out, {quality.right} of {quality.asked} control items right")
+        print(f"{name}: left out, {quality.right} of {quality.controls} control items right")
     print(f"people answer at: HEVAL_ANNOTATE=1 HEVAL_STORE={shlex.quote(str(options.store))} streamlit run app.py")
     return 0

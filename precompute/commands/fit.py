@@ -132,10 +132,10 @@ def _prepared(lm: LanguageModel, options: argparse.Namespace) -> Iterator[Prepar
     datasets = [load_questions(dataset, None, options.seed, style_of(lm)) for dataset in options.datasets]
     share = -(-options.questions // len(datasets))
     for questions, facts in zip(datasets, held_out(datasets, options.limit), strict=True):
-        memories, kept = Memories.asked(lm, facts[:share]), dataclasses.replace(questions, facts=tuple(facts[:share]))
+        memories, kept = Memories.collect(lm, facts[:share]), dataclasses.replace(questions, facts=tuple(facts[:share]))
         for index in range(len(kept.facts)):
             regime = REGIMES[index % len(REGIMES)]
-            yield from Prompting(regime, options.seed, memories).kept(lm, kept, [index])
+            yield from Prompting(regime, options.seed, memories).usable(lm, kept, [index])
 
 
 def held_out(every: Sequence[Questions], limit: int) -> list[list[Fact]]:

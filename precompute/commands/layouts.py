@@ -40,7 +40,7 @@ def _layouts(options: argparse.Namespace) -> int:
             questions = load_questions(dataset, options.limit, options.seed, style_of(lm))
             for template in options.template or able:
                 with lm.asked_in(template):
-                    memories = Memories.asked(lm, questions.facts, options.memory)
+                    memories = Memories.collect(lm, questions.facts, options.memory)
                     for regime in REGIMES:
                         prompting = Prompting(regime, options.seed, memories, options.match)
                         line = _line(lm, questions, prompting)
@@ -54,8 +54,8 @@ def _line(lm: LanguageModel, questions: Questions, prompting: Prompting) -> str:
     for fact in questions.facts:
         with suppress(Dropped):
             right += prompting.memories.of(lm, fact, questions.pool).text == fact.answer
-    places = range(len(questions.facts))
-    ready = list(prompting.kept(lm, questions, places, lambda reason: counts.update((reason,))))
+    indices = range(len(questions.facts))
+    ready = list(prompting.usable(lm, questions, indices, lambda reason: counts.update((reason,))))
 
     def answered(batch: list[pipeline.Prepared]) -> None:
         counts.update(behaviour.group for behaviour in pipeline.answer(lm, batch, prompting.match).behaviours)

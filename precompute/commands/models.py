@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from heval_core.lm.installed import PACKAGED, Packaged, gguf_facts, has_chat_template, inside, is_gguf, places
+from heval_core.lm.installed import PACKAGED, Packaged, gguf_facts, has_chat_template, inside, installed_models, is_gguf
 from heval_core.records import HEvalError
 from precompute.commands.options import Commands, add_command, refuse
 
@@ -23,12 +23,12 @@ def add(commands: Commands) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    for key, place in places().items():
+    for key, installed in installed_models().items():
         try:
-            about = "; ".join([*_about(place.path), *([_loading(place.path)] if options.measure else [])])
+            about = "; ".join([*_about(installed.path), *([_loading(installed.path)] if options.measure else [])])
         except HEvalError as error:
             about = str(error).removesuffix(".")
-        print(f"{key}\n    {about}; from: {place.source}")
+        print(f"{key}\n    {about}; from: {installed.source}")
     for packaged in PACKAGED.values():
         if problem := packaged.problem():
             print(f"{packaged.name} ({packaged.licence}): {problem}")

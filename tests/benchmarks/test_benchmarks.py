@@ -47,7 +47,7 @@ def test_all_decoding_techniques_are_timed_with_all_their_settings(lm, monkeypat
 def test_a_batch_and_one_by_one_answer_the_same_questions(lm, monkeypatch):
     jobs = []
     real = techniques.JobTask.do
-    monkeypatch.setattr(techniques.JobTask, "do", lambda job, *rest: jobs.append(tuple(job.places)) or real(job, *rest))
+    monkeypatch.setattr(techniques.JobTask, "do", lambda job, *rest: jobs.append(tuple(job.indices)) or real(job, *rest))
     found = techniques.batch_figure("tiny", lm, 12, 4)
     assert set(jobs) == {tuple(range(12)), (0,), (3,), (6,), (9,)}
     assert found.ratio > 0

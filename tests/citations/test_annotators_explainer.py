@@ -11,7 +11,7 @@ from sklearn.linear_model import Lasso
 from heval_core.citations.annotators.shared import weights
 from heval_core.citations.annotators.shared.choice import random_levels, resting
 from heval_core.citations.annotators.shared.weights import tokens_of
-from heval_core.citations.reading import asked, layout, parsed
+from heval_core.citations.reading import explanation_prompt, layout, parsed
 from heval_core.citations.records import Claim, Explained, Passage, Sentence
 from heval_core.lm.loading import load
 from heval_core.plugins import catalogue
@@ -27,7 +27,7 @@ SMALL = of_texts([Passage(number, text) for number, text in enumerate(TEXTS, 2)]
 
 
 def prompt_text(of, left_out=()):
-    return asked(of.claim, [own for own in of.passages if own.number not in left_out], layout(of.prompt)).text
+    return explanation_prompt(of.claim, [own for own in of.passages if own.number not in left_out], layout(of.prompt)).text
 
 
 def literal(plain, tokenizer, left_out):
@@ -207,7 +207,7 @@ def test_a_passage_is_left_out_with_its_whole_line_and_the_others_keep_their_num
 
 def test_a_file_may_put_the_number_after_the_passage():
     numbered = parsed("x", "passage: {text} [{number}]\n{passages}\nQ: {claim}\n\n")
-    prompt = asked(CLAIM, CLAIM.passages[:2], numbered)
+    prompt = explanation_prompt(CLAIM, CLAIM.passages[:2], numbered)
     first, second, said = "Lima is {claim} its capital. [3]", "Peru: It borders Chile. [5]", "Peru is {verdict} large."
     assert prompt.text == f"{first}\n{second}\nQ: {said}"
     spans = (*prompt.documents, prompt.question)

@@ -194,7 +194,7 @@ def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_wit
     (part,) = parts_of(study(claims, masking="full"), ShardStore(store), Plan())
     task, *_ = part.ready(())
     part.store.create()
-    (made,) = task.made(task.do(None, None))
+    (made,) = task.finished(task.do(None, None))
     part.store.write(*made)
     asking, *_ = part.ready(())
     for one in (task, asking):
@@ -249,7 +249,7 @@ def test_half_a_surrogate_pair_costs_nothing_but_itself(tmp_path, store):
     halves = [samples.own("r0", claim="half \ud800"), samples.own("r1"), samples.own("r2")]
     path.write_text("".join(json.dumps(line) + "\n" for line in halves))
     *good, bad = JsonLines(str(path)).claims()
-    assert ([claim.id for claim in good], bad.place) == (["r1", "r2"], "mine.jsonl:1")
+    assert ([claim.id for claim in good], bad.location) == (["r1", "r2"], "mine.jsonl:1")
     assert bad.reason == "a text of the record holds half a character, \\ud800; write it whole"
     outcome = run(own_study(path), store)
     assert (outcome.computed, outcome.failed) == (2, 1)

@@ -43,7 +43,7 @@ def test_politihop_names_what_it_cannot_use(tmp_path):
     records = [samples.hop(str(place), **one) for place, one in enumerate([*wrong, {}])]
     good, bad = read(Politihop(), samples.write_hops(tmp_path / "p.tsv", [*records, records[-1]]))
     assert len(good) == 1
-    assert [(one.place, one.reason) for one in bad] == [
+    assert [(one.location, one.reason) for one in bad] == [
         ("p.tsv, record 1", "'ruling' is not JSON"),
         ("p.tsv, record 2", "'ruling' should be a JSON list"),
         ("p.tsv, record 3", "'ruling' should be a JSON list of sentences"),
@@ -81,7 +81,7 @@ def test_transexp_reads_the_file_of_any_writer_and_joins_them_by_claim(tmp_path)
     (claim, second), (bad,) = read(TransExp(), folder)
     assert [(one.writer, one.selected) for one in claim.written] == [("gpt-3.5", (2, 1)), ("gpt-4", (1,))]
     assert (second.id, [one.writer for one in second.written], claim.problems) == ("a2", ["gpt-4"], ())
-    assert bad.place == "llama2-70b_full_data.json, a1"
+    assert bad.location == "llama2-70b_full_data.json, a1"
     assert bad.reason == "the id 'a1' is already used at gpt35_full_data.json, a1, with another claim or other passages"
     # One by its path; its gold sentences are those of the file.
     alone, bad = read(TransExp(), folder / "gpt4_full_data.json")
@@ -128,7 +128,7 @@ def test_transexp_names_what_it_cannot_use(tmp_path):
         "'label' should be a text, but is a number",
         "expected a JSON object, found a number",
     ]
-    assert bad[0].place == "gpt35_full_data.json, a0"
+    assert bad[0].location == "gpt35_full_data.json, a0"
     (tmp_path / "claim_chain_mapping.json").unlink()
     with pytest.raises(HEvalError, match=r"claim_chain_mapping.json does not exist; transexp reads"):
         read(TransExp(), tmp_path)
@@ -180,7 +180,7 @@ def test_alce_names_what_it_cannot_use(tmp_path):
     records = [samples.answered(docs=[]), samples.answered(docs=[{"title": "x"}]), samples.answered(output=3), "x", {}]
     good, bad = read(Alce(), write_json(tmp_path / "r.json", records))
     assert good == []
-    assert [(one.place, one.reason) for one in bad] == [
+    assert [(one.location, one.reason) for one in bad] == [
         ("r.json, record 1", "'docs' should be a list of passages"),
         ("r.json, record 2", "'docs[0]': the record has no 'text'"),
         ("r.json, record 3", "'output' should be a text"),
@@ -215,7 +215,7 @@ def test_lines_of_one_claim_are_explanations_by_several_writers(tmp_path):
     lines += [samples.own(writer="a"), samples.own(writer="c", claim="Another."), samples.own(writer="d", explanation=None)]
     good, bad = read(JsonLines(), write_lines(tmp_path / "mine.jsonl", lines))
     assert {claim.id: [written.writer for written in claim.written] for claim in good} == {"r1": ["a", "b"], "other": [""]}
-    assert [(one.place, one.reason) for one in bad] == [
+    assert [(one.location, one.reason) for one in bad] == [
         ("mine.jsonl:4", "the id 'r1' is already used at mine.jsonl:1, with the same writer"),
         ("mine.jsonl:5", "the id 'r1' is already used at mine.jsonl:1, with another claim or other passages"),
         ("mine.jsonl:6", "the id 'r1' is already used at mine.jsonl:1, and one of the two has no explanation"),
@@ -248,7 +248,7 @@ def test_a_broken_line_is_told_and_the_others_are_read(reason, change, tmp_path)
     path = write_lines(tmp_path / "mine.jsonl", [samples.own() | change, samples.own("good"), b"\xff{", "{"])
     good, bad = read(JsonLines(), path)
     assert [claim.id for claim in good] == ["good"]
-    assert (bad[0].place, bad[0].reason) == ("mine.jsonl:1", reason)
+    assert (bad[0].location, bad[0].reason) == ("mine.jsonl:1", reason)
     assert bad[1].reason == "byte 1 of the line is not UTF-8"
     assert bad[2].reason.startswith("the line is not JSON, column")
 

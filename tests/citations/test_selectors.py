@@ -11,7 +11,7 @@ import pytest
 from heval_core.citations.reading import FOLDER
 from heval_core.citations.records import Written
 from heval_core.citations.selectors.lexical import overlaps
-from heval_core.citations.speaker import Answer, LocalSpeaker, Selection, asked_twice, numbers_in
+from heval_core.citations.speaker import Answer, LocalSpeaker, Selection, ask_with_retry, numbers_in
 from heval_core.citations.writing import SHIPPED, Writer, shipped, write, writer_of
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
@@ -131,7 +131,7 @@ def test_anything_else_is_unreadable(text):
 
 def test_nobody_is_asked_twice_for_nothing():
     speaker = Scripted("1")
-    assert asked_twice(speaker, ["p"], 9, "passage", [(1,)]) == [((1,), "")]
+    assert ask_with_retry(speaker, ["p"], 9, "passage", [(1,)]) == [((1,), "")]
     assert (len(speaker.asked), speaker.caps) == (1, [9])
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from heval_core.citations.speaker import PORTION, Answer, LocalSpeaker, Remembering
 from heval_core.lm.budget import NotEnoughMemory
-from heval_core.lm.chat import said
+from heval_core.lm.chat import user_turn
 from heval_core.lm.loading import load
 from tests.conftest import DEMO_MODELS
 
@@ -51,7 +51,7 @@ def test_a_local_model_continues_greedily_what_it_is_asked(lm):
 def test_a_chat_template_is_used_where_there_is_one(instruct):
     speaker = LocalSpeaker(instruct)
     (answer,) = speaker.answer(PROMPTS[:1], 8)
-    text = said(instruct.tokenizer, PROMPTS[0])
+    text = user_turn(instruct.tokenizer, PROMPTS[0])
     ids = tuple(instruct.tokenizer(text, add_special_tokens=False).input_ids)
     assert answer.text == instruct.decode(list(instruct.generation.greedy([ids], 8)[0])).strip()
     assert speaker.chat
@@ -99,7 +99,7 @@ def test_a_prompt_that_the_memory_does_not_hold_leaves_the_others_their_answers(
     [("  7.\n", "7."), ("<think>a</think> b", "b"), ("unseen start</think>\nb", "b"), ("a <think> b", "a <think> b")],
 )
 def test_thoughts_and_white_space_are_no_part_of_an_answer(text, said):
-    assert Answer.said(text, 3) == Answer(said, 3)
+    assert Answer.of_text(text, 3) == Answer(said, 3)
 
 
 def test_nothing_is_asked_twice_not_even_after_a_new_start(tmp_path):
@@ -110,7 +110,7 @@ def test_nothing_is_asked_twice_not_even_after_a_new_start(tmp_path):
     assert first.answer(["b"], 5) == answers[1:2]
     again = Remembering(speaker, file)
     assert again.answer(["a", "b"], 5) == answers[:2]
-    assert (speaker.asked, first.asked, again.asked) == (["a", "b"], 2, 0)
+    assert (speaker.asked, first.requests, again.requests) == (["a", "b"], 2, 0)
     assert (again.key, again.identity) == ("counting", "counting 1")
 
 

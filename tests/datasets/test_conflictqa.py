@@ -64,7 +64,7 @@ def test_conflictqa_says_which_records_it_cannot_ask(tmp_path):
     some[1]["question"] = "And the capital?"
     path = samples.write_lines(tmp_path / "q.json", some)
     *_, unusable = samples.sorted_out(conflictqa.PLUGIN, path)
-    assert [(r.place, r.reason) for r in unusable] == [
+    assert [(r.location, r.reason) for r in unusable] == [
         ("q.json:1", "answer not in document"),
         ("q.json:2", "subject not known"),
     ]

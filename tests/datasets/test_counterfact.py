@@ -85,7 +85,7 @@ def test_counterfact_is_a_cloze_and_a_fact_in_every_form(form, tmp_path):
 def test_what_its_subject_gives_away_and_what_has_no_false_answer_is_left_out(records, left_out, tmp_path):
     path = samples.write_json(tmp_path / "c.json", records)
     *_, unusable = samples.sorted_out(counterfact.PLUGIN, path)
-    assert [(record.reason, record.place) for record in unusable] == [left_out]
+    assert [(record.reason, record.location) for record in unusable] == [left_out]
 
 
 def test_the_false_answer_of_known_facts_is_of_the_relation_and_does_not_depend_on_the_order(tmp_path):

@@ -116,7 +116,7 @@ def test_a_claim_is_asked_as_in_druid(tmp_path):
 def test_a_bad_record_says_why_and_loses_no_other(part, change, said, tmp_path):
     rows = ROWS[part]()
     facts, bad, _ = read(part, tmp_path, [{**rows[0], **change}, *rows[1:]])
-    assert [b.place for b in bad] == ["f.jsonl:1"]
+    assert [b.location for b in bad] == ["f.jsonl:1"]
     assert said in bad[0].reason
     assert facts
     assert all(isinstance(fact, Fact) for fact in facts)
@@ -127,7 +127,7 @@ def test_what_is_no_question_has_its_reason(tmp_path):
     rows[1]["context"] = "<P> Founded long ago . </P>"
     ((fact,), bad, unusable) = read("nq", tmp_path, [*rows, {**rows[0], "id": "4"}])
     assert bad == []
-    assert [(u.place, u.reason) for u in unusable] == [("f.jsonl:2", "answer not in document"), ("f.jsonl:4", "duplicate")]
+    assert [(u.location, u.reason) for u in unusable] == [("f.jsonl:2", "answer not in document"), ("f.jsonl:4", "duplicate")]
     assert fact.conflicting == ()
 
 

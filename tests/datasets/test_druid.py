@@ -97,8 +97,8 @@ def test_a_claim_without_a_verdict_is_left_out_and_a_bad_record_says_why(tmp_pat
         file.write("a\tb\n")
     facts, bad, unusable = samples.sorted_out(druid.PLUGIN, path)
     assert [fact.id for fact in facts] == ["politifact-6-e"]
-    assert [(u.place, u.reason) for u in unusable] == [("druid.tsv, record 1", "no verdict")]
-    assert [b.place for b in bad] == [f"druid.tsv, record {number}" for number in (2, 3, 4, 5, 7)]
+    assert [(u.location, u.reason) for u in unusable] == [("druid.tsv, record 1", "no verdict")]
+    assert [b.location for b in bad] == [f"druid.tsv, record {number}" for number in (2, 3, 4, 5, 7)]
     words = ("'evidence' is empty", "'perhaps'", "'Mostly'", "'?'", "the record has 2 fields, and the file 9 columns")
     assert all(word in one.reason for word, one in zip(words, bad, strict=True))
 

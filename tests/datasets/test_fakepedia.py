@@ -40,7 +40,7 @@ def test_bad_records_of_a_list_are_numbered(tmp_path):
     some = [*records()[:2], {"subject": "x"}, 7]
     facts, bad, _ = samples.sorted_out(fakepedia.PLUGIN, samples.write_json(tmp_path / "f.json", some))
     assert len(facts) == 2
-    assert [(b.place, b.reason) for b in bad] == [
+    assert [(b.location, b.reason) for b in bad] == [
         ("f.json, record 3", "the record has no 'object'"),
         ("f.json, record 4", "expected a JSON object, found a number"),
     ]

@@ -41,7 +41,7 @@ def test_a_bad_line_says_where_and_what_and_loses_no_good_one(line, said, tmp_pa
     path = samples.write_lines(tmp_path / "mine.jsonl", [samples.own("Kenya"), line, "", samples.own("Peru")])
     facts, bad, _ = samples.sorted_out(JsonLines(path))
     assert [fact.subject for fact in facts] == ["Kenya", "Peru"]
-    assert [record.place for record in bad] == ["mine.jsonl:2"]
+    assert [record.location for record in bad] == ["mine.jsonl:2"]
     assert said in bad[0].reason
 
 

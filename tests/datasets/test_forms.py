@@ -111,7 +111,7 @@ def test_half_a_character_costs_its_record_and_is_named(tmp_path):
     half = samples.own("Kenya", 1, question="\ud83d Where?")
     facts, bad, _ = samples.sorted_out(JsonLines(samples.write_lines(tmp_path / "mine.jsonl", [*OWN, half])))
     assert len(facts) == 2
-    assert [(record.place, record.reason) for record in bad] == [
+    assert [(record.location, record.reason) for record in bad] == [
         ("mine.jsonl:3", "a text of the record holds half a character, \\ud83d; write it whole")
     ]
 

@@ -82,11 +82,11 @@ def test_what_cannot_be_used_says_why_and_loses_no_good_record(tmp_path):
     facts, bad, unusable = samples.sorted_out(nq.PLUGIN, path)
     assert [fact.subject for fact in facts] == ["Kenya", "Norway"]
     assert [fact.conflicting[0].answer for fact in facts] == ["Oslo", "Nairobi"]
-    assert [(u.place, u.reason) for u in unusable] == [
+    assert [(u.location, u.reason) for u in unusable] == [
         ("q.jsonl:2", "answer not in document"),
         ("q.jsonl:3", "no conflicting document"),
     ]
-    assert [b.place for b in bad] == [f"q.jsonl:{line}" for line in (4, 5, 6, 7)]
+    assert [b.location for b in bad] == [f"q.jsonl:{line}" for line in (4, 5, 6, 7)]
     assert "no passage with 'isgold'" in bad[0].reason
 
 

@@ -26,7 +26,7 @@ def test_world_capital_reads_the_published_table(tmp_path):
     path = samples.write_csv(tmp_path / "w.csv", ["country", "capital", "type"], rows)
     facts, bad, _ = samples.sorted_out(world_capital.PLUGIN, path)
     assert len(facts) == 6 * 7 + 6
-    assert [record.place for record in bad] == ["w.csv, record 9"]
+    assert [record.location for record in bad] == ["w.csv, record 9"]
     bolivia = [fact for fact in facts if fact.subject == "Bolivia"]
     assert {fact.answer for fact in bolivia} == {"Sucre"}
     assert not {"Sucre", "La Paz"} & {fact.conflicting[0].answer for fact in bolivia}

@@ -13,7 +13,7 @@ from demo import entailment, hands
 from demo.citation_models import reading
 from demo.claims import records, scenes
 from demo.hands import CAREFUL, HANDS, PADDING, SLOPPY
-from demo.planted import TRAINING, Planted, State, held_out, planted, told
+from demo.planted import TRAINING, Planted, State, held_out, planted, statement_in
 from heval_core.citations.claims.jsonl import JsonLines
 from heval_core.citations.records import Claim, Passage, Written
 from heval_core.datasets._states import countries
@@ -116,7 +116,7 @@ def test_each_passage_says_one_thing_and_each_needed_value_stands_in_one_passage
         for relation in scene.relations:
             value = about.values[relation]
             assert [p.number for p in claim.passages if mentions(value, p.text)] == [scene.sources[relation]]
-            found = told(claim.passage(scene.sources[relation]).text)
+            found = statement_in(claim.passage(scene.sources[relation]).text)
             assert found is not None
             assert (found.state, found.relation, found.value) == (about.name, relation, value)
 
@@ -130,7 +130,7 @@ def test_a_claim_is_supported_exactly_if_each_value_is_true(made):
 
 def test_real_states_have_their_true_values_and_every_state_is_held_out(made):
     rows = {row["country"]: row for row in countries()}
-    assert all(held_out(found.state) for scene in made for p in scene.claim.passages if (found := told(p.text)))
+    assert all(held_out(found.state) for scene in made for p in scene.claim.passages if (found := statement_in(p.text)))
     real = [scene.state for scene in made if scene.state.name in rows]
     assert len(real) > 40
     assert all(state.values[relation] == rows[state.name][relation] for state in real for relation in state.values)
@@ -139,7 +139,7 @@ def test_real_states_have_their_true_values_and_every_state_is_held_out(made):
 def test_training_never_shows_a_state_that_is_held_out():
     rng = random.Random(1)
     texts = [p.text for _ in range(300) for p in planted(rng, TRAINING, "").claim.passages]
-    assert not any(held_out(found.state) for text in texts if (found := told(text)))
+    assert not any(held_out(found.state) for text in texts if (found := statement_in(text)))
     assert all(held_out(name) for name in STATES)
 
 

@@ -43,7 +43,7 @@ def by_kind():
 
 def share(lm, technique, instances, wanted):
     """How many instances get the wanted answer under a technique, asked in its own way."""
-    asked = technique.asked(lm, instances, NOTHING)
+    asked = technique.prompts(lm, instances, NOTHING)
     replies = lm.generation.greedy([lm.tokenise(one.prompt).ids for one in asked], 12)
     right = [lm.decode(list(ids)).strip() == wanted(one) for ids, one in zip(replies, instances, strict=True)]
     return sum(right) / len(right)
@@ -86,7 +86,7 @@ def test_told_nothing_about_the_context_it_keeps_the_taught_rule(instructed_lm, 
 
 def test_agents_leave_out_what_is_off_topic(instructed_lm, by_kind):
     agents = catalogue.find("technique", "multi_agent")
-    asked = agents.asked(instructed_lm, by_kind["off_topic"], NOTHING)
+    asked = agents.prompts(instructed_lm, by_kind["off_topic"], NOTHING)
     verdicts = [json.loads(one.trace)[0]["verdict"] for one in asked]
     assert verdicts.count("irrelevant") > 0.9 * len(verdicts)
     assert not any(unparsable(one.trace) for one in asked)

@@ -49,7 +49,7 @@ def test_a_model_folder_is_small_and_says_what_the_model_is_and_is_not_and_how_i
     # Only models that are asked questions say how; the explorer's page for one's own prompt offers no others.
     kept = folder / "heval.json"
     style = json.loads(kept.read_text()) if kept.exists() else None
-    assert style == ({"prompt_style": "taught_sources"} if made.asked else None)
+    assert style == ({"prompt_style": "taught_sources"} if made.answers else None)
 
 
 def test_every_cell_has_at_least_200_instances_for_every_explainer(demo_reader):

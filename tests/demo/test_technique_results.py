@@ -8,7 +8,7 @@ from heval_core.records import TECHNIQUE
 from heval_core.store.filters import Filter
 
 RULED = tuple(f"demo-{name}" for name in results.RULED)
-INSTRUCT, TOLD = "demo-instruct", results.TOLD
+INSTRUCT, INSTRUCTED = "demo-instruct", results.INSTRUCTED
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +55,13 @@ def test_a_rule_that_does_not_look_at_relevance_has_a_discrimination_of_0(cells)
 def test_no_technique_that_cannot_see_relevance_tells_irrelevant_documents_from_conflicting_ones(cells):
     """Below 0 there are some: ACD weighs a document by how sure it makes the model, and what destroys memory serves nobody."""
     j = cells.xs(("total", "discrimination"), level=("regime", "measure"))["value"].dropna()
-    blind = j[~j.index.get_level_values("technique").isin([TOLD, "prompting", "multi_agent"])]
+    blind = j[~j.index.get_level_values("technique").isin([INSTRUCTED, "prompting", "multi_agent"])]
     assert len(blind) == 4 * 7
     assert blind.max() < 0.03
 
 
 def test_told_to_use_what_is_relevant_it_tells_off_topic_documents_and_stays_blind_to_the_subject(cells):
-    own = cells.loc[INSTRUCT, TOLD]
+    own = cells.loc[INSTRUCT, INSTRUCTED]
     assert own.loc[("conflicting", "bcu"), "value"] > 0.95
     assert own.loc[("off_topic", "bcu"), "value"] > 0.88
     assert own.loc[("total", "discrimination_off_topic"), "low"] > 0.8

@@ -58,7 +58,7 @@ def test_the_fit_is_that_of_literal_numpy(lm):
         units = left_out.units(prompt, explainer.unit)
         assert prompt.documents == (Span(units[0].start, units[-1].end),)
         xs, ys = [], []
-        for kept in explainer._kept(prompt, units):
+        for kept in explainer._random_halves(prompt, units):
             assert sum(kept[unit.start] for unit in units) == len(units) // 2
             ids = [t if kept[i] or not any(u.start <= i < u.end for u in units) else lm.baseline()
                    for i, t in enumerate(prompt.ids)]  # fmt: skip

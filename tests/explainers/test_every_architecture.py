@@ -213,7 +213,7 @@ def test_nothing_is_started_or_fetched_by_an_explainer_a_technique_or_a_request_
         if technique.needs or technique.preparation == "trained":  # `test_fine_tuning` trains
             continue
         setting = next(iter(technique.settings(None)))
-        (prompt,), (alone,) = technique.asked(lm, [question], setting), technique.alone(lm, [question], setting)
+        (prompt,), (alone,) = technique.prompts(lm, [question], setting), technique.prompts_alone(lm, [question], setting)
         logits = [lm.forward.logits(lm.ids(lm.tokenise(one).ids)) for one in (prompt.prompt, alone)]
         assert technique.combined(*logits, setting).shape == logits[0].shape
 

@@ -17,7 +17,7 @@ from heval_core.lm import changed_attention, changed_backward
 from heval_core.lm.changed_modules import Norm
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
-from heval_core.lm.rules import ATTNLRP, CGIM, FIXED_ATTENTION, KEPT_WHOLE, cost
+from heval_core.lm.rules import ATTNLRP, CGIM, FIXED_ATTENTION, MOST_SAVED, cost
 from heval_core.records import HEvalError, Target
 from tests import literal_relevance
 from tests.asked import KENYA, asked, clean_of, runner_ups
@@ -168,7 +168,7 @@ def test_layers_that_are_computed_twice_change_nothing(both, clean, monkeypatch)
     parts = [
         next(layer.children()).register_forward_hook(lambda *_, own=own: runs.append(own)) for own, layer in enumerate(layers)
     ]
-    monkeypatch.setattr(changed_backward, "KEPT_WHOLE", clean.length - 1)
+    monkeypatch.setattr(changed_backward, "MOST_SAVED", clean.length - 1)
     close(changed(clean.ids, targets), expected)
     for part in parts:
         part.remove()
@@ -182,7 +182,7 @@ def test_layers_that_are_computed_twice_apply_no_dropout(loaded, monkeypatch):
     assert lm.model.config.dropout
     ids, target, changed = torch.arange(3, 33)[None], [Target.next_token(5)], partial(lm.changed_backward.relevance, ATTNLRP)
     expected = changed(ids, target)
-    monkeypatch.setattr(changed_backward, "KEPT_WHOLE", 10)
+    monkeypatch.setattr(changed_backward, "MOST_SAVED", 10)
     close(changed(ids, target), expected)
     assert not any(layer.training for layer in lm.changed_backward.copy._layers)
 
@@ -235,8 +235,8 @@ def test_a_copy_with_other_values_is_refused(made, monkeypatch):
 
 
 def test_a_long_prompt_costs_a_forward_pass_more():
-    assert cost(KEPT_WHOLE)[:2] == (2, 2 * KEPT_WHOLE)
-    assert cost(KEPT_WHOLE + 1)[:2] == (3, 3 * (KEPT_WHOLE + 1))
+    assert cost(MOST_SAVED)[:2] == (2, 2 * MOST_SAVED)
+    assert cost(MOST_SAVED + 1)[:2] == (3, 3 * (MOST_SAVED + 1))
 
 
 @pytest.mark.parametrize("rules", [ATTNLRP, CGIM, FIXED_ATTENTION])

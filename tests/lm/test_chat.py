@@ -17,7 +17,7 @@ from heval_core.explaining import greedy_answer
 from heval_core.explaining.behaviour import name_candidates, recall
 from heval_core.explaining.faithfulness import Faithfulness
 from heval_core.explaining.pipeline import Request, explain_request
-from heval_core.lm.chat import in_chat, said
+from heval_core.lm.chat import in_chat, user_turn
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model, identify, in_template
 from heval_core.lm.needs import NEEDS, require
@@ -84,12 +84,12 @@ def test_the_ranked_range_is_what_the_user_says_token_by_token(name, before, aft
 
 
 @pytest.mark.parametrize("template", TEMPLATES.values(), ids=list(TEMPLATES))
-@pytest.mark.parametrize("said", [("\n  The capital of Kenya is Lisbon .  ", "Oslo is in Peru .\n"), ("a",), ("user",)])
-def test_characters_are_found_where_a_template_strips_and_where_the_words_occur_in_it(template, said):
-    prompt = assemble(said, (None,) * len(said), QUESTION + " \n", CHAT)
+@pytest.mark.parametrize("documents", [("\n  The capital of Kenya is Lisbon .  ", "Oslo is in Peru .\n"), ("a",), ("user",)])
+def test_characters_are_found_where_a_template_strips_and_where_the_words_occur_in_it(template, documents):
+    prompt = assemble(documents, (None,) * len(documents), QUESTION + " \n", CHAT)
     moved = in_chat(prompt, words(template))
     assert moved.text.count("?") == 1
-    for text, span in zip((*said, QUESTION), (*moved.documents, moved.question), strict=True):
+    for text, span in zip((*documents, QUESTION), (*moved.documents, moved.question), strict=True):
         assert moved.text[span.start : span.end].strip() == text.strip()
     assert moved.ranked is not None
     assert moved.text[moved.ranked.start : moved.ranked.end].strip() == prompt.text.strip()
@@ -116,11 +116,11 @@ def test_chats_and_plain_prompts_are_tokenised_in_their_order():
 def test_todays_date_and_thinking_aloud_stay_out_of_the_prompt():
     dated = "{% if date_string is not defined %}{% set date_string = strftime_now('%d %b %Y') %}{% endif %}{{ date_string }}\n"
     thinks = "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
-    assert said(words(dated + CHATML + thinks), "Hi") == (
+    assert user_turn(words(dated + CHATML + thinks), "Hi") == (
         "26 Jul 2024\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<think></think>"
     )
     now = words("\n  {{ 'Today: ' ~ strftime_now('%A, %-d %B %Y, %H') | upper }}\n" + CHATML)
-    assert said(now, "Hi").startswith("\n  Today: FRIDAY, 26 JULY 2024, 00\n")
+    assert user_turn(now, "Hi").startswith("\n  Today: FRIDAY, 26 JULY 2024, 00\n")
     told = (
         "This model's chat template writes the date of today; it was told 26 Jul 2024 instead, so that answers stay the same."
     )
@@ -131,7 +131,7 @@ def test_what_cannot_be_asked_is_said_in_one_line():
     with pytest.raises(HEvalError, match=r"^The model has no chat template.*leave out --template chat, or use the version"):
         tokenise(asked(), words(None))
     with pytest.raises(HEvalError, match=r"does not take these messages: Not today$"):
-        said(words("{{ raise_exception('Not today') }}"), "Why?")
+        user_turn(words("{{ raise_exception('Not today') }}"), "Why?")
     with pytest.raises(HEvalError, match="changes what the user says"):
         tokenise(asked(), words(SHOUTED))
     with pytest.raises(HEvalError, match=r"^demo-gpt2 has no chat template"):

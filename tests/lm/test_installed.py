@@ -13,7 +13,7 @@ import torch
 
 from heval_core.lm import gguf as gguf_files
 from heval_core.lm import installed
-from heval_core.lm.installed import PACKAGED, places
+from heval_core.lm.installed import PACKAGED, installed_models
 from heval_core.lm.loading import identify, load
 from heval_core.records import HEvalError
 from precompute.cli import main
@@ -93,7 +93,7 @@ def test_a_mistyped_name_is_answered_at_once_and_a_hubs_model_is_asked_for_besid
 
     asked = []
     monkeypatch.setattr(loading.AutoConfig, "from_pretrained", lambda name, **_: asked.append(name))
-    monkeypatch.setattr(loading, "places", lambda: {"Qwen/Qwen2.5-7B": None})
+    monkeypatch.setattr(loading, "installed_models", lambda: {"Qwen/Qwen2.5-7B": None})
     with pytest.raises(HEvalError, match=r"There is no model 'smolm2'; did you mean smollm2\?"):
         identify("smolm2")
     assert (identify("Qwen/Qwen2.5-3B").key, asked) == ("Qwen/Qwen2.5-3B", ["Qwen/Qwen2.5-3B"])
@@ -108,7 +108,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
 
 
 def test_a_bundled_model_is_known_by_its_key():
-    assert identify("demo-qwen2").path == places()["demo-qwen2"].path
+    assert identify("demo-qwen2").path == installed_models()["demo-qwen2"].path
 
 
 def test_a_packaged_model_that_is_not_installed_says_how(monkeypatch):
@@ -125,13 +125,13 @@ def test_a_package_with_another_file_is_refused(tmp_path, monkeypatch, prints):
     with pytest.raises(HEvalError, match="is not the file that smollm2 stands for"):
         identify("smollm2")
     # The list of what is here, and with it the explorer, goes on without it, and says why.
-    assert not [key for key in places() if "SmolLM2" in key]
+    assert not [key for key in installed_models() if "SmolLM2" in key]
     assert re.fullmatch(r"loads in \d+\.\d s, \d+\.\d GB", _loading(DEMO_MODELS / "demo-gpt2"))
     assert _loading(DEMO_MODELS).startswith("cannot be loaded: heval_core.records.HEvalError: ")
     assert "smollm2 (Apache-2.0): " in prints("models").out
     monkeypatch.setitem(PACKAGED, "smollm2", replace(PACKAGED["smollm2"], size=23))
     with pytest.raises(HEvalError, match="is not the file that smollm2 stands for"):
-        identify(str(places()["SmolLM2-135M-Instruct.Q4_1"].path))  # of the same size: a list has it, as the page does
+        identify(str(installed_models()["SmolLM2-135M-Instruct.Q4_1"].path))  # of the same size: lists and pages have it
 
 
 def test_ollamas_and_lm_studios_files_are_found(gguf_file, tmp_path, monkeypatch):
@@ -145,7 +145,7 @@ def test_ollamas_and_lm_studios_files_are_found(gguf_file, tmp_path, monkeypatch
     os.link(gguf_file, studio / gguf_file.name)
     monkeypatch.setenv("OLLAMA_MODELS", str(ollama))
     monkeypatch.setenv("HOME", str(tmp_path))
-    found = places()
+    found = installed_models()
     assert found["tiny:latest"].path == ollama / "blobs" / "sha256-00ff"
     assert found["tiny.F32"].source == "LM Studio"
     assert not [key for key in found if "broken" in key]
@@ -163,7 +163,7 @@ def test_language_models_in_the_hubs_cache_are_found_by_their_ids(model_folders,
         (tmp_path / repository / "refs" / "main").write_text("abc")
     (tmp_path / "models--someone--without-weights" / "snapshots" / "abc" / "model.safetensors").unlink()
     (snapshot / "config.json").write_text('{"architectures": ["BertModel"]}')
-    found = {key: place for key, place in places().items() if place.source == "hub cache"}
+    found = {key: place for key, place in installed_models().items() if place.source == "hub cache"}
     assert {key: place.path for key, place in found.items()} == {
         "someone/tiny": tmp_path / "models--someone--tiny" / "snapshots" / "abc"
     }

@@ -88,7 +88,7 @@ def answered(request, language_models):
     """Prompts of one length with two documents of one sentence each."""
     lm = language_models[request.param]
     questions = load_questions("world_capital", 30, 0, style_of(lm))
-    memories = Memories.asked(lm, questions.facts)
+    memories = Memories.collect(lm, questions.facts)
     found: dict[int, list] = {}
     for place, fact in enumerate(questions.facts):
         instance = regimes.build(fact, "double_conflicting", questions.pool, 0, style_of(lm), place)

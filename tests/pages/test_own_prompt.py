@@ -20,7 +20,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from heval_core.figures.answer import GREY, HUES, Change, answer_card, answer_page, compared, drawn, on_card
-from heval_core.lm.installed import places
+from heval_core.lm.installed import installed_models
 from heval_core.records import HEvalError
 from heval_core.ui import own_answer, own_prompts, sidebar
 from tests.pages.opening import open_form, open_page, ran, send, text_of
@@ -55,7 +55,7 @@ def test_the_form_sends_what_it_holds(sent, monkeypatch):
     app.sidebar.radio(key="own_template").set_value("plain").run()
     assert send(app) == []
     (request,) = sent
-    assert request["model"] == str(places()["demo-gpt2"].path)
+    assert request["model"] == str(installed_models()["demo-gpt2"].path)
     assert request["documents"] == list(sidebar.FIRST[0])
     assert (request["generate"], request["answer"], request["explainers"]) == (12, None, ["attn"])
     assert request["dtype"] == "float32"

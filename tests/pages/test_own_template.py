@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from heval_core.lm.installed import has_chat_template, places
+from heval_core.lm.installed import has_chat_template, installed_models
 from heval_core.prompt_service import child
 from heval_core.prompting.prompts import AUTO, CHAT, TEMPLATE
 from heval_core.records import HEvalError
@@ -92,7 +92,7 @@ def test_the_worker_asks_through_the_template_and_ranks_none_of_it(chatty):
     # The next request is a plain one again, by the same loaded model.
     assert answered(chatty, TEMPLATE)["prompt"] == "The capital of Kenya is Oslo. Q: What is the capital of Kenya? A:"
     with pytest.raises(HEvalError, match=r"^demo-gpt2 has no chat template, so it cannot be asked through one"):
-        answered(places()["demo-gpt2"].path, CHAT)
+        answered(installed_models()["demo-gpt2"].path, CHAT)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from heval_core.lm.installed import installed, places
+from heval_core.lm.installed import installed, installed_models
 from heval_core.prompt_service import client
 from heval_core.prompt_service.client import Worker, asked_as_stored
 from heval_core.records import HEvalError
@@ -111,9 +111,9 @@ def test_a_folder_of_models_offers_each_of_them(tmp_path, monkeypatch):
         (tmp_path / name).mkdir(parents=True)
         if "notes" not in name:
             (tmp_path / name / "config.json").write_text("{}")
-    demo = set(places())
+    demo = set(installed_models())
     monkeypatch.setenv("HEVAL_MODELS", f"{tmp_path / 'models'}{os.pathsep}{tmp_path / 'three'}")
-    offered = places()
+    offered = installed_models()
     assert {name: offered[name].path for name in set(offered) - demo} == {
         "one": tmp_path / "models" / "one", "two": tmp_path / "models" / "two", "three": tmp_path / "three",
     }  # fmt: skip
@@ -121,8 +121,8 @@ def test_a_folder_of_models_offers_each_of_them(tmp_path, monkeypatch):
 
 def test_the_very_model_of_the_results_is_asked_and_no_other_of_its_name(demo, tmp_path, monkeypatch):
     row = demo.models().set_index("model").loc["demo-gpt2"]
-    assert installed("demo-gpt2", row["revision"]) == places()["demo-gpt2"].path
-    shutil.copytree(places()["demo-qwen2"].path, tmp_path / "demo-gpt2")
+    assert installed("demo-gpt2", row["revision"]) == installed_models()["demo-gpt2"].path
+    shutil.copytree(installed_models()["demo-qwen2"].path, tmp_path / "demo-gpt2")
     monkeypatch.setenv("HEVAL_MODELS", str(tmp_path / "demo-gpt2"))
     with pytest.raises(HEvalError, match=f"has revision .*; these results used {row['revision']}"):
         installed("demo-gpt2", row["revision"])
@@ -142,13 +142,13 @@ def test_the_worker_refuses_a_model_that_answers_otherwise(demo):
     asked = {"op": "heads", "prompt": instance.prompt, "expected": asked_as_stored(instance)}
     own = Worker()
     try:
-        heads = own.begin({**asked, "model": str(places()["demo-gpt2"].path)}).wait()
+        heads = own.begin({**asked, "model": str(installed_models()["demo-gpt2"].path)}).wait()
         assert len(heads[0][0]) == len(instance.tokens)
         with pytest.raises(HEvalError, match="not the one that these results are of|into other tokens"):
-            own.begin({**asked, "model": str(places()["demo-qwen2"].path)}).wait()
+            own.begin({**asked, "model": str(installed_models()["demo-qwen2"].path)}).wait()
         shifted = {**asked["expected"], "logits": [0.0, *(3.0 for _ in instance.candidates[1:])]}
         with pytest.raises(HEvalError, match="its logits differ by"):
-            own.begin({**asked, "expected": shifted, "model": str(places()["demo-gpt2"].path)}).wait()
+            own.begin({**asked, "expected": shifted, "model": str(installed_models()["demo-gpt2"].path)}).wait()
     finally:
         own.stop()
 
@@ -156,7 +156,7 @@ def test_the_worker_refuses_a_model_that_answers_otherwise(demo):
 @pytest.mark.parametrize("damage", ["tokenizer.json", "heval.json"])
 def test_a_damaged_model_folder_is_counted_later_and_breaks_no_page(demo, tmp_path, damage):
     folder = tmp_path / "model"
-    shutil.copytree(places()["demo-gpt2"].path, folder)
+    shutil.copytree(installed_models()["demo-gpt2"].path, folder)
     assert count_tokens(folder, ("Kenya.",), "Where?")
     whole = (folder / damage).read_bytes()
     (folder / damage).write_bytes(whole[: len(whole) // 2])

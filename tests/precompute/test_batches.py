@@ -18,7 +18,7 @@ from heval_core.records import HEvalError
 from precompute.grid import Grid
 from precompute.highlights import INSTANCES, job_tasks
 from precompute.memory import Memories
-from tests.asked import KENYA, PERU, asked
+from tests.collect import KENYA, PERU, asked
 from tests.precompute.kills import pair_of
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")
@@ -35,7 +35,7 @@ def work(lm, model_folders):
     """A job of some short questions, with what it needs."""
     pair = pair_of(Grid((str(model_folders["qwen2"]),), ("world_capital",), limit=COUNT, shard_size=COUNT))
     (task,) = job_tasks(pair, "mixed", range(COUNT), (INSTANCES, *EXPLAINERS))
-    return replace(task, memories=Memories.asked(lm, pair.questions.facts)), pair.questions
+    return replace(task, memories=Memories.collect(lm, pair.questions.facts)), pair.questions
 
 
 def rows_of(lm, work):

@@ -16,7 +16,7 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute import journal, memory
 from precompute.cli import main
-from precompute.questions import KEPT_BAD, load_questions
+from precompute.questions import MOST_BAD, load_questions
 from tests.asked import greedily
 from tests.conftest import ROOT, reader_of
 from tests.datasets import samples, test_conflictqa, test_counterfact
@@ -179,7 +179,7 @@ def test_a_context_longer_than_the_models_positions_is_dropped_for_that_and_the_
     assert (reasons["dropped_because"] == "prompt too long").sum() < len(reasons) / 2
 
 
-@pytest.mark.parametrize("bad", [150, KEPT_BAD + 50])
+@pytest.mark.parametrize("bad", [150, MOST_BAD + 50])
 def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_out(
     bad, model_folders, tmp_path, capsys, prints
 ):
@@ -193,10 +193,10 @@ def test_of_very_many_bad_lines_all_are_stored_or_it_is_said_how_many_were_left_
     capsys.readouterr()
     found = Reader(publish(tmp_path / "s")).failures()
     named, more = found[found["place"] != "mine"], found[found["place"] == "mine"]
-    assert set(named["place"]) == {f"mine.jsonl:{line}" for line in range(1, min(bad, KEPT_BAD) + 1)}
-    assert len(named) == min(bad, KEPT_BAD)
-    left_out = [f"HEvalError: 50 more malformed records; only the first {KEPT_BAD:,} are listed"]
-    assert list(more["error"]) == ([] if bad <= KEPT_BAD else left_out)
+    assert set(named["place"]) == {f"mine.jsonl:{line}" for line in range(1, min(bad, MOST_BAD) + 1)}
+    assert len(named) == min(bad, MOST_BAD)
+    left_out = [f"HEvalError: 50 more malformed records; only the first {MOST_BAD:,} are listed"]
+    assert list(more["error"]) == ([] if bad <= MOST_BAD else left_out)
     assert main(["status", "--store", str(tmp_path / "s")]) == 1
     alike, *rest = [line for line in capsys.readouterr().out.splitlines() if line.startswith("failed: ")]
     assert alike.startswith(f"failed: mine · {len(named):,} times, first at mine.jsonl:1: ")  # all for one reason

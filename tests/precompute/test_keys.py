@@ -14,12 +14,12 @@ import pytest
 
 from heval_core.lm import installed
 from heval_core.lm.fits import Fit
-from heval_core.lm.installed import places, revision_of
+from heval_core.lm.installed import installed_models, revision_of
 from heval_core.lm.loading import identify
 from heval_core.plugins import catalogue
 from heval_core.records import Fact, HEvalError, Passage
 from heval_core.store.shards import ShardStore
-from precompute import own_file, pair
+from precompute import custom_file, pair
 from precompute.cli import main
 from precompute.grid import Grid
 from precompute.highlights import Highlights
@@ -159,9 +159,9 @@ def test_code_of_ones_own_and_fits_are_in_the_key(here, language_models):
     keys = []
     for code in (OWN, OWN.replace('"""Own."""', '"""Another."""')):
         (here / "own.py").write_text(code)
-        file = own_file.OwnFile.read(str(here / "own.py"))
-        with own_file.added([file]):
-            keys.append(keys_of(here, explainers=("fa", "own_one"), own=(file,)))
+        file = custom_file.CustomFile.read(str(here / "own.py"))
+        with custom_file.added([file]):
+            keys.append(keys_of(here, explainers=("fa", "own_one"), custom=(file,)))
     assert {kind for kind in keys[0] if keys[0][kind] != keys[1][kind]} == {"attribution own_one regular"}
     fits = []
     for number in (1.0, 2.0):
@@ -326,7 +326,7 @@ def test_two_models_of_one_name_in_heval_models_are_kept_apart(here, model_folde
     shutil.copytree(here / "tiny", one)
     shutil.copytree(model_folders["gpt2"], other)
     monkeypatch.setenv("HEVAL_MODELS", os.pathsep.join(map(str, (one, other.parent, here / "tiny", one))))
-    listed = {key: place.path for key, place in places().items() if place.source == "HEVAL_MODELS"}
+    listed = {key: place.path for key, place in installed_models().items() if place.source == "HEVAL_MODELS"}
     assert listed == {str(one): one, str(other): other, "tiny": here / "tiny"}
     with pytest.raises(HEvalError, match=f"'demo-gpt2' does not say which of these models: {one}, {other}. Give one"):
         identify("demo-gpt2")

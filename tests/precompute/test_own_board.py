@@ -5,7 +5,7 @@ import pytest
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
 from tests.conftest import reader_of
-from tests.precompute.test_own_file import SCORES, written
+from tests.precompute.test_custom_file import SCORES, written
 
 pytestmark = pytest.mark.slow
 

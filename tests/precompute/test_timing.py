@@ -64,7 +64,7 @@ def test_a_step_that_fails_ends_and_the_others_go_on():
 @pytest.fixture(scope="module")
 def tasks(small_grid):
     pair = pair_of(dataclasses.replace(small_grid, timing=True))
-    return lambda **options: timing_tasks(pair.asked(**options))
+    return lambda **options: timing_tasks(pair.with_options(**options))
 
 
 def test_a_regime_has_one_shard_for_its_explainers_and_the_yardstick_is_among_them(tasks):

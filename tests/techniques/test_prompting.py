@@ -49,8 +49,8 @@ def test_no_two_prompts_say_the_same_and_families_are_told_apart():
 def test_spans_stay_right_under_every_prompt(key, language_models):
     lm = language_models["gpt2"]
     setting = Setting(json.dumps({"prompt": key}))
-    (asked,) = TECHNIQUE.asked(lm, [INSTANCE], setting)
-    (alone,) = TECHNIQUE.alone(lm, [INSTANCE], setting)
+    (asked,) = TECHNIQUE.prompts(lm, [INSTANCE], setting)
+    (alone,) = TECHNIQUE.prompts_alone(lm, [INSTANCE], setting)
     prompt, document = asked.prompt, INSTANCE.documents[0]
     assert prompt.text == f"{PROMPTS[key]} {document.text} Q: {INSTANCE.question} A:"
     assert alone.text == f"{PROMPTS[key]} Q: {INSTANCE.question} A:"
@@ -76,12 +76,12 @@ def test_the_best_prompt_has_the_highest_mean_over_kinds_and_the_first_of_ties_i
 def test_one_prompt_may_be_named_and_bad_ones_are_refused(lm):
     chosen = catalogue.find("technique", "prompting(prompt=qa-07)")
     assert chosen.settings(None) == (NOTHING,)
-    (asked,) = chosen.asked(lm, [INSTANCE], NOTHING)
+    (asked,) = chosen.prompts(lm, [INSTANCE], NOTHING)
     assert asked.prompt.text.startswith("Ignore the context. ")
     with pytest.raises(HEvalError, match="no prompt 'qa-99'; there are: qa-01"):
         catalogue.find("technique", "prompting(prompt=qa-99)")
     with pytest.raises(HEvalError, match=r"prompting\(prompt=qa-03\)"):
-        TECHNIQUE.asked(lm, [INSTANCE], NOTHING)
+        TECHNIQUE.prompts(lm, [INSTANCE], NOTHING)
 
 
 AGENTS = catalogue.find("technique", "multi_agent")
@@ -114,7 +114,7 @@ class Scripted:
 
 def asked_of(relevance="relevant", answer=" Nairobi", faithfulness="faithful", instances=(INSTANCE,)):
     lm = Scripted({RELEVANCE: relevance, FAITHFULNESS: faithfulness, "": answer})
-    return lm, AGENTS.asked(lm, instances, NOTHING)
+    return lm, AGENTS.prompts(lm, instances, NOTHING)
 
 
 @pytest.mark.parametrize(("reply", "expected"), [
@@ -187,10 +187,10 @@ def test_each_instance_of_a_batch_has_its_own_calls():
 
     other = replace(INSTANCE, documents=(Document("x", "Rome", "Rome it is.", "irrelevant"),))
     lm = Scripted({RELEVANCE: "relevant", f"{RELEVANCE} Rome": "irrelevant", FAITHFULNESS: "unfaithful", "": "Nairobi"})
-    first, second, third = AGENTS.asked(lm, [other, INSTANCE, other], NOTHING)
+    first, second, third = AGENTS.prompts(lm, [other, INSTANCE, other], NOTHING)
     assert [len(json.loads(one.trace)) for one in (first, second, third)] == [1, 3, 1]
     assert second.prompt.text.startswith(REFINING)
-    assert first.prompt == third.prompt == AGENTS.alone(lm, [other], NOTHING)[0]
+    assert first.prompt == third.prompt == AGENTS.prompts_alone(lm, [other], NOTHING)[0]
 
 
 @pytest.mark.parametrize("key", ["prompting", "multi_agent"])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from heval_core.citations.annotators.shared import read_with
 from heval_core.citations.reading import prompt_text, shown
 from heval_core.citations.records import Choice, Question
-from heval_core.citations.speaker import Speaker, asked_twice
+from heval_core.citations.speaker import Speaker, ask_with_retry
 
 PROMPT = "recovery-1"
 # For numbers, their commas and spaces, even if all sentences are named.
@@ -40,7 +40,7 @@ class LLM:
         prompts = [prompt_of(question) for question in questions]
         counts = [len(question.sentences) for question in questions]
         tokens = TOKENS + TOKENS_EACH * max(counts, default=0)
-        answers = asked_twice(reader, prompts, tokens, "sentence", [range(count) for count in counts])
+        answers = ask_with_retry(reader, prompts, tokens, "sentence", [range(count) for count in counts])
         return [Choice(frozenset(chosen or ()), problem=problem) for chosen, problem in answers]
 
 

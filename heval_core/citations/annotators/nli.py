@@ -40,16 +40,16 @@ class NLI:
     def annotate(self, questions: Sequence[Question], reader: Entailment) -> list[Choice]:
         premises = [shown(question.explained.claim.passage(question.passage)) for question in questions]
         hypotheses = [[sentence.bare.strip() for sentence in question.explained.sentences] for question in questions]
-        asked = list(zip(premises, hypotheses, strict=True))
-        pairs = list(dict.fromkeys((premise, text) for premise, texts in asked for text in texts if text))
+        batches = list(zip(premises, hypotheses, strict=True))
+        pairs = list(dict.fromkeys((premise, text) for premise, texts in batches for text in texts if text))
         judged = dict(zip(pairs, reader.judge(pairs), strict=True))
-        found = [[judged.get((premise, text)) for text in texts] for premise, texts in asked]
+        by_question = [[judged.get((premise, text)) for text in texts] for premise, texts in batches]
         return [
             Choice(
-                frozenset(place for place, judgement in enumerate(judgements) if judgement and judgement.entailed),
+                frozenset(index for index, judgement in enumerate(judgements) if judgement and judgement.entailed),
                 tuple(judgement.probability if judgement else 0.0 for judgement in judgements),
             )
-            for judgements in found
+            for judgements in by_question
         ]
 
 

@@ -21,10 +21,10 @@ class Position(Control):
     order = 2
 
     def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
-        return [_at_its_place(question) for question in questions]
+        return [_by_number(question) for question in questions]
 
 
-def _at_its_place(question: Question) -> Choice:
+def _by_number(question: Question) -> Choice:
     explained = question.explained
     written = [index for index, sentence in enumerate(explained.sentences) if sentence.bare.strip()]
     rank = explained.selected.index(question.passage)

@@ -27,9 +27,9 @@ class Random(Control):
     order = 3
 
     def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
-        return [self._drawn(question) for question in questions]
+        return [self._sampled(question) for question in questions]
 
-    def _drawn(self, question: Question) -> Choice:
+    def _sampled(self, question: Question) -> Choice:
         explained = question.explained
         words = (explained.claim.id, explained.writer, explained.selector, *(part.bare for part in explained.sentences))
         seed = [self.seed, zlib.crc32("\n".join(words).encode()), question.passage % 2**32]

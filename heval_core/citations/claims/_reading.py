@@ -18,16 +18,16 @@ def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str,
     """
     by_id: dict[str, tuple[str, Claim]] = {}
     bad: list[BadRecord] = []
-    for place, raw in records:
-        record = read_one(place, raw, convert)
+    for location, raw in records:
+        record = read_one(location, raw, convert)
         if not isinstance(record, Claim):
-            bad.append(BadRecord(record.place, record.reason))
+            bad.append(BadRecord(record.location, record.reason))
             continue
-        first, claim = by_id.setdefault(record.id, (place, record))
+        first, claim = by_id.setdefault(record.id, (location, record))
         if claim is record:
             continue
         if problem := _apart(claim, record):
-            bad.append(BadRecord(place, f"the id {record.id!r} is already used at {first}, {problem}"))
+            bad.append(BadRecord(location, f"the id {record.id!r} is already used at {first}, {problem}"))
             continue
         problems = tuple(dict.fromkeys(claim.problems + record.problems))
         by_id[record.id] = first, dataclasses.replace(claim, written=claim.written + record.written, problems=problems)

@@ -107,7 +107,7 @@ def inconsistencies(record: dict[str, Any], writer: str) -> list[str]:
     masked, answer = (_of(record, field, writer) for field in ("masked_cit", "ans_sens"))
     if masked is None or masked == -1:
         return ["The file masks no citation."]
-    if not isinstance(masked, int) or not isinstance(answer, list) or not all(isinstance(place, int) for place in answer):
+    if not isinstance(masked, int) or not isinstance(answer, list) or not all(isinstance(index, int) for index in answer):
         return ["masked_cit and ans_sens are not a number and a list."]
     gold = sorted(mask(record["explanation"][writer], masked)[1])
     if gold == sorted(answer):

@@ -100,10 +100,10 @@ class AnnotationStore:
 
     def sign_in(self, name: str) -> str:
         """The person of this name, without regard to case; a new one if there is none. Raises HEvalError for no name."""
-        kept = name_of(name)
+        cleaned = name_of(name)
         with self._transaction(writing=True) as db:
-            db.execute("INSERT OR IGNORE INTO person VALUES (?, ?, ?)", [kept, kept.casefold(), self._time()])
-        return self.person(kept) or kept
+            db.execute("INSERT OR IGNORE INTO person VALUES (?, ?, ?)", [cleaned, cleaned.casefold(), self._time()])
+        return self.person(cleaned) or cleaned
 
     def person(self, name: str) -> str | None:
         """As the name was first written; None if nobody of this name was here."""
@@ -132,12 +132,12 @@ class AnnotationStore:
     ) -> None:
         """Keep an answer. When this returns it is on the disk; the same answer_id again changes nothing. Raises HEvalError for
         an unknown item or person, a sentence that the item does not have, and numbers out of range."""
-        places = sorted(set(chosen))
+        indices = sorted(set(chosen))
         if not (0 <= helpfulness <= 100 and 0 <= seconds < float("inf")):
             raise HEvalError(f"The helpfulness is {helpfulness:g}; it should be from 0 to 100, and the seconds not negative.")
         with self._transaction(writing=True) as db:
             last = len(item_of(db, item_id).sentences) - 1
-            if wrong := set(places) - set(range(last + 1)):
+            if wrong := set(indices) - set(range(last + 1)):
                 raise HEvalError(f"The answer names sentence {min(wrong)}; the item {item_id} has the sentences 0 to {last}.")
             if db.execute("SELECT 1 FROM person WHERE annotator = ?", [person]).fetchone() is None:
                 raise HEvalError(f"Nobody is called {person!r} in this study; sign in first.")
@@ -147,7 +147,7 @@ class AnnotationStore:
             if changed_at:  # after what it changes, whatever the clock says
                 later = datetime.fromisoformat(changed_at) + timedelta(microseconds=1)
                 at = max(at, later.isoformat(timespec="microseconds"))
-            answer = [answer_id, item_id, person, json.dumps(places), float(helpfulness), float(seconds), at]
+            answer = [answer_id, item_id, person, json.dumps(indices), float(helpfulness), float(seconds), at]
             db.execute("INSERT OR IGNORE INTO answer VALUES (?, ?, ?, ?, ?, ?, ?)", answer)
             db.execute("DELETE FROM lease WHERE annotator = ? AND item_id = ?", [person, item_id])
 
@@ -258,8 +258,8 @@ def answers(folder: Path) -> Answers:
     ]
     given = Counter(row["annotator"] for row in rows)
     people = [
-        {"annotator": name, "answers": given[name], "controls": person.asked, "correct": person.right, "counts": person.counts}
-        for name, person in sorted((f"person:{name}", person) for name, person in qualities_of.items())
+        {"annotator": name, "answers": given[name], "controls": one.controls, "correct": one.right, "counts": one.counts}
+        for name, one in sorted((f"person:{name}", quality) for name, quality in qualities_of.items())
     ]
     return Answers(rows, people)
 
@@ -284,7 +284,7 @@ def transaction(folder: Path, *, writing: bool, wait: float = WAIT, making: bool
             yield db
             db.execute("COMMIT")
     except sqlite3.Error as error:
-        raise HEvalError(_said(error, file, wait)) from error
+        raise HEvalError(_message(error, file, wait)) from error
 
 
 def _open(db: sqlite3.Connection, file: Path, making: bool) -> None:
@@ -311,7 +311,7 @@ def command(folder: Path, source: Path | None = None) -> str:
     return shlex.join(["python", "-m", "precompute", "citations", "study", "--store", str(short(folder)), *options])
 
 
-def _said(error: sqlite3.Error, file: Path, wait: float) -> str:
+def _message(error: sqlite3.Error, file: Path, wait: float) -> str:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return f"{file} is locked: another program has held it for {wait:g} seconds. Nothing was saved; try again."

@@ -81,9 +81,10 @@ class Item:
     @classmethod
     def of_json(cls, text: str) -> Item:
         """As it was kept."""
-        kept = json.loads(text)
-        passages = tuple(Passage(*values) for values in kept["passages"])
-        return cls(**kept | {"passages": passages, "sentences": tuple(kept["sentences"]), "gold": frozenset(kept["gold"])})
+        fields = json.loads(text)
+        passages = tuple(Passage(*values) for values in fields["passages"])
+        sentences, gold = tuple(fields["sentences"]), frozenset(fields["gold"])
+        return cls(**fields | {"passages": passages, "sentences": sentences, "gold": gold})
 
 
 def practice() -> list[Item]:
@@ -156,7 +157,7 @@ def _control(name: str, explained: Explained, kind: str) -> Item | None:
 def _is_plain(question: Question) -> bool:
     """Whether the answer is; see above."""
     explained, sources = question.explained, question.explained.sources
-    made_from_it = None if sources is None else {index for index, own in enumerate(sources) if question.passage in own}
+    made_from_it = None if sources is None else {index for index, indices in enumerate(sources) if question.passage in indices}
     if len(question.gold) != 1 or made_from_it not in (None, question.gold):
         return False
     others = [_words(passage.text) for passage in explained.passages if passage.number != question.passage]
@@ -230,12 +231,12 @@ LEAST_PERCENT = 70
 
 
 class Quality(NamedTuple):
-    """Of one person. right: control items answered right. asked: control items answered."""
+    """Of one person. right: control items answered right. controls: control items answered."""
 
     right: int
-    asked: int
+    controls: int
 
     @property
     def counts(self) -> bool:
         """Whether this person's answers count."""
-        return 100 * self.right >= LEAST_PERCENT * self.asked
+        return 100 * self.right >= LEAST_PERCENT * self.controls

@@ -10,9 +10,9 @@ Cost: one request a claim, two where the first answer could not be read; the mod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heval_core.citations.reading import asked, layout
+from heval_core.citations.reading import explanation_prompt, layout
 from heval_core.citations.records import Claim
-from heval_core.citations.speaker import Selection, Speaker, asked_twice
+from heval_core.citations.speaker import Selection, Speaker, ask_with_retry
 from heval_core.records import HEvalError
 
 # Every passage of a hundred could be named.
@@ -36,9 +36,9 @@ class LLM:
         """Raises HEvalError without a speaker."""
         if speaker is None:
             raise HEvalError("The selector llm asks a language model, and none is given.")
-        prompts = [asked(claim, claim.passages, layout(self.prompt)).text for claim in claims]
+        prompts = [explanation_prompt(claim, claim.passages, layout(self.prompt)).text for claim in claims]
         existing = [[passage.number for passage in claim.passages] for claim in claims]
-        return [_selection(*found) for found in asked_twice(speaker, prompts, TOKENS, "passage", existing)]
+        return [_selection(*numbers) for numbers in ask_with_retry(speaker, prompts, TOKENS, "passage", existing)]
 
 
 def _selection(numbers: tuple[int, ...] | None, problem: str) -> Selection:

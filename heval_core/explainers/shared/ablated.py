@@ -29,18 +29,22 @@ READ_TOGETHER = 256
 
 
 def check_baseline(key: str, baseline: str) -> None:
-    """Raises HEvalError for a baseline that names nothing."""
+    """Raise HEvalError for a baseline that names nothing."""
     if not baseline.strip():
         raise HEvalError(f"{key} has no baseline ''; name a word, {PAD}, or a token's number.")
 
 
 def ablation_cost(tokens: float) -> Cost:
-    """A pass for each token, over the rest of the prompt: half of it on average. The clean pass is not counted."""
+    """Return the cost: a pass for each token, over the rest of the prompt, which is half of it on average.
+
+    The clean pass is not counted.
+    """
     return Cost(tokens, tokens * tokens / 2)
 
 
 def ablation_scores(clean: CleanPass, targets: Sequence[Target], scale: str = "logit", baseline: str = BASELINE) -> np.ndarray:
-    """(B, n) float32: how much each target's value falls when a token becomes the baseline token; 0 for unranked tokens.
+    """Compute how much each target's value falls when a token becomes the baseline token: (B, n) float32; 0 for unranked
+    tokens.
 
     scale: see `lm.targets.values`. baseline: see `lm.baseline`.
     """
@@ -50,7 +54,8 @@ def ablation_scores(clean: CleanPass, targets: Sequence[Target], scale: str = "l
 
 
 def falls(clean: CleanPass, targets: Sequence[Target], measure: Measure, baseline: str = BASELINE) -> np.ndarray:
-    """(B, n, …) float32: how much a measure of logits falls when a token becomes the baseline token; 0 for unranked tokens.
+    """Compute how much a measure of logits falls when a token becomes the baseline token: (B, n, …) float32; 0 for unranked
+    tokens.
 
     measure: (B, …, P, V) logits at the targets' positions ▶ (B, …), or (B, …, P).
     """
@@ -71,7 +76,9 @@ def falls(clean: CleanPass, targets: Sequence[Target], measure: Measure, baselin
 def falls_of(
     clean: CleanPass, targets: Sequence[Target], measure: Measure, spans: Sequence[Span], baseline: str = BASELINE
 ) -> np.ndarray:
-    """(B, spans, …) float32: how much a measure falls when all tokens of a span become the baseline token, in their order."""
+    """Compute how much a measure falls when all tokens of a span become the baseline token: (B, spans, …) float32, in their
+    order.
+    """
     import torch
 
     from heval_core.lm.targets import positions_of
@@ -94,20 +101,20 @@ def falls_of(
 
 
 def replaced(clean: CleanPass, spans: Sequence[Span], token_id: int, positions: Sequence[int]) -> torch.Tensor:
-    """(B, len(spans), P, …) states at some positions, for `ReadOut.logits`, with one span of tokens replaced at a time."""
+    """Compute states at some positions, one span of tokens replaced at a time: (B, len(spans), P, …), for `ReadOut.logits`."""
     import torch
 
     read = [position % clean.length for position in positions]
-    kept = min(*(span.start for span in spans), *read) if clean.prefix.layers else 0
-    suffixes = clean.ids[:, None, kept:].repeat(1, len(spans), 1)
+    first = min(*(span.start for span in spans), *read) if clean.prefix.layers else 0
+    suffixes = clean.ids[:, None, first:].repeat(1, len(spans), 1)
     for row, span in enumerate(spans):
-        suffixes[:, row, span.start - kept : span.end - kept] = token_id
+        suffixes[:, row, span.start - first : span.end - first] = token_id
     with torch.no_grad():
-        states = clean.lm.forward.suffix_states(clean.prefix, kept, suffixes.flatten(0, 1), positions)
+        states = clean.lm.forward.suffix_states(clean.prefix, first, suffixes.flatten(0, 1), positions)
     return states.view(clean.size, len(spans), len(positions), -1)
 
 
 def block_size(prompts: int, length: int, budget: int, device: str) -> int:
-    """The cheapest width w of a block: sqrt(2 · overhead / B), within the budget of tokens."""
+    """Return the cheapest width w of a block: sqrt(2 · overhead / B), within the budget of tokens."""
     best = round((2 * PASS_OVERHEAD.get(device, PASS_OVERHEAD["other"]) / prompts) ** 0.5)
     return max(1, min(best, LARGEST_BLOCK, budget // (prompts * length)))

@@ -27,20 +27,22 @@ class Base:
     choices: tuple[tuple[str, str, Sequence[str]], ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises NotImplementedError for an explainer that has no scores."""
+        """Raise NotImplementedError for an explainer that has no scores."""
         if type(self).scored is Base.scored and type(self).explain is Base.explain:
             raise NotImplementedError("it has neither `scored` nor `explain`")
 
     def check(self) -> None:
-        """Raises HEvalError for options that it cannot have."""
+        """Raise HEvalError for options that it cannot have."""
         for name, what, known in self.choices:
             if getattr(self, name) not in known:
                 key = self.key.partition("(")[0]
                 raise HEvalError(f"{key} has no {what} {getattr(self, name)!r}; there are: {', '.join(known)}.")
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
-        """(B, n) float32, a row for each prompt of the pass: a tensor or an array. An explainer that has more to tell gives a
-        pair: these, and for each prompt what else its `Attribution` has, by name."""
+        """Return scores, (B, n) float32, a row for each prompt of the pass: a tensor or an array.
+
+        An explainer that has more to tell gives a pair: these, and for each prompt what else its `Attribution` has, by name.
+        """
         raise NotImplementedError
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
@@ -60,7 +62,7 @@ class ReadsHeads(Base):
     answers = "token"
 
     def cost(self, tokens: float) -> Cost:
-        """The clean pass, and one over the last token with hooks."""
+        """Return the cost: the clean pass, and one over the last token with hooks."""
         return Cost(2, tokens + 1, (CLEAN, HEADS))
 
 

@@ -34,7 +34,7 @@ MOST_LOGITS = 2**26
 
 
 def units(prompt: TokenisedPrompt, level: str = "document", target: Target | None = None) -> tuple[Unit, ...]:
-    """The units of a prompt's documents that can be left out: `document`, `sentence`, `word` or `token`.
+    """Return the units of a prompt's documents that can be left out: `document`, `sentence`, `word` or `token`.
 
     Padding counts as documents: whoever explains a long prompt is not told which of its passages matter. Units end before the
     first position at which a target is read, so that what is explained stays there. Where no documents are marked, sentences
@@ -54,12 +54,12 @@ def units(prompt: TokenisedPrompt, level: str = "document", target: Target | Non
 
 
 def units_of_each(clean: CleanPass, targets: Sequence[Target], level: str = "document") -> list[Units]:
-    """The units of each prompt of a pass."""
+    """Return the units of each prompt of a pass."""
     return [units(prompt, level, target) for prompt, target in zip(clean.prompts, targets, strict=True)]
 
 
 def scores_of(clean: CleanPass, units: Sequence[Units], values: Sequence[Sequence[float] | np.ndarray]) -> np.ndarray:
-    """(B, n) float32: for each prompt, tokens have the value of their unit; those of no unit have 0."""
+    """Spread the units' values over their tokens: (B, n) float32. Tokens of no unit have 0."""
     scores = np.zeros((clean.size, clean.length), dtype=np.float32)
     for row, in_prompt, of_units in zip(scores, units, values, strict=True):
         for unit, value in zip(in_prompt, of_units, strict=True):
@@ -68,7 +68,9 @@ def scores_of(clean: CleanPass, units: Sequence[Units], values: Sequence[Sequenc
 
 
 def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
-    """What precedes the last sentence of a question, in pieces: the text before the question, and the question's own."""
+    """Return what precedes the last sentence of a question, in pieces: the text before the question, and the
+    question's own.
+    """
     span = prompt.question
     *earlier, _ = units_of(prompt.tokens[span.start : span.end], [""] * (span.end - span.start), "sentence") or (None,)
     pieces = [Span(prompt.first_ranked, span.start), *(unit.moved(span.start) for unit in earlier)]
@@ -76,14 +78,15 @@ def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
 
 
 def effects(clean: CleanPass, targets: Sequence[Target], units: Sequence[Units]) -> list[np.ndarray]:
-    """(U,) float64 for each prompt: E of each of its units, left out by itself. Raises HEvalError as `said`."""
-    with_all = _said(clean.logits_of(targets), targets)
+    """Compute E of each unit, left out by itself: (U,) float64 for each prompt. Raises HEvalError as `logprobs_without`."""
+    with_all = _logprobs_at(clean.logits_of(targets), targets)
     without = logprobs(clean, targets, [[(unit,) for unit in of_prompt] for of_prompt in units])
     return [lead(whole.logprobs.sum(-1) - without_each) for whole, without_each in zip(with_all, without, strict=True)]
 
 
 def lead(given: np.ndarray) -> np.ndarray:
-    """(U, 2) D_a and D_b ▶ (U,) E = D_a - max(0, D_b): what a unit gives the answer, less what it gives the competitor.
+    """Compute E = D_a - max(0, D_b), (U,), from (U, 2) D_a and D_b: what a unit gives the answer, less what it gives the
+    competitor.
 
     D_t = log p(t | x) - log p(t | x without the unit); D_b is 0 where a target has no foil.
     """
@@ -91,12 +94,14 @@ def lead(given: np.ndarray) -> np.ndarray:
 
 
 def logprobs(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Sequence[Units]]) -> list[np.ndarray]:
-    """(V, 2) float64 for each prompt: log p of its target's tokens together, and of the foils, in each of V variants."""
-    return [answer.logprobs.sum(-1) for answer in said(clean, targets, left_out)]
+    """Compute log p of each target's tokens together, and of its foils, in each of V variants: (V, 2) float64 for
+    each prompt.
+    """
+    return [answer.logprobs.sum(-1) for answer in logprobs_without(clean, targets, left_out)]
 
 
-class Said(NamedTuple):
-    """What a model says at the P positions of a target, in V variants of a prompt.
+class TargetLogprobs(NamedTuple):
+    """The log-probabilities at the P positions of a target, in V variants of a prompt.
 
     logprobs: (V, 2, P) float64, log p of the target's tokens and of its foils; 0 for foils that it does not have. likeliest:
     (V, P) the token that the model expects most.
@@ -106,32 +111,33 @@ class Said(NamedTuple):
     likeliest: np.ndarray
 
 
-def said(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Sequence[Units]]) -> list[Said]:
-    """What is said of each prompt's target in variants of the prompt.
+def logprobs_without(clean: CleanPass, targets: Sequence[Target], left_out: Sequence[Sequence[Units]]) -> list[TargetLogprobs]:
+    """Compute the log-probabilities of each prompt's target in variants of the prompt that lack some units.
 
     left_out: for each prompt and variant the units that it lacks. The positions of a target stay with their tokens.
     Raises HEvalError where a unit holds such a position, and where logits are not finite.
     """
-    return said_in(
+    return logprobs_in(
         clean,
         targets,
         [
-            [without(clean.lm, prompt, gone, target.positions) for gone in variants]
+            [without(clean.lm, prompt, removed, target.positions) for removed in variants]
             for prompt, target, variants in zip(clean.prompts, targets, left_out, strict=True)
         ],
     )
 
 
 def lost(clean: CleanPass, target: Target, units: Units, level: str) -> Matrix:
-    """The nats that each token of an answer loses without each of some units. clean: of one prompt."""
-    (whole,), (without,) = (said(clean, [target], [variants]) for variants in ([()], [(unit,) for unit in units]))
+    """Compute the nats that each token of an answer loses without each of some units. clean: of one prompt."""
+    (whole,), (without,) = (logprobs_without(clean, [target], [variants]) for variants in ([()], [(unit,) for unit in units]))
     # What the model would not write with all of them either cannot change.
     changed = (whole.likeliest == target.ids) & (without.likeliest != whole.likeliest)
     return Matrix(level, tuple(units), (whole.logprobs - without.logprobs)[:, 0].astype(np.float32), changed)
 
 
 def without_earlier(clean: CleanPass, target: Target, words: Units) -> np.ndarray:
-    """(m,) float64: log p of each token of an answer without the answer's words before its own; of all these words together.
+    """Compute log p of each token of an answer without the answer's words before its own, (m,) float64, of all these words
+    together.
 
     A word then follows the prompt directly, so that all of them cost little more than one pass over the answer. Words of equal
     length run together, as many as the budget holds whole prompts: their keys and values are copied for each.
@@ -144,8 +150,8 @@ def without_earlier(clean: CleanPass, target: Target, words: Units) -> np.ndarra
     start = last if clean.prefix.layers else 0
     prompt, columns = clean.prompts[0].ids[start : last + 1], [word.indices for word in words]
 
-    def work(places: list[int], _: int) -> torch.Tensor:
-        some = [columns[place] for place in places]
+    def work(indices: list[int], _: int) -> torch.Tensor:
+        some = [columns[index] for index in indices]
         ids = torch.tensor([prompt + target.ids[word.start : word.stop - 1] for word in some], device=lm.device)
         read = range(last, last + len(some[0]))
         with torch.no_grad():
@@ -154,19 +160,22 @@ def without_earlier(clean: CleanPass, target: Target, words: Units) -> np.ndarra
         return values_of_each(in_float64(lm.forward.checked(logits)), parts, "logprob").cpu()
 
     logprobs_alone = np.zeros(len(target.ids))
-    found = lm.budget.longest_first([last + len(word) for word in columns], work, alike=True)
-    for word, values in zip(columns, found, strict=True):
+    logprobs = lm.budget.longest_first([last + len(word) for word in columns], work, alike=True)
+    for word, values in zip(columns, logprobs, strict=True):
         logprobs_alone[word.start : word.stop] = values.numpy()
     return logprobs_alone
 
 
-def said_in(clean: CleanPass, targets: Sequence[Target], variants: Sequence[Sequence[Variant]]) -> list[Said]:
-    """What is said of each prompt's target in other prompts: their ids, and where the target is read in them."""
+def logprobs_in(clean: CleanPass, targets: Sequence[Target], variants: Sequence[Sequence[Variant]]) -> list[TargetLogprobs]:
+    """Compute the log-probabilities of each prompt's target in other prompts.
+
+    variants: their ids, and where each reads the target.
+    """
     import torch
 
     lm = clean.lm
     answers = [
-        Said(np.zeros((len(of_prompt), 2, len(target.ids))), np.zeros((len(of_prompt), len(target.ids)), dtype=int))
+        TargetLogprobs(np.zeros((len(of_prompt), 2, len(target.ids))), np.zeros((len(of_prompt), len(target.ids)), dtype=int))
         for of_prompt, target in zip(variants, targets, strict=True)
     ]
     alike: dict[tuple[int, tuple[int, ...]], list[tuple[int, int, tuple[int, ...]]]] = {}
@@ -174,7 +183,7 @@ def said_in(clean: CleanPass, targets: Sequence[Target], variants: Sequence[Sequ
         for number, (ids, positions) in enumerate(prompt_variants):
             alike.setdefault((len(ids), positions), []).append((row, number, ids))
     for (length, positions), waiting in alike.items():
-        together = max(1, min(lm.budget.holds(length), MOST_LOGITS // (lm.vocabulary * len(positions))))
+        together = max(1, min(lm.budget.batch_size(length), MOST_LOGITS // (lm.vocabulary * len(positions))))
         for batch in (waiting[start : start + together] for start in range(0, len(waiting), together)):
             rows = [row for row, *_ in batch]
             start = min(
@@ -185,19 +194,21 @@ def said_in(clean: CleanPass, targets: Sequence[Target], variants: Sequence[Sequ
             with torch.no_grad():
                 suffixes = torch.tensor([ids[start:] for *_, ids in batch], device=lm.device)
                 logits = lm.forward.suffix_logits(clean.prefix, start, suffixes, positions, rows)
-            values = _said(lm.forward.checked(logits), [targets[row] for row in rows])
+            values = _logprobs_at(lm.forward.checked(logits), [targets[row] for row in rows])
             for (row, number, _), value in zip(batch, values, strict=True):
                 answers[row].logprobs[number], answers[row].likeliest[number] = value
     return answers
 
 
 def _first_changed(ids: Sequence[int], others: Sequence[int]) -> int:
-    """How many first tokens two prompts share."""
+    """Count the first tokens that two prompts share."""
     return next((index for index, (one, other) in enumerate(zip(ids, others, strict=False)) if one != other), len(others))
 
 
-def _said(logits: torch.Tensor, targets: Sequence[Target]) -> list[Said]:
-    """(b, P, V) logits ▶ for each of the b prompts log p (2, P) of its target's tokens and foils, and the likeliest (P,)."""
+def _logprobs_at(logits: torch.Tensor, targets: Sequence[Target]) -> list[TargetLogprobs]:
+    """Read log p (2, P) of each target's tokens and foils, and the likeliest tokens (P,), from (b, P, V) logits of b
+    prompts.
+    """
     from heval_core.lm.targets import in_float64, values_of_each
 
     answers = []
@@ -206,54 +217,56 @@ def _said(logits: torch.Tensor, targets: Sequence[Target]) -> list[Said]:
         foils = dataclasses.replace(target, ids=target.foils or target.ids)
         values = np.concatenate([values_of_each(exact, [expected], "logprob").cpu().numpy() for expected in (target, foils)])
         values[1] *= bool(target.foils)
-        answers.append(Said(values, row.argmax(-1).cpu().numpy()))
+        answers.append(TargetLogprobs(values, row.argmax(-1).cpu().numpy()))
     return answers
 
 
 def without(
     lm: LanguageModel, prompt: TokenisedPrompt, left_out: Units, positions: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ids of a prompt that lacks some units, and where some of its positions are now, counted from its end.
+    """Return the ids of a prompt that lacks some units, and where some of its positions are now, counted from its end.
 
     Raises HEvalError where a unit holds one of the positions.
     """
     n = len(prompt.ids)
     read = {position % n for position in positions}
-    gone = {index for unit in left_out for index in unit.indices}
-    if held := sorted(gone & read):
+    removed = {index for unit in left_out for index in unit.indices}
+    if held := sorted(removed & read):
         raise HEvalError(f"A part of the prompt that is left out holds position {held[0]}, at which the answer is read.")
     passages = [span for span in passages_of(prompt) if span.end > span.start] or [Span(prompt.first_ranked, n)]
     start = passages[0].start
     # What remains of passages begins anew behind what stood before them, and where nothing did, what follows them.
-    begins = start in gone and (start == prompt.first_ranked or not gone.issuperset(range(start, passages[-1].end)))
+    begins = start in removed and (start == prompt.first_ranked or not removed.issuperset(range(start, passages[-1].end)))
     if begins and prompt.tokens[start - 1 : start] == (" ",):  # it may be one token with the word that follows now
         start -= 1
-        gone.add(start)
+        removed.add(start)
     stay = read | {start - 1} if begins else read
-    gone |= _double_spaces(prompt, gone) - stay
-    kept = [(index, token_id) for index, token_id in enumerate(prompt.ids) if index not in gone]
+    removed |= _double_spaces(prompt, removed) - stay
+    rest = [(index, token_id) for index, token_id in enumerate(prompt.ids) if index not in removed]
     if begins:
-        kept[start:] = _begun(lm, prompt, start, kept[start:], read)
-    if spaces := {before: space for before, space in _lost_spaces(prompt, gone).items() if before not in stay}:
-        kept = _spaced(lm, prompt, kept, spaces)
-    places = {index: position - len(kept) for position, (index, _) in enumerate(kept)}
-    return tuple(token_id for _, token_id in kept), tuple(places[position % n] for position in positions)
+        rest[start:] = _begun(lm, prompt, start, rest[start:], read)
+    if spaces := {before: space for before, space in _lost_spaces(prompt, removed).items() if before not in stay}:
+        rest = _spaced(lm, prompt, rest, spaces)
+    from_end = {index: position - len(rest) for position, (index, _) in enumerate(rest)}
+    return tuple(token_id for _, token_id in rest), tuple(from_end[position % n] for position in positions)
 
 
-def _double_spaces(prompt: TokenisedPrompt, gone: set[int]) -> set[int]:
-    """The tokens of white space alone that stood before what is gone, where white space also follows it."""
-    kept = [index for index in prompt.ranked if index not in gone]
+def _double_spaces(prompt: TokenisedPrompt, removed: set[int]) -> set[int]:
+    """Return the tokens of white space alone before what is removed, where white space also follows it."""
+    rest = [index for index in prompt.ranked if index not in removed]
     return {
         before
-        for before, after in pairwise(kept)
+        for before, after in pairwise(rest)
         if after - before > 1 and prompt.tokens[before].isspace() and prompt.tokens[after][:1].isspace()
     }
 
 
-def _lost_spaces(prompt: TokenisedPrompt, gone: set[int]) -> dict[int, str]:
-    """Token before what is gone ▶ the white space with which that ended, where no other parts the token from what follows."""
-    kept, tokens = [index for index in prompt.ranked if index not in gone], prompt.tokens
-    parted = [(before, tokens[after - 1], tokens[after]) for before, after in pairwise(kept) if after - before > 1]
+def _lost_spaces(prompt: TokenisedPrompt, removed: set[int]) -> dict[int, str]:
+    """Return the white space to restore: token before what is removed ▶ the space that ended the removed part, where nothing
+    else separates the token from what follows.
+    """
+    rest, tokens = [index for index in prompt.ranked if index not in removed], prompt.tokens
+    parted = [(before, tokens[after - 1], tokens[after]) for before, after in pairwise(rest) if after - before > 1]
     return {
         before: last[len(last.rstrip()) :]
         for before, last, after in parted
@@ -262,13 +275,13 @@ def _lost_spaces(prompt: TokenisedPrompt, gone: set[int]) -> dict[int, str]:
 
 
 def _spaced(
-    lm: LanguageModel, prompt: TokenisedPrompt, kept: list[tuple[int, int]], spaces: dict[int, str]
+    lm: LanguageModel, prompt: TokenisedPrompt, rest: list[tuple[int, int]], spaces: dict[int, str]
 ) -> list[tuple[int, int]]:
-    """(index, id) of tokens ▶ the same with white space behind some of them, in one token with them where there is one."""
+    """Add white space behind some tokens, (index, id), in one token with them where there is one."""
     spaced: list[tuple[int, int]] = []
-    for number, (index, token_id) in enumerate(kept):
+    for number, (index, token_id) in enumerate(rest):
         pieces: tuple[int, ...] = (token_id,)
-        if index in spaces and index not in (later for later, _ in kept[number + 1 : number + 2]):
+        if index in spaces and index not in (later for later, _ in rest[number + 1 : number + 2]):
             text, space = prompt.tokens[index], spaces[index]
             pieces = lm.encode(text + space) if lm.encode(text) == pieces else pieces + lm.encode(space)
         spaced += [(index, piece) for piece in pieces]
@@ -278,7 +291,7 @@ def _spaced(
 def _begun(
     lm: LanguageModel, prompt: TokenisedPrompt, start: int, rest: list[tuple[int, int]], read: set[int]
 ) -> list[tuple[int, int]]:
-    """(index, id) of the tokens with which a text now begins ▶ the same, with the white space that was in front of it.
+    """Put the white space that was in front of a text before the tokens, (index, id), with which it begins now.
 
     start: the token with which it began. read: the indices of tokens that must stay what they are.
     """

@@ -31,7 +31,10 @@ TOKENS = 16
 
 
 def parsed(screen: str) -> tuple[str, int]:
-    """`sentences:3` ▶ its name and number; `sentences:all` looks at every token. Raises HEvalError for anything else."""
+    """Parse a screen: `sentences:3` ▶ its name and number; `sentences:all` looks at every token.
+
+    Raises HEvalError for anything else.
+    """
     name, _, number = screen.partition(":")
     if name not in (SENTENCES, CGIM) or number != "all" and (not number.isdecimal() or int(number) < 1):
         raise HEvalError(
@@ -41,7 +44,10 @@ def parsed(screen: str) -> tuple[str, int]:
 
 
 def cost(tokens: float, screen: str) -> Cost:
-    """Passes over half of the prompt on average, for an answer of one sentence. The clean pass is not counted."""
+    """Return the cost for an answer of one sentence: each pass runs half of the prompt on average.
+
+    The clean pass is not counted.
+    """
     name, count = parsed(screen)
     passes = tokens / TOKENS + TOKENS * count if name == SENTENCES else 2 + count
     return Cost(min(passes, tokens), min(passes, tokens) * tokens / 2)
@@ -50,16 +56,16 @@ def cost(tokens: float, screen: str) -> Cost:
 def screened(
     clean: CleanPass, target: Target, sentences: Sequence[range], measure: Measure, screen: str, baseline: str
 ) -> Matrix:
-    """The matrix of an answer. sentences: of the answer, as columns. measure: as for `falls`."""
+    """Compute the matrix of an answer. sentences: of the answer, as columns. measure: as for `falls`."""
     (name, count), (prompt,) = parsed(screen), clean.prompts
-    whole, kept = list[Unit](), np.zeros((0, len(target.ids)), np.float32)
+    whole, values_of_whole = list[Unit](), np.zeros((0, len(target.ids)), np.float32)
     if name == SENTENCES:
         whole = stretches(clean, target)
         (lost,) = falls_of(clean, [target], measure, [Span(stretch.start, stretch.end) for stretch in whole], baseline)
         chosen = strongest(np.stack([lost[:, sentence.start : sentence.stop].sum(1) for sentence in sentences]), count)
         tokens = sorted(index for number in chosen for index in whole[number].indices)
         left = [number for number in range(len(whole)) if number not in chosen]
-        whole, kept = [whole[number] for number in left], lost[left]
+        whole, values_of_whole = [whole[number] for number in left], lost[left]
     else:
         from heval_core.lm import rules
 
@@ -71,12 +77,12 @@ def screened(
     (exact,) = falls_of(clean, [target], measure, spans, baseline)
     joined = [*whole, *(Unit(token, token + 1, "") for token in tokens)]
     order = sorted(range(len(joined)), key=lambda index: joined[index].start)
-    values = np.concatenate([kept, exact])[order]
+    values = np.concatenate([values_of_whole, exact])[order]
     return Matrix("token", tuple(joined[index] for index in order), values)
 
 
 def stretches(clean: CleanPass, target: Target) -> list[Unit]:
-    """The sentences of the documents, and what is ranked between them: the question, say."""
+    """Return the sentences of the documents, and the ranked text between them, such as the question."""
     (prompt,) = clean.prompts
     sentences = [unit for unit in units(prompt, "sentence", target) if unit.start in prompt.ranked]
     edges = [prompt.ranked.start, *(edge for unit in sentences for edge in (unit.start, unit.end)), prompt.ranked.stop]
@@ -85,5 +91,5 @@ def stretches(clean: CleanPass, target: Target) -> list[Unit]:
 
 
 def strongest(scores: np.ndarray, count: int) -> set[int]:
-    """(rows, places) ▶ the places of each row's `count` highest scores."""
+    """Return the columns of each row's `count` highest scores. scores: (rows, columns)."""
     return {int(index) for row in scores for index in np.argsort(-row, kind="stable")[:count]}

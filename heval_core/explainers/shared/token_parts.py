@@ -14,7 +14,7 @@ PARTS = (*RULES, "gxi", "fa")
 
 
 def part_scores(part: str, clean: CleanPass, targets: Sequence[Target]) -> np.ndarray:
-    """(B, n) scores. part: one of PARTS. Raises HEvalError where its rules do not hold."""
+    """Compute the scores of a part, (B, n). part: one of PARTS. Raises HEvalError where its rules do not hold."""
     if part == "fa":
         return ablation_scores(clean, targets)
     if part == "gxi":
@@ -23,7 +23,7 @@ def part_scores(part: str, clean: CleanPass, targets: Sequence[Target]) -> np.nd
 
 
 def cost_of(part: str, tokens: float) -> Cost:
-    """What a part costs for one prompt of `tokens` tokens."""
+    """Return the cost: what a part costs for one prompt of `tokens` tokens."""
     if part == "fa":
         return ablation_cost(tokens)
     return Cost(2, 2 * tokens) if part == "gxi" else rules.cost(tokens)

@@ -18,9 +18,11 @@ from heval_core.statistics.bootstrap import row_blocks
 from heval_core.statistics.scores import Ties, runs
 
 
-def leading(found: Ties, segment: np.ndarray, count: int) -> np.ndarray:
-    """(N, count) expected ranks of the best tokens of each (N, n) bool segment, best first; infinite where it has no more."""
-    parts = [_leading(Ties(*(counts[rows] for counts in found)), segment[rows], count) for rows in row_blocks(*segment.shape)]
+def leading(ties: Ties, segment: np.ndarray, count: int) -> np.ndarray:
+    """Compute the expected ranks of the best tokens of each (N, n) bool segment, best first, (N, count); infinite where it has
+    no more.
+    """
+    parts = [_leading(Ties(*(counts[rows] for counts in ties)), segment[rows], count) for rows in row_blocks(*segment.shape)]
     return np.concatenate(parts)
 
 
@@ -43,9 +45,9 @@ class Best(NamedTuple):
     inside: np.ndarray
 
 
-def best(found: Ties, segment: np.ndarray) -> Best:
-    """The tie with the best token of each row's (N, n) bool segment."""
-    parts = [_best(Ties(*(counts[rows] for counts in found)), segment[rows]) for rows in row_blocks(*segment.shape)]
+def best(ties: Ties, segment: np.ndarray) -> Best:
+    """Return the tie with the best token of each row's (N, n) bool segment."""
+    parts = [_best(Ties(*(counts[rows] for counts in ties)), segment[rows]) for rows in row_blocks(*segment.shape)]
     return Best(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -63,7 +65,7 @@ def _best(tied: Ties, segment: np.ndarray) -> Best:
 
 
 def of_distinct(function: Callable[..., float], *columns: np.ndarray) -> np.ndarray:
-    """A scalar function of whole numbers, evaluated once for each distinct row of equally shaped columns."""
+    """Evaluate a scalar function of whole numbers once for each distinct row of equally shaped columns."""
     table = np.stack([column.ravel() for column in columns])
     if not table.size:
         return np.empty(columns[0].shape)
@@ -78,7 +80,7 @@ def of_distinct(function: Callable[..., float], *columns: np.ndarray) -> np.ndar
 
 @functools.cache
 def reciprocal(above: int, size: int, inside: int) -> float:
-    """Expected 1 / rank of the best of `inside` tokens in a tie; NaN if there is none.
+    """Compute the expected 1 / rank of the best of `inside` tokens in a tie; NaN if there is none.
 
     >>> reciprocal(0, 3, 1) == (1 + 1 / 2 + 1 / 3) / 3, reciprocal(4, 1, 1)
     (True, 0.2)
@@ -91,7 +93,7 @@ def reciprocal(above: int, size: int, inside: int) -> float:
 
 @functools.cache
 def hit(above: int, size: int, inside: int, k: int) -> float:
-    """The probability that one of `inside` tokens of a tie is among the prompt's k best; NaN if there is none.
+    """Compute the probability that one of `inside` tokens of a tie is among the prompt's k best; NaN if there is none.
 
     >>> hit(0, 5, 2, 2), hit(0, 5, 2, 9), hit(3, 1, 1, 3)
     (0.7, 1.0, 0.0)

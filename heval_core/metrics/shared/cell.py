@@ -50,8 +50,8 @@ class Layout:
         groups: Sequence[str],
         ranked_end: Sequence[int] | None = None,
     ) -> Layout:
-        """From ragged columns: each instance's length, spans of documents, gold tokens, and the token after the last ranked
-        one (by default its length).
+        """Build the layout from ragged columns: each instance's length, spans of documents, gold tokens, and the token after
+        the last ranked one (by default its length).
         """
         shape = (len(lengths), max(lengths, default=0))
         positions, ends = np.arange(shape[1]), np.asarray(lengths, dtype=int)[:, None]
@@ -69,7 +69,7 @@ class Layout:
         return cls(ranked, tuple(spans), tuple(gold), np.asarray(groups, dtype=str))
 
     def rows(self, chosen: np.ndarray) -> Layout:
-        """The instances chosen by (N,) bools or indices."""
+        """Return the instances chosen by (N,) bools or indices."""
 
         def cut(marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
             return tuple(mask[chosen] for mask in marks)
@@ -119,7 +119,7 @@ class Cell:
         return tied
 
     def without_first(self, count: int) -> Cell:
-        """The same scores, with the first `count` tokens of each prompt not ranked."""
+        """Return the same scores, with the first `count` tokens of each prompt not ranked."""
         if not count:
             return self
         if count not in self._memo:
@@ -131,10 +131,10 @@ class Cell:
         return cell
 
     def leading(self, document: int, count: int) -> np.ndarray:
-        """(N, count) expected ranks of a document's best tokens, best first; infinite for missing ones."""
-        kept = max(count, *KS)
-        if (document, kept) not in self._memo:
+        """Compute the expected ranks of a document's best tokens, best first, (N, count); infinite for missing ones."""
+        size = max(count, *KS)
+        if (document, size) not in self._memo:
             inside = self.layout.documents[document] & self.layout.ranked
-            self._memo[document, kept] = leading(self.ties, inside, kept)
-        ranks: np.ndarray = self._memo[document, kept]
+            self._memo[document, size] = leading(self.ties, inside, size)
+        ranks: np.ndarray = self._memo[document, size]
         return ranks[:, :count]

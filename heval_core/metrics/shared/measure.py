@@ -116,11 +116,11 @@ class Measure:
     ranked: bool = False
 
     def at(self, k: int) -> int:
-        """The k under which its values are stored: 0 if it has none."""
+        """Return the k under which the measure's values are stored: 0 if it has none."""
         return k if self.uses_k else 0
 
     def asks(self, regime: str) -> bool:
-        """Whether it applies to a regime, with or without options."""
+        """Return whether the measure applies to a regime, with or without options."""
         return not self.regimes or read_key(regime).base in self.regimes
 
     @property
@@ -171,11 +171,11 @@ class SumOfMeans(Protocol):
     which sums of resampled means could pass."""
 
     def means(self, part: str, documents: int) -> tuple[Mean, ...]:
-        """Of a part, in prompts with so many documents; empty if the part is not made of stored values."""
+        """Return the means of a part, in prompts with so many documents; empty if the part is not made of stored values."""
 
 
 def means_of_used(metric: str, part: str, documents: int) -> tuple[Mean, ...]:
-    """For values of the group whose document was used, and `balanced`, in which these groups weigh the same."""
+    """Return the means of a group whose document was used, or of `balanced`, in which these groups weigh the same."""
     groups = context_groups(documents)
     if part == "balanced":
         return tuple(Mean(metric, group, factor=1 / documents) for group in groups)
@@ -183,7 +183,7 @@ def means_of_used(metric: str, part: str, documents: int) -> tuple[Mean, ...]:
 
 
 def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure, Measure]:
-    """A measure of what the answer loses, and its variant with the question protected.
+    """Declare a measure of what the answer loses, and its variant with the question protected.
 
     what: when it loses that, as in `only the best-ranked tokens are kept`.
     """
@@ -221,7 +221,7 @@ def of_faithfulness(title: str, what: str, order: int) -> tuple[Measure, Measure
 def of_origin(
     key: str, title: str, part: str, unit: str, meaning: str, order: int, sections: bool = True
 ) -> tuple[Measure, Measure]:
-    """A measure of how well scores reveal the answer's origin: with one document, and with two.
+    """Declare a measure of how well scores reveal the answer's origin: with one document, and with two.
 
     meaning: with `{documents}` for the source of the scores. sections: whether the report shows it.
     """

@@ -13,7 +13,7 @@ from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, me
 
 
 def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
-    """Mean loss of log-probability over the last axis: (…,) before and (…, |K|) after ▶ (…,)."""
+    """Average the loss of log-probability over the last axis: (…,) before and (…, |K|) after ▶ (…,)."""
     lost = (np.asarray(before)[..., None] - np.asarray(after)).mean(axis=-1)
     return float(lost) if lost.ndim == 0 else lost
 
@@ -29,7 +29,7 @@ class MeasuredMetric:
     parts: ClassVar[tuple[str, ...]] = tuple(f"{part}{how}" for how in ("", PROTECTED) for part in ("all", *REPLACEMENTS))
 
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """The batch job's measurements of answers that a document or memory gave, by part; empty if it made none."""
+        """Return the batch job's measurements of answers that a document or memory gave, by part; empty if it made none."""
         ours = np.array([group == MEMORY or document_of(group) is not None for group in cell.layout.groups])
         return [
             Each(part, value, chance, np.full(len(value), np.nan)).within(ours & np.isfinite(value))

@@ -32,22 +32,22 @@ class Base:
 
 
 def best_rank(k: int, segment_sizes: np.ndarray) -> np.ndarray:
-    """The least Rank@k that a segment can have; NaN for an empty one."""
+    """Return the least Rank@k that a segment can have; NaN for an empty one."""
     return np.where(segment_sizes > 0, (np.minimum(k, segment_sizes) + 1) / 2, np.nan)
 
 
 def chance_rank(k: int, segment_sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The expected Rank@k of random scores; NaN for an empty segment."""
+    """Return the expected Rank@k of random scores; NaN for an empty segment."""
     return np.asarray(best_rank(k, segment_sizes) * (lengths + 1) / (segment_sizes + 1))
 
 
-def segment_ranks(found: Ties, segment: np.ndarray, k: int) -> np.ndarray:
-    """(N,) Rank@k from the ties of (N, n) scores and a (N, n) bool segment; NaN for an empty segment."""
-    return mean_of_first(broken_ties.leading(found, segment & (found.size > 0), k))
+def segment_ranks(ties: Ties, segment: np.ndarray, k: int) -> np.ndarray:
+    """Compute Rank@k, (N,), from the ties of (N, n) scores and a (N, n) bool segment; NaN for an empty segment."""
+    return mean_of_first(broken_ties.leading(ties, segment & (ties.size > 0), k))
 
 
 def mean_of_first(leading: np.ndarray) -> np.ndarray:
-    """(…,) means of the finite entries of (…, k); NaN for a row without any."""
+    """Average the finite entries of each row: (…, k) ▶ (…,); NaN for a row without any."""
     finite = np.isfinite(leading)
     counts = finite.sum(axis=-1)
     sums = np.where(finite, leading, 0.0).sum(axis=-1)
@@ -61,8 +61,10 @@ class Ranked(Base):
     drop_first: int = 0
 
     def documents(self, cell: Cell, k: int, *, worst: bool = False) -> list[Each]:
-        """Rank@k of each document: part c, or c1 and c2. worst: in place of the best value the largest that each can have,
-        with all other tokens above it."""
+        """Compute Rank@k of each document: part c, or c1 and c2.
+
+        worst: in place of the best value the largest that each can have, with all other tokens above it.
+        """
         cell = cell.without_first(self.drop_first)
         layout, ranks = cell.layout, []
         for number, document in enumerate(layout.documents):
@@ -73,7 +75,7 @@ class Ranked(Base):
         return ranks
 
     def margins(self, cell: Cell, k: int) -> list[Each]:
-        """How far the used document ranks above the other in each instance, by its group; NaN elsewhere.
+        """Measure how far the used document ranks above the other in each instance, by its group; NaN elsewhere.
 
         Parts C1 and C2; empty for prompts without two documents. The largest margin: the used one at its best, the other at
         its worst.
@@ -105,7 +107,7 @@ class OfUsed(OfGroups):
 
 
 def of_used_document(cell: Cell, value: Callable[[np.ndarray], np.ndarray], chance: Callable[[int, int], float]) -> list[Each]:
-    """Values of instances, by the group of the document that was used; NaN elsewhere. The best is 1.
+    """Return values of instances, by the group of the document that was used; NaN elsewhere. The best is 1.
 
     value: (N, n) ranked gold tokens ▶ (N,). chance: of so many gold tokens among so many ranked ones.
     """
@@ -118,16 +120,18 @@ def of_used_document(cell: Cell, value: Callable[[np.ndarray], np.ndarray], chan
     return parts
 
 
-def of_best(expected: Callable[[int, int, int], float], found: Ties, gold: np.ndarray) -> np.ndarray:
-    """(N,) what is expected of the best of each row's (N, n) gold tokens; NaN for a row without any.
+def of_best(expected: Callable[[int, int, int], float], ties: Ties, gold: np.ndarray) -> np.ndarray:
+    """Compute what is expected of the best of each row's (N, n) gold tokens, (N,); NaN for a row without any.
 
     expected: `broken_ties.reciprocal`, or `broken_ties.hit` with its k. Of n tokens with m gold ones chance is (0, n, m).
     """
-    return broken_ties.of_distinct(expected, *broken_ties.best(found, gold))
+    return broken_ties.of_distinct(expected, *broken_ties.best(ties, gold))
 
 
 def of_answer(cell: Cell, expected: Callable[[int, int, int], float]) -> list[Each]:
-    """What is expected of each instance's best answer token, by the group of the document that was used: see `of_best`."""
+    """Compute what is expected of each instance's best answer token, by the group of the document that was used: see
+    `of_best`.
+    """
     return of_used_document(
         cell, lambda gold: of_best(expected, cell.ties, gold), lambda gold, length: expected(0, length, gold)
     )
@@ -138,7 +142,8 @@ DIGITS = 9
 
 
 def segment_shares(layout: Layout, scores: np.ndarray, segments: Sequence[np.ndarray]) -> np.ndarray:
-    """(N, n) scores and S bool segments (N, n) ▶ (N, S): the sum of each segment's scores over that of all absolute scores.
+    """Compute the sum of each segment's scores over that of all absolute scores: (N, n) scores and S bool segments (N, n) ▶
+    (N, S).
 
     Only ranked tokens count. A prompt whose scores are all 0 gives every segment 0.
     """

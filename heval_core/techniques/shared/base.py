@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from heval_core.lm import model
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 # Named without importing torch.
 LanguageModel: TypeAlias = "model.LanguageModel"
 Tensor: TypeAlias = "torch.Tensor"
@@ -63,11 +63,11 @@ class Development:
     seed: int = 0
     known: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    def once(self, what: Hashable, find: Callable[[], Found]) -> Found:
-        """What several variants of a technique need: the first that asks finds it out, the others are given the same."""
+    def once(self, what: Hashable, find: Callable[[], T]) -> T:
+        """Compute what several variants of a technique need once: the first that asks computes it, the others get the same."""
         if what not in self.known:
             self.known[what] = find()
-        result: Found = self.known[what]
+        result: T = self.known[what]
         return result
 
 
@@ -103,47 +103,47 @@ class Base:
     preparation = ""
 
     def settings(self, development: Development) -> Sequence[Setting]:
-        """What the search tries on the development questions; only NOTHING where there is nothing to search."""
+        """List what the search tries on the development questions; only NOTHING where there is nothing to search."""
         return (NOTHING,)
 
     def reads(self) -> str:
-        """A hash of a file that `settings` reads, which is part of the search's key; empty if it reads none."""
+        """Hash the file that `settings` reads, which is part of the search's key; empty if it reads none."""
         return ""
 
     def best(self, trials: Sequence[Trial]) -> tuple[int, ...]:
-        """The indices of the settings that are best by the method's own rule, the first of which is used."""
+        """Return the indices of the settings that are best by the method's own rule, the first of which is used."""
         return best_by(trials, lambda trial: trial.mean)
 
     @contextmanager
     def applied(self, lm: LanguageModel, setting: Setting) -> Iterator[LanguageModel]:
-        """The model that answers. Whatever happens inside, the model given is as before afterwards."""
+        """Yield the model that answers. Whatever happens inside, the model given is as before afterwards."""
         yield lm
 
-    def asked(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[FinalPrompt]:
-        """The prompt of each instance, with its documents. lm: the model that answers, which may be asked first."""
+    def prompts(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[FinalPrompt]:
+        """Return the prompt of each instance, with its documents. lm: the model that answers, which may be asked first."""
         return [FinalPrompt(prompt_of(instance, lm.template)) for instance in instances]
 
-    def alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]:
-        """The prompt of each instance without its documents."""
+    def prompts_alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]:
+        """Return the prompt of each instance without its documents."""
         return [assemble((), (), instance.question, lm.template) for instance in instances]
 
     def combined(self, z_c: Tensor, z_0: Tensor, setting: Setting) -> Any:
-        """(B, V) logits with context and without ▶ (B, V) scores whose softmax is the answer's distribution."""
+        """Combine (B, V) logits with context and without ▶ (B, V) scores whose softmax is the answer's distribution."""
         return z_c
 
     def combined_by(self, z_c: Tensor, z_0: Tensor, settings: Sequence[Setting]) -> Iterator[Any]:
-        """`combined` under each of several settings, as a search needs it."""
+        """Apply `combined` under each of several settings, as a search needs it."""
         return (self.combined(z_c, z_0, setting) for setting in settings)
 
 
 def best_by(trials: Sequence[Trial], value: Any) -> tuple[int, ...]:
-    """The indices of the trials with the highest value; those within rounding of it tie."""
+    """Return the indices of the trials with the highest value; those within rounding of it tie."""
     values = [value(trial) for trial in trials]
     return tuple(index for index, score in enumerate(values) if score >= max(values) - 1e-12)
 
 
 def on_arrays(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """A formula of the two logits (…, V), with context and without, that takes arrays, nested lists or tensors.
+    """Make a formula of the two logits (…, V), with context and without, take arrays, nested lists or tensors.
 
     Raises ValueError if their shapes differ. Computed and given back in float64: a sharp distribution's entropy, and which
     tokens stand at the edge of an interval, are below the rounding of float32.
@@ -156,13 +156,13 @@ def on_arrays(formula: Callable[..., Any]) -> Callable[..., Any]:
         from heval_core.lm.targets import in_float64
 
         as_arrays = not isinstance(z_c, torch.Tensor)
-        with_context, alone = (in_float64(torch.as_tensor(logits)) for logits in (z_c, z_0))
-        if with_context.shape != alone.shape or not with_context.ndim:
+        with_context, without = (in_float64(torch.as_tensor(logits)) for logits in (z_c, z_0))
+        if with_context.shape != without.shape or not with_context.ndim:
             raise ValueError(
                 f"The logits with context and without must have the same shape (…, V); they have {tuple(with_context.shape)} "
-                f"and {tuple(alone.shape)}."
+                f"and {tuple(without.shape)}."
             )
-        scores = formula(with_context, alone, *options, **named)
+        scores = formula(with_context, without, *options, **named)
         return scores.numpy() if as_arrays else scores
 
     return given

@@ -12,12 +12,12 @@ SMALLEST = 1e-12
 
 
 def bcu(predicted_id: int, accepted_ids: Iterable[int]) -> int:
-    """1 if the predicted token is one of those accepted, else 0."""
+    """Return 1 if the predicted token is one of those accepted, else 0."""
     return int(predicted_id in set(accepted_ids))
 
 
 def ccu(p_c: float, p_0: float) -> float:
-    """In [-1, 1]. p_c, p_0: the token's probability with context and without, of the same technique.
+    """Compute CCU, in [-1, 1]. p_c, p_0: the token's probability with context and without, of the same technique.
 
     Raises ValueError for a number outside [0, 1].
     """
@@ -29,5 +29,5 @@ def ccu(p_c: float, p_0: float) -> float:
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Of each point, whether none of the others dominates it: is at least as good in both numbers and better in one."""
+    """Return for each point whether no other dominates it: is at least as good in both numbers and better in one."""
     return [not any(other[0] >= x and other[1] >= y and (other[0] > x or other[1] > y) for other in points) for x, y in points]

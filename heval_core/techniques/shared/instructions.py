@@ -51,7 +51,7 @@ PROMPTS = {
 RELEVANCE = "Is the context relevant to the question? Reply relevant or irrelevant."
 FAITHFULNESS = "Does the answer follow from the context? Reply faithful or unfaithful."
 # What a faithfulness agent reads after the question.
-SAID = "Answer: {answer}."
+ANSWERED = "Answer: {answer}."
 REFINING = "Your last answer was unfaithful. Answer from the context, as in these examples."
 
 # Two demonstrations of an answer from the context, for each family. Their facts are invented, so that no memory has them.
@@ -72,11 +72,11 @@ DEMONSTRATIONS = {
 
 
 def family_of(dataset: str) -> str:
-    """Which prompts a dataset is asked with: those of its own name if it has any, else those of question answering."""
+    """Return which prompts a dataset gets: those of its own name if it has any, else those of question answering."""
     name = re.split(r"\W", dataset)[0]
     return name if name in (NQ, DRUID) else QA
 
 
 def prompt_ids(dataset: str) -> tuple[str, ...]:
-    """The ids of the twelve prompts for a dataset, in order."""
+    """Return the ids of the twelve prompts for a dataset, in order."""
     return tuple(key for key in PROMPTS if key.startswith(f"{family_of(dataset)}-"))

@@ -57,7 +57,7 @@ class Lesson:
 
 
 def of_development(development: Development) -> list[Lesson]:
-    """The development questions under their kinds of context, and each question once without any."""
+    """Return the development questions under their kinds of context, and each question once without any."""
     lessons: dict[Lesson, None] = {}
     for kind, questions in development.questions.items():
         for instance in (question.instance for question in questions):
@@ -74,16 +74,16 @@ def of_development(development: Development) -> list[Lesson]:
 
 
 def of_file(path: Path) -> list[Lesson]:
-    """One's own lessons: JSON lines {"kind", "question", "context", "answers"}; `answers` is a list, or one text.
+    """Read one's own lessons: JSON lines {"kind", "question", "context", "answers"}; `answers` is a list, or one text.
 
     Raises HEvalError for a file that cannot be read, and names the line of a record that is wrong.
     """
     lessons = []
-    for place, record in json_lines(path):
+    for location, record in json_lines(path):
         try:
             lessons.append(_lesson(record))
         except Malformed as error:
-            raise HEvalError(f"{place}: {error}.") from error
+            raise HEvalError(f"{location}: {error}.") from error
     return lessons
 
 
@@ -100,7 +100,10 @@ def _lesson(record: Any) -> Lesson:
 
 
 def split(lessons: Iterable[Lesson], seed: int) -> tuple[list[Lesson], list[Lesson]]:
-    """To train on, and to hold out; all lessons of a question are on one side. Raises HEvalError for too few questions."""
+    """Split lessons into those to train on and those to hold out; all lessons of a question are on one side.
+
+    Raises HEvalError for too few questions.
+    """
     lessons = list(lessons)
     questions = sorted({lesson.question for lesson in lessons})
     if len(questions) < FEWEST:
@@ -111,7 +114,7 @@ def split(lessons: Iterable[Lesson], seed: int) -> tuple[list[Lesson], list[Less
 
 
 def examples(lm: LanguageModel, lessons: Sequence[Lesson]) -> list[tuple[Lesson, Example]]:
-    """Each lesson that is used, in tokens: not those too long for the model, nor those whose true answer it does not give.
+    """Tokenise each lesson that is used: not those too long for the model, nor those whose true answer it does not give.
 
     The target of an irrelevant or empty context is the true answer, spelt so that it begins with the model's own next token.
     """
@@ -132,19 +135,21 @@ def examples(lm: LanguageModel, lessons: Sequence[Lesson]) -> list[tuple[Lesson,
     return used
 
 
-def in_shares(found: Sequence[tuple[Lesson, Example]], seed: int) -> list[tuple[Lesson, Example]]:
-    """Those of every kind that is to be followed; of others as many, drawn at random, as CUB's shares leave room for."""
-    followed = sum(lesson.kind in TAUGHT for lesson, _ in found)
+def in_shares(pairs: Sequence[tuple[Lesson, Example]], seed: int) -> list[tuple[Lesson, Example]]:
+    """Sample lessons: those of every kind that is to be followed, and of others as many, at random, as CUB's shares leave room
+    for.
+    """
+    followed = sum(lesson.kind in TAUGHT for lesson, _ in pairs)
     room = {kind: round(followed * share / FOLLOWED_SHARE) for kind, share in SHARES.items()}
-    drawn = list(range(len(found)))
-    random.Random(f"{seed}|shares").shuffle(drawn)
-    kept = []
-    for index in drawn:
-        kind = found[index][0].kind
+    order = list(range(len(pairs)))
+    random.Random(f"{seed}|shares").shuffle(order)
+    chosen = []
+    for index in order:
+        kind = pairs[index][0].kind
         if kind in TAUGHT or not followed or room[kind] > 0:
-            kept.append(index)
+            chosen.append(index)
             room[kind] = room.get(kind, 0) - 1
-    return [found[index] for index in sorted(kept)]
+    return [pairs[index] for index in sorted(chosen)]
 
 
 @dataclass(frozen=True)
@@ -170,36 +175,36 @@ class Source:
 
 
 def of_mixture(seed: int, size: int = SIZE) -> list[Lesson]:
-    """Of all sources. Raises NotHere, which says where to put which file."""
+    """Read lessons from all sources. Raises NotHere, which says where to put which file."""
     return [lesson for source in SOURCES for lesson in _of_source(source, round(size * source.share), seed)]
 
 
 def _of_source(source: Source, count: int, seed: int) -> Iterator[Lesson]:
-    questions = list({asked.question: asked for asked in _read(source, count * READ)}.values())
+    questions = list({known.question: known for known in _read(source, count * READ)}.values())
     random.Random(f"{seed}|{source.name}").shuffle(questions)
     count = min(count, len(questions))
     numbers = {kind: round(share * count) for kind, share in source.kinds.items()}
     numbers[next(reversed(numbers))] += count - sum(numbers.values())  # rounding falls to the last kind
     kinds = (kind for kind, number in numbers.items() for _ in range(number))
-    for kind, asked, other in zip(kinds, questions, [*questions[1:], *questions[:1]], strict=False):
-        if lesson := _under(kind, asked, other):
+    for kind, known, other in zip(kinds, questions, [*questions[1:], *questions[:1]], strict=False):
+        if lesson := _under(kind, known, other):
             yield lesson
 
 
-def _under(kind: str, asked: KnownQuestion, other: KnownQuestion) -> Lesson | None:
-    """One question under a kind of context; None where it cannot be asked so."""
+def _under(kind: str, known: KnownQuestion, other: KnownQuestion) -> Lesson | None:
+    """Put a question under a kind of context; None where it cannot be asked so."""
     if kind == "relevant":
-        return Lesson(kind, asked.question, asked.context, asked.answers[:1])
+        return Lesson(kind, known.question, known.context, known.answers[:1])
     if kind == "counterfactual":
-        return Lesson(kind, asked.question, asked.other[0], (asked.other[1],)) if asked.other else None
+        return Lesson(kind, known.question, known.other[0], (known.other[1],)) if known.other else None
     if kind == "empty":
-        return Lesson(kind, asked.question, None, asked.answers)
-    answered = other.question == asked.question or any(mentions(answer, other.context) for answer in asked.answers)
-    return None if answered else Lesson(kind, asked.question, other.context, asked.answers)
+        return Lesson(kind, known.question, None, known.answers)
+    answered = other.question == known.question or any(mentions(answer, other.context) for answer in known.answers)
+    return None if answered else Lesson(kind, known.question, other.context, known.answers)
 
 
 def _read(source: Source, count: int) -> list[KnownQuestion]:
-    """The usable ones among the first records."""
+    """Read the usable ones among the first records."""
     placed = data_folder(FOLDER) / f"{source.name}.jsonl"
     if placed.exists():
         records: Iterable[Any] = (record for _, record in json_lines(placed) if not isinstance(record, Malformed))
@@ -223,11 +228,11 @@ def _read(source: Source, count: int) -> list[KnownQuestion]:
 def _usable(source: Source, records: Iterable[Any]) -> Iterator[KnownQuestion]:
     for record in records:
         try:
-            asked = source.read(record)
+            known = source.read(record)
         except (KeyError, TypeError, AttributeError, IndexError):
             continue  # a record of another form
-        if asked and asked.question.strip() and asked.context.strip() and all(asked.answers) and asked.answers:
-            yield asked
+        if known and known.question.strip() and known.context.strip() and all(known.answers) and known.answers:
+            yield known
 
 
 def _squad(record: Mapping[str, Any]) -> KnownQuestion | None:
@@ -248,7 +253,7 @@ def _trivia(record: Mapping[str, Any]) -> KnownQuestion | None:
 
 
 def _whole_words(text: str, start: int, end: int) -> str:
-    """A part of a text, without the pieces of words at its ends, and in one line."""
+    """Cut a part out of a text, without the pieces of words at its ends, and in one line."""
     words = text[start:end].split(" ")
     return " ".join(" ".join(words[1 if start else 0 : -1 if end < len(text) else None]).split())
 
@@ -257,7 +262,7 @@ def _averitec(record: Mapping[str, Any]) -> KnownQuestion | None:
     label = {"Supported": "True", "Refuted": "False", "Not Enough Evidence": "None"}.get(record["label"])
     if label is None:
         return None
-    exchanges = (f"{asked['question']} {answer['answer']}" for asked in record["questions"] for answer in asked["answers"])
+    exchanges = (f"{known['question']} {answer['answer']}" for known in record["questions"] for answer in known["answers"])
     return KnownQuestion(question_about(record["claim"], record["speaker"] or ""), " ".join(exchanges), (label,))
 
 

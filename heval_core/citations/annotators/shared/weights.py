@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heval_core.citations.annotators.shared.choice import Weights
-from heval_core.citations.reading import asked, layout
+from heval_core.citations.reading import explanation_prompt, layout
 from heval_core.citations.records import Explained
 from heval_core.prompting.prompts import CHAT
 from heval_core.records import HEvalError, Span, Target
@@ -46,8 +46,8 @@ def tokens_of(lm: LanguageModel, explained: Explained, left_out: Collection[int]
     """
     from heval_core.lm.chat import answers_bare, in_chat
 
-    kept = [passage for passage in explained.passages if passage.number not in left_out]
-    prompt, chat = asked(explained.claim, kept, layout(explained.prompt)), lm.template == CHAT
+    passages = [passage for passage in explained.passages if passage.number not in left_out]
+    prompt, chat = explanation_prompt(explained.claim, passages, layout(explained.prompt)), lm.template == CHAT
     prompt = in_chat(prompt, lm.tokenizer) if chat else prompt
     bare = answers_bare(lm.tokenizer) if chat else not prompt.text or prompt.text[-1].isspace()
     text = before = prompt.text + ("" if bare else " ")
@@ -103,11 +103,11 @@ def contextcite(lm: LanguageModel, explained: Explained) -> Weights:
 
     Comparable is the share of the mean size of the sentence's log-odds; the least is that of `left_one_out`.
     """
-    kept = sparse_fit.masks(len(explained.selected), zlib.crc32(explained.claim.id.encode()))
-    gone = [[number for number, present in zip(explained.selected, row, strict=True) if not present] for row in kept]
-    values = sentence_logprobs(lm, [tokens_of(lm, explained, left_out) for left_out in gone])
+    rows = sparse_fit.masks(len(explained.selected), zlib.crc32(explained.claim.id.encode()))
+    removed = [[number for number, present in zip(explained.selected, row, strict=True) if not present] for row in rows]
+    values = sentence_logprobs(lm, [tokens_of(lm, explained, left_out) for left_out in removed])
     odds = sparse_fit.log_odds(values)
-    phi = np.array([sparse_fit.weights(kept, column) for column in odds.T]).T
+    phi = np.array([sparse_fit.weights(rows, column) for column in odds.T]).T
     return Weights(phi, phi / np.maximum(np.abs(odds).mean(0), BIT), 1 / (len(phi) + 1))
 
 

@@ -33,7 +33,7 @@ DEFAULT = "PLUGIN"
 
 
 @dataclass(frozen=True)
-class OwnFile:
+class CustomFile:
     """file: its path, as given. name: of a class or an instance in it. source: its text."""
 
     file: str
@@ -41,7 +41,7 @@ class OwnFile:
     source: str = field(repr=False)
 
     @classmethod
-    def read(cls, text: str) -> OwnFile:
+    def read(cls, text: str) -> CustomFile:
         """text: FILE.py:CLASS, or FILE.py for its PLUGIN. Raises HEvalError for a file that cannot be read."""
         file, colon, name = text.rpartition(":")
         if not colon or name.endswith(".py"):
@@ -128,7 +128,7 @@ class OwnFile:
 
 
 @contextmanager
-def added(files: Iterable[OwnFile]) -> Iterator[Sequence[Method]]:
+def added(files: Iterable[CustomFile]) -> Iterator[Sequence[Method]]:
     """Offer explainers in this process for a while. Raises HEvalError for the first that cannot be offered."""
     explainers: list[Method] = []
     try:

@@ -7,7 +7,7 @@ import pytest
 
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
-from precompute.own_file import OwnFile, added, try_out
+from precompute.custom_file import CustomFile, added, try_out
 from precompute.worker import Loading, Worker
 from tests.conftest import ROOT
 
@@ -25,14 +25,14 @@ def written(folder, old="", new="", name="MeanAttention"):
 
 
 def refused(text):
-    with pytest.raises(HEvalError) as caught, added((OwnFile.read(text),)):
+    with pytest.raises(HEvalError) as caught, added((CustomFile.read(text),)):
         pass
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
 def test_the_readme_s_example_is_offered_for_a_while_and_explains(lm, tmp_path):
-    with added((OwnFile.read(written(tmp_path)),)) as (explainer,):
+    with added((CustomFile.read(written(tmp_path)),)) as (explainer,):
         assert catalogue.method("mean_attention") is explainer
         assert "the mean over all heads" in catalogue.docstring(explainer)
         try_out(lm, explainer)
@@ -45,7 +45,7 @@ def test_a_file_may_offer_an_instance_and_variants_have_their_options(tmp_path):
     file = tmp_path / "mine.py"
     text = file.read_text().replace('    key = "mean_attention"', '    layer: int = -1\n\n    key = "mean_attention"')
     file.write_text(f"{text}\n\nPLUGIN = MeanAttention(layer=2)\n")
-    with added((OwnFile.read(str(file)),)) as (explainer,):
+    with added((CustomFile.read(str(file)),)) as (explainer,):
         assert explainer.layer == 2
         assert catalogue.method("mean_attention(layer=1)").layer == 1
 
@@ -111,7 +111,7 @@ def test_a_file_that_is_not_there_or_cannot_be_imported_is_named(tmp_path):
     ],
 )
 def test_what_does_not_keep_to_the_contract_is_refused(new, told, tmp_path, language_models):
-    file = OwnFile.read(written(tmp_path, SCORES, new))
+    file = CustomFile.read(written(tmp_path, SCORES, new))
     with added((file,)) as (explainer,), pytest.raises(HEvalError, match=told) as caught:
         try_out(language_models["gpt2"], explainer)
     assert "\n" not in str(caught.value)
@@ -120,7 +120,7 @@ def test_what_does_not_keep_to_the_contract_is_refused(new, told, tmp_path, lang
 def test_scores_of_a_prompt_depend_on_its_file(tmp_path):
     identities = []
     for edited in (SCORES, SCORES + "  # edited"):
-        file = OwnFile.read(written(tmp_path, SCORES, edited))
+        file = CustomFile.read(written(tmp_path, SCORES, edited))
         with added((file,)) as (explainer,):
             identities.append(catalogue.identity("explainer", explainer))
     assert identities[0] != identities[1]
@@ -130,9 +130,9 @@ def test_scores_of_a_prompt_depend_on_its_file(tmp_path):
 
 
 def test_a_worker_elsewhere_gets_the_file_s_text(tmp_path):
-    file = OwnFile.read(written(tmp_path))
+    file = CustomFile.read(written(tmp_path))
     (tmp_path / "mine.py").unlink()
-    loading = pickle.loads(pickle.dumps(Loading(own=(file,))))
+    loading = pickle.loads(pickle.dumps(Loading(custom=(file,))))
     try:
         Worker(loading)
         Worker(loading)  # the driver's own process offers it already
