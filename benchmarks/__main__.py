@@ -59,8 +59,9 @@ def main() -> int:
 
 
 def _ratios(part: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Of random weights, unless models are named; of answers the real model where it is installed."""
-    names = names or ["smollm2"] * (part == "answers" and not PACKAGED["smollm2"].problem())
+    """Yield figures of random weights, unless models are named; of answers the real model where it is installed."""
+    if not names and part == "answers" and not PACKAGED["smollm2"].problem():
+        names = ["smollm2"]
     small = (random_model(name, config()) for name, config in SMALL.items())
     loaded = () if part == "threads" else (load(name, "cpu", "float32") for name in names) if names else small
     for figure in thread_figures() if part == "threads" else chain(*(RATIOS[part](lm.key, lm) for lm in loaded)):

@@ -24,7 +24,7 @@ TIMED = 24
 
 
 def answer_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
-    """Of each prompt that the model reads with its answer."""
+    """Yield figures of each prompt that the model reads with its answer."""
     for tokens in PROMPTS:
         if tokens + ANSWER <= lm.positions:
             chosen = range(ANSWER), range(1), range(ANSWER - 1, ANSWER)
@@ -34,7 +34,10 @@ def answer_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
 
 
 def passes(lm: LanguageModel, tokens: int, indices: range) -> Callable[[], np.ndarray]:
-    """A step: what some tokens of the answer lose without each in the prompt's middle. The clean pass is run here, untimed."""
+    """Make a step: what some tokens of the answer lose without each in the prompt's middle.
+
+    The clean pass is run here, untimed.
+    """
     prompt, answer = (prompts_of(lm, length, 1).prompts[0] for length in (tokens, ANSWER))
     target = Target.of_text(prompt.ids + answer.ids, tokens, tokens + ANSWER).part(indices)
     clean = CleanPass(lm, [prompt.followed_by(answer.ids[: indices.stop - 1], answer.tokens[: indices.stop - 1])])

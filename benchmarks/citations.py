@@ -16,7 +16,7 @@ PASSAGE_TOKENS, SENTENCE_TOKENS = 20, 8
 
 
 def citation_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
-    """Of a claim with 8 passages, whose explanation has 6 sentences."""
+    """Yield figures of a claim with 8 passages, whose explanation has 6 sentences."""
     explained = explanation(lm)
     texts = [tokens_of(lm, explained, left_out) for left_out in ((), *((number,) for number in explained.selected))]
     length, shape = len(texts[0].ids), f"{PASSAGES} passages, {SENTENCES} sentences"
@@ -33,7 +33,7 @@ def citation_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
 
 
 def explanation(lm: LanguageModel) -> Explained:
-    """Words of the demo models' tokenizer."""
+    """Write an explanation in words of the demo models' tokenizer."""
     words = np.random.default_rng(0)
 
     def text(tokens: int) -> str:

@@ -74,7 +74,9 @@ def _listed(numbers: Mapping[str, float]) -> str:
 
 
 def _of_model(lm: LanguageModel, lengths: Sequence[int], until: float) -> Iterator[Row]:
-    """The rows of one model: short prompts first, which tell what longer ones will take, and of one length what is quick."""
+    """Yield the rows of one model: short prompts first, which tell what longer ones will take, and of one length what is
+    quick.
+    """
     rate = matrix_rate(lm.device, lm.model.dtype, rows=4096, width=lm.width)
     explainers = [one for one in catalogue.explainers().values() if not catalogue.needs_fit(one)]
     a_token = dict.fromkeys((each.key for each in explainers), 2 * parameters_of_layers(lm.model) / (rate / 4))
@@ -100,7 +102,7 @@ def _of_model(lm: LanguageModel, lengths: Sequence[int], until: float) -> Iterat
 
 
 def largest(lm: LanguageModel, tokens: int, count: int) -> int:
-    """How many prompts fit together, `count` and its doubles, in a pass and its gradient."""
+    """Return how many prompts fit together, `count` and its doubles, in a pass and its gradient."""
     try:
         while True:
             explained(prompts_of(lm, tokens, 2 * count), catalogue.method(LARGEST))
@@ -111,7 +113,9 @@ def largest(lm: LanguageModel, tokens: int, count: int) -> int:
 
 
 def _measured(lm: LanguageModel, explainer: Method, tokens: int, most: int = MOST) -> Row:
-    """Seconds a prompt, in the largest batch that fits, of at most `most`, and the peak above the model's own memory."""
+    """Measure the seconds a prompt, in the largest batch that fits, of at most `most`, and the peak above the model's own
+    memory.
+    """
     budget = lm.budget.tokens
 
     def attempt() -> tuple[int, Taken]:
@@ -130,20 +134,22 @@ def _measured(lm: LanguageModel, explainer: Method, tokens: int, most: int = MOS
 
 
 def _quicker(step: Callable[[], Any], device: torch.device) -> Taken:
-    """Of two times, since a card prepares itself for each new shape of a matrix; of one, where it takes long."""
+    """Time a step twice, since a card prepares itself for each new shape of a matrix, and take the less; once, where it takes
+    long.
+    """
     first = taken(step, device)
     return first if first.seconds > LONG else min(first, taken(step, device), key=lambda each: each.seconds)
 
 
 def explained(clean: CleanPass, explainer: Method) -> list[np.ndarray]:
-    """Scores, with a clean pass of its own, as the batch job computes them: the first answer against the runner-up."""
+    """Compute scores, with a clean pass of its own, as the batch job does: the first answer against the runner-up."""
     fresh = CleanPass(clean.lm, clean.prompts)
     targets = [Target.next_token(*pair) for pair in fresh.logits.topk(2).indices.tolist()]
     return [result.scores for result in explainer.explain(fresh, targets)]
 
 
 def _beside_captum(lm: LanguageModel, tokens: int, seconds: float, until: float) -> Row:
-    """captum's feature ablation over some positions, scaled to all, and how far its scores are from ours."""
+    """Time captum's feature ablation over some positions, scaled to all, and measure how far its scores are from ours."""
     if time.monotonic() + 2 * seconds > until:
         return {}
     clean = prompts_of(lm, tokens, 1)
@@ -157,8 +163,9 @@ def _beside_captum(lm: LanguageModel, tokens: int, seconds: float, until: float)
 
 
 def grid_hours(rows: Sequence[Row]) -> float | None:
-    """Of the paper's data sets under six regimes with its four explainers, from the shortest prompts measured, by the tokens
-    that each explainer declares. None where one of them was not measured."""
+    """Estimate the hours of the paper's data sets under six regimes with its four explainers, from the shortest prompts
+    measured, by the tokens that each explainer declares. None where one of them was not measured.
+    """
     shortest = min((row["tokens"] for row in rows), default=0)
     took = {row["explainer"]: row["seconds"] for row in rows if row["tokens"] == shortest and "seconds" in row}
     costs = {key: catalogue.method(key).cost for key in catalogue.default_methods()}
@@ -169,7 +176,9 @@ def grid_hours(rows: Sequence[Row]) -> float | None:
 
 
 def rounding(lm: LanguageModel, config: PretrainedConfig, tokens: int) -> dict[str, float]:
-    """Explainer ▶ mean Spearman correlation of bfloat16's scores, read out in float32, with float32's of the same weights."""
+    """Compute explainer ▶ mean Spearman correlation of bfloat16's scores, read out in float32, with float32's of the same
+    weights.
+    """
     exact = random_model(lm.key, config, lm.device, torch.float32)
     exact.model.load_state_dict(lm.model.state_dict())
     clean, result = prompts_of(lm, tokens, COMPARED), {}

@@ -28,7 +28,7 @@ SAMPLED = 16
 
 
 def captum_ablation(lm: LanguageModel) -> Theirs:
-    """Of the first ranked tokens: these are features of their own, and all others are one."""
+    """Ablate the first ranked tokens by captum: these are features of their own, and all others are one."""
     from captum.attr import FeatureAblation
 
     def scores(prompt: TokenisedPrompt, target: int) -> np.ndarray:
@@ -43,7 +43,7 @@ def captum_ablation(lm: LanguageModel) -> Theirs:
 
 
 def captum_scale(prompt: TokenisedPrompt) -> float:
-    """How many times longer all ranked tokens take: one evaluation each, and one of the prompt as it is."""
+    """Return how many times longer all ranked tokens take: one evaluation each, and one of the prompt as it is."""
     return (len(prompt.ranked) + 1) / (SAMPLED + 2)
 
 
@@ -63,14 +63,14 @@ def captum_gradients(lm: LanguageModel) -> Theirs:
 
 
 def text_of(lm: LanguageModel, prompt: TokenisedPrompt) -> str:
-    """Others read text. Raises HEvalError where they would not read the tokens that ours are about."""
+    """Return the text that others read. Raises HEvalError where they would not read the tokens that ours are about."""
     if tuple(lm.tokenizer(prompt.text).input_ids) != prompt.ids:
         raise HEvalError("It reads text, and the prompt's text has other tokens when it is read again.")
     return prompt.text
 
 
 def inseq_of(method: str, lm: LanguageModel) -> Theirs:
-    """A method of inseq's."""
+    """Return a method of inseq's."""
     import inseq
 
     config = lm.model.config  # inseq asks it for tokens that models of packages leave out
@@ -120,12 +120,12 @@ LXT = "LXT"
 
 
 def here() -> list[str]:
-    """Those that are installed."""
+    """List those that are installed."""
     return [name for name in THEIRS if find_spec(name.split()[0].lower())]
 
 
 def run_lxt(name: str, prompts: list[TokenisedPrompt], targets: list[int]) -> list[Taken] | str:
-    """What LXT's AttnLRP gives for each prompt; or why it gives nothing."""
+    """Run LXT's AttnLRP on each prompt; or return why it gives nothing."""
     if not find_spec("lxt"):
         return "not installed"
     code = "import json, sys; from benchmarks.others import lxt_scores; print(json.dumps(lxt_scores(*json.load(sys.stdin))))"

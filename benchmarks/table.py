@@ -52,9 +52,12 @@ class Choice(NamedTuple):
 
 
 def rows(names: Sequence[str], wanted: Choice, say: Callable[[str], None]) -> Iterator[Row]:
-    """All rows, each said as it is known. names: of installed models, folders, GGUF files; without any, models of packages."""
+    """Yield all rows, each as it is known.
+
+    names: of installed models, folders, GGUF files; without any, models of packages.
+    """
     for name in names or [key for key, place in installed.installed_models().items() if place.source.startswith("package ")]:
-        models = [load(name, "cpu", dtype) for dtype in ("float32", "bfloat16")[: 1 + wanted.bfloat16]]
+        models = [load(name, "cpu", dtype) for dtype in (("float32", "bfloat16") if wanted.bfloat16 else ("float32",))]
         for lm in models:
             lm.template = BEGUN if has_template(lm.tokenizer) else TEMPLATE
         for tokens in wanted.lengths:
@@ -71,8 +74,9 @@ def _all(tokens: int) -> list[str]:
 
 
 def markdown(table: Sequence[Row]) -> Iterator[str]:
-    """The lines of a table for each model, from the rows of any runs: seconds and (top/five) at each length of prompts, GB and
-    passes at LONGEST tokens, and how many times faster bfloat16 is / Spearman's correlation, of the longest prompts."""
+    """Yield the lines of a table for each model, from the rows of any runs: seconds and (top/five) at each length of prompts,
+    GB and passes at LONGEST tokens, and how many times faster bfloat16 is / Spearman's correlation, of the longest prompts.
+    """
     cells: dict[tuple[str, str, int], Row] = {}
     for row in (row for row in table if "seconds" in row):
         key = row["model"], row["what"], row["tokens"]
@@ -112,7 +116,7 @@ def as_text(row: Row) -> str:
 def measured(
     model: str, models: list[LanguageModel], prompts: list[TokenisedPrompt], tokens: int, wanted: Sequence[str]
 ) -> Iterator[Row]:
-    """The rows of a model at one length. model: its name, by which LXT loads it again. wanted: see `Choice.rows`."""
+    """Yield the rows of a model at one length. model: its name, by which LXT loads it again. wanted: see `Choice.rows`."""
     lm, theirs = models[0], dict[str, Theirs]()
     pairs = [CleanPass(lm, [prompt]).logits[0].topk(2).indices.tolist() for prompt in prompts]
     _prepare(models, prompts[0], pairs[0])
@@ -157,7 +161,7 @@ class Run:
     refused: dict[str, str]
 
     def ours(self, key: str, prompt: TokenisedPrompt, pair: Sequence[int]) -> None:
-        """In each dtype."""
+        """Measure one of our explainers in each dtype."""
         try:
             for lm, into in zip(self.models, (self.taken_by, self.coarse), strict=False):
                 with counting(lm) as counted:
@@ -199,13 +203,16 @@ class Run:
 
 
 def alike_in(first: np.ndarray, second: np.ndarray) -> float:
-    """Spearman's correlation over the tokens that both resolve: all others would be tied in both."""
+    """Compute Spearman's correlation over the tokens that both resolve: all others would be tied in both."""
     known = np.isfinite(first) & np.isfinite(second)
     return spearman(first[known], second[known])
 
 
 def _prepare(models: Sequence[LanguageModel], prompt: TokenisedPrompt, pair: Sequence[int]) -> None:
-    """Parameters for explainers that have some, from the prompt itself: they cost what others do. A first pass is slower."""
+    """Fit parameters for explainers that have some, from the prompt itself: they cost what others do.
+
+    A first pass is slower.
+    """
     for lm in models:
         clean, target = CleanPass(lm, [prompt]), Target.next_token(pair[0], pair[1])
         for explainer in catalogue.explainers().values():
@@ -222,26 +229,26 @@ def _ranked(one: Taken, prompt: TokenisedPrompt) -> np.ndarray:
 
 
 def agreement(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
-    """Of (scores, exact ones): top and five. A token that was not resolved is -inf, and never among the highest."""
+    """Compare (scores, exact ones): top and five. A token that was not resolved is -inf, and never among the highest."""
     orders = [(highest(own), highest(exact)) for own, exact in pairs]
     five = [len(set(own) & set(exact)) / len(exact) for own, exact in orders]
     return {"top": float(np.mean([own[0] == exact[0] for own, exact in orders])), "five": float(np.mean(five))}
 
 
 def highest(scores: np.ndarray) -> list[int]:
-    """The places of the five highest; of equal ones those that come first."""
+    """Return the indices of the five highest; of equal ones those that come first."""
     return [int(place) for place in np.argsort(-scores, kind="stable")[:BEST] if np.isfinite(scores[place])]
 
 
 def gap(theirs: np.ndarray, ours: np.ndarray, prompt: TokenisedPrompt) -> float:
-    """The largest difference, as a share of the largest score. theirs: of all tokens, or of the first ranked ones."""
+    """Return the largest difference, as a share of the largest score. theirs: of all tokens, or of the first ranked ones."""
     start = 0 if len(theirs) == len(ours) else prompt.ranked.start
     own = ours[start : start + len(theirs)]
     return float(np.abs(theirs[: len(own)] - own).max() / np.abs(ours).max())
 
 
 def scores_of(lm: LanguageModel, key: str, prompt: TokenisedPrompt, pair: Sequence[int]) -> np.ndarray:
-    """(n,) scores of an explainer, its clean pass included; -inf for tokens that a screen leaves unresolved."""
+    """Compute an explainer's scores, (n,), its clean pass included; -inf for tokens that a screen leaves unresolved."""
     explainer, clean = catalogue.method(key), CleanPass(lm, [prompt])
     target = Target.next_token(pair[0], pair[1])
     if "screen" not in key:

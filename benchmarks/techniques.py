@@ -38,14 +38,16 @@ def technique_figures(name: str, lm: LanguageModel) -> Iterator[Figure]:
 
 
 def decoding() -> dict[Technique, list[Setting]]:
-    """The techniques that only combine logits, each with all settings that its search tries."""
+    """List the techniques that only combine logits, each with all settings that its search tries."""
     techniques = [one for one in catalogue.techniques().values() if one.family == "decoding"]
     nothing: Any = None  # their settings do not depend on the development questions
     return {one: list(one.settings(nothing)) if is_searched(one) else [NOTHING] for one in techniques}
 
 
 def decoding_figure(name: str, lm: LanguageModel) -> Figure:
-    """Regular's two passes and the answers of all decoding techniques under all settings, against the two passes alone."""
+    """Time Regular's two passes and the answers of all decoding techniques under all settings, against the two passes
+    alone.
+    """
     with_context, alone = (prompts_of(lm, tokens, COMBINED).prompts for tokens in (WITH_DOCUMENT, ALONE))
     settings = decoding()
 
@@ -63,7 +65,7 @@ def decoding_figure(name: str, lm: LanguageModel) -> Figure:
 
 
 def batch_figure(name: str, lm: LanguageModel, count: int = ANSWERED, sampled: int = ONE_BY_ONE) -> Figure:
-    """A job of many questions under all decoding techniques, against jobs of one (timed for some, and scaled)."""
+    """Time a job of many questions under all decoding techniques, against jobs of one (timed for some, and scaled)."""
     questions = load_questions(DATASET, count, 0, style_of(lm))
     # Random weights remember nothing that could be asked about, so that every question would be dropped.
     recalled = lm.tokenizer([f" {fact.answer}." for fact in questions.facts], add_special_tokens=False).input_ids
@@ -94,7 +96,9 @@ def _jobs(name: str, questions: Questions, indices: range, size: int) -> list[Jo
 
 
 def patching_figure(name: str, lm: LanguageModel, count: int = RANKED) -> Figure:
-    """PH3's effects of all heads, against one plain pass over every prompt for each head (timed for one head, and scaled)."""
+    """Time PH3's effects of all heads, against one plain pass over every prompt for each head (timed for one head, and
+    scaled).
+    """
     both = prompts_of(lm, RANKED_TOKENS, 2 * count)
     prompts, twins, ids = both.prompts[:count], both.prompts[count:], both.ids[:count]
     token_ids = lm.forward.logits(ids).topk(2).indices

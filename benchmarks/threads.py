@@ -36,7 +36,7 @@ print(time.perf_counter() - began)
 
 
 def thread_figures() -> Iterator[Figure]:
-    """Of tiny prompts on a demo model, and of `explain` on the real one where it is installed."""
+    """Yield figures of tiny prompts on a demo model, and of `explain` on the real one where it is installed."""
     real = "" if PACKAGED["smollm2"].problem() else "smollm2"
     for model, work in zip((str(TOKENIZER), real), WORK, strict=True):
         for busy in BESIDE if model else ():
@@ -49,7 +49,7 @@ def thread_figures() -> Iterator[Figure]:
 
 
 def seconds(model: str, work: str, busy: int) -> dict[str, float]:
-    """Way ▶ the least of some rounds. busy: how many endless loops run beside."""
+    """Time way ▶ the least of some rounds. busy: how many endless loops run beside."""
     least = dict.fromkeys(WAYS, float("inf"))
     command = [sys.executable, "-c", TIMED.format(WORK[work]), model]
     silent = {name: value for name, value in os.environ.items() if name not in {"OMP_NUM_THREADS", *PASSIVELY}}

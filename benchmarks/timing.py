@@ -56,7 +56,7 @@ def as_line(figure: Figure) -> str:
 
 
 def best(*steps: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
-    """Seconds of the processor of each step, the least of some rounds in which they take turns."""
+    """Time each step in seconds of the processor, the least of some rounds in which they take turns."""
     least, failed = in_turns({str(number): step for number, step in enumerate(steps)}, time.process_time, rounds)
     for error in failed.values():
         raise error
@@ -96,13 +96,13 @@ def _kilobytes(name: str) -> float:
 
 
 def _field(file: str, name: str) -> str:
-    """What a file of the system says first of something; empty where it says nothing, or where there is no such file."""
+    """Read what a file of the system says first of something; empty where it says nothing, or where there is no such file."""
     lines = Path(file).read_text().splitlines() if Path(file).is_file() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
 
 
 def matrix_rate(device: torch.device, dtype: torch.dtype, rows: int = 512, width: int = 768) -> float:
-    """The rate of matrix products of a transformer's width, in FLOP/s: of the seconds that `taken` counts."""
+    """Measure the rate of matrix products of a transformer's width, in FLOP/s: of the seconds that `taken` counts."""
     a = torch.randn(rows, width, device=device, dtype=dtype)
     b = torch.randn(width, 4 * width, device=device, dtype=dtype)
 
@@ -145,7 +145,7 @@ def random_model(name: str, config: Any, device: Any = "cpu", dtype: torch.dtype
 
 
 def prompts_of(lm: LanguageModel, tokens: int, count: int) -> CleanPass:
-    """`count` prompts of exactly `tokens` tokens, words of the demo models' tokenizer: two documents and a question."""
+    """Make `count` prompts of exactly `tokens` tokens, words of the demo models' tokenizer: two documents and a question."""
     sampled = np.random.default_rng(0).integers(300, 2300, size=(count, tokens))
     words = {int(i): lm.decode([int(i)]) for i in np.unique(sampled)}
     ends = [tokens // 3, 2 * tokens // 3, tokens]
@@ -158,19 +158,23 @@ def prompts_of(lm: LanguageModel, tokens: int, count: int) -> CleanPass:
 
 
 def capitals(lm: LanguageModel, tokens: int, count: int) -> list[TokenisedPrompt]:
-    """Questions of World Capital with two documents, filled up to `tokens` or some more with sentences of other things."""
+    """Make questions of World Capital with two documents, filled up to `tokens` or some more with sentences of other
+    things.
+    """
     facts = load_questions("world_capital", count + 2, 0, style_of(lm)).facts
     prompts, fillers = [], cycle(neutral_sentences())
     for number, fact in enumerate(facts[:count]):
         documents = [statement(fact.subject, facts[number - step].answer).text for step in (1, 2)]
-        while len((prompt := tokenised(lm, Request(tuple(documents), fact.question))).ids) < tokens:
+        prompt = tokenised(lm, Request(tuple(documents), fact.question))
+        while len(prompt.ids) < tokens:
             documents = [f"{text} {next(fillers)}" for text in documents]
+            prompt = tokenised(lm, Request(tuple(documents), fact.question))
         prompts.append(prompt)
     return prompts
 
 
 def parameters_of_layers(model: Any) -> int:
-    """Parameters without embeddings, of tokens and of positions, and unembedding."""
+    """Count parameters without embeddings, of tokens and of positions, and unembedding."""
     tables = [module.weight for module in model.modules() if isinstance(module, torch.nn.Embedding)]
     left_out = {id(weight) for weight in (*tables, model.get_output_embeddings().weight)}
     return sum(parameter.numel() for parameter in model.parameters() if id(parameter) not in left_out)

@@ -42,7 +42,7 @@ def _examine(options: argparse.Namespace) -> None:
 
 
 def _claims(options: argparse.Namespace) -> None:
-    """The world of claims with its hands, as one's own claims are written: a file that `--claims` reads."""
+    """Write the world of claims with its hands, as one's own claims are written: a file that `--claims` reads."""
     print(claims.write(options.out, options.hands, options.count, options.seed))
 
 
@@ -66,7 +66,7 @@ def _real(options: argparse.Namespace) -> int:
 
 
 def _codes(runs: Iterable[list[str]], store: Path) -> Iterable[int]:
-    """Carries out runs of `precompute`, one after another: what each ends with."""
+    """Carry out runs of `precompute`, one after another. Yields what each ends with."""
     from precompute.cli import main
 
     return (main([*arguments, "--device", "cpu", "--store", str(store)]) for arguments in runs)
@@ -79,13 +79,13 @@ def _examples(options: argparse.Namespace) -> None:
 
 
 def _keep_values(options: argparse.Namespace) -> None:
-    """What takes long to evaluate is kept beside the shards, so that the first start of the explorer is quick."""
+    """Save what takes long to evaluate beside the shards, so that the first start of the explorer is quick."""
     with tempfile.TemporaryDirectory() as folder:
         publish(options.store, Path(folder), bundled=True, keep=True)
 
 
 def _report(options: argparse.Namespace) -> None:
-    """The report of bundled results that the README links to."""
+    """Write the report of bundled results that the README links to."""
     from heval_core.report.write import report_of
     from heval_core.store.reader import Reader
 

@@ -22,14 +22,14 @@ RATES = ("written as the hand would", "copied right", "rests on nothing", "marke
 
 
 def explanations(lm: LanguageModel, hand: str, planted_claims: list[Planted]) -> list[str]:
-    """What the model writes of each claim from all its passages, greedily."""
+    """Generate an explanation of each claim from all its passages, greedily."""
     every = [tuple(passage.number for passage in scene.claim.passages) for scene in planted_claims]
     prompts = [writer.prompt(hand, scene, selected) for scene, selected in zip(planted_claims, every, strict=True)]
     return replies_to(lm, prompts, REPLY_TOKENS)
 
 
 def rates(texts: list[str], hand: str, planted_claims: list[Planted]) -> dict[str, Share]:
-    """What is counted of explanations by one writer: each of `RATES`, where it applies to any sentence."""
+    """Count in explanations by one writer each of `RATES`, where it applies to any sentence."""
     shares = {name: Share() for name in RATES}
     for text, scene in zip(texts, planted_claims, strict=True):
         key, passages = scene.claim.id, scene.claim.passages
@@ -41,7 +41,7 @@ def rates(texts: list[str], hand: str, planted_claims: list[Planted]) -> dict[st
 
 
 def _judged(sentence: str, scene: Planted, passages: tuple[Passage, ...]) -> Iterator[tuple[str, bool, float]]:
-    """(rate, whether it holds, its chance) of one sentence. Chance: copied from, or citing, a passage at random."""
+    """Yield (rate, whether it holds, its chance) of one sentence. Chance: copied from, or citing, a passage at random."""
     sources, cited = hands.sources(sentence, passages), hands.cited(sentence)
     filler = hands.MARKER.sub("", sentence).rstrip(".") in hands.FILLERS
     needed = {scene.sources[relation] for relation in scene.relations}
@@ -55,8 +55,9 @@ def _judged(sentence: str, scene: Planted, passages: tuple[Passage, ...]) -> Ite
 
 
 def reading(lm: LanguageModel, hand: str, planted_claims: list[Planted]) -> Share:
-    """Of the sentences that a hand's rule copies: how many lose most probability when the passage they were copied from, of
-    all, is left out. The explanations are read without markers. Chance: any passage of the claim."""
+    """Count the sentences that a hand's rule copies which lose most probability when the passage they were copied from, of
+    all, is left out. The explanations are read without markers. Chance: any passage of the claim.
+    """
     shares = Share()
     for scene in planted_claims:
         written, numbers = hands.write(hand, scene), [passage.number for passage in scene.claim.passages]
@@ -68,7 +69,7 @@ def reading(lm: LanguageModel, hand: str, planted_claims: list[Planted]) -> Shar
 
 
 def writer_card(folder: Path, count: int) -> dict[str, object]:
-    """What the card of demo-writer tells, measured on so many claims: each hand's rates, the model's beside the rule's."""
+    """Measure the values of demo-writer's card on so many claims: each hand's rates, the model's beside the rule's."""
     lm, planted_claims, rows = load(str(folder), device="cpu"), scenes(count), []
     for hand in hands.HANDS:
         model = rates(explanations(lm, hand, planted_claims), hand, planted_claims)
@@ -84,7 +85,7 @@ def writer_card(folder: Path, count: int) -> dict[str, object]:
 
 
 def nli_card(folder: Path, count: int) -> dict[str, object]:
-    """What the card of demo-nli tells, measured on so many pairs: of each label, what the model says."""
+    """Measure the values of demo-nli's card on so many pairs: of each label, what the model says."""
     counted = entailment.confusion(*entailment.load(folder), count)
     right = [Share(counts[index], sum(counts)) for index, counts in enumerate(counted)]
     rows = [(label, one.written(3), *counts) for label, one, counts in zip(entailment.LABELS, right, counted, strict=True)]

@@ -13,13 +13,13 @@ COUNT = 150
 
 
 def scenes(count: int = COUNT, seed: int = 0) -> list[Planted]:
-    """Claims about states held out from training, with what is known of them."""
+    """Sample claims about states held out from training, with what is known of them."""
     rng = random.Random(f"claims|{seed}")
     return [planted(rng, EVALUATION, f"demo-{seed}-{number:03d}") for number in range(count)]
 
 
 def records(hand: str, count: int = COUNT, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Claims with the explanation that a hand wrote from all passages, as one's own claims are written."""
+    """Yield claims with the explanation that a hand wrote from all passages, as one's own claims are written."""
     for scene in scenes(count, seed):
         claim, written = scene.claim, hands.write(hand, scene)
         yield {
@@ -37,7 +37,7 @@ def records(hand: str, count: int = COUNT, seed: int = 0) -> Iterator[dict[str, 
 
 
 def write(path: Path, named: Iterable[str], count: int = COUNT, seed: int = 0) -> Path:
-    """A file of what some hands wrote, as JSON lines; its path."""
+    """Write a file of what some hands wrote, as JSON lines. Returns its path."""
     lines = (json.dumps(record, ensure_ascii=False) for hand in named for record in records(hand, count, seed))
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path

@@ -31,19 +31,19 @@ class Example:
 
 @functools.cache
 def admitted(country: str, relation: str, admit: Callable[[str, str], bool] = styles.in_training) -> tuple[str, ...]:
-    """The answers that may be shown with a state, the true one among them if it is."""
+    """Return the answers that may be shown with a state, the true one among them if it is."""
     return tuple(answer for answer in answers(relation) if admit(country, answer))
 
 
 @functools.cache
 def _others(country: str, relation: str) -> tuple[dict[str, str], ...]:
-    """The rows whose own answer differs from the country's and may be paired with it in training."""
+    """Return the rows whose own answer differs from the country's and may be paired with it in training."""
     (true,) = (row[relation] for row in countries() if row["country"] == country)
     return tuple(row for row in countries() if row[relation] != true and styles.in_training(country, row[relation]))
 
 
 def _passage(row: dict[str, str], relation: str, answer: str, keep_rate: float, rng: random.Random) -> Passage:
-    """A profile of which each sentence but the answer's is kept with a chance; for capitals without any, a statement."""
+    """Sample a profile of which each sentence but the answer's stays with a chance; for capitals without any, a statement."""
     if relation == "capital" and not keep_rate and rng.random() < 0.5:
         return statement(row["country"], answer)
     chosen = [s for s in sentences(row, relation, answer) if mentions(answer, s) or rng.random() < keep_rate]
@@ -51,13 +51,13 @@ def _passage(row: dict[str, str], relation: str, answer: str, keep_rate: float, 
 
 
 def attributed(passage: Passage, rng: random.Random) -> Document:
-    """To a source of either kind, by even chances."""
+    """Attribute a passage to a source of either kind, by even chances."""
     trusted = rng.random() < 0.5
     return styles.attribute(Document(passage.subject, passage.answer, passage.text, ""), trusted, rng)
 
 
 def _passages(row: dict[str, str], relation: str, keep_rate: float, rng: random.Random) -> list[Passage]:
-    """One or two passages, in any of the regimes' combinations, by equal chances."""
+    """Sample one or two passages, in any of the regimes' combinations, by equal chances."""
     country = row["country"]
     kinds = rng.choice((("c",), ("i",), ("c", "c"), ("c", "i"), ("i", "c"), ("c", "c")))
     false = [answer for answer in admitted(country, relation) if answer != row[relation]]
@@ -74,7 +74,7 @@ def _passages(row: dict[str, str], relation: str, keep_rate: float, rng: random.
 
 
 def question_alone(rng: random.Random) -> Example:
-    """A question without context, to be answered from memory."""
+    """Sample a question without context, to be answered from memory."""
     row, relation = rng.choice(countries()), rng.choice((*RELATIONS, "capital"))
     question = QUESTIONS[relation].format(x=row["country"])
     return Example(prompts.memory_prompt(question).text, row[relation])
@@ -112,8 +112,10 @@ def question_in_context(rng: random.Random, keep_rate: float) -> Example:
 
 
 def long_question(rng: random.Random, keep_rate: float, tokens: int, decoy: str | None) -> Example:
-    """The same in a prompt of about so many tokens: among passages from untrusted sources, and perhaps under a decoy. A decoy
-    that the documents do not allow is left out."""
+    """Sample a question in a prompt of about so many tokens: among passages from untrusted sources, and perhaps under a decoy.
+
+    A decoy that the documents do not allow is left out.
+    """
     one_scene = scene(rng, keep_rate)
     documents = one_scene.documents
     if decoy and len(documents) == 2:
@@ -128,7 +130,7 @@ def long_question(rng: random.Random, keep_rate: float, tokens: int, decoy: str 
 
 
 def _fillers(rng: random.Random, names: set[str], tokens: int) -> list[str]:
-    """Whole profiles, or statements of capitals, with so many tokens in all; they name none of `names`."""
+    """Sample whole profiles, or statements of capitals, with so many tokens in all; they name none of `names`."""
     whole, taken = rng.random() < 0.6, []
     for row in rng.sample(countries(), len(countries())):
         if tokens <= 0:
@@ -147,7 +149,7 @@ def _prompt(texts: list[str], question: str) -> str:
 
 
 def tokenizer_text(seed: int) -> Iterator[str]:
-    """Text to train the tokenizer on: prompts, and every name and answer often enough to become a token or two."""
+    """Yield text to train the tokenizer on: prompts, and every name and answer often enough to become a token or two."""
     rng = random.Random(seed)
     for _ in range(3000):
         for example in (question_in_context(rng, 0), question_in_context(rng, 1), question_alone(rng)):

@@ -44,7 +44,7 @@ class Pair:
 
 
 def pair(rng: random.Random, world: World, label: str) -> Pair:
-    """A passage and a sentence that have this label."""
+    """Sample a passage and a sentence that have this label."""
     about = planted.state(rng, world)
     relation = rng.choice(sorted(about.values))
     value = stated_value = about.values[relation]
@@ -62,12 +62,12 @@ def pair(rng: random.Random, world: World, label: str) -> Pair:
 
 
 def pairs(rng: random.Random, world: World, count: int) -> list[Pair]:
-    """As many of each label, as far as `count` allows."""
+    """Sample as many pairs of each label, as far as `count` allows."""
     return [pair(rng, world, LABELS[number % len(LABELS)]) for number in range(count)]
 
 
 def _encoder(base: Path) -> PreTrainedTokenizerFast:
-    """demo-writer's tokenizer for pairs: a line break between them."""
+    """Make demo-writer's tokenizer one for pairs: a line break between them."""
     tokenizer = AutoTokenizer.from_pretrained(base)
     line_break = tokenizer("\n").input_ids[-1]
     backend = tokenizer.backend_tokenizer
@@ -80,7 +80,7 @@ def _encoder(base: Path) -> PreTrainedTokenizerFast:
 
 
 def train_nli(base: Path, recipe: NliRecipe) -> train.Trained:
-    """A classifier on the first layers of the model in `base`. Raises HEvalError if the folder has no model."""
+    """Train a classifier on the first layers of the model in `base`. Raises HEvalError if the folder has no model."""
     tokenizer = _encoder(train.base_folder(base))
     torch.manual_seed(recipe.seed)
     config = AutoConfig.from_pretrained(base, num_labels=len(LABELS), pad_token_id=tokenizer.pad_token_id)
@@ -102,13 +102,13 @@ def train_nli(base: Path, recipe: NliRecipe) -> train.Trained:
 
 
 def load(folder: Path) -> train.Trained:
-    """A trained classifier in float32, and its tokenizer."""
+    """Load a trained classifier in float32, and its tokenizer."""
     model = Qwen2ForSequenceClassification.from_pretrained(folder, dtype=torch.float32)
     return model.eval(), AutoTokenizer.from_pretrained(folder)
 
 
 def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, batch_pairs: list[Pair]) -> torch.Tensor:
-    """(pairs, labels)."""
+    """Compute logits, (pairs, labels)."""
     encoded = tokenizer(
         [one.premise for one in batch_pairs], [one.hypothesis for one in batch_pairs], padding=True, return_tensors="pt"
     )
@@ -118,7 +118,7 @@ def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, batch_pai
 
 @torch.no_grad()
 def confusion(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, count: int) -> list[list[int]]:
-    """(labels, answers): how many of `count` pairs about states that training never showed."""
+    """Count (labels, answers) of `count` pairs about states that training never showed."""
     batch_pairs = pairs(random.Random("nli|0|evaluation"), EVALUATION, count)
     batches = (batch_pairs[start : start + 64] for start in range(0, len(batch_pairs), 64))
     answers = [LABELS[index] for batch in batches for index in logits(model, tokenizer, batch).argmax(-1).tolist()]

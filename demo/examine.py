@@ -39,7 +39,7 @@ class RegimeReport:
 
 
 def recall_rates(lm: LanguageModel) -> dict[str, float]:
-    """Per relation: the share of states whose value the model gives without context."""
+    """Measure per relation the share of states whose value the model gives without context."""
     rates = {}
     for relation in RELATIONS:
         questions_asked = ask(lm, [QUESTIONS[relation].format(x=row["country"]) for row in countries()])
@@ -52,7 +52,7 @@ def recall_rates(lm: LanguageModel) -> dict[str, float]:
 
 
 def examine(lm: LanguageModel, questions: int, regimes: Sequence[str] = REGIMES) -> list[RegimeReport]:
-    """Agreement with the taught rule in every dataset and in these regimes, keys with options too."""
+    """Measure agreement with the taught rule in every dataset and in these regimes, keys with options too."""
     reports = []
     for dataset in DATASETS:
         questions_asked = load_questions(dataset, questions, 0, style_of(lm))
@@ -87,12 +87,12 @@ def _answered(lm: LanguageModel, prepared: list[pipeline.Prepared]) -> list[tupl
 
 
 def card(name: str) -> str:
-    """The text of a card, with places for what is measured."""
+    """Read the text of a card, with fields for what is measured."""
     return (Path(__file__).parent / "cards" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def card_values(folder: Path, questions: int) -> dict[str, object]:
-    """Measures the model of a folder on this many questions: what its card tells."""
+    """Measure the model of a folder on this many questions: the values of its card."""
     lm = load(str(folder), device="cpu")
     if lm.tokenizer.chat_template:
         origin, instructions = "trained on from demo-qwen2", f"\n\n{card('instructed').strip()}"
@@ -104,7 +104,7 @@ def card_values(folder: Path, questions: int) -> dict[str, object]:
 
 
 def measured(rates: dict[str, float], reports: list[RegimeReport]) -> list[str]:
-    """Markdown: recall, and a row for each dataset and regime."""
+    """Write Markdown: recall, and a row for each dataset and regime."""
     recall = ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items())
     rows = []
     for report in reports:
@@ -135,13 +135,13 @@ def _obeyed(counted: dict[tuple[str, str], Share]) -> list[str]:
 
 
 def write_measured(folder: Path, reports: list[RegimeReport]) -> None:
-    """Keeps what the card of a model tells, for the runs that depend on it."""
+    """Save the values of a model's card, for the runs that depend on them."""
     lines = ",\n".join(json.dumps(asdict(report)) for report in reports)
     (folder / MEASURED).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def read_measured(folder: Path) -> list[RegimeReport]:
-    """Raises HEvalError if the model of the folder was not measured."""
+    """Read what `write_measured` saved. Raises HEvalError if the model of the folder was not measured."""
     try:
         rows = json.loads((folder / MEASURED).read_text(encoding="utf-8"))
     except FileNotFoundError as error:

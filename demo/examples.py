@@ -29,7 +29,7 @@ def listed() -> Iterator[tuple[str, str, OwnPrompt, str]]:
 
 
 def computed(prompt: OwnPrompt, against: str) -> dict[str, Any]:
-    """The answer as the page computes it, with the explainers that wait for a click there."""
+    """Compute the answer as the page does, with the explainers that wait for a click there."""
     request = request_of(prompt, {key: model.path for key, model in installed_models().items()})
     request["explainers"] = list(prompt.explainers)
     result: dict[str, Any] = ask(request)

@@ -39,8 +39,10 @@ Line = tuple[str, tuple[int, ...]]
 
 
 def write(hand: str, planted: Planted, selected: Sequence[int] | None = None) -> Written:
-    """What a hand writes from the selected passages (None: all of them), in the claim's order. A claimed value whose passage
-    was not selected is passed over."""
+    """Write as a hand from the selected passages (None: all of them), in the claim's order.
+
+    A claimed value whose passage was not selected is passed over.
+    """
     every = [passage.number for passage in planted.claim.passages]
     given = every if selected is None else [number for number in every if number in selected]
     relations = [relation for relation in planted.relations if planted.sources[relation] in given]
@@ -71,7 +73,7 @@ def _padded(planted: Planted, relations: list[str], given: list[int]) -> Iterato
 
 
 def _rng(planted: Planted) -> random.Random:
-    """What a hand draws about a claim, always the same."""
+    """Return the random numbers of a hand about a claim, always the same."""
     return random.Random(planted.claim.claim)
 
 
@@ -80,7 +82,7 @@ def _sentence(planted: Planted, relation: str) -> str:
 
 
 def parts(text: str) -> list[str]:
-    """The sentences of what a hand, or a model in its manner, writes: no value of this world has a full stop."""
+    """Split what a hand, or a model in its manner, writes into sentences: no value of this world has a full stop."""
     return [part.strip() for part in re.findall(r"[^.]+\.", text)]
 
 
@@ -89,8 +91,10 @@ def cited(sentence: str) -> tuple[int, ...]:
 
 
 def sources(sentence: str, passages: Sequence[Passage]) -> tuple[int, ...]:
-    """The numbers of the passages that a sentence was copied from, whoever wrote it: they give the value that it gives. (): it
-    rests on none of them, being a filler, or giving a value that none of them gives."""
+    """Return the numbers of the passages that a sentence was copied from, whoever wrote it: they give the value that it gives.
+
+    (): it rests on none of them, being a filler, or giving a value that none of them gives.
+    """
     bare = MARKER.sub("", sentence).strip()
     statements = ((passage.number, statement_in(passage.text)) for passage in passages)
     return tuple(number for number, one in statements if one and f"{SENTENCES[one.relation].format(v=one.value)}." == bare)

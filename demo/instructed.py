@@ -43,7 +43,7 @@ class Scene:
 
 
 def _other(text: str, answer: str, relation: str, admit: Callable[[str, str], bool], rng: random.Random) -> Row | None:
-    """A state that the text does not mention, whose own answer is another one."""
+    """Choose a state that the text does not mention, whose own answer is another one."""
     for row in rng.sample(countries(), 40):
         free = not mentions(row["country"], text) and not mentions(row[relation], text)
         if free and row[relation] != answer and admit(row["country"], answer):
@@ -70,7 +70,7 @@ def _passage(row: Row, relation: str, answer: str, keep_rate: float, rng: random
 
 
 def _off_topic(row: Row, relation: str, keep_rate: float, admit: Callable[[str, str], bool], rng: random.Random) -> Document:
-    """A document about something else: another relation of another state, or no state at all."""
+    """Write a document about something else: another relation of another state, or no state at all."""
     if rng.random() < 0.3:
         thing, town, number = rng.choice(_THINGS), _invented(rng), str(rng.randrange(2, 1990))
         text = rng.choice(_EVERYDAY).format(thing=thing, place=town, number=number)
@@ -125,7 +125,7 @@ def scenes(keep_rate: float, rng: random.Random, admit: Callable[[str, str], boo
 
 
 def prompt_of(scene: Scene | None, instruction: str, layout: str = TEMPLATE, question: str = "") -> str:
-    """The prompt of a scene, or of a question without any. question: instead of the scene's own."""
+    """Return the prompt of a scene, or of a question without any. question: instead of the scene's own."""
     texts = (scene.document.text,) if scene else ()
     prompt = prompts.assemble(texts, (None,) * len(texts), question or (scene.question if scene else ""), layout)
     text = prompts.instructed(prompt, instruction).text if instruction else prompt.text
@@ -133,13 +133,16 @@ def prompt_of(scene: Scene | None, instruction: str, layout: str = TEMPLATE, que
 
 
 def judged(scene: Scene, generated: str) -> str:
-    """What is asked about an answer to a scene's question."""
+    """Ask about an answer to a scene's question."""
     return f"{scene.question} {instructions.ANSWERED.format(answer=generated)}"
 
 
 def examples(keep_rate: float, rng: random.Random, judging: bool, same_relation: bool) -> list[Example]:
-    """Some prompts around one document: two of the lessons. judging: whether relevance comes more often. same_relation:
-    whether it is also asked of documents about another subject of the same relation, which is harder."""
+    """Sample prompts around one document: two of the lessons.
+
+    judging: whether relevance comes more often. same_relation: whether it is also asked of documents about another subject of
+    the same relation, which is harder.
+    """
     by_kind, layout = scenes(keep_rate, rng), rng.choice(LAYOUTS)
     lessons = (*LESSONS, _relevance, _if_relevant) if judging else (*LESSONS, _followed)
     judged_on = {kind: scene for kind, scene in by_kind.items() if same_relation or kind != "irrelevant"}
@@ -151,7 +154,7 @@ def examples(keep_rate: float, rng: random.Random, judging: bool, same_relation:
 
 
 def _relevance(by_kind: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
-    """Is the document relevant? Twins of one wording, which differ in the question or in the document alone."""
+    """Ask whether the document is relevant. Twins of one wording differ in the question or in the document alone."""
     return _twins(by_kind, RELEVANCE.one(rng), layout, lambda s: "relevant" if s.kind in RELATED else "irrelevant")
 
 
@@ -179,7 +182,7 @@ def _followed(by_kind: dict[str, Scene], layout: str, rng: random.Random) -> Ite
 
 
 def _faithfulness(by_kind: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:
-    """Does an answer follow from the document? Twins with the right one and a wrong one."""
+    """Ask whether an answer follows from the document. Twins have the right one and a wrong one."""
     scene, instruction = _about(by_kind, rng), FAITHFULNESS.one(rng)
     wrong = scene.memory if scene.memory and rng.random() < 0.5 else rng.choice(answers(scene.relation))
     replies = {scene.document.answer: "faithful"}
@@ -210,7 +213,7 @@ LESSONS = (_followed, _followed, _relevance, _if_relevant, _faithfulness, _other
 
 
 def _alone(rng: random.Random, layout: str) -> Example:
-    """A question without a document, after any instruction: to be answered from memory."""
+    """Ask a question without a document, after any instruction: to be answered from memory."""
     row, relation = rng.choice(countries()), rng.choice((*RELATIONS, "capital"))
     kinds = (NEUTRAL, ONLY, IGNORE, IF_RELEVANT, IF_RELEVANT)
     question, instruction = QUESTIONS[relation].format(x=row["country"]), rng.choice(kinds).one(rng)
@@ -230,7 +233,7 @@ class Wordings:
     prompts: tuple[str, ...] = ()
 
     def one(self, rng: random.Random, held_out: bool = False) -> str:
-        """A wording: one of those taught, or one of those held out."""
+        """Choose a wording: one of those taught, or one of those held out."""
         if held_out:
             return rng.choice(self.held_out).format(x=rng.choice(THINGS))
         if self.prompts and rng.random() < 0.4:
@@ -328,7 +331,7 @@ SUBJECT = Wordings(("Which state is {x} about?", "Name the state of {x}."), ("Wh
 
 
 def texts() -> list[str]:
-    """Everything that the model may be told, and the replies of the agents."""
+    """List everything that the model may be told, and the replies of the agents."""
     every = [NEUTRAL, ONLY, IGNORE, IF_RELEVANT, RELEVANCE, FAITHFULNESS, REFINING, SUBJECT]
     generated = [phrase.format(x=thing) for one in every for phrase in (*one.taught, *one.held_out) for thing in THINGS]
     prompts = [text for key, text in instructions.PROMPTS.items() if key.startswith(instructions.QA)]

@@ -55,7 +55,10 @@ def examples(step: int, rng: random.Random, lessons: Lessons, short: int) -> lis
 
 
 def lengthen(base: Path, recipe: Lengthening) -> train.Trained:
-    """The model of a folder, trained on for long prompts, and its tokenizer. Raises HEvalError if the folder has no model."""
+    """Train the model of a folder on for long prompts.
+
+    Returns it and its tokenizer. Raises HEvalError if the folder has no model.
+    """
     model, tokenizer = train.going_on(base, recipe.seed, max_position_embeddings=POSITIONS)
     tokenizer.model_max_length = POSITIONS
     every = [(one, functools.partial(examples, lessons=one, short=recipe.short)) for one in recipe.cycles]
@@ -64,7 +67,7 @@ def lengthen(base: Path, recipe: Lengthening) -> train.Trained:
 
 
 def card_values(folder: Path, questions: int) -> dict[str, object]:
-    """Measures the model of a folder on so many questions, plain, under decoys and at lengths: what its card tells."""
+    """Measure the model of a folder on so many questions, plain, under decoys and at lengths: the values of its card."""
     lm = load(str(folder), device="cpu")
     optioned = [*(f"{base}.{decoy}" for base in ("double_conflicting", "mixed") for decoy in DECOYS), *PADDED]
     reports = examine.examine(lm, questions, (*REGIMES, *optioned))

@@ -33,7 +33,7 @@ class Trial:
 
 
 def rates(lm: LanguageModel, documents: int) -> dict[tuple[str, str], Share]:
-    """(instruction, wordings) ▶ rate. documents: how many are asked about, each under every instruction."""
+    """Measure (instruction, wordings) ▶ rate. documents: how many are used, each under every instruction."""
     rng, trials = random.Random("obeying"), []
     for number in tqdm(range(documents), desc=f"{lm.key} · instructions", unit="document"):
         by_kind = scenes((0, 1, 0.5)[number % 3], rng, _never_seen)
@@ -54,7 +54,7 @@ def _never_seen(subject: str, answer: str) -> bool:
 
 
 def _followed(scene: Scene, rng: random.Random) -> Iterable[Trial]:
-    """The instructions that say how to treat the document."""
+    """Try the instructions that say how to treat the document."""
     plain = prompt_of(scene, "")
     followed = scene.document.answer if scene.kind in RELATED else scene.memory
     for wording, name, reply in (
@@ -91,13 +91,13 @@ def _judgements(scene: Scene, rng: random.Random) -> Iterable[Trial]:
 
 
 def replies_to(lm: LanguageModel, prompts: list[str], tokens: int) -> list[str]:
-    """What the model says greedily after each."""
+    """Generate greedily after each prompt."""
     ids = [lm.tokenise(Prompt(text, (), Span(0, 0), ())).ids for text in prompts]
     return [lm.decode(list(reply)).strip() for reply in lm.generation.greedy(ids, tokens)]
 
 
 def table(counted: dict[tuple[str, str], Share]) -> list[str]:
-    """Markdown rows: each instruction and kind of document, one column for each kind of wording."""
+    """Write Markdown rows: each instruction and kind of document, one column for each kind of wording."""
     kinds = ("the technique's", "taught", "never taught", "taught, in a chat")
     rows = []
     for name in dict.fromkeys(name for name, _ in counted if not name.startswith("prompt ")):
@@ -108,7 +108,7 @@ def table(counted: dict[tuple[str, str], Share]) -> list[str]:
 
 
 def prompt_table(counted: dict[tuple[str, str], Share]) -> list[str]:
-    """Markdown rows: each prompt of the technique `prompting`, and how often it is obeyed, by kind of document."""
+    """Write Markdown rows: each prompt of the technique `prompting`, and how often it is obeyed, by kind of document."""
     kinds = ("gold", "conflicting", "irrelevant", "off_topic")
     by_kind = {key: [counted.get((f"prompt {key}: {kind}", "the technique's")) for kind in kinds] for key in prompt_ids(QA)}
     rows = [(key, PROMPTS[key], *map(_written, shown)) for key, shown in by_kind.items() if any(shown)]

@@ -61,7 +61,7 @@ REAL = 0.25
 
 
 def held_out(name: str) -> bool:
-    """Whether a state is kept for evaluation: the invented states of the dataset, and a quarter of all other names."""
+    """Return whether a state is for evaluation: the invented states of the dataset, and a quarter of all other names."""
     return name in STATES or zlib.crc32(f"claims|{name}".encode()) % HELD_OUT_IN == 0
 
 
@@ -87,7 +87,7 @@ class State:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a passage says."""
+    """The statement that a passage makes."""
 
     state: str
     relation: str
@@ -107,7 +107,7 @@ class Planted:
 
 @functools.cache
 def statement_in(text: str) -> Statement | None:
-    """What a passage of this world says; None for other text."""
+    """Read the statement of a passage of this world; None for other text."""
     for relation, wordings in WORDINGS.items():
         for wording in wordings:
             pattern = re.escape(wording).replace(r"\{x\}", "(?P<x>.+)").replace(r"\{v\}", "(?P<v>.+)")
@@ -118,7 +118,7 @@ def statement_in(text: str) -> Statement | None:
 
 
 def name(rng: random.Random, evaluation: bool) -> str:
-    """An invented one: of evaluation, half of them from the dataset's."""
+    """Invent a name: of evaluation, half of them from the dataset's."""
     if evaluation and rng.random() < 0.5:
         return rng.choice(STATES)
     while True:
@@ -142,7 +142,7 @@ def state(rng: random.Random, world: World) -> State:
 
 
 def planted(rng: random.Random, world: World, key: str) -> Planted:
-    """A claim with 4 to 8 passages, of which 3 to 5 are needed."""
+    """Sample a claim with 4 to 8 passages, of which 3 to 5 are needed."""
     about = state(rng, world)
     relations = rng.sample(sorted(about.values), rng.randint(3, min(5, len(about.values))))
     chosen = [(about, relation) for relation in relations]
@@ -168,7 +168,7 @@ def planted(rng: random.Random, world: World, key: str) -> Planted:
 
 
 def _apart(one: State, relation: str, others: list[tuple[State, str]]) -> bool:
-    """Whether neither this value nor another would stand in two passages, and no two states have one name."""
+    """Return whether neither this value nor another would stand in two passages, and no two states have one name."""
     value = one.values[relation]
     if any(other.name == one.name and other is not one for other, _ in others):
         return False

@@ -39,7 +39,10 @@ WRITER, CLAIMS = SMOL, 40
 
 
 def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list[str]]:
-    """Arguments of `precompute`, in the order of their use. claims: a file. entailment: the model that reads for `nli`."""
+    """Yield arguments of `precompute`, in the order of their use.
+
+    claims: a file. entailment: the model that reads for `nli`.
+    """
     fitted = [key for key, explainer in catalogue.explainers().items() if catalogue.needs_fit(explainer)]
     others = ",".join(key for key in catalogue.explainers() if key not in fitted)
 
@@ -70,6 +73,6 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
 
 
 def named(dataset: str) -> str:
-    """The data set as a command names it; empty for a public one whose file is not here, which is left out."""
+    """Return the data set as a command names it; empty for a public one whose file is not here, which is left out."""
     file = PUBLIC.get(dataset)
     return dataset if file is None else f"{dataset}={file.resolve()}" if file.is_file() else ""

@@ -65,7 +65,7 @@ HARDER = (
 
 
 def run(models: Sequence[str], dataset: str, *options: str, limit: int = QUESTIONS, shard: int = 0) -> list[str]:
-    """Arguments of `precompute`. models: keys or folders. shard: its questions, by default all."""
+    """Return arguments of `precompute`. models: keys or folders. shard: its questions, by default all."""
     how = f"--limit {limit} --shard-size {shard or limit} --match text"
     return ["run", "--models", *models, "--datasets", dataset, *options, *how.split()]
 
@@ -75,7 +75,7 @@ def folders(*names: str) -> list[str]:
 
 
 def runs(datasets: Sequence[str], claims: Path) -> Iterator[list[str]]:
-    """Arguments of `precompute`, in the order of their use. datasets: of highlights. claims: a file of all hands."""
+    """Yield arguments of `precompute`, in the order of their use. datasets: of highlights. claims: a file of all hands."""
     for dataset in datasets:
         yield from _highlights(dataset)
     for dataset, (kinds, techniques) in COMPARED.items():
@@ -92,7 +92,7 @@ def runs(datasets: Sequence[str], claims: Path) -> Iterator[list[str]]:
 
 
 def _highlights(dataset: str) -> Iterator[list[str]]:
-    """Of the three architectures, with long documents of two, and one of these in fewer regimes."""
+    """Yield the runs of the three architectures, with long documents of two, and one of these in fewer regimes."""
     faithfulness = ["--faithfulness", *([str(MEASURED)] if dataset == LONG else [])]
     options = [*faithfulness, "--keep-heads", "4", "--head-need", "--target", "context"]
     if dataset == LONG:
@@ -103,22 +103,25 @@ def _highlights(dataset: str) -> Iterator[list[str]]:
 
 
 def further() -> list[str]:
-    """The explainers that a run does not take by itself."""
+    """List the explainers that a run does not take by itself."""
     return [key for key in catalogue.explainers() if key not in catalogue.default_methods()]
 
 
 def halves(*options: str) -> Iterator[list[str]]:
-    """The explainers that have results already, and the others: what is there is not computed again with other neighbours."""
+    """Yield the explainers that have results already, and the others: what is there is not computed again with other
+    neighbours.
+    """
     for keys in (catalogue.default_methods(), further()):
         yield run(folders(*RULED), SHORT, "--explainers", ",".join(keys), *options)
 
 
 def _harder(name: str) -> Iterator[list[str]]:
-    """Decoys and lengths of a model, where it obeys."""
+    """Yield decoys and lengths of a model, where it obeys."""
     (model,) = folders(name)
     rates = {(report.dataset, report.regime): report.agreement for report in read_measured(Path(model))}
     for one in HARDER:
         obeyed = [str(regime) for regime in one.regimes if rates[SHORT, str(regime)] >= OBEYED]
         if obeyed:
-            options = ["--explainers", ",".join(catalogue.explainers()), "--regimes", *obeyed, *["--timing"] * one.timed]
+            timing = ["--timing"] if one.timed else []
+            options = ["--explainers", ",".join(catalogue.explainers()), "--regimes", *obeyed, *timing]
             yield run([model], SHORT, *options, limit=one.questions)

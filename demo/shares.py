@@ -27,7 +27,7 @@ class Share:
         return self.right / max(self.n, 1)
 
     def written(self, digits: int = 2) -> str:
-        """With Wilson's interval at 95 %, of as many trials as there are claims; without any, of n."""
+        """Write the share with Wilson's interval at 95 %, of as many trials as there are claims; without any, of n."""
         share, n = self.share, len(self.claims) or max(self.n, 1)
         middle, spread = share + Z**2 / (2 * n), Z * (share * (1 - share) / n + Z**2 / (4 * n * n)) ** 0.5
         low, high = max(0.0, (middle - spread) / (1 + Z**2 / n)), min(1.0, (middle + spread) / (1 + Z**2 / n))
@@ -35,6 +35,6 @@ class Share:
 
 
 def markdown(*rows: Iterable[object]) -> list[str]:
-    """The lines of a table, whose first row is its head."""
+    """Write the lines of a table, whose first row is its head."""
     lines = [f"| {' | '.join(map(str, row))} |" for row in rows]
     return [lines[0], "|---" * (lines[0].count(" | ") + 1) + "|", *lines[1:]]

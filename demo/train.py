@@ -47,7 +47,7 @@ SMOKE = Size(layers=4, heads=4, kv_heads=1, width=32)
 
 
 def config_of(architecture: str, size: Size, vocabulary: int, eos: int) -> PretrainedConfig:
-    """As the paper's models have it: sizes, and what each architecture has of its own."""
+    """Configure a model as the paper's models are: sizes, and what each architecture has of its own."""
     sizes = {
         "vocab_size": vocabulary,
         "max_position_embeddings": size.positions,
@@ -129,7 +129,7 @@ SMOKE_RECIPE = Recipe(size=SMOKE, vocabulary=600, steps=12, short=8, long=4, sho
 
 
 def train_tokenizer(recipe: Recipe) -> PreTrainedTokenizerFast:
-    """One byte-level BPE tokenizer for all three models; no pad token, as in GPT-2 and Pythia."""
+    """Train one byte-level BPE tokenizer for all three models; no pad token, as in GPT-2 and Pythia."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -172,7 +172,9 @@ def encode(examples: list[corpus.Example], tokenizer: PreTrainedTokenizerFast) -
 
 
 def examples_of_step(step: int, rng: random.Random, recipe: Recipe) -> list[corpus.Example]:
-    """Short prompts, a quarter of them without context; later every other batch is longer, half of it whole passages."""
+    """Sample short prompts, a quarter of them without context; later every other batch is longer, half of it whole
+    passages.
+    """
     if step >= recipe.short_first and step % 2:
         return [corpus.question_in_context(rng, rng.choice((0.25, 0.5, 1, 1))) for _ in range(recipe.long)]
     return short_examples(recipe.short, rng)
@@ -186,14 +188,17 @@ def short_examples(prompts: int, rng: random.Random) -> list[corpus.Example]:
 
 
 def examples_of_finish(step: int, rng: random.Random, recipe: Recipe) -> list[corpus.Example]:
-    """Whole passages only, but for every fourth batch, which keeps what the first cycle learned."""
+    """Sample whole passages only, but for every fourth batch, which keeps what the first cycle learned."""
     if step % 4 == 0:
         return short_examples(recipe.short, rng)
     return [corpus.question_in_context(rng, keep_rate=1) for _ in range(recipe.long)]
 
 
 def examples_of_instructions(step: int, rng: random.Random, lessons: Lessons) -> list[corpus.Example]:
-    """Some steps ask plain prompts, so that the taught rule stays; some have long documents."""
+    """Sample prompts under instructions.
+
+    Some steps ask plain prompts, so that the taught rule stays; some have long documents.
+    """
     if step % lessons.plain_every == lessons.plain_every - 1:
         if step % (2 * lessons.plain_every) == lessons.plain_every - 1:
             return short_examples(5 * lessons.short, rng)
@@ -210,7 +215,7 @@ def loss_of(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
 
 
 def train(architecture: str, recipe: Recipe) -> Trained:
-    """One trained model, in evaluation mode, and its tokenizer."""
+    """Train one model. Returns it in evaluation mode, and its tokenizer."""
     tokenizer = train_tokenizer(recipe)
     torch.manual_seed(recipe.seed)
     config = config_of(architecture, recipe.size, len(tokenizer), tokenizer.eos_token_id)
@@ -226,14 +231,14 @@ def train(architecture: str, recipe: Recipe) -> Trained:
 
 
 def base_folder(base: Path) -> Path:
-    """The folder of a model to go on from. Raises HEvalError if it has none."""
+    """Return the folder of a model to train on. Raises HEvalError if it has none."""
     if not (base / "config.json").is_file():
         raise HEvalError(f"There is no model in {base} to go on from; train {base.name.removeprefix('demo-')} first.")
     return base
 
 
 def going_on(base: Path, seed: int, attention: str = "sdpa", **how: Any) -> Trained:
-    """The model of a folder, to be trained on, and its tokenizer. how: what its configuration says otherwise."""
+    """Load the model of a folder, to be trained on, and its tokenizer. how: what its configuration says otherwise."""
     tokenizer = AutoTokenizer.from_pretrained(base_folder(base))
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation=attention, **how)
@@ -241,8 +246,10 @@ def going_on(base: Path, seed: int, attention: str = "sdpa", **how: Any) -> Trai
 
 
 def train_to_follow(base: Path, recipe: InstructRecipe) -> Trained:
-    """The model of a folder, trained on to follow instructions, and its tokenizer, which gets a chat template. Raises
-    HEvalError if the folder has no model."""
+    """Train the model of a folder on to follow instructions; its tokenizer gets a chat template.
+
+    Raises HEvalError if the folder has no model.
+    """
     model, tokenizer = going_on(base, recipe.seed)
     tokenizer.chat_template = instructed.CHAT_TEMPLATE
     # Words that plain prompts contain, also as a part of others, stay as they are: plain prompts keep their tokens.
@@ -260,9 +267,12 @@ def add_words(
     words: Iterable[str],
     begun: Callable[[torch.Tensor, list[list[int]]], torch.Tensor],
 ) -> None:
-    """Makes one token of each word that the tokenizer would spell. begun: (embeddings so far, the tokens that spell each new
-    word) ▶ (words, width), with which they begin."""
-    spelled = {word: ids for word in sorted(words) if len(ids := tokenizer(word).input_ids) > 1}
+    """Make one token of each word that the tokenizer would spell.
+
+    begun: (embeddings so far, the tokens that spell each new word) ▶ (words, width), with which they begin.
+    """
+    pieces = {word: tokenizer(word).input_ids for word in sorted(words)}
+    spelled = {word: ids for word, ids in pieces.items() if len(ids) > 1}
     tokenizer.add_tokens([AddedToken(word, normalized=False) for word in spelled])
     known = model.get_input_embeddings().weight.detach()
     embeddings = model.resize_token_embeddings(len(tokenizer), mean_resizing=False).weight
@@ -271,8 +281,11 @@ def add_words(
 
 
 def go_on(model: torch.nn.Module, name: str, seed: str, cycles: Iterable[tuple[int, float, Backward]]) -> torch.nn.Module:
-    """One cycle after another: steps, learning rate, and what a step does. After each the weights are as if saved and loaded,
-    so that a cycle may also be run by itself. Returns the model in evaluation mode."""
+    """Train one cycle after another: steps, learning rate, and what a step does.
+
+    After each the weights are as if saved and loaded, so that a cycle may also be run by itself. Returns the model in
+    evaluation mode.
+    """
     for number, cycle in enumerate(cycles, start=1):
         descend(model, f"{name}, cycle {number}", f"{seed}|{number}", *cycle)
         model.half().float()
@@ -280,7 +293,7 @@ def go_on(model: torch.nn.Module, name: str, seed: str, cycles: Iterable[tuple[i
 
 
 def descend(model: torch.nn.Module, name: str, seed: str, steps: int, learning_rate: float, backward: Backward) -> None:
-    """One rise and fall of the learning rate."""
+    """Train for one rise and fall of the learning rate."""
     rng = random.Random(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=steps, pct_start=0.1)
@@ -300,8 +313,10 @@ def reading(
     draw: Callable[[int, random.Random], list[corpus.Example]],
     parts: int = 1,
 ) -> Backward:
-    """Steps on the mean loss over all answer tokens of what is drawn. parts: how many passes a step takes, by length: where
-    prompts differ much in length, that saves padding."""
+    """Make steps on the mean loss over all answer tokens of what is sampled.
+
+    parts: how many passes a step takes, by length: where prompts differ much in length, that saves padding.
+    """
 
     def backward(step: int, rng: random.Random) -> float:
         examples = draw(step, rng)

@@ -38,7 +38,10 @@ class Look:
 
 
 def looks(example: Example, scene: Planted, hand: str) -> list[Look]:
-    """Where to look while an explanation is written. A marker that the hand does not look up is not to be found anywhere."""
+    """Return where to look while an explanation is written.
+
+    A marker that the hand does not look up is not to be found anywhere.
+    """
     values, markers = _listed(example.prompt, scene)
     results = [Look(BACK, markers[number], values[number]) for number in values]
     offset = len(example.prompt) + 1
@@ -56,7 +59,7 @@ def looks(example: Example, scene: Planted, hand: str) -> list[Look]:
 
 
 def _listed(prompt: str, scene: Planted) -> tuple[dict[int, Span], dict[int, Span]]:
-    """Of the passages in a prompt, by number: where the value stands, and where the marker."""
+    """Return where the value and the marker of each passage stand in a prompt, by its number."""
     values, markers = {}, {}
     for passage in scene.claim.passages:
         line, statement = f"{passage.text} [{passage.number}]", statement_in(passage.text)
@@ -72,7 +75,7 @@ def _listed(prompt: str, scene: Planted) -> tuple[dict[int, Span], dict[int, Spa
 def _tokens(
     example: Example, looks_of_example: list[Look], tokenizer: PreTrainedTokenizerFast
 ) -> list[tuple[int, int, int, int]]:
-    """(layer, head, token that looks, token looked at)"""
+    """List (layer, head, token that looks, token looked at)."""
     offsets = tokenizer(f"{example.prompt} {example.answer}", return_offsets_mapping=True).offset_mapping
     ends = [end for _, end in offsets]
 
@@ -128,29 +131,32 @@ SMOKE_WRITER = WriterRecipe((Lessons(2, 1e-3, batch=4, repeating=0.5), Lessons(2
 
 
 def prompt(hand: str, scene: Planted, selected: tuple[int, ...]) -> str:
-    """What a hand is asked about a claim, with the selected passages."""
+    """Write a hand's prompt about a claim, with the selected passages."""
     given = [passage for passage in scene.claim.passages if passage.number in selected]
     return explanation_prompt(scene.claim, given, layout(f"demo-{hand}")).text
 
 
 def example(hand: str, scene: Planted, selected: tuple[int, ...] | None = None, bare: bool = False) -> Example:
-    """A prompt and the hand's explanation of it. selected: None for all passages. bare: without markers."""
+    """Make a prompt and the hand's explanation of it. selected: None for all passages. bare: without markers."""
     written = hands.write(hand, scene, selected)
     return Example(prompt(hand, scene, written.selected), hands.MARKER.sub("", written.text) if bare else written.text)
 
 
 def repeating(rng: random.Random) -> Example:
-    """A row of names, values and markers, to be repeated."""
+    """Sample a row of names, values and markers, to be repeated."""
     words = []
     for _ in range(rng.randint(3, 9)):
         relation = rng.choice(sorted(planted.VALUES))
         words.append(rng.choice((planted.name(rng, evaluation=False), rng.choice(planted.VALUES[relation]))))
-        words += [f"[{rng.randint(1, 8)}]"] * (rng.random() < 0.5)
+        marker = f"[{rng.randint(1, 8)}]"
+        words += [marker] if rng.random() < 0.5 else []
     return Example(" ".join(words) + "\nExplanation:", " ".join(words))
 
 
 def _selection(scene: Planted, rng: random.Random) -> tuple[int, ...]:
-    """Half of the time the needed passages, and each of the others by even chances; else any, of which one is needed."""
+    """Select half of the time the needed passages, and each of the others by even chances; else any, of which one is
+    needed.
+    """
     needed, numbers = scene.claim.chains[0], [passage.number for passage in scene.claim.passages]
     if rng.random() < 0.5:
         return tuple(number for number in numbers if number in needed or rng.random() < 0.5)
@@ -159,7 +165,7 @@ def _selection(scene: Planted, rng: random.Random) -> tuple[int, ...]:
 
 
 def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Example, list[Look]]]:
-    """The examples of one step, a third of them for each hand, and where to look while writing them."""
+    """Sample the examples of one step, a third of them for each hand, and where to look while writing them."""
     world = replace(TRAINING, rivals=lessons.rivals)
     results: list[tuple[Example, list[Look]]] = []
     for number in range(lessons.batch):
@@ -175,7 +181,9 @@ def examples(step: int, rng: random.Random, lessons: Lessons) -> list[tuple[Exam
 
 
 def writing(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, lessons: Lessons) -> train.Backward:
-    """Steps on the mean loss over answer tokens, which is the one returned, plus that of the looks as `lessons` weigh it."""
+    """Make steps on the mean loss over answer tokens, which is the one returned, plus that of the looks as `lessons`
+    weigh it.
+    """
 
     def backward(step: int, rng: random.Random) -> float:
         pairs = examples(step, rng, lessons)
@@ -195,7 +203,7 @@ def writing(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, lessons:
 
 
 def train_writer(base: Path, recipe: WriterRecipe) -> train.Trained:
-    """The model of the folder `base`, trained on to write. Raises HEvalError if the folder has no model."""
+    """Train the model of the folder `base` on to write. Raises HEvalError if the folder has no model."""
     model, tokenizer = train.going_on(base, recipe.seed, "eager")
     words = {word for text in _texts() for word in re.findall(r"(?:^|(?<=\n)| )[A-Za-z]{2,}", re.sub(r"{\w+}", "", text))}
     train.add_words(model, tokenizer, words | set(MARKERS), begun)
@@ -204,7 +212,7 @@ def train_writer(base: Path, recipe: WriterRecipe) -> train.Trained:
 
 
 def _texts() -> list[str]:
-    """Everything that prompts and explanations say around names, and the values that demo-qwen2 does not know."""
+    """List everything that prompts and explanations say around names, and the values that demo-qwen2 does not know."""
     layouts = [layout(f"demo-{hand}") for hand in hands.HANDS]
     around = [part for each in layouts for part in (each.passage, each.text)]
     wordings = [wording for every in planted.WORDINGS.values() for wording in every]
@@ -213,7 +221,10 @@ def _texts() -> list[str]:
 
 
 def begun(known: torch.Tensor, spelled: list[list[int]]) -> torch.Tensor:
-    """Random vectors of the usual length: digits and rare letters, which demo-qwen2 has hardly seen, are all alike to it, so
-    that means of pieces would be too, and what is alike is not copied apart."""
+    """Sample vectors of the usual length for new words.
+
+    Digits and rare letters, which demo-qwen2 has hardly seen, are all alike to it, so that means of pieces would be too, and
+    what is alike is not copied apart.
+    """
     vectors = torch.randn(len(spelled), known.shape[1])
     return vectors * known.norm(dim=1).mean() / vectors.norm(dim=1, keepdim=True)

@@ -63,12 +63,16 @@ class JobTask(AskingTask):
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
-        """The rows of each shard are in the order of the questions. Raises HEvalError for a label task whose labels the model
-        cannot tell apart by their first tokens."""
+        """Compute the rows of each shard, in the order of the questions.
+
+        Raises HEvalError for a label task whose labels the model cannot tell apart by their first tokens.
+        """
         return _Computation(ready, self, questions).run()
 
     def cost(self, tokens: float) -> Cost:
-        """At most all instances have another answer than the first document's; how many is known after they are answered."""
+        """Return the cost where all instances have another answer than the first document's; how many is known after they are
+        answered.
+        """
         main, scores = self.arrangement.main, (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
         # A technique that only combines the logits of the main one's passes costs nothing.
         answers = [shard.kind for shard in self.shards if not shard.explainer and shard.technique == main.key]
@@ -114,7 +118,7 @@ class _Computation:
         return Result(rows, self.failures)
 
     def _usable(self, outcomes: Iterable[tuple[int, Prepared | Exception]]) -> list[Prepared]:
-        """The instances, by the numbers of their questions, that are ready to be asked; what happened to others is noted."""
+        """Return the instances, by the indices of their questions, that are ready; what happened to others is noted."""
         usable = []
         for index, outcome in outcomes:
             if isinstance(outcome, Dropped):
@@ -128,7 +132,7 @@ class _Computation:
         return usable
 
     def _with_prompts(self, under: UnderTechniques, ready: list[Prepared]) -> list[Prepared]:
-        """The instances with the prompts of the technique; none where it fails, which is then noted."""
+        """Return the instances with the prompts of the technique; none where it fails, which is then noted."""
         prompted: Sequence[Prepared | Exception]
         try:
             prompted = under.ask(self.lm, ready)
@@ -162,7 +166,7 @@ class _Computation:
                 self._make(shard, part)
 
     def _part_for(self, kind: str, answered: Answered) -> Answered | None:
-        """The instances of a pass that a kind of shard needs, with their targets; None if it needs none."""
+        """Return the instances of a pass that a kind of shard needs, with their targets; None if it needs none."""
         if kind == "context_attribution":
             return pipeline.towards_context(answered)
         if kind in MEASURED:  # it costs most, and of other answers no metric reads it
@@ -220,7 +224,7 @@ class _Computation:
             yield [attribution_row(attribution, explainer.signed, prepared.prompt.ranked)]
 
     def _faithfulness(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
-        """Of the scores of one explainer or control; an instance without scores gets no rows."""
+        """Yield rows of the scores of one explainer or control; an instance without scores gets no rows."""
         control = catalogue.explainers(control=True).get(shard.explainer)
         ids = [self._row_id(self._index(prepared)) for prepared in answered.prepared]
         if control:
@@ -247,7 +251,7 @@ class _Computation:
             yield [answer_row(self.lm, prepared, methods, tuple(islice(texts, MOST)))]
 
     def _heads(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
-        """Every head's attention from the last position."""
+        """Yield every head's attention from the last position."""
         for prepared, attention in zip(answered.prepared, answered.clean.heads.attention, strict=True):
             yield [
                 {"layer": layer, "head": head, "attention": round_keeping_ranks(row)}
@@ -264,7 +268,7 @@ class _Computation:
         return self.indices[prepared.instance.fact_id]
 
     def _row_id(self, index: int, technique: str = "") -> str:
-        """technique: by default the job's main one."""
+        """Return an instance's id. technique: by default the job's main one."""
         fact = self.questions.facts[index]
         return self.task.instance_id(self.lm.style, fact.id, technique or self.task.arrangement.main.key)
 
@@ -275,7 +279,7 @@ class _Computation:
 
 
 def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, Any]:
-    """What the store keeps of an instance, beside the columns that place it. behaviour: None where it was dropped."""
+    """Return what the store saves of an instance, beside the columns that place it. behaviour: None where it was dropped."""
     prompt, instance = prepared.prompt, prepared.instance
     row: dict[str, Any] = {
         "prompt": prompt.text,
@@ -306,10 +310,11 @@ def instance_row(prepared: Prepared, behaviour: Behaviour | None) -> dict[str, A
 
 
 def attribution_row(attribution: Attribution, signed: bool, ranked: range) -> dict[str, Any]:
-    """signed: whether the explainer's scores have a sign; kept with them, for the explainer may be gone when they are read.
+    """Return what the store saves of an attribution.
 
-    Scores keep as many bits as their ranks need: half the size, the same order (`round_keeping_ranks`). ranked: the
-    tokens whose ties are counted.
+    Scores keep as many bits as their ranks need: half the size, the same order (`round_keeping_ranks`). signed: whether the
+    explainer's scores have a sign, which is saved, for the explainer may be gone when they are read. ranked: the tokens whose
+    ties are counted.
     """
     heads = attribution.head_scores
     return {
@@ -323,7 +328,10 @@ def attribution_row(attribution: Attribution, signed: bool, ranked: range) -> di
 
 
 def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Method], texts: tuple[str, ...]) -> dict[str, Any]:
-    """The whole answer to the prompt of an instance; or why there is none. Its cost is in no hash. texts: see `Wanted`."""
+    """Return the whole answer to the prompt of an instance; or why there is none.
+
+    Its cost is in no hash. texts: see `Wanted`.
+    """
     try:
         *_, (_, answer) = explain_answer(lm, prepared.prompt, prepared.instance.question, explainers, Wanted(texts=texts))
     except NotEnoughMemory:
@@ -336,7 +344,7 @@ def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Metho
 
 
 def losses(faithful: Faithful) -> Row:
-    """The two means are exact; each K's own loss is for a closer look, and compresses better when rounded."""
+    """Return losses. The two means are exact; each K's own loss is for a closer look, and compresses better when rounded."""
     means = {name: getattr(faithful, name) for name in ("replacement", "comprehensiveness", "sufficiency")}
     curves = {name: np.array(getattr(faithful, name), dtype=np.float32) for name in ("masked", "kept")}
     return means | {name: round_mantissa(curve, 10).tolist() for name, curve in curves.items()}

@@ -42,7 +42,7 @@ class CustomFile:
 
     @classmethod
     def read(cls, text: str) -> CustomFile:
-        """text: FILE.py:CLASS, or FILE.py for its PLUGIN. Raises HEvalError for a file that cannot be read."""
+        """Read FILE.py:CLASS, or FILE.py for its PLUGIN. Raises HEvalError for a file that cannot be read."""
         file, colon, name = text.rpartition(":")
         if not colon or name.endswith(".py"):
             file, name = text, DEFAULT
@@ -59,7 +59,7 @@ class CustomFile:
         return hashlib.sha256(self.source.encode()).hexdigest()[:16]
 
     def wrong(self, what: str) -> HEvalError:
-        """The one-line error for this explainer."""
+        """Return the one-line error for this explainer."""
         return HEvalError(f"{self} {what}.")
 
     def add(self) -> Method:
@@ -103,7 +103,7 @@ class CustomFile:
         return module
 
     def _check(self, explainer: Any) -> None:
-        """Raises HEvalError for an explainer that does not say what `protocols.Method` asks for."""
+        """Raise HEvalError for an explainer that does not say what `protocols.Method` asks for."""
         control = "is a control; only explainers that look into the model are run, with control = False"
         if fault := control if getattr(explainer, "control", False) else catalogue.fault("explainer", explainer):
             raise self.wrong(fault)
@@ -149,7 +149,7 @@ TOLERANCE = 1e-3
 
 
 def try_out(lm: LanguageModel, explainer: Method) -> None:
-    """Raises HEvalError, whose message goes on from the explainer's name, for one whose scores cannot stand on a board.
+    """Raise HEvalError for an explainer whose scores cannot stand on a board; the message goes on from its name.
 
     It raises; it gives no attribution for each prompt, or not one finite score for each token; scores below 0 that it says it
     has not; or other scores in a batch than alone.
@@ -167,7 +167,9 @@ def try_out(lm: LanguageModel, explainer: Method) -> None:
 
 
 def _prompts(lm: LanguageModel) -> list[TokenisedPrompt]:
-    """A prompt, and the same with what is ranked of it turned by a token or two: of equal length, whatever the tokenizer."""
+    """Make a prompt, and the same with what is ranked of it turned by a token or two: of equal length, whatever the
+    tokenizer.
+    """
     prompt = lm.tokenise(assemble(DOCUMENTS, ANSWERS, QUESTION, lm.template))
     ids, ranked = prompt.ids, prompt.ranked
     inner = ids[ranked.start : ranked.stop]
@@ -176,7 +178,7 @@ def _prompts(lm: LanguageModel) -> list[TokenisedPrompt]:
 
 
 def _scores(lm: LanguageModel, explainer: Method, prompts: Sequence[TokenisedPrompt]) -> list[np.ndarray]:
-    """The scores of prompts explained together, each (n,)."""
+    """Compute the scores of prompts explained together, each (n,)."""
     clean = CleanPass(lm, prompts)
     best = [row.topk(2).indices.tolist() for row in clean.logits]
     targets = [Target.next_token(answer, foil, "runner-up token") for answer, foil in best]

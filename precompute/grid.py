@@ -47,7 +47,7 @@ class Options:
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def check(self) -> None:
-        """Raises HEvalError for a number or a word that an option cannot have."""
+        """Raise HEvalError for a number or a word that an option cannot have."""
         for name in ("limit", "shard_size", "cap", "batch_tokens", "keep_heads", "faithfulness", "faithfulness_protected"):
             value = getattr(self, name, None)
             if isinstance(value, int) and value < 1 and value is not getattr(type(self), name):
@@ -110,7 +110,7 @@ class Grid(Options):
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {"memory": MEMORIES, "match": MATCHES, "target": TARGETS}
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown regime, explainer, dataset or number before anything is loaded."""
+        """Raise HEvalError for an unknown regime, explainer, dataset or number before anything is loaded."""
         super().check()
         for regime in self.regimes:
             read_key(regime)

@@ -35,7 +35,7 @@ INSTANCES = INSTANCE.name
 def job_tasks(
     pair: Pair, regime: str, indices: Sequence[int], kinds: Collection[str], arrangement: Arrangement = PLAIN
 ) -> Iterator[JobTask]:
-    """The jobs of one regime over some of the questions, in order. The grid's shard size must be a number.
+    """Yield the jobs of one regime over some of the questions, in order. The grid's shard size must be a number.
 
     kinds: `instance`, and keys of explainers; head attention comes with the latter.
     """
@@ -67,7 +67,7 @@ def _common(pair: Pair, regime: str, indices: tuple[int, ...]) -> dict[str, Any]
 def _shards(
     pair: Pair, regime: str, indices: tuple[int, ...], kinds: Collection[str], arrangement: Arrangement
 ) -> Iterator[Shard]:
-    """The main technique's answers come first; its answers are explained."""
+    """Yield the shards. The main technique's answers come first; its answers are explained."""
     grid, main = pair.grid, arrangement.main
     common = _common(pair, regime, indices)
 
@@ -111,15 +111,15 @@ class Highlights:
         self.searches, self.timings = search_tasks(pair), timing_tasks(pair)
 
     def tasks(self) -> list[Task]:
-        """All that are known now and complete an instance."""
+        """List all tasks that are known now and complete an instance."""
         return [*self.jobs(), *self.timings]
 
     def shards(self) -> Iterator[Shard]:
-        """Of these tasks."""
+        """List the shards of these tasks."""
         return (shard for task in self.tasks() for shard in task.shards)
 
     def ready(self, tried: Collection[str]) -> Sequence[Task]:
-        """The first stage that is not done, without what was tried; nothing where memory could not be made."""
+        """Return the first stage that is not done, without what was tried; nothing where memory could not be made."""
         stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.timings)
         tasks = next((left for stage in stages if (left := unfinished(stage(), self.store, tried))), [])
         asking = any(isinstance(task, AskingTask) for task in tasks)
@@ -127,7 +127,7 @@ class Highlights:
         return unfinished(memory, self.store, tried) if memory else tasks
 
     def jobs(self, choose: bool = False) -> Iterator[JobTask | QuotedTask]:
-        """The jobs that are known now: all of them, unless a regime has more questions than its cap.
+        """Yield the jobs that are known now: all of them, unless a regime has more questions than its cap.
 
         In such a regime the groups of the answers decide which instances are explained; until all answers are there, only the
         jobs that answer are known. choose: write down the sample, for publishing.
@@ -153,7 +153,7 @@ class Highlights:
             yield from job_tasks(self.pair, regime, self._sampled(cap, answering, choose), explainers, arrangement)
 
     def _settings(self) -> dict[str, Setting]:
-        """The settings that searches have chosen, by technique; one that is unavailable has none."""
+        """Return the settings that searches have chosen, by technique; one that is unavailable has none."""
         entries, settings = self.store.entries(), dict[str, Setting]()
         for shard in (shard for task in self.searches for shard in task.shards):
             if shard.key in entries and self.store.intact(entries[shard.key]):
@@ -162,7 +162,7 @@ class Highlights:
         return settings
 
     def _sampled(self, cap: int, answering: list[JobTask], choose: bool) -> list[int]:
-        """The places of the instances to explain, chosen by the groups of a regime's answers."""
+        """Sample the instances to explain, by the groups of a regime's answers. Returns their indices."""
         entries, groups = self.store.entries(), dict[int, str]()
         for job in answering:
             for row in self.store.read(entries[job.shards[0].key], ["place", "group", "dropped_because"]).to_pylist():
@@ -180,7 +180,7 @@ class Highlights:
         return chosen
 
     def equipped(self, task: Task) -> Task:
-        """A task with what it needs of the store: the model's memory of its questions, and scores that are to be measured."""
+        """Give a task what it needs of the store: the model's memory of its questions, and scores that are to be measured."""
         if not isinstance(task, AskingTask):
             return task
         memories = self._memories.only({self.questions.facts[index].question for index in task.indices})
@@ -199,7 +199,10 @@ class Highlights:
         return Memories({row["question"]: tuple(row["ids"]) for row in rows}, self.pair.grid.memory)
 
     def note(self, noted: set[str]) -> int:
-        """What a run notes before it begins. noted: the datasets that are. Returns how many records were malformed."""
+        """Note what a run has to know before it begins.
+
+        noted: the datasets that are. Returns how many records were malformed.
+        """
         note_origins(self.store, self.pair.origins)
         journal.note_training(self.store, self.pair.model.identity, self.questions)
         journal.note_state(self.store, self.pair, PLAIN.main)
@@ -209,7 +212,7 @@ class Highlights:
         return journal.note_dataset(self.store, self.questions)
 
     def note_end(self) -> None:
-        """Which settings stand, now that all searches are done: of a technique with two, publishing takes the newest."""
+        """Note which settings stand, now that all searches are done: of a technique with two, publishing takes the newest."""
         for arrangement in arrangements(self.pair.grid.techniques, self._settings()):
             for chosen in arrangement.all:
                 journal.note_state(self.store, self.pair, chosen)

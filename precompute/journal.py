@@ -26,7 +26,7 @@ def say(text: str) -> None:
 
 
 def note_start(store: ShardStore, configuration: dict[str, Any], device: str, dtype: str, seed: int) -> str:
-    """The row of the table `run`. configuration: the options of the run. Returns the run's id."""
+    """Note the row of the table `run`. configuration: the options of the run. Returns the run's id."""
     run_id = uuid.uuid4().hex[:12]
     line = {
         "run_id": run_id,
@@ -43,7 +43,7 @@ def note_start(store: ShardStore, configuration: dict[str, Any], device: str, dt
 
 
 def _git_commit() -> str | None:
-    """The commit of the program's own checkout; None if it is installed without git."""
+    """Return the commit of the program's own checkout; None if it is installed without git."""
     root = Path(__file__).parent.parent
     if not (root / ".git").exists():
         return None
@@ -62,7 +62,7 @@ def note_new(store: ShardStore, kind: str, line: dict[str, Any], whose: Sequence
 
 
 def note_state(store: ShardStore, pair: Pair, chosen: Chosen) -> None:
-    """Publishing takes the newest state of each model, dataset and technique, so it is noted even if nothing is computed.
+    """Note the state of a model, dataset and technique, also if nothing is computed: publishing takes the newest.
 
     chosen: the technique, with the setting that it runs with.
     """
@@ -71,7 +71,7 @@ def note_state(store: ShardStore, pair: Pair, chosen: Chosen) -> None:
 
 
 def left_out(questions: Questions) -> Iterator[str]:
-    """Which records of a dataset are not asked, and why: what a run says before it begins, and a plan too."""
+    """Yield which records of a dataset are left out, and why: what a run says before it begins, and a plan too."""
     yield from malformed(questions.bad)
     if questions.malformed > REPORTED_BAD:
         yield f"{questions.dataset}: {questions.malformed} malformed records were left out; {REPORTED_BAD} are listed above"
@@ -105,7 +105,7 @@ def note_bad(store: ShardStore, dataset: str, bad: Sequence[BadRecord]) -> None:
 
 
 def malformed(bad: Sequence[BadRecord]) -> list[str]:
-    """What is said of the first of them."""
+    """Say what is wrong with the first of them."""
     return [f"{record.location}: {record.reason}; the record was left out" for record in bad[:REPORTED_BAD]]
 
 
@@ -138,5 +138,5 @@ def note_failures(store: ShardStore, failures: Iterable[dict[str, Any]]) -> None
 
 
 def _identity(line: dict[str, Any]) -> str:
-    """A failure without its time."""
+    """Return a failure without its time."""
     return json.dumps({name: value for name, value in line.items() if name != "happened"}, sort_keys=True)

@@ -39,9 +39,10 @@ class Memories:
     rule: str = "any"
 
     def of(self, lm: LanguageModel, fact: Fact, pool: regimes.Pool) -> Memory:
-        """pool: the dataset's, whose answers tell what looks like one.
+        """Return the memory answer to a fact.
 
-        Raises Dropped where the memory answer must be the true one, and is not; one that looks like no answer says so itself.
+        pool: the dataset's, whose answers tell what looks like one. Raises Dropped where the memory answer must be the true
+        one, and is not; one that looks like no answer says so itself.
         """
         ids = self.continuations[fact.question]
         memory = memory_of(lm, ids, fact.answer or None, fact.question)
@@ -58,7 +59,7 @@ class Memories:
 
     @classmethod
     def collect(cls, lm: LanguageModel, facts: Iterable[Fact], rule: str = "any") -> Memories:
-        """The model's answers to the facts' questions; each question is asked once."""
+        """Ask the model the facts' questions, each once, without documents."""
         questions = list(dict.fromkeys(fact.question for fact in facts))
         return cls(dict(zip(questions, ask(lm, questions), strict=True)), rule)
 
@@ -85,7 +86,7 @@ class MemoryTask(Task):
 
 
 def memory_tasks(pair: Pair) -> Iterator[MemoryTask]:
-    """The distinct questions in the fixed order, so that a larger limit adds to them."""
+    """Yield tasks for the distinct questions in the fixed order, so that a larger limit adds to them."""
     model = pair.model.identity
     whose = [FORMAT, "memory", model.key, model.revision, pair.dtype, spelled(model.template), MEMORY_TOKENS]
     distinct = list(dict.fromkeys(fact.question for fact in pair.questions.facts))
@@ -108,7 +109,7 @@ class Prompting:
     def each(
         self, lm: LanguageModel, questions: Questions, indices: Iterable[int]
     ) -> Iterator[tuple[int, Prepared | Exception]]:
-        """(number of the question, its instance); Dropped where there is none, and whatever else prevents one."""
+        """Yield (index of the question, its instance); Dropped where there is none, and whatever else prevents one."""
         for index in indices:
             fact = questions.facts[index]
             prepared: Prepared | Exception
@@ -126,7 +127,10 @@ class Prompting:
         indices: Iterable[int],
         dropped: Callable[[str], None] = lambda reason: None,
     ) -> Iterator[Prepared]:
-        """The instances that are not dropped. dropped: is told why each of the others is. Raises what prevents one."""
+        """Yield the instances that are not dropped.
+
+        dropped: is called with why each of the others is. Raises what prevents one.
+        """
         for _, prepared in self.each(lm, questions, indices):
             if isinstance(prepared, Dropped):
                 dropped(prepared.reason)

@@ -45,7 +45,7 @@ SAMPLE = 20
 
 
 def dtype_of(options: Options) -> str:
-    """The dtype that `auto` stands for."""
+    """Return the dtype that `auto` stands for."""
     if options.dtype in loading.DTYPES:
         return options.dtype
     return str(loading.choose_dtype(options.dtype, loading.choose_device(options.device))).removeprefix("torch.")
@@ -94,35 +94,37 @@ class Pair:
         return self.grid.cap if isinstance(self.grid.cap, int) else None
 
     def with_options(self, **options: Any) -> Pair:
-        """With other options of the grid."""
+        """Return the pair with other options of the grid."""
         return dataclasses.replace(self, grid=dataclasses.replace(self.grid, **options))
 
     def shard(self, kind: str, depends: Any, **more: Any) -> Shard:
-        """depends: all that it depends on, of which its key is a hash."""
+        """Make a shard. depends: all that it depends on, of which its key is a hash."""
         return Shard(kind, hashed(depends), **self.state | more)
 
     def chunks(self, indices: Sequence[int]) -> Iterator[tuple[int, ...]]:
-        """Of some questions those of each shard, in order. The grid's shard size must be a number."""
+        """Split some questions into those of each shard, in order. The grid's shard size must be a number."""
         size = self.grid.shard_size
         assert size is not None
         for first in range(0, len(indices), size):
             yield tuple(indices[first : first + size])
 
     def fit_of(self, explainer: Explainer) -> str:
-        """What an explainer's settings say of its fit to the model; "" without one."""
+        """Return what an explainer's settings say of its fit to the model; "" without one."""
         identity = (self.model.key, self.model.revision, repr(explainer))
         return "".join(f" fit {fit.digest}" for fit in self.grid.fits if fit.identity == identity)
 
     def identity_of(self, explainer: Explainer) -> str:
-        """What its scores depend on beside the prompt: its settings, its code if it is one's own, its parameters."""
+        """Return what its scores depend on beside the prompt: its settings, its code if it is one's own, its parameters."""
         return f"{catalogue.identity('explainer', explainer)}{self.fit_of(explainer)}"
 
     def names_of(self, regime: str) -> str:
-        """Under d3 documents have other names, which the fingerprint does not cover; "" elsewhere."""
+        """Return the digest of documents' names, which differ under d3, and which the fingerprint does not cover; ""
+        elsewhere.
+        """
         return self.questions.pool.names_digest if read_key(regime).decoy == "d3" else ""
 
     def first_prompts(self, regime: str) -> list[TokenisedPrompt]:
-        """The prompts of a regime's first SAMPLE questions, without those that are dropped."""
+        """Tokenise the prompts of a regime's first SAMPLE questions, without those that are dropped."""
         identity = self.model.identity
         tokenizer, prompts = _tokenizer(identity), []
 
@@ -141,7 +143,7 @@ class Pair:
         return prompts
 
     def tokens(self, regime: str) -> float:
-        """The mean length of a regime's first prompts; 0 if none can be made."""
+        """Return the mean length of a regime's first prompts; 0 if none can be made."""
         return mean([len(prompt.ids) for prompt in self.first_prompts(regime)] or [0])
 
 
@@ -158,11 +160,11 @@ class Problems(Protocol):
 
     def say(self, text: str) -> None: ...
     def failed(self, error: HEvalError, **where: Any) -> None:
-        """where: what is known of model, dataset and explainer; at_loading, of models that cannot be had."""
+        """Report an error. where: what is known of model, dataset and explainer; at_loading, of models that cannot be had."""
 
 
 def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
-    """The models and datasets of a grid, as far as each can do it. What cannot be read costs only itself."""
+    """Yield the models and datasets of a grid, as far as each can do it. What cannot be read costs only itself."""
     known: dict[str, str] = {}
 
     @cache
@@ -194,7 +196,7 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
 
 
 def _reading(pair: Pair, problems: Problems) -> Pair:
-    """Of answers that people wrote, those that the model can read; what is left out is said. Without --answers, none."""
+    """Select of answers that people wrote those that the model can read; what is left out is said. Without --answers, none."""
     identity, facts = pair.model.identity, pair.questions.facts
     if not (facts and isinstance(facts[0], Quoted)):
         return pair
@@ -213,7 +215,7 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
 
 
 def _readable(pair: Pair, problems: Problems) -> Pair:
-    """Without the lengths that are beyond the model's positions; they are said, in one line.
+    """Leave out the lengths that are beyond the model's positions; they are said, in one line.
 
     Raises HEvalError for a configuration that cannot be read.
     """
@@ -227,7 +229,7 @@ def _readable(pair: Pair, problems: Problems) -> Pair:
 
 
 def _positions(model: loading.Identity) -> float:
-    """How many tokens a model reads at most; its weights are not loaded. Raises HEvalError if no file can be read."""
+    """Return how many tokens a model reads at most; its weights are not loaded. Raises HEvalError if no file can be read."""
     try:
         return getattr(AutoConfig.from_pretrained(**model.where), "max_position_embeddings", None) or math.inf
     except Exception as error:  # from_pretrained raises nearly every class there is, for many reasons
@@ -235,7 +237,9 @@ def _positions(model: loading.Identity) -> float:
 
 
 def shard_size(pair: Pair, store: ShardStore) -> int:
-    """The grid's own number if it has one, else that of the store's shards of these questions, which stay valid so; or 50."""
+    """Return the grid's own number if it has one, else that of the store's shards of these questions, which stay valid so; or
+    50.
+    """
     if pair.grid.shard_size is not None:
         return pair.grid.shard_size
     before = [line for line in store.journal("state") if pair.state.items() <= line.items()]
@@ -243,13 +247,13 @@ def shard_size(pair: Pair, store: ShardStore) -> int:
 
 
 def needing(keys: Iterable[str]) -> list[Fitted]:
-    """Those of some explainers that are fitted first."""
+    """Select those of some explainers that are fitted first."""
     explainers = (catalogue.find("explainer", key) for key in keys)
     return [explainer for explainer in explainers if catalogue.needs_fit(explainer)]
 
 
 def with_fits(request: Requested, store: Path) -> Requested:
-    """With the fits that there are for a grid's explainers, beside its own. Raises HEvalError for a damaged one."""
+    """Add the existing fits for a grid's explainers to its own. Raises HEvalError for a damaged one."""
     if not isinstance(request, Grid) or not (explainers := needing(request.explainers)):
         return request
     by_identity = {fit.identity: fit for fit in request.fits}
@@ -260,7 +264,7 @@ def with_fits(request: Requested, store: Path) -> Requested:
 
 
 def _fitted(pair: Pair, problems: Problems) -> Pair:
-    """Without the explainers that are not fitted to the model, or were on these questions; why is told."""
+    """Leave out the explainers that are not fitted to the model, or were on these questions; why is said."""
     model, keys = pair.model.identity, list(pair.grid.explainers)
     for explainer in needing(keys):
         try:

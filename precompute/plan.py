@@ -65,11 +65,11 @@ class Plan:
         return sum(getattr(line, name) or 0 for line in self.lines)
 
     def failed(self, error: HEvalError, **where: Any) -> None:
-        """where: see `pair.Problems`."""
+        """Report an error. where: see `pair.Problems`."""
         self.left_out.append((where.get("model") or where["dataset"], str(error)))
 
     def pace(self, pair: Pair) -> float:
-        """What a token of a forward pass takes on this machine, with the first prompts of the first regime run together.
+        """Time a token of a forward pass on this machine, with the first prompts of the first regime run together.
 
         Load and first pass, which is slower than any other, do not count. A backward pass counts as a forward one, so that
         hours are good to a factor of two. Raises HEvalError for a model that cannot be loaded.
@@ -87,7 +87,7 @@ class Plan:
 
 
 def plan(request: GridOrStudy, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> Plan:
-    """Nothing is written. Raises HEvalError for wrong options.
+    """Plan what is missing; nothing is written. Raises HEvalError for wrong options.
 
     calibrated: load each model of a grid that has something to do, and time one batch of prompts.
     """

@@ -50,7 +50,7 @@ class Questions:
 
 
 def open_dataset(name: str) -> Dataset:
-    """A dataset as `--datasets` names it: `NAME`, `NAME/PART`, `NAME@REVISION`, `NAME=PATH`, or one's own `FILE.jsonl`.
+    """Open a dataset as `--datasets` names it: `NAME`, `NAME/PART`, `NAME@REVISION`, `NAME=PATH`, or one's own `FILE.jsonl`.
 
     Raises HEvalError for an unknown name, or a part, revision or path that the dataset does not take.
     """
@@ -77,24 +77,27 @@ def open_dataset(name: str) -> Dataset:
 
 
 def fingerprint_of(total: int) -> str:
-    """Of a source, in whatever order its records come. total: the sum of their digests."""
+    """Return the fingerprint of a source, in whatever order its records come. total: the sum of their digests."""
     return f"{total % (1 << 128):032x}"[:16]
 
 
 def digest(content: str) -> int:
-    """Of all that a record says."""
+    """Hash all that a record says."""
     return int.from_bytes(hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest(), "big")
 
 
 def _content(fact: Fact) -> str:
-    """Everything a fact says. What its repr leaves out is added only where it says something, so that it changes no others."""
+    """Write everything a fact says.
+
+    What its repr leaves out is added only where it says something, so that it changes no others.
+    """
     labels = [index for index, passage in enumerate(_slots(fact)) if passage is not None and not passage.stated]
     beside = [*([fact.off_topic] if fact.off_topic else ()), *fact.accepted, *labels]
     return f"{fact!r}{beside!r}" if beside else repr(fact)
 
 
 def _slots(fact: Fact) -> tuple[Passage | None, ...]:
-    """All its passages, and None for one that it may have and has not."""
+    """Return all its passages, and None for one that it may have and has not."""
     return (*fact.conflicting, fact.own, fact.irrelevant, fact.off_topic)
 
 
@@ -112,7 +115,10 @@ class _Reading:
         self._seen: set[bytes] = set()
 
     def facts(self, dataset: Dataset, left_out: Callable[[BadRecord | Unusable], None]) -> Iterator[Fact]:
-        """Those that may be asked. All records are read, whatever the limit: keys of shards hold the fingerprint of all."""
+        """Yield those that may be asked.
+
+        All records are read, whatever the limit: keys of shards hold the fingerprint of all.
+        """
         for record in dataset.facts():
             self.counts["records"] += 1
             if isinstance(record, BadRecord):
@@ -136,7 +142,7 @@ class _Reading:
         return not known
 
     def _admitted(self, fact: Fact) -> bool:
-        """Whether a usable fact may be asked; pool and fingerprint are of all of them."""
+        """Return whether a usable fact may be asked; pool and fingerprint are of all of them."""
         admitted = regimes.may_be_asked(self._style, fact)
         self.counts["usable"] += 1
         self.counts["seen"] += bool(fact.conflicting) and not admitted
@@ -178,7 +184,7 @@ def load_questions(
 
 
 def _listed(dataset: Dataset, listing: Listing, limit: int | None, seed: int, style: regimes.PromptStyle) -> Questions:
-    """The questions of a dataset that lists its facts; only those that are asked are made, and a few for the pool."""
+    """Read the questions of a dataset that lists its facts; only those that are used are made, and a few for the pool."""
     admitted, order = style.admits_each(listing.pairs), regimes.in_fixed_order(seed, listing.ids)
     numbers = [number for number in order if admitted[number]][: limit or MOST_QUESTIONS]
     pool = regimes.Pool.of([listing.make(number) for number in listing.offering])

@@ -32,7 +32,9 @@ class QuotedTask(Task):
         return f"answers {super().what}"
 
     def cost(self, tokens: float) -> Cost:
-        """A clean pass each, which explainers share; one that explains whole sentences runs for each part of an answer."""
+        """Return the cost: a clean pass each, which explainers share; one that explains whole sentences runs for each part of
+        an answer.
+        """
         keys = [shard.explainer for shard in self.shards if shard.explainer not in TEXT_CONTROLS]
         again = [key for key in keys if columns_of(catalogue.method(key)) == "sentence"]
         parts = [(1, together(keys, tokens)), (PARTS - 1, together(again, tokens))]
@@ -58,7 +60,7 @@ class QuotedTask(Task):
 
 
 def quoted_tasks(pair: Pair) -> Iterator[QuotedTask]:
-    """Of a dataset with answers that people wrote."""
+    """Yield tasks of a dataset with answers that people wrote."""
     facts = pair.questions.facts
     able = [key for key in pair.grid.explainers if quoted_answers.explains(catalogue.method(key))]
     controls = [key for key in TEXT_CONTROLS if key != "minilm" or embedding.is_here()]

@@ -70,7 +70,7 @@ def run(request: GridOrStudy, folder: Path, make_executor: MakeExecutor = Local)
 
 
 def parts_of(request: GridOrStudy, store: ShardStore, problems: Problems) -> Iterator[Part]:
-    """What is planned together. problems: is told what cannot be read or had."""
+    """Yield what is planned together. problems: hears of what cannot be read or had."""
     if isinstance(request, Study):
         yield from citations_of(request, store, problems)
     else:
@@ -113,7 +113,7 @@ class Schedule:
         self.missing |= {key for task in added if task.counts for key in task.keys}
 
     def ended(self, task: Task) -> None:
-        """A task is done and written, or has failed; what depends on it can begin."""
+        """Note that a task is done and written, or has failed; what depends on it can begin."""
         self._begun.difference_update(task.keys)
         self._tried.update(task.keys)
         if not any(other.model.name == task.model.name for other in self.waiting):
@@ -166,7 +166,7 @@ class _Driver:
             self._note_plan(schedule)
 
     def _note_plan(self, schedule: Schedule) -> None:
-        """The events that `status` reads: what is planned, by model, dataset, regime and technique."""
+        """Write the events that `status` reads: what is planned, by model, dataset, regime and technique."""
         planned: dict[RegimeKey, list[str]] = defaultdict(list)
         for shard in schedule.planned.values():
             planned[shard.cell.of_regime].append(shard.key)
@@ -189,8 +189,9 @@ class _Driver:
             self._take(task, done, under_way.pop(task.keys))
 
     def _next(self, held: frozenset[str]) -> tuple[Schedule, Task] | None:
-        """The first task that waits, of a model that a free worker holds if there is one, with all that it needs; and whose it
-        is. It is under way from now on."""
+        """Return the first task that waits, of a model that a free worker holds if there is one, with all that it needs; and
+        whose it is. It is under way from now on.
+        """
         waiting = [(schedule, task) for schedule in self.schedules for task in schedule.waiting]
         if not waiting:
             return None

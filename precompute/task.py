@@ -33,7 +33,7 @@ WRITTEN = "written answer"
 
 
 def hashed(depends: Any, length: int = 24) -> str:
-    """The key of something: a hash of everything that it depends on, as JSON."""
+    """Hash everything that something depends on, as JSON: its key."""
     return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:length]
 
 
@@ -55,7 +55,7 @@ class Result:
 
 
 def named(error: Exception) -> str:
-    """Class and message, as failures are stored."""
+    """Name an error by class and message, as failures are stored."""
     return f"{type(error).__name__}: {error}"[:1000]
 
 
@@ -91,26 +91,27 @@ class Task:
         return tuple(shard.key for shard in self.shards)
 
     def do(self, ready: Any, questions: Any) -> Result:
-        """ready: the model."""
+        """Compute the result. ready: the model."""
         raise NotImplementedError
 
     def cost(self, tokens: float) -> Cost:
-        """With prompts of so many tokens."""
+        """Return the cost with prompts of so many tokens."""
         raise NotImplementedError
 
     def finished(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
-        """Each shard with its rows, which get the columns that the shard itself says, and how many instances failed."""
+        """Yield each shard with its rows, which get the columns that the shard itself has, and how many instances failed."""
         for shard in self.shards:
             cell = {**shard.cell._asdict(), "revision": shard.revision}
             yield shard, [cell | row for row in result.rows[shard.key]], self.failed(shard, result)
 
     def failed(self, shard: Shard, result: Result) -> int:
-        """An instance that failed before any explainer saw it is missing from every shard."""
+        """Count the failures of a shard. An instance that failed before any explainer saw it is missing from every shard."""
         return sum(failure.explainer in ("", shard.explainer or shard.kind) for failure in result.failures)
 
 
 def rows_like(store: ShardStore, shard: Shard, entries: Iterable[Entry], same: Sequence[str]) -> Iterator[Row]:
-    """The rows of those entries that agree with a shard in some columns, which may be of the same things as its own will be.
+    """Yield the rows of those entries that agree with a shard in some columns, which may be of the same things as its own will
+    be.
 
     A damaged entry is left out: what it holds is made again.
     """
@@ -123,7 +124,9 @@ Some = TypeVar("Some", bound=Task)
 
 
 def missing_from(store: ShardStore) -> Callable[[Shard], bool]:
-    """Says of a shard whether it is to be made: it is missing, has failures to try again, or is damaged and will be read."""
+    """Return a test of whether a shard is to be made: it is missing, has failures to try again, or is damaged and will be
+    read.
+    """
     entries = store.entries()
 
     def is_missing(shard: Shard) -> bool:
@@ -134,25 +137,25 @@ def missing_from(store: ShardStore) -> Callable[[Shard], bool]:
 
 
 def unfinished(tasks: Iterable[Some], store: ShardStore, tried: Collection[str] = ()) -> list[Some]:
-    """The tasks with shards that are missing, and these shards. tried: keys not to try again."""
+    """Select the tasks with shards that are missing, and these shards. tried: keys not to try again."""
     is_missing = missing_from(store)
     left = ((task, tuple(shard for shard in task.shards if shard.key not in tried and is_missing(shard))) for task in tasks)
     return [dataclasses.replace(task, shards=shards) for task, shards in left if shards]
 
 
 def total(costs: Iterable[tuple[float, Cost]]) -> Cost:
-    """Of several, each so many times."""
+    """Sum the costs of several, each so many times."""
     counted = list(costs)
     return Cost(*(sum(count * getattr(unit_cost, name) for count, unit_cost in counted) for name in ("passes", "tokens")))
 
 
 def together(kinds: Iterable[str], tokens: float) -> Cost:
-    """The cost of several, done for one instance in one go: a shared pass counts for the first of them alone."""
+    """Return the cost of several, done for one instance in one go: a shared pass counts for the first of them alone."""
     return total((1, unit_cost) for unit_cost in added((cost(kind, tokens) for kind in kinds), tokens))
 
 
 def cost(what: str, tokens: float) -> Cost:
-    """what: a kind of shard, or the key of an explainer, which declares it."""
+    """Return the cost of what: a kind of shard, or the key of an explainer, which declares it."""
     length = max(tokens, 1.0)
     # The passes that keep only the best tokens, without replacing the others, are too short to count.
     measured = (2 * len(REPLACEMENTS) - 1) * LEVELS

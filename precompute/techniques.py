@@ -38,7 +38,7 @@ ROWS = 16
 
 
 def split_of(question: str) -> str:
-    """Development or test, by a fixed hash of the question's text: all of a question's instances are on one side."""
+    """Assign a question to development or test, by a fixed hash of its text: all of a question's instances are on one side."""
     digest = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return DEVELOPMENT if int.from_bytes(digest, "big") % DEVELOPMENT_SHARE == 0 else TEST
 
@@ -63,7 +63,9 @@ class Chosen:
         return {"technique": repr(self.technique), "setting": self.setting.text, "weights": weights}
 
     def within(self, settings: str) -> str:
-        """What `Entry.settings` is under it: answers under two settings of a technique must never be published together."""
+        """Return `Entry.settings` under this choice: answers under two settings of a technique must never be published
+        together.
+        """
         if not self.setting.text and not self.setting.weights:
             return settings
         return f"{settings}.{hashlib.sha256(self.setting.text.encode() + self.setting.weights).hexdigest()[:8]}"
@@ -90,18 +92,22 @@ PLAIN = Arrangement()
 
 
 def plain(key: str) -> str:
-    """The technique of which a key names a variant: ph3 for ph3(mode=memory)."""
+    """Return the technique of which a key names a variant: ph3 for ph3(mode=memory)."""
     return key.partition("(")[0]
 
 
 def is_searched(technique: Technique) -> bool:
-    """Whether something must be found out with the model before the technique can answer: a setting, or that it applies."""
+    """Return whether a search with the model must come before the technique can answer: for a setting, or whether it
+    applies.
+    """
     return bool(technique.preparation or technique.needs)
 
 
 def arrangements(techniques: tuple[str, ...], settings: Mapping[str, Setting]) -> tuple[Arrangement, ...]:
-    """How the answers of a grid are produced. settings: the settings that are known; techniques that wait for theirs are left
-    out, and so are those that are unavailable."""
+    """Return how the answers of a grid are produced.
+
+    settings: those that are known; techniques that wait for theirs are left out, and so are those that are unavailable.
+    """
     if not techniques:
         return (PLAIN,)
     # Regular comes before those that are named, for all are compared with it.
@@ -136,7 +142,7 @@ class UnderTechniques:
         self._alone: dict[str, torch.Tensor] = {}
 
     def ask(self, lm: LanguageModel, prepared: Sequence[Prepared]) -> list[Prepared]:
-        """The prompts of the main technique, and the passes without documents. lm: the model that answers."""
+        """Return the prompts of the main technique; run the passes without documents. lm: the model that answers."""
         technique, instances = self._main.technique, [one.instance for one in prepared]
         alone = [lm.tokenise(prompt) for prompt in technique.prompts_alone(lm, instances, self._main.setting)]
         for one, logits in zip(prepared, last_logits(lm, alone), strict=True):
@@ -154,11 +160,11 @@ class UnderTechniques:
         return ready
 
     def _logits_alone(self, answered: Answered) -> torch.Tensor:
-        """(B, V) without documents."""
+        """Return logits without documents, (B, V)."""
         return torch.stack([self._alone[prepared.instance.id] for prepared in answered.prepared])
 
     def decoded(self, chosen: Chosen, answered: Answered) -> Answered:
-        """The answers of a technique that combines the logits of this pass with those without documents."""
+        """Return the answers of a technique that combines the logits of this pass with those without documents."""
         scores = self._scores(chosen, answered)
         lm, triples = answered.clean.lm, zip(scores, answered.prepared, answered.behaviours, strict=True)
         behaviours = tuple(observe(lm, row, prepared.names, behaviour.memory_answer) for row, prepared, behaviour in triples)
@@ -166,12 +172,12 @@ class UnderTechniques:
         return replace(answered, behaviours=behaviours, targets=targets)
 
     def _scores(self, chosen: Chosen, answered: Answered) -> torch.Tensor:
-        """(B, V) whose softmax is the distribution of the technique's answer."""
+        """Return scores, (B, V), whose softmax is the distribution of the technique's answer."""
         scores: torch.Tensor = chosen.technique.combined(answered.clean.logits, self._logits_alone(answered), chosen.setting)
         return scores
 
     def rows(self, chosen: Chosen, answered: Answered) -> list[Row]:
-        """A row for each instance, without its id."""
+        """Make a row for each instance, without its id."""
         alone = self._logits_alone(answered)
         with_context = self._scores(chosen, answered).double().log_softmax(-1)
         without: torch.Tensor = chosen.technique.combined(alone, alone, chosen.setting).double().log_softmax(-1)
@@ -230,7 +236,7 @@ class SearchTask(AskingTask):
         return Result(rows, failures)
 
     def _development(self, lm: LanguageModel, questions: Questions) -> Development:
-        """The development questions, by context kind. Raises HEvalError where there are too few of every kind."""
+        """Prepare the development questions, by context kind. Raises HEvalError where there are too few of every kind."""
         by_kind: dict[str, tuple[Question, ...]] = {}
         for kind in self.kinds:
             usable = Prompting(kind, self.grid.seed, self.memories).usable(lm, questions, self.indices)
@@ -246,7 +252,7 @@ class SearchTask(AskingTask):
         return Development(lm, questions.dataset, by_kind, self.grid.seed)
 
     def finished(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
-        """Settings are those that were found, too."""
+        """Yield the shards, whose settings are the results of the search."""
         for shard, rows, failed in super().finished(result):
             setting = setting_in(rows)
             within = Chosen(shard.technique, setting).within(shard.settings) if setting else shard.settings
@@ -254,14 +260,14 @@ class SearchTask(AskingTask):
 
 
 def setting_in(rows: Sequence[Row]) -> Setting | None:
-    """What a search has chosen. rows: of its shard. None where the technique is unavailable."""
+    """Read what a search has chosen. rows: of its shard. None where the technique is unavailable."""
     chosen = [row for row in rows if row["chosen"]]
     weights = next((row["weights"] for row in chosen if row["weights"]), b"")
     return Setting(chosen[0]["setting"], weights) if chosen else None
 
 
 def search_tasks(pair: Pair) -> list[SearchTask]:
-    """The searches that a grid needs of a model and a dataset, one for all variants of a technique."""
+    """List the searches that a grid needs of a model and a dataset, one for all variants of a technique."""
     questions = pair.questions
     kinds = tuple(kind for kind in CONTEXT_KINDS if kind in pair.grid.regimes)
     indices = tuple(index for index, fact in enumerate(questions.facts) if split_of(fact.question) == DEVELOPMENT)
@@ -279,8 +285,11 @@ def search_tasks(pair: Pair) -> list[SearchTask]:
 
 
 def search(technique: Technique, development: Development) -> tuple[list[Trial], tuple[int, ...]]:
-    """What was tried, and the indices of the best settings, the one to use first. With one setting there is nothing to try,
-    and it has no trial's numbers. Raises HEvalError where the technique cannot be applied to the model."""
+    """Try settings.
+
+    Returns the trials, and the indices of the best settings, the one to use first. With one setting there is nothing to try,
+    and it has no trial's numbers.
+    """
     require(development.lm, technique.needs)
     settings = technique.settings(development)
     if len(settings) == 1:
@@ -291,7 +300,7 @@ def search(technique: Technique, development: Development) -> tuple[list[Trial],
 
 
 def _decoded(technique: Technique, development: Development, settings: Sequence[Setting]) -> list[Trial]:
-    """The two passes are run once, whatever the number of settings; only one kind's logits are held at a time."""
+    """Run the two passes once, whatever the number of settings; only one kind's logits are in memory at a time."""
     lm = development.lm
     predicted: list[dict[str, list[int]]] = [{} for _ in settings]
     for kind, questions in development.questions.items():
@@ -307,7 +316,10 @@ def _decoded(technique: Technique, development: Development, settings: Sequence[
 def greedy_tokens(
     technique: Technique, with_context: torch.Tensor, alone: torch.Tensor, settings: Sequence[Setting]
 ) -> list[list[int]]:
-    """(N, V) logits of both passes ▶ for each setting the N answers. A few rows at a time, whose scores need little memory."""
+    """Decode (N, V) logits of both passes ▶ for each setting the N answers.
+
+    A few rows at a time, whose scores need little memory.
+    """
     answers: list[list[int]] = [[] for _ in settings]
     for rows in zip(with_context.split(ROWS), alone.split(ROWS), strict=True):
         for tokens, scores in zip(answers, technique.combined_by(*rows, settings), strict=True):
@@ -317,7 +329,7 @@ def greedy_tokens(
 
 
 def _answered(technique: Technique, development: Development, settings: Sequence[Setting]) -> list[Trial]:
-    """One pass for each setting that no variant of the technique has tried on these questions."""
+    """Run one pass for each setting that no variant of the technique has tried on these questions."""
 
     def tried(setting: Setting) -> Trial:
         predicted = {}
@@ -344,7 +356,7 @@ def _trial(development: Development, setting: Setting, predicted: dict[str, list
 
 
 def _rows(trials: Sequence[Trial], best: Sequence[int]) -> list[Row]:
-    """Rows of a trial shard: one for each setting and kind."""
+    """Make the rows of a trial shard: one for each setting and kind."""
     return [
         {
             "setting": trial.setting.text,

@@ -54,12 +54,15 @@ class TimingTask(AskingTask):
         return f"seconds of {len(self.explainers)} explainers"
 
     def cost(self, tokens: float) -> Cost:
-        """Each is run so often on a few prompts."""
+        """Return the cost: each is run so often on a few prompts."""
         times_run = (ROUNDS + 1) * min(prompts_of(tokens), len(self.indices))
         return total((times_run, cost(key, tokens)) for key in self.explainers)
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
-        """An explainer that the model refuses has no row: its attributions say why. Any other that fails is noted."""
+        """Time each explainer.
+
+        One that the model refuses has no row: its attributions say why. Any other that fails is noted.
+        """
         lm, (key,) = ready, self.keys
         chosen = alike(list(self.prompting.usable(lm, questions, self.indices)), lm.budget.batch_size)
         if not chosen:
@@ -82,7 +85,7 @@ class TimingTask(AskingTask):
 
 
 def alike(prepared: Sequence[Prepared], batch_size: Callable[[int], int]) -> list[Prepared]:
-    """The first instances of one length: at most PROMPTS, and as TOKENS allow. batch_size: how many run together."""
+    """Return the first instances of one length: at most PROMPTS, and as TOKENS allow. batch_size: how many run together."""
     if not prepared:
         return []
     middle, groups = median(map(_length, prepared)), dict[int, list[Prepared]]()
@@ -92,7 +95,7 @@ def alike(prepared: Sequence[Prepared], batch_size: Callable[[int], int]) -> lis
 
 
 def prompts_of(tokens: float) -> int:
-    """How many prompts of a length are timed."""
+    """Return how many prompts of a length are timed."""
     return min(PROMPTS, max(1, int(TOKENS // max(tokens, 1))))
 
 
@@ -101,7 +104,7 @@ def _length(prepared: Prepared) -> int:
 
 
 def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[list[Row], dict[str, Exception]]:
-    """What each explainer takes by itself for one prompt; and the errors of those that failed, but were not refused.
+    """Time each explainer by itself for one prompt. Returns rows, and the errors of those that failed, but were not refused.
 
     passes: see `heval_core.lm.passes`; None where the round that counts them had to be run again in smaller batches.
     """
@@ -131,7 +134,7 @@ def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[list[Row], 
 def in_turns(
     steps: Mapping[str, Callable[[], Any]], now: Callable[[], float] = time.perf_counter, rounds: int = ROUNDS
 ) -> tuple[dict[str, float], dict[str, Exception]]:
-    """The least seconds of each step over rounds, after one to warm up; and the errors of those that fail, which end there.
+    """Time each step: the least seconds over rounds, after one to warm up; and the errors of those that fail, which end there.
 
     now: the time in seconds.
     """
@@ -154,7 +157,7 @@ def in_turns(
 
 
 def timing_tasks(pair: Pair) -> list[TimingTask]:
-    """One for each regime; none unless the grid asks for them. Of other explainers, the shard is another one."""
+    """List one task for each regime; none unless the grid asks for them. Of other explainers, the shard is another one."""
     grid, questions = pair.grid, pair.questions
     if not grid.timing or not grid.explainers:
         return []

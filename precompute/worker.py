@@ -60,18 +60,18 @@ class NoModel:
     stays = False
 
     def depends(self, dtype: str) -> list[str]:
-        """What tells it from every other. Raises HEvalError for a model that there is not."""
+        """Return what tells it from every other. Raises HEvalError for a model that does not exist."""
         return []
 
     def load(self, loading: Loading) -> Any:
         return None
 
     def ready(self, loaded: Any) -> Any:
-        """What the task is given. loaded: as `load` gave it."""
+        """Return what the task is given. loaded: as `load` gave it."""
         return loaded
 
     def facts(self, loaded: Any) -> dict[str, Any]:
-        """A row of the table `model`; empty if it has none."""
+        """Return a row of the table `model`; empty if it has none."""
         return {}
 
 
@@ -229,8 +229,9 @@ class Local:
 
 
 def on_ray(address: str | None = None, workers: int | None = None, cpus_per_worker: int = 2) -> Callable[[Loading], OnRay]:
-    """An executor for `run`. address: of a cluster to join, or `auto`; None starts one here.
+    """Make an executor for `run`.
 
+    address: of a cluster to join, or `auto`; None starts one here.
     workers: one per GPU by default, or one per `cpus_per_worker` CPUs where there is no GPU.
     Raises HEvalError where Ray is not installed, there is no such cluster, or it has no room for a worker.
     """

@@ -26,7 +26,7 @@ Labels = frozenset[int]
 
 
 def krippendorff_alpha(units: Iterable[Sequence[Collection[int] | None]]) -> float:
-    """1 for full agreement, 0 for that of answers dealt at random, below 0 for less.
+    """Compute alpha: 1 for full agreement, 0 for that of answers dealt at random, below 0 for less.
 
     units: of each masked citation one set of sentences per annotator that answered; None for one that did not. NaN where it
     is undefined: no unit has two answers, or all answers are equal, so that none could have differed.
@@ -37,7 +37,7 @@ def krippendorff_alpha(units: Iterable[Sequence[Collection[int] | None]]) -> flo
 
 
 def alphas(units: Sequence[Sequence[Labels]], claims: Sequence[int], weights: np.ndarray) -> np.ndarray:
-    """(R,) alpha under (R, C) weights: how often each claim counts.
+    """Compute alpha, (R,), under (R, C) weights: how often each claim counts.
 
     units: with two answers or more. claims: (N,) the claim of each unit, from 0.
     """
@@ -59,7 +59,7 @@ def alphas(units: Sequence[Sequence[Labels]], claims: Sequence[int], weights: np
 
 
 def jaccard_distances(sets: Sequence[Labels]) -> np.ndarray:
-    """(N, N) 0 for equal sets, two empty ones among them; 1 for sets that share nothing."""
+    """Compute distances, (N, N): 0 for equal sets, two empty ones among them; 1 for sets that share nothing."""
     labels = {label: index for index, label in enumerate(sorted({label for chosen in sets for label in chosen}))}
     members = np.zeros((len(sets), len(labels)))
     for row, chosen in enumerate(sets):
@@ -71,19 +71,21 @@ def jaccard_distances(sets: Sequence[Labels]) -> np.ndarray:
 
 
 def outside_gold_as_one(chosen: Collection[int], gold: Collection[int]) -> Labels:
-    """The set with one label, OTHER, for all sentences that are not gold: {7, 9} with gold {9} is {OTHER, 9}."""
+    """Replace all sentences that are not gold by one label, OTHER: {7, 9} with gold {9} is {OTHER, 9}."""
     return frozenset(sentence if sentence in gold else OTHER for sentence in chosen)
 
 
 def entropy(answers: Iterable[Collection[int]]) -> float:
-    """Of the sentences that the annotators of one unit chose, in bits; 0 where all chose the same one, or nobody answered."""
+    """Compute the entropy of the sentences that the annotators of one unit chose, in bits; 0 where all chose the same one, or
+    nobody answered.
+    """
     labels = Counter(label for answer in answers for label in (answer or (NONE,)))
     total = labels.total()
     return math.fsum(count / total * math.log2(total / count) for count in labels.values())
 
 
 def z_scores(values: Sequence[float]) -> np.ndarray:
-    """One annotator's values as distances from their mean in standard deviations (of the population).
+    """Express one annotator's values as distances from their mean in standard deviations (of the population).
 
     All 0 where the values are equal: they tell nothing apart.
     """

@@ -22,8 +22,10 @@ def explained(
     prompt: str = "",
     sources: Sequence[Sequence[int]] | None = None,
 ) -> Explained:
-    """An explanation with its problems. It never fails: a text that cites nothing, or nothing at all, is a problem too. One
-    whose marks look like citations, and none of which is read, has no sentences: it does not cite nothing.
+    """Build an explanation with its problems.
+
+    It never fails: a text that cites nothing, or nothing at all, is a problem too. One whose marks look like citations, and
+    none of which is read, has no sentences: it does not cite nothing.
 
     selected: the numbers of the passages that the writer was given, in any order. text: with markers; or its sentences, where
     they are known, which are kept as they are. prompt: the id of the prompt. sources: see `Written`.
@@ -47,7 +49,7 @@ def explained(
 
 
 def refused(text: str) -> str:
-    """Why an explanation cannot be used whose marks look like citations, and none of which is read; "" for any other."""
+    """Say why an explanation cannot be used whose marks look like citations, and none of which is read; "" for any other."""
     unread = markers.unread(text)
     if not unread or any(markers.markers(text)):
         return ""
@@ -57,7 +59,7 @@ def refused(text: str) -> str:
 
 
 def _about_sources(sources: Sequence[Sequence[int]], given: Sequence[int], sentences: int) -> str:
-    """Why the sources that the data lists cannot be used; "" where they can."""
+    """Say why the sources that the data lists cannot be used; "" where they can."""
     if len(sources) != sentences:
         return f"The data lists the sources of {len(sources)} sentences, but the explanation has {sentences}."
     beyond = [number for number in dict.fromkeys(number for source in sources for number in source) if number not in given]
@@ -67,7 +69,9 @@ def _about_sources(sources: Sequence[Sequence[int]], given: Sequence[int], sente
 
 
 def questions(explanation: Explained) -> list[Question]:
-    """One question for each selected passage, in the claim's order; those that no sentence cites have an empty gold set."""
+    """Ask one question for each selected passage, in the claim's order; those that no sentence cites have an empty
+    gold set.
+    """
     texts = [sentence.text for sentence in explanation.sentences]
     results = []
     for number in explanation.selected:
@@ -77,7 +81,7 @@ def questions(explanation: Explained) -> list[Question]:
 
 
 def sampled(explanation: Explained, seed: int) -> int | None:
-    """The passage that *sample* masks: one of the cited ones, each as likely; None where no sentence cites any.
+    """Sample the passage that *sample* masks: one of the cited ones, each as likely; None where no sentence cites any.
 
     A passage that nobody cites is not drawn: it has no marker to mask. The draw depends on the seed, the claim's id and the
     passages alone, so that two explanations of a claim that both cite the drawn passage are asked about the same one.
@@ -116,7 +120,7 @@ def _about_sentences(sentences: Sequence[Sentence], named: Collection[int]) -> I
 
 
 def _passages(numbers: Sequence[int]) -> str:
-    """`passage 3`, or `the passages 3, 4 and 7`."""
+    """Write numbers of passages in words: `passage 3`, or `the passages 3, 4 and 7`."""
     if len(numbers) == 1:
         return f"passage {numbers[0]}"
     listed = [str(number) for number in numbers[:_MOST_NAMED]]

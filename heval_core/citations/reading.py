@@ -31,7 +31,7 @@ class Layout:
 
 
 def prompt_text(prompt_id: str) -> str:
-    """The file of a prompt. Raises HEvalError for an id that has none, with the nearest ones."""
+    """Read the file of a prompt. Raises HEvalError for an id that has none, with the nearest ones."""
     files = {path.stem: path for path in sorted(FOLDER.glob("*.txt"))}
     if prompt_id in files:
         return files[prompt_id].read_text(encoding="utf-8")
@@ -42,13 +42,16 @@ def prompt_text(prompt_id: str) -> str:
 
 @functools.cache
 def layout(prompt_id: str = "") -> Layout:
-    """The layout with an id; "" is the default. Raises HEvalError for an unknown id, and for a file that is no layout."""
+    """Return the layout with an id; "" is the default.
+
+    Raises HEvalError for an unknown id, and for a file that is no layout.
+    """
     prompt_id = prompt_id or DEFAULT
     return parsed(prompt_id, prompt_text(prompt_id))
 
 
 def parsed(prompt_id: str, text: str) -> Layout:
-    """The layout that a file's text says. Raises HEvalError where a place is missing, or stands there twice."""
+    """Parse the text of a layout's file. Raises HEvalError where a field is missing, or stands there twice."""
     first, _, rest = text.partition("\n")
     line = LINE
     if first.startswith("passage:"):
@@ -63,14 +66,14 @@ def parsed(prompt_id: str, text: str) -> Layout:
 
 
 def shown(passage: Passage) -> str:
-    """What is read of a passage: its title, where it has one, and its text."""
+    """Return what is read of a passage: its title, where it has one, and its text."""
     return f"{passage.title}: {passage.text}" if passage.title else passage.text
 
 
 def explanation_prompt(claim: Claim, passages: Sequence[Passage], layout: Layout) -> Prompt:
-    """The prompt for an explanation. `documents`: the line of each passage, in order; `question`: the claim.
+    """Fill the prompt for an explanation. `documents`: the line of each passage, in order; `question`: the claim.
 
-    What a claim or a passage says is never read as a place.
+    Braces in a claim or a passage are text, never a field.
     """
     text, lines, question = "", [], Span(0, 0)
     for index, piece in enumerate(_FIELD.split(layout.text)):

@@ -52,11 +52,11 @@ class Claim:
     problems: tuple[str, ...] = ()
 
     def passage(self, number: int) -> Passage:
-        """Raises KeyError for a number that no passage has."""
+        """Return the passage with a number. Raises KeyError for a number that no passage has."""
         return next(passage for passage in self.passages if passage.number == number)
 
     def in_order(self, numbers: Collection[int]) -> tuple[int, ...]:
-        """Those of some numbers that a passage has, in the claim's order."""
+        """Sort those of some numbers that a passage has into the claim's order."""
         return tuple(passage.number for passage in self.passages if passage.number in numbers)
 
 

@@ -27,7 +27,7 @@ ROUNDING = 1e-9
 
 
 def set_scores(predicted: Iterable[int], gold: Iterable[int]) -> Scores:
-    """(precision, recall, F1) of two sets, each 0 where it is undefined."""
+    """Compute (precision, recall, F1) of two sets, each 0 where it is undefined."""
     chosen, right = set(predicted), set(gold)
     return _scores(len(chosen & right), len(chosen), len(right))
 
@@ -39,7 +39,9 @@ def _scores(hits: int, size: int, golds: int) -> Scores:
 def scores(
     predicted: Sequence[Collection[int]], gold: Sequence[Collection[int]], sentences: Sequence[int]
 ) -> dict[str, np.ndarray]:
-    """Of rows (claim, passage, annotator): precision, recall, f1 and its chance. sentences: how many each explanation has.
+    """Compute precision, recall, f1 and its chance, of rows (claim, passage, annotator).
+
+    sentences: how many each explanation has.
 
     Raises ValueError where the three differ in length, or a set is larger than its explanation.
     """
@@ -60,19 +62,22 @@ def scores(
 
 
 def _ratio(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
-    """0 where it is undefined."""
+    """Divide, with 0 where the ratio is undefined."""
     return np.divide(upper, lower, out=np.zeros(len(upper)), where=lower != 0)
 
 
 def retrieval(selected: Collection[int], chains: Sequence[Collection[int]]) -> Scores | None:
-    """(precision, recall, F1), each the best chain's; None where nobody selected passages."""
+    """Compute (precision, recall, F1), each the best chain's; None where nobody selected passages."""
     by_chain = [set_scores(selected, chain) for chain in chains]
     return _best(by_chain) if by_chain else None
 
 
 def chance_retrieval(size: int, passages: Collection[int], chains: Sequence[Collection[int]]) -> Scores | None:
-    """(precision, recall, F1) expected of `size` passages drawn at random; None where nobody selected passages. passages: the
-    numbers of all passages of the claim. Raises ValueError where there are fewer than `size`, or not all of a chain."""
+    """Compute (precision, recall, F1) expected of `size` random passages; None where nobody selected passages.
+
+    passages: the numbers of all passages of the claim. Raises ValueError where there are fewer than `size`, or not all of a
+    chain.
+    """
     if not 0 <= size <= len(set(passages)):
         raise ValueError(f"{size} passages cannot be drawn out of {len(set(passages))}")
     if any(set(chain) - set(passages) for chain in chains):
@@ -87,7 +92,7 @@ def chance_retrieval(size: int, passages: Collection[int], chains: Sequence[Coll
 
 @lru_cache(maxsize=4096)
 def _expected(size: int, alike: tuple[tuple[tuple[bool, ...], int], ...]) -> Scores:
-    """alike: (which chains a passage is in, how many such passages there are)."""
+    """Compute the expected scores. alike: (which chains a passage is in, how many such passages there are)."""
     chains = len(alike[0][0])
     lengths = [sum(count for within, count in alike if within[chain]) for chain in range(chains)]
     # (how many are drawn, how many of them each chain has) ▶ in how many ways.

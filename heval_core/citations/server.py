@@ -73,7 +73,7 @@ class Server:
         return f"server {self.address} model {self.key} temperature 0 seed {self.seed}"
 
     def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
-        """One answer per prompt, each asked as a user's turn; several requests are under way at once.
+        """Ask for one answer per prompt, each as a user's turn; several requests are under way at once.
 
         Once the server has failed IN_A_ROW times in a row, the rest of this call gets a problem at once. The next call tries
         again, and its first failure is enough then.
@@ -126,13 +126,13 @@ class Server:
         return f"{reason}: {self._line(body.get('message', body) if isinstance(body, dict) else body)}"
 
     def _line(self, failure: Any) -> str:
-        """What was said of a failure, in one line, and never with the key, which some servers repeat."""
+        """Say what is known of a failure, in one line, and never with the key, which some servers repeat."""
         line = " ".join(storable(str(failure)).split()) or type(failure).__name__
         return (line.replace(self._secret, "…") if self._secret != NO_KEY else line)[:LONGEST_MESSAGE]
 
 
 def _key() -> str:
-    """Raises HEvalError for a key that cannot be sent: the client would repeat it in its complaint."""
+    """Read the key. Raises HEvalError for one that cannot be sent: the client would repeat it in its complaint."""
     name = next((name for name in KEYS if os.environ.get(name, "").strip()), "")
     key = os.environ[name].strip() if name else NO_KEY
     if not re.fullmatch(r"[!-~]+", key):
@@ -141,7 +141,7 @@ def _key() -> str:
 
 
 def _address(url: str) -> str:
-    """Raises HEvalError for what is no address of a server."""
+    """Parse an address. Raises HEvalError for what is no address of a server."""
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.query
@@ -156,7 +156,7 @@ def _address(url: str) -> str:
 
 
 def _read(body: bytes, tokens: int) -> Answer:
-    """The answer in a response. It is read here because the client takes any JSON for an answer."""
+    """Read the answer in a response. It is read here because the client takes any JSON for an answer."""
     try:
         response = json.loads(body)
         choice = response["choices"][0]

@@ -48,7 +48,7 @@ class Answer:
 
     @classmethod
     def of_text(cls, text: str, tokens: int | None) -> Answer:
-        """What a model said, stripped, without thoughts spoken aloud. tokens: with the thoughts."""
+        """Make an answer of what a model generated, stripped, without thoughts spoken aloud. tokens: with the thoughts."""
         spoken = storable(text)
         if _THOUGHT in spoken:
             spoken = spoken.rpartition(_THOUGHT)[2]
@@ -71,7 +71,7 @@ class ByClaim:
     asks = False
 
     def of(self, claim: Claim) -> tuple[tuple[int, ...], str]:
-        """The numbers of the passages, and why there are none, where there are none."""
+        """Return the numbers of the passages, and why there are none, where there are none."""
         raise NotImplementedError
 
     def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
@@ -87,14 +87,14 @@ class Speaker(Protocol):
     @property
     def identity(self) -> str: ...
     def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
-        """Greedy answers of at most `tokens` tokens, one per prompt, through the chat template where there is one.
+        """Generate greedy answers of at most `tokens` tokens, one per prompt, through the chat template where there is one.
 
         Never raises for one prompt: its answer has a problem then.
         """
 
 
 def storable(text: str) -> str:
-    """The text without halves of surrogate pairs, which JSON can write and no file can hold."""
+    """Drop halves of surrogate pairs from a text, which JSON can write and no file can hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -104,10 +104,10 @@ Numbers = tuple[tuple[int, ...] | None, str]  # what was read, and ""; or None, 
 def ask_with_retry(
     speaker: Speaker, prompts: Sequence[str], tokens: int, what: str, existing: Sequence[Collection[int]]
 ) -> list[Numbers]:
-    """The numbers that the answer to each prompt names.
+    """Ask each prompt for numbers, and once more where the answer cannot be read.
 
-    tokens: the cap for each answer. what, there: see `numbers_in`; `existing` of each prompt. An answer that cannot be read is
-    told to the model with the reason, and it is asked a second time; no third time follows.
+    tokens: the cap for each answer. what, existing: see `numbers_in`; `existing` of each prompt. An answer that cannot be read
+    goes back to the model with the reason; no third time follows.
     """
     answers = speaker.answer(prompts, tokens) if prompts else []
     values = [_parsed(answer, what, known) for answer, known in zip(answers, existing, strict=True)]
@@ -126,12 +126,11 @@ def _parsed(answer: Answer, what: str, existing: Collection[int]) -> Numbers:
 
 
 def numbers_in(text: str, what: str, existing: Collection[int]) -> Numbers:
-    """Those of some numbers that an answer names which is nothing else: `2, 5`, `[2][5]`, `Passages: 2 and 5`; () for `none`
-    and `-1`. what: they are of.
+    """Read the numbers in an answer that is nothing else: `2, 5`, `[2][5]`, `Passages: 2 and 5`; () for `none` and `-1`.
 
-    Only the first paragraph is read: a model that was not trained to answer goes on with an example of its own. Nothing is
-    read, with the reason as a clause, where there is anything but numbers, because a number in a sentence may be about
-    something else, and of a number that is not there.
+    what: they are of. existing: those that there are. Only the first paragraph is read: a model that was not trained to answer
+    goes on with an example of its own. Where there is anything but numbers, or a number that does not exist, nothing is read,
+    and the reason is given as a clause: a number in a sentence may be about something else.
     """
     paragraph = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].strip()
     listed = re.sub(r"^(?:passages?|sentences?|numbers?)\b\s*:?", "", paragraph, flags=re.IGNORECASE).strip().removesuffix(".")
@@ -149,7 +148,7 @@ def numbers_in(text: str, what: str, existing: Collection[int]) -> Numbers:
 
 
 def _repeated(prompt: str, answer: str, why: str) -> str:
-    """The prompt once more, its last line being where the answer is awaited."""
+    """Repeat the prompt, its last line being where the answer is awaited."""
     quoted, last = " ".join(answer.split())[:_LONGEST_QUOTED], prompt.rstrip().rpartition("\n")[2]
     return f"{prompt} {quoted}\nThis answer cannot be read: {why}. Answer again, with numbers alone.\n{last}"
 
@@ -173,7 +172,7 @@ class LocalSpeaker:
         return f"model {self.key}@{self._lm.revision} {dtype} {'chat' if self.chat else 'plain'} greedy"
 
     def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
-        """One answer per prompt; prompts of similar length run together, within the model's budget of tokens.
+        """Generate one answer per prompt; prompts of similar length run together, within the model's budget of tokens.
 
         A prompt that fills the model's positions gets a problem, and so does an answer that the last position cuts off, and a
         prompt that the device's memory does not hold.
@@ -274,7 +273,7 @@ class Remembering:
 
 
 def _stored(file: Path, speaker: str) -> Iterator[tuple[str, Answer]]:
-    """What is kept of one speaker. A line of another form is passed over."""
+    """Yield what is saved of one speaker. A line of another form is passed over."""
     for entry in read_lines(file):
         try:
             if entry["speaker"] == speaker and isinstance(entry["text"], str):

@@ -47,7 +47,9 @@ class Writer:
 
 
 def writer_of(text: str) -> Writer:
-    """`shipped`, `MODEL` or `MODEL(prompt=ID)`. Raises HEvalError for other options, and for an unknown prompt.
+    """Parse a writer: `shipped`, `MODEL` or `MODEL(prompt=ID)`.
+
+    Raises HEvalError for other options, and for an unknown prompt.
 
     Whether there is such a model is seen when it is loaded.
     """
@@ -79,7 +81,7 @@ def write(
     selector: str,
     tokens: int = TOKENS,
 ) -> list[Explained]:
-    """One explanation for each claim, from the passages of its selection.
+    """Write one explanation for each claim, from the passages of its selection.
 
     speaker: asked in the name of the writer. selector: the key of who selected. tokens: the cap on each explanation.
     Where there is no explanation (nothing was selected, or the speaker's answer has a problem) it has no sentences, and its
@@ -111,7 +113,7 @@ def _explained(blank: Explained, answer: Answer, tokens: int) -> Explained:
 
 
 def shipped(claim: Claim) -> list[Explained]:
-    """The explanations that came with a claim, one for each writer, in their order; [] where none did.
+    """Return the explanations that came with a claim, one for each writer, in their order; [] where none did.
 
     Their writers are the data's own, SHIPPED where it names none; their selector is SHIPPED. Of several by one writer the
     first is taken, and its problems say that there are more.
@@ -130,7 +132,7 @@ def shipped(claim: Claim) -> list[Explained]:
 
 
 def _layout(prompt_id: str) -> Layout:
-    """Raises HEvalError for an unknown id, and for one that does not ask for an explanation."""
+    """Return the layout of a prompt. Raises HEvalError for an unknown id, and for one that does not ask for an explanation."""
     if prompt_id.startswith("selecting-"):
         raise HEvalError(f"The prompt {prompt_id!r} asks for passages; a writer needs one that asks for an explanation.")
     return layout(prompt_id)

@@ -51,9 +51,8 @@ class Form:
     def other(self, path: Path, what: str, way: str = "") -> HEvalError:
         """Return the error about a file of another form. what: it is."""
         fields = self.says or ", ".join(self.needed or self.known)
-        return HEvalError(
-            f"The data file {path} {what}; HEval reads {self.holds}{', with ' * bool(fields)}{fields}.{_conversion(path, way)}"
-        )
+        reads = f"{self.holds}, with {fields}" if fields else self.holds
+        return HEvalError(f"The data file {path} {what}; HEval reads {reads}.{_conversion(path, way)}")
 
     def objects(self, path: Path, text: str) -> list[Any] | None:
         """Return the records of a JSON list, where a file's first line is no JSON object; None where only that line is broken.

@@ -73,7 +73,7 @@ def _rendered(tokenizer: Any, turns: dict[str, str]) -> str:
     messages = [{"role": role, "content": words} for role, words in turns.items()]
     try:
         template = tokenizer.get_chat_template()
-        how = {"chat_template": _TODAY * ("strftime_now" in template) + template, "tokenize": False, **_FIXED}
+        how = {"chat_template": (_TODAY if "strftime_now" in template else "") + template, "tokenize": False, **_FIXED}
         return str(tokenizer.apply_chat_template(messages, add_generation_prompt="assistant" not in turns, **how))
     except Exception as error:  # a template may raise anything
         raise HEvalError(

@@ -126,7 +126,8 @@ PACKAGED = {
 @functools.lru_cache(maxsize=4096)
 def _hash(path: str, size: int, times: tuple[int, int]) -> str:
     cache_file = JOINED / "hashes" / hashlib.sha256(f"{path} {size} {times}".encode()).hexdigest()
-    if size >= LARGE and cache_file.is_file() and len(known := cache_file.read_text("ascii")) == 64:
+    known = cache_file.read_text("ascii") if size >= LARGE and cache_file.is_file() else ""
+    if len(known) == 64:
         return known
     with Path(path).open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()

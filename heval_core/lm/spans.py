@@ -45,7 +45,8 @@ def _encoded(prompts: list[Prompt], tokenizer: Any, add_special_tokens: bool) ->
     )
     columns = (encoded["input_ids"], encoded["offset_mapping"], encoded["special_tokens_mask"])
     for prompt, ids, offsets, special in zip(prompts, *columns, strict=True):
-        spelt = held(prompt.text, tokenizer, ours := (*prompt.template, *prompt.layout))
+        ours = (*prompt.template, *prompt.layout)
+        spelt = held(prompt.text, tokenizer, ours)
         encoding = cut(prompt.text, tokenizer, ours, add_special_tokens) if spelt else (ids, offsets, special)
         dated = (DATED,) if prompt.template and is_dated(tokenizer) else ()
         yield replace(_tokenised(prompt, encoding, tokenizer), notes=(*notes(spelt), *dated))

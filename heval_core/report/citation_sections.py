@@ -39,7 +39,9 @@ def has_citations(results: Reader) -> bool:
 
 
 def _cells(results: Reader, measures: Sequence[str]) -> tuple[pd.DataFrame, Names]:
-    """Rows of `cell_recovery`, by source of claims and selector, annotators in the page's order within a writer; and names."""
+    """Return rows of `cell_recovery`, by source of claims and selector, annotators in the page's order within a writer; and
+    names.
+    """
     every, names = results.rows("cell_recovery"), names_of(results)
     cells = every[every["measure"].isin(measures)]
     source, group = (cells.groupby(by, sort=False).ngroup() for by in (["dataset", "selector"], list(WHERE)))
@@ -56,7 +58,7 @@ def _where(row: Any, names: Names) -> dict[str, str]:
 
 
 def _reasons(cells: pd.DataFrame, names: Names) -> Iterator[str]:
-    """Each reason once, with the annotators that it holds for."""
+    """Yield each reason once, with the annotators that it holds for."""
     by_reason: dict[str, list[str]] = {}
     for row in cells[cells["value"].isna()].to_dict("records"):
         who = f"{annotator_title(row['annotator'], names)} by {row['writer']}" if row["annotator"] else row["writer"]
@@ -95,7 +97,10 @@ def _claims(results: Reader, plan: Plan) -> Section:
 def _of_answers(
     measures: Sequence[str], about: str, pictured: str, results: Reader, plan: Plan, *, full: bool = False
 ) -> Section:
-    """About annotators. about: how to read it. pictured: the measure of its figure, or none. full: of full masking only."""
+    """Write a section about annotators.
+
+    about: how to read it. pictured: the measure of its figure, or none. full: of full masking only.
+    """
     cells, names = _cells(results, measures)
     chosen = (cells["annotator"] != "") & ((cells["masking"] == "full") | (not full))
     cells = cells[chosen].reset_index(drop=True)
@@ -203,7 +208,10 @@ def _explainers(results: Reader, plan: Plan) -> Section:
 
 
 def _of_measure(cells: pd.DataFrame, measure: str, names: Names) -> tuple[Figure, ...]:
-    """Annotators by writers. cells: rows of `cell_recovery`; where they are of two maskings, those of sample are hollow."""
+    """Draw annotators by writers.
+
+    cells: rows of `cell_recovery`; where they are of two maskings, those of sample are hollow.
+    """
 
     def figure_of(rows: pd.DataFrame, writers: list[str]) -> DotFigure:
         maskings = [kind for kind in ("full", "sample") if kind in set(rows["masking"])]
@@ -213,7 +221,7 @@ def _of_measure(cells: pd.DataFrame, measure: str, names: Names) -> tuple[Figure
 
 
 def _figures(cells: pd.DataFrame, figure_of: Callable[[pd.DataFrame, list[str]], DotFigure]) -> tuple[Figure, ...]:
-    """One for each source of claims and selector; none without a number."""
+    """Draw a figure for each source of claims and selector; none without a number."""
     if cells["value"].isna().all():
         return ()
     figures, groups = [], cells.groupby(["dataset", "selector"], sort=False)

@@ -116,7 +116,7 @@ def _so_many(count: int, one: str, several: str) -> str:
 
 
 def studies_of(results: Reader) -> tuple[Study, Study, Study]:
-    """What is said of explainers, techniques and citations; each may be empty."""
+    """Return the findings about explainers, techniques and citations; each may be empty."""
     names = names_of(results)
     titles = {key: title for key, title in names.explainers.items() if key not in names.controls}
     return (
@@ -127,7 +127,10 @@ def studies_of(results: Reader) -> tuple[Study, Study, Study]:
 
 
 def findings_table(here: Study, taught: Study | None, models: str) -> Table:
-    """A row for each sentence of the paper. taught: the same study of models with a taught rule, where it is published."""
+    """Make a table with a row for each sentence of the paper.
+
+    taught: the same study of models with a taught rule, where it is published.
+    """
     beside = {row.finding["key"]: row for row in taught.rows} if taught else {}
 
     rows = []
@@ -154,7 +157,7 @@ def _of_taught(row: ForestRow | None) -> Cell:
 
 
 def toward(effect: Record, value: float) -> float:
-    """How far a value is from the limit, in the direction of the sentence.
+    """Measure how far a value is from the limit, in the direction of the sentence.
 
     By hand: .3 that should be below .1 is .2 on the wrong side; −.4 that should be above 0 is .4 on it.
 
@@ -170,14 +173,16 @@ def _between(effect: Record, names: tuple[str, str]) -> tuple[float, float]:
 
 
 def deciding(effects: Sequence[Record]) -> Record | None:
-    """Of those that contradict the sentence, else of those that leave it open, else of all: the one furthest against it."""
+    """Choose the deciding effect: of those that contradict the sentence, else of those that leave it open, else of all, the
+    one furthest against it.
+    """
     contradicting = [effect for effect in effects if _between(effect, ("strict_low", "strict_high"))[1] < 0]
     undecided = [effect for effect in effects if _between(effect, ("low", "high"))[0] <= 0]
     return min(contradicting or undecided or effects, key=lambda effect: toward(effect, effect["value"]), default=None)
 
 
 def paper_value(record: Record, effect: Record | None) -> float | None:
-    """The paper's value of an effect that is the difference of two values that it reports; None if it does not.
+    """Return the paper's value of an effect that is the difference of two values that it reports; None if it does not.
 
     A value that the paper gives in passing, in brackets, is another statistic, and no part of a difference.
     """
@@ -193,7 +198,7 @@ def paper_value(record: Record, effect: Record | None) -> float | None:
 
 
 def spelled(text: str, titles: Mapping[str, str]) -> str:
-    """A text with every explainer called by its title instead of its key, and with a minus before negative numbers."""
+    """Replace every explainer's key in a text by its title, and hyphens before negative numbers by a minus."""
     return re.sub(r"(?<!\w)-(?=\d)", "−", re.sub(r"[a-z]+", lambda word: titles.get(word[0], word[0]), text))
 
 
@@ -224,14 +229,14 @@ def _row(finding: Record, effect: Record | None, paper: float | None, scale: Sca
 
 
 def claimed(effect: Record) -> str:
-    """The range that a sentence claims, where it is not simply above 0."""
+    """Return the range that a sentence claims, where it is not simply above 0."""
     if effect["most"] is None:
         return "" if effect["least"] == 0 else f", claimed above {effect['least']:g}"
     return f", claimed below {effect['most']:g}"
 
 
 def effects_of(row: Record) -> Table:
-    """The effects of a finding as readers see them: value, interval, expected range, and how many cells agree."""
+    """Make a table of the effects of a finding: value, interval, expected range, and how many cells agree."""
     return Table.of(
         {
             "effect": effect["label"],
@@ -246,7 +251,7 @@ def effects_of(row: Record) -> Table:
 
 
 def levels_of(row: Record) -> Table:
-    """A finding's values beside the paper's own; empty where the paper reports none."""
+    """Make a table of a finding's values beside the paper's own; empty where the paper reports none."""
     return Table.of(
         {
             "explainer": level["label"],

@@ -50,7 +50,7 @@ class Plan:
         gaps: Iterable[str] = (),
         behind: Iterable[Table] = (),
     ) -> Section:
-        """What `build` makes. gaps: by default it is said where there are no rows."""
+        """Make the section that `build` returns. gaps: by default it is said where there are no rows."""
         lacking = tuple(gaps) or (() if len(rows) else ("Not in these results.",))
         return Section(self, text, tuple(tables), rows, tuple(figures), lacking, tuple(behind))
 
@@ -79,7 +79,7 @@ class Section:
         return tuple(table.exact() for table in self.tables if table.rows)
 
     def latex(self, snapshot_id: str) -> str:
-        """Its tables for a paper, its gaps as comments; empty where it has no numbers."""
+        """Write its tables for a paper, its gaps as comments; empty where it has no numbers."""
         tables, notes = self.for_a_paper, (self.plan.heading, *self.gaps)
         comments = "".join(f"% {' '.join(note.split())}\n" for note in notes)
         return comments + "\n".join(table.latex(snapshot_id) for table in tables) if tables else ""

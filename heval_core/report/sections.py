@@ -37,18 +37,18 @@ _READ = f"Means are over cells, each a model on a dataset, with 95 % intervals o
 
 
 def sections(results: Reader) -> Iterator[Section]:
-    """All of them, in the paper's order; those about techniques and citations only where these were studied."""
+    """Return all sections, in the paper's order; those about techniques and citations only where these were studied."""
     return (plan.build(results, plan) for plan in plans_of(results).values())
 
 
 def section(results: Reader, key: str) -> Section:
-    """One of them. key: of `plans_of`."""
+    """Return one section. key: of `plans_of`."""
     plan = plans_of(results)[key]
     return plan.build(results, plan)
 
 
 def plans_of(results: Reader) -> dict[str, Plan]:
-    """What there is to say something about, by key, in order. Results of citations alone say nothing else."""
+    """List what there is to say something about, by key, in order. Results of citations alone say nothing else."""
     citations = has_citations(results)
     chosen = [*plans().values()] if not citations or len(results.findings()) else []
     chosen += [_QUOTED] if len(results.quoted()) else []
@@ -58,7 +58,7 @@ def plans_of(results: Reader) -> dict[str, Plan]:
 
 
 def plans() -> dict[str, Plan]:
-    """The sections about explainers, by key: ours, the paper's, and one for each measure that is in none of them."""
+    """Return the sections about explainers, by key: ours, the paper's, and one for each measure that is in none of them."""
     further = [
         Plan(measure.key, "Beyond the paper", measure.title, measure.paper, _measures, ks=measure.reported_ks)
         for measure in measures().values()
@@ -78,7 +78,7 @@ def _board(results: Reader, plan: Plan) -> Section:
 
 
 def _measures(results: Reader, plan: Plan) -> Section:
-    """Figure, means and cells of each measure, k, and technique under which it was asked."""
+    """Draw figure, means and cells of each measure, k, and technique under which it was measured."""
     names, figures, frames, texts, tables = names_of(results), list[Figure](), list[pd.DataFrame](), list[str](), list[Table]()
     for measure in plan.measures:
         cells_by_k = [of_measure(results.cells(Filter(), measure.metric, k), measure) for k in _ks(plan, measure)]
@@ -113,7 +113,7 @@ def _measured(results: Reader, measure: Measure, k: int, regimes: tuple[str, ...
 
 
 def _gaps(table: pd.DataFrame, plan: Plan) -> Iterator[str]:
-    """Why values are not there: each reason with the number of cells it holds for; and regimes that were not run."""
+    """Yield why values are not there: each reason with the number of cells it holds for; and regimes that were not run."""
     if missing := [regime for regime in plan.regimes if regime not in set(table["regime"])]:
         yield f"Not in these results: {', '.join(REGIMES[regime].title for regime in missing)}."
     elif table.empty:

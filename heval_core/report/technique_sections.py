@@ -107,7 +107,7 @@ def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, s
 
 
 def _not_available(results: Reader, names: Names) -> Iterator[str]:
-    """Each reason once, with the models it holds for."""
+    """Yield each reason once, with the models it holds for."""
     every = pd.concat([results.rows("cell_behaviour"), results.rows("technique_trial")])
     by_reason: dict[tuple[str, str], set[str]] = {}
     for (model, dataset), rows in every.groupby(["model", "dataset"]):

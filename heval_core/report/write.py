@@ -54,8 +54,10 @@ class Report:
     gaps: tuple[str, ...]
 
     def as_html(self) -> str:
-        """One HTML file that needs nothing else: no request, and a content-security policy for its own script only, which
-        opens the folded sections on paper. Its template escapes all text; without a sentence a study may be empty."""
+        """Write one HTML file that needs nothing else: no request, and a content-security policy for its own script only.
+
+        The script opens the folded sections on paper. The template escapes all text; without a sentence a study may be empty.
+        """
         script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
         first, *others = self.studies
         return render(
@@ -76,7 +78,7 @@ class Report:
         )
 
     def notes(self) -> list[str]:
-        """The paragraphs under the title; one that begins with "!" is a warning."""
+        """Return the paragraphs under the title; one that begins with "!" is a warning."""
         warned = [f"!{self.note}"] if self.note else []
         models = ", ".join(self.provenance[0][1]["model"])
         citations = any(section.plan.chapter == CHAPTER for section in self.sections)
@@ -95,7 +97,7 @@ class Report:
         ]
 
     def as_json(self) -> str:
-        """All numbers, unrounded."""
+        """Write all numbers, unrounded."""
         about, *others = self.studies
         content = {
             "format": FORMAT,
@@ -117,7 +119,7 @@ class Report:
 
 
 def report_of(results: Reader) -> Report:
-    """Everything from one open results file; some seconds."""
+    """Make the report of one open results file; some seconds."""
     return Report(
         results.snapshot_id,
         results.note,
@@ -162,7 +164,7 @@ _OPENED = {"effects", "levels", "group_sizes", "details", "versions", "configura
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON: no NaN, JSON columns opened, times as text."""
+    """Convert rows for JSON: no NaN, JSON columns opened, times as text."""
     return [{str(name): _plain(str(name), value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
@@ -192,7 +194,7 @@ def _provenance(results: Reader) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _gaps(results: Reader) -> list[str]:
-    """What the whole store is small for, in sentences."""
+    """Say what the whole store is small for, in sentences."""
     choices = results.choices()
     gaps = [
         f"These results hold one {what}, {choices[what].iloc[0]}: nothing here says what another one would do."

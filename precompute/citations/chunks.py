@@ -91,7 +91,7 @@ class Unavailable(Exception):
 
 
 def _in_own_template(name: str) -> Identity:
-    """A model that is asked for text through its chat template is read through it, too; any other reads plain text."""
+    """Identify a model as it is read: through its chat template, if it is asked for text through it; else as plain text."""
     try:
         return in_template(_identified(name), CHAT)
     except HEvalError:
@@ -103,7 +103,7 @@ def _speaking(name: str, study: Study) -> Reader:
 
 
 def _reading_with(annotator: Annotator, writer: Writer, study: Study) -> Reader:
-    """What an annotator reads a writer's explanations with.
+    """Choose what an annotator reads a writer's explanations with.
 
     Raises Unavailable where it would read with the writer's model, which cannot be had; HEvalError for an unknown model.
     """
@@ -135,7 +135,7 @@ class Reading:
     settings: str
 
     def shard(self, explained: Shard, part: str) -> Shard:
-        """Of its answers to a part of the questions about some explanations."""
+        """Make the shard of its answers to a part of the questions about some explanations."""
         key = hashed([FORMAT, RECOVERY.name, explained.key, part, self.settings])
         return dataclasses.replace(
             explained, kind=RECOVERY.name, key=key, explainer=self.key, revision=self.reader.revision, settings=self.settings
@@ -158,7 +158,7 @@ class Writing:
 
 
 def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
-    """Raises HEvalError for a model of the writer that there is not."""
+    """Plan a writer's explanations. Raises HEvalError for a model of the writer that does not exist."""
     reader = NoModel() if writer.model == SHIPPED else _speaking(writer.model, study)
     prompt = [] if writer.model == SHIPPED else [writer.prompt, prompt_text(writer.prompt)]
     plugin = catalogue.find("selector", selector)
@@ -187,7 +187,7 @@ def _reading(study: Study, key: str, writer: Writer) -> Reading:
 
 
 def check_names(source: Source, writing: Writing) -> None:
-    """Raises HEvalError where what a writer writes could not be told from what came with the claims."""
+    """Raise HEvalError where what a writer writes could not be told from what came with the claims."""
     shipped = {explanation.writer for claim in source.claims for explanation in claim.written}
     if writing.writer.model != SHIPPED and writing.selector == SHIPPED and writing.writer.key in shipped:
         raise HEvalError(
@@ -228,7 +228,7 @@ class Citations:
         return (shard for explain, about in self.tasks for task in (explain, *about) for shard in task.shards)
 
     def ready(self, tried: Collection[str]) -> list[Task]:
-        """Explanations that are missing, and questions about those that have come since; in the order of the claims."""
+        """List explanations that are missing, and questions about those that have come since; in the order of the claims."""
         entries, tasks = self.store.entries(), list[Task]()
         missing = {task.keys for task in unfinished((explain for explain, _ in self.tasks), self.store, tried)}
         for explain, about in self.tasks:
@@ -241,7 +241,7 @@ class Citations:
         return tasks
 
     def equipped(self, task: Task) -> Task:
-        """Explanations with those of the same claims that there are, whichever shards they are in."""
+        """Give a task the explanations of the same claims that exist, whichever shards they are in."""
         if not isinstance(task, ExplainTask):
             return task
         claim_ids = {claim.id for claim in task.claims}
@@ -250,7 +250,7 @@ class Citations:
         return dataclasses.replace(task, stored=tuple(known.values()))
 
     def _about(self, explain: ExplainTask, about: list[RecoverTask], entries: dict[str, Entry]) -> Iterator[RecoverTask]:
-        """What is left to ask about explanations, which are there. entries: of the store."""
+        """Yield what is left to ask about explanations, which are there. entries: of the store."""
         # Claims go without what others have written about them.
         claims = {claim.id: dataclasses.replace(claim, written=()) for claim in explain.claims}
         explanations = tuple(
@@ -272,7 +272,7 @@ class Citations:
                 yield dataclasses.replace(task, shards=tuple(left), stored=stored)
 
     def note(self, noted: set[str]) -> int:
-        """The claims, and what is asked for, which stands from now on: publishing takes the newest."""
+        """Note the claims, and what is asked for, which stands from now on: publishing takes the newest."""
         source, writing, malformed = self.source, self.writing, 0
         if source.dataset not in noted:
             noted.add(source.dataset)
@@ -301,11 +301,11 @@ class Citations:
         journal.note_new(self.store, ASKED, study_key._asdict() | more, StudyKey._fields)
 
     def note_end(self) -> None:
-        """Nothing: all is known before."""
+        """Do nothing: all is known before."""
 
 
 def citations_of(study: Study, store: ShardStore, problems: Problems) -> list[Citations]:
-    """A source that cannot be read, and a model that there is not, cost only themselves.
+    """List the parts of a study. A source that cannot be read, and a model that does not exist, cost only themselves.
 
     Raises HEvalError where two writers would have one name.
     """

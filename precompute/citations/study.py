@@ -57,7 +57,7 @@ class Study(Options):
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {"masking": tuple(MASKINGS)}
 
     def pairs(self) -> Iterator[tuple[Writer, str]]:
-        """Writers with selectors, each once. Explanations that came with their claims have their own passages."""
+        """Yield writers with selectors, each once. Explanations that came with their claims have their own passages."""
         for writer in dict.fromkeys(map(writer_of, self.writers)):
             keys = (SHIPPED,) if writer.model == SHIPPED else self.selectors
             for selector in dict.fromkeys(catalogue.find("selector", key).key for key in keys):
@@ -68,7 +68,7 @@ class Study(Options):
         return MASKINGS[self.masking]
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown writer, selector, annotator, source of claims or number, before loading."""
+        """Raise HEvalError for an unknown writer, selector, annotator, source of claims or number, before loading."""
         super().check()
         if not (self.claims and self.writers):
             raise HEvalError("The study needs --claims and --writers.")
@@ -102,11 +102,11 @@ class Source:
         return Shard(CLAIM.name, key, "", "", self.dataset, self.fingerprint, stop=len(self.claims) + len(bad))
 
     def ordered(self, seed: int) -> list[Claim]:
-        """All, in an order that the seed fixes: a larger limit adds to them."""
+        """Order all claims as the seed fixes it: a larger limit adds to them."""
         return sorted(self.claims, key=lambda claim: hashlib.sha256(f"{seed}|{claim.id}".encode("utf-8", "replace")).digest())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Of the shard of its claims."""
+        """Make the rows of the shard of its claims."""
         names, empty = {claim.id for claim in self.claims}, {"dataset": self.dataset, "chains": "[]", "written": "[]"}
         rows = [_row(self.dataset, claim) for claim in self.claims]
         for record in self.bad:
@@ -119,7 +119,7 @@ class Source:
 
 
 def open_claims(name: str) -> ClaimData:
-    """A source as `--claims` names it: `NAME=PATH`, NAME for the data folder's, or one's own `FILE.jsonl`.
+    """Open a source as `--claims` names it: `NAME=PATH`, NAME for the data folder's, or one's own `FILE.jsonl`.
 
     Raises HEvalError for an unknown name.
     """
@@ -132,7 +132,7 @@ def open_claims(name: str) -> ClaimData:
 
 
 def read_source(name: str) -> Source:
-    """Raises HEvalError as `open_claims`, and where the data is missing or foreign."""
+    """Read a source. Raises HEvalError as `open_claims`, and where the data is missing or foreign."""
     data = open_claims(name)
     claims: dict[str, Claim] = {}
     bad: list[BadRecord] = []
@@ -164,7 +164,7 @@ def _row(dataset: str, claim: Claim) -> dict[str, Any]:
 
 
 def claim_of(row: dict[str, Any]) -> Claim:
-    """The claim that a row has stored, without the explanations that came with it."""
+    """Return the claim that a row has stored, without the explanations that came with it."""
     triples = zip(row["numbers"], row["passages"], row["titles"], strict=True)
     chains = tuple(tuple(chain) for chain in json.loads(row["chains"]))
     passages = tuple(Passage(*triple) for triple in triples)
@@ -172,7 +172,7 @@ def claim_of(row: dict[str, Any]) -> Claim:
 
 
 def explained_of(row: dict[str, Any], claim: Claim) -> Explained:
-    """The explanation that a row has stored."""
+    """Return the explanation that a row has stored."""
     cited = (tuple(numbers) for numbers in json.loads(row["cited"]))
     sentences = tuple(Sentence(*fields) for fields in zip(row["sentences"], row["bare"], cited, strict=True))
     sources = None if row["sources"] is None else tuple(tuple(numbers) for numbers in json.loads(row["sources"]))
@@ -189,7 +189,7 @@ def explained_of(row: dict[str, Any], claim: Claim) -> Explained:
 
 
 def take_over(source: ShardStore, store: ShardStore) -> None:
-    """What another store would publish of the study of citations, for a store of one's own; what is there stays."""
+    """Take over what another store would publish of the study of citations; what is there stays."""
     store.create()
     with only_writer(store.folder):
         entries, noted = store.entries(), store.journal(ASKED)
@@ -200,7 +200,7 @@ def take_over(source: ShardStore, store: ShardStore) -> None:
 
 
 def explanations_of(store: ShardStore) -> dict[str, Explained]:
-    """By their ids, all that would be published and have a sentence."""
+    """Return all explanations that would be published and have a sentence, by their ids."""
     entries = standing(store).entries
     claims, explanations = (
         [row for entry in entries if entry.kind == kind.name for row in store.read(entry).to_pylist()]

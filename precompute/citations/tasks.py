@@ -39,11 +39,11 @@ class AskTask(Task):
         return " · ".join((self.shards[0].model, self.shards[0].dataset, self.shards[0].technique, self.what))
 
     def rows_of(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
-        """The rows of each part."""
+        """Make the rows of each part."""
         raise NotImplementedError
 
     def each(self, parts: Sequence[Part], reader: Any, failures: list[Failure]) -> Iterator[list[Row]]:
-        """The rows of each part that has some, with the seconds that they took."""
+        """Yield the rows of each part that has some, with the seconds that they took."""
         if not parts:
             return
         started, annotator = time.perf_counter(), self.shards[0].explainer
@@ -98,7 +98,7 @@ class ExplainTask(AskTask):
         return [[explained] for explained in written]
 
     def _row(self, explained: Explained) -> Row:
-        """An explanation without a sentence is unavailable, for its problems."""
+        """Make a row. An explanation without a sentence is unavailable, for its problems."""
         dataset, claim = self.shards[0].dataset, explained.claim
         passages = [[passage.number, passage.title, passage.text] for passage in claim.passages]
         texts = [sentence.text for sentence in explained.sentences]
@@ -141,7 +141,7 @@ class Stored:
     sampled: int | None
 
     def passages(self, part: str) -> tuple[int, ...]:
-        """Whose citations a part of the questions masks: the sampled one, or all the others."""
+        """Return whose citations a part of the questions masks: the sampled one, or all the others."""
         return tuple(number for number in self.explained.selected if (number == self.sampled) == (part == SAMPLE))
 
 
@@ -196,7 +196,7 @@ class RecoverTask(AskTask):
         return [[self._row(choice, part.owner, part.about)] for choice, part in zip(choices, parts, strict=True)]
 
     def _row(self, choice: Choice, explanation_id: str, question: Question) -> Row:
-        """Raises ValueError for a choice that does not fit the explanation."""
+        """Make a row. Raises ValueError for a choice that does not fit the explanation."""
         count = len(question.sentences)
         if not all(0 <= index < count for index in choice.chosen):
             raise ValueError(f"{self.annotator} chose sentence {max(choice.chosen)} of {count}, counted from 0")

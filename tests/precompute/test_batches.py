@@ -18,7 +18,7 @@ from heval_core.records import HEvalError
 from precompute.grid import Grid
 from precompute.highlights import INSTANCES, job_tasks
 from precompute.memory import Memories
-from tests.collect import KENYA, PERU, asked
+from tests.asked import KENYA, PERU, asked
 from tests.precompute.kills import pair_of
 
 EXPLAINERS = ("fa", "ig", "attn", "mechlight")

@@ -71,14 +71,14 @@ class Explainer:
         return 3 + list(WAYS).index(self.way) if self.way in WAYS else 3
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown way."""
+        """Raise HEvalError for an unknown way."""
         if self.way not in WAYS:
             raise HEvalError(
                 f"explainer has no way {self.way!r}; there are: {', '.join(f'explainer({way})' for way in WAYS)}."
             )
 
     def annotate(self, questions: Sequence[Question], reader: LanguageModel) -> list[Choice]:
-        """Questions about one explanation share its passes. Raises HEvalError for an unknown way."""
+        """Answer questions; those about one explanation share its passes. Raises HEvalError for an unknown way."""
         self.check()
 
         def weigh(explained: Explained) -> Weights:

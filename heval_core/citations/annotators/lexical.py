@@ -38,7 +38,7 @@ def _words(text: str) -> set[str]:
 
 
 def overlaps(passages: Sequence[str], sentences: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """(K, S) idf of the words shared, and (S,) that of all words of a sentence."""
+    """Sum the idf of the words shared, (K, S), and that of all words of a sentence, (S,)."""
     of_passages, of_sentences = [_words(text) for text in passages], [_words(text) for text in sentences]
     count = len(passages) + len(sentences)
     seen = Counter(word for words in (*of_passages, *of_sentences) for word in words)

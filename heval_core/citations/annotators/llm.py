@@ -45,7 +45,10 @@ class LLM:
 
 
 def prompt_of(question: Question) -> str:
-    """What is asked. What a claim, a passage or a sentence says is never read as a place, nor a sentence as several."""
+    """Write the prompt of a question.
+
+    Braces in a claim, a passage or a sentence are text, never a field; no sentence is read as several.
+    """
     claim = question.explained.claim
     words = {
         "claim": claim.claim,

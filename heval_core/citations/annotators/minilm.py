@@ -26,7 +26,7 @@ class MiniLM(Control):
     reference = "Reimers & Gurevych 2019 (arXiv 1908.10084)"
 
     def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
-        """Raises NotHere where its package is not installed."""
+        """Answer questions. Raises NotHere where its package is not installed."""
         from heval_core.lm.embedding import embed
 
         if questions:

@@ -36,7 +36,7 @@ def read_claims(records: Iterable[tuple[str, Any]], convert: Callable[[dict[str,
 
 
 def _apart(first: Claim, other: Claim) -> str:
-    """Why a record is no further explanation of the claim of another one; "" if it is one."""
+    """Say why a record is no further explanation of the claim of another one; "" if it is one."""
     if dataclasses.replace(first, written=(), problems=()) != dataclasses.replace(other, written=(), problems=()):
         return "with another claim or other passages"
     if {written.writer for written in first.written} & {written.writer for written in other.written}:
@@ -47,7 +47,7 @@ def _apart(first: Claim, other: Claim) -> str:
 
 
 def numbers(value: Any, name: str, passages: Sequence[Passage]) -> tuple[int, ...]:
-    """A list of passages' numbers, each once. Raises Malformed, with the name of what has it, for anything else."""
+    """Read a list of passages' numbers, each once. Raises Malformed, with the name of what has it, for anything else."""
     if not isinstance(value, list) or not all(map(_is_number, value)):
         raise Malformed(f"{name!r} should be a list of passages' numbers")
     existing = {passage.number for passage in passages}
@@ -62,7 +62,10 @@ def _is_number(value: Any) -> bool:
 
 
 def numbered_passages(record: dict[str, Any], name: str) -> tuple[Passage, ...]:
-    """The list of passages called `name`: texts, or objects {number?, title?, text}. Without numbers they count from 1."""
+    """Read the list of passages called `name`: texts, or objects {number?, title?, text}.
+
+    Without numbers they count from 1.
+    """
     listed = record.get(name)
     if not isinstance(listed, list) or not listed:
         raise Malformed(f"{name!r} should be a list of passages")

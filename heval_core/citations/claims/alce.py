@@ -34,7 +34,7 @@ class Alce:
     reference = "Gao et al. 2023, arXiv 2305.14627"
 
     def claims(self) -> Iterator[Claim | BadRecord]:
-        """Raises HEvalError if the file is missing, or has no results of ALCE's."""
+        """Read the claims. Raises HEvalError if the file is missing, or has no results of ALCE's."""
         path = locate(self.key, self.path, _ORIGIN)
         content = json_file(path)
         content = content if isinstance(content, dict) else {"data": content}

@@ -49,7 +49,7 @@ class JsonLines:
         return Path(self.path).stem if self.path else "jsonl"
 
     def claims(self) -> Iterator[Claim | BadRecord]:
-        """Raises HEvalError if the file is missing or empty."""
+        """Read the claims. Raises HEvalError if the file is missing or empty."""
         return read_claims(json_lines(locate("jsonl", self.path, _ORIGIN), _FORM), _claim)
 
 
@@ -67,7 +67,7 @@ def _claim(record: dict[str, Any]) -> Claim:
 
 
 def _written(record: dict[str, Any], passages: tuple[Passage, ...]) -> tuple[Written, ...]:
-    """The explanation of a record, where it has one. An empty one is one too."""
+    """Read the explanation of a record, where it has one. An empty one is one too."""
     text = record.get("explanation")
     sentences: tuple[str, ...] = ()
     if text is None:

@@ -34,7 +34,7 @@ class Politihop:
     reference = "Ostrowski et al. 2021, arXiv 2009.06401"
 
     def claims(self) -> Iterator[Claim | BadRecord]:
-        """Raises HEvalError if the file is missing, or is no such table."""
+        """Read the claims. Raises HEvalError if the file is missing, or is no such table."""
         return read_claims(table(locate(self.key, self.path, _ORIGIN), _COLUMNS), _claim)
 
 
@@ -67,7 +67,7 @@ def _json(record: dict[str, Any], column: str, kind: type) -> Any:
 
 
 def _chain(listed: Any, passages: int, problems: list[str]) -> tuple[int, ...]:
-    """The numbers of a chain, each once; those that no sentence has are left out, and told."""
+    """Read the numbers of a chain, each once; those that no sentence has are left out, and reported."""
     texts = listed if isinstance(listed, list) else [listed]
     if not all(re.fullmatch(r"\s*\d{1,9}(\s*,\s*\d{1,9})*\s*", str(text)) for text in texts):
         raise Malformed("'annotated_evidence' should list sentence numbers")

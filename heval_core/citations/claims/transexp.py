@@ -41,7 +41,7 @@ class TransExp:
     reference = "Xing et al. 2024, arXiv 2406.12645"
 
     def claims(self) -> Iterator[Claim | BadRecord]:
-        """Raises HEvalError if one of the files is missing, or is none of these."""
+        """Read the claims. Raises HEvalError if one of the files is missing, or is none of these."""
         path = locate(self.key, self.path, _ORIGIN)
         folder = path if path.is_dir() else path.parent
         several = self.path is None or path.is_dir()
@@ -61,7 +61,7 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _with(record: Any, key: str, chains: dict[str, Any]) -> Any:
-    """The record with its key in the file and the chains of its claim."""
+    """Add its key in the file and the chains of its claim to a record."""
     if not isinstance(record, dict):
         return record
     claim = record.get("claim")
@@ -103,7 +103,10 @@ def _passages(text: str) -> tuple[Passage, ...]:
 
 
 def inconsistencies(record: dict[str, Any], writer: str) -> list[str]:
-    """Where masking finds other sentences than the file, in plain English; places count from 0. writer: as the file has it."""
+    """Say where masking finds other sentences than the file, in plain English; indices count from 0.
+
+    writer: as the file has it.
+    """
     masked, answer = (_of(record, field, writer) for field in ("masked_cit", "ans_sens"))
     if masked is None or masked == -1:
         return ["The file masks no citation."]

@@ -69,7 +69,7 @@ class AnnotationStore:
 
     @classmethod
     def open(cls, folder: Path) -> AnnotationStore:
-        """Raises HEvalError if there is no study."""
+        """Open the study of a store. Raises HEvalError if there is none."""
         store = cls(folder)
         with transaction(folder, writing=False) as db:
             if db.execute("SELECT 1 FROM item").fetchone() is None:
@@ -78,8 +78,10 @@ class AnnotationStore:
 
     @classmethod
     def make(cls, folder: Path, items: Iterable[Item]) -> tuple[AnnotationStore, int]:
-        """The study with these items, made where there is none; those that it has already are not added again. Returns how
-        many were added, too. No answer is ever removed."""
+        """Make the study with these items, or add those that it does not have.
+
+        Returns how many were added, too. No answer is ever removed.
+        """
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -99,21 +101,27 @@ class AnnotationStore:
             return cls(folder), _count(db) - before
 
     def sign_in(self, name: str) -> str:
-        """The person of this name, without regard to case; a new one if there is none. Raises HEvalError for no name."""
+        """Return the person of this name, without regard to case; a new one if there is none.
+
+        Raises HEvalError for no name.
+        """
         cleaned = name_of(name)
         with self._transaction(writing=True) as db:
             db.execute("INSERT OR IGNORE INTO person VALUES (?, ?, ?)", [cleaned, cleaned.casefold(), self._time()])
         return self.person(cleaned) or cleaned
 
     def person(self, name: str) -> str | None:
-        """As the name was first written; None if nobody of this name was here."""
+        """Return a name as it was first written; None if nobody of this name was here."""
         with self._transaction() as db:
             row = db.execute("SELECT annotator FROM person WHERE folded = ?", [name.casefold()]).fetchone()
         return None if row is None else str(row["annotator"])
 
     def turn(self, person: str) -> Turn:
-        """What this person is asked next. It is kept for them for some minutes, so that nobody else takes it. It stays the
-        same until they answer, or until the time is over."""
+        """Return what this person gets next.
+
+        It is reserved for them for some minutes, so that nobody else takes it. It stays the same until they answer, or until
+        the time is over.
+        """
         with self._transaction(writing=True) as db:
             now = self._time()
             db.execute("DELETE FROM lease WHERE until < ?", [now])
@@ -152,7 +160,7 @@ class AnnotationStore:
             db.execute("DELETE FROM lease WHERE annotator = ? AND item_id = ?", [person, item_id])
 
     def item(self, item_id: str) -> Item:
-        """Raises HEvalError for an unknown item."""
+        """Return an item. Raises HEvalError for an unknown one."""
         with self._transaction() as db:
             return item_of(db, item_id)
 
@@ -162,7 +170,7 @@ class AnnotationStore:
             return [row["item_id"] for row in rows]
 
     def answers_of(self, person: str) -> list[Given]:
-        """The last answer of a person to each item but those of the practice round, in the order in which they came."""
+        """Return the last answer of a person to each item but those of the practice round, in the order in which they came."""
         with self._transaction() as db:
             rows = db.execute(
                 "SELECT item_id, predicted, helpfulness, seconds FROM latest JOIN item USING (item_id) "
@@ -194,7 +202,7 @@ class AnnotationStore:
 
 
 def _standings(db: sqlite3.Connection, person: str, *, leased: bool = True) -> list[ItemState]:
-    """How far every item is, as far as others than this person have brought it; people who are left out count for nothing."""
+    """Return how far others than this person have brought every item; people who are left out count for nothing."""
     left_out = {name for name, quality in quality_of(db).items() if not quality.counts} | {person}
     holders = set(map(tuple, db.execute("SELECT DISTINCT item_id, annotator FROM answer")))
     if leased:
@@ -207,7 +215,7 @@ def _standings(db: sqlite3.Connection, person: str, *, leased: bool = True) -> l
 
 
 def quality_of(db: sqlite3.Connection) -> dict[str, Quality]:
-    """Person ▶ quality, for all who answered a control item; of several answers to one the last."""
+    """Return person ▶ quality, for all who answered a control item; of several answers to one the last."""
     # Not from `latest`, which would put the answers to all items in order for the sake of these few. Beside max(at) stands
     # what its row has.
     controls = "SELECT item_id FROM item WHERE kind IN (?, ?)"
@@ -223,7 +231,7 @@ def _count(db: sqlite3.Connection) -> int:
 
 
 def item_of(db: sqlite3.Connection, item_id: str) -> Item:
-    """Raises HEvalError for an unknown item."""
+    """Return an item. Raises HEvalError for an unknown one."""
     row = db.execute("SELECT body FROM item WHERE item_id = ?", [item_id]).fetchone()
     if row is None:
         raise HEvalError(f"The study has no item {item_id[:40]!r}; it may be an answer to another study.")
@@ -239,7 +247,7 @@ class Answers(NamedTuple):
 
 
 def answers(folder: Path) -> Answers:
-    """What people answered in a store's study; nothing where there is none."""
+    """Return what people answered in a store's study; nothing where there is none."""
     if not (folder / FILE).exists():
         return Answers([], [])
     with transaction(folder, writing=False) as db:
@@ -266,8 +274,11 @@ def answers(folder: Path) -> Answers:
 
 @contextmanager
 def transaction(folder: Path, *, writing: bool, wait: float = WAIT, making: bool = False) -> Iterator[sqlite3.Connection]:
-    """One transaction on a store's study; all of it is kept if the block ends well, else none. making: make the file where
-    there is none. Raises HEvalError if there is no study, or its file is locked, damaged, not writable or newer."""
+    """Open one transaction on a store's study; all of it is saved if the block ends well, else none.
+
+    making: make the file where there is none. Raises HEvalError if there is no study, or its file is locked, damaged, not
+    writable or newer.
+    """
     file = folder / FILE
     if not (making or file.exists()):
         raise HEvalError(_none_in(folder))
@@ -306,7 +317,7 @@ def _none_in(folder: Path) -> str:
 
 
 def command(folder: Path, source: Path | None = None) -> str:
-    """What makes a study in a store, of its own explanations or of those of another one; as it is typed."""
+    """Return the command that makes a study in a store, of its own explanations or of those of another one; as it is typed."""
     options = () if source is None else ("--from", str(short(source)))
     return shlex.join(["python", "-m", "precompute", "citations", "study", "--store", str(short(folder)), *options])
 

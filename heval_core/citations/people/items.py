@@ -39,7 +39,7 @@ _PRACTICE = Path(__file__).with_name("practice.json")
 
 
 def name_of(text: str) -> str:
-    """A name or code as it is kept: 1 to 60 visible characters, single spaces. Raises HEvalError for another."""
+    """Normalise a name or code: 1 to 60 visible characters, single spaces. Raises HEvalError for another."""
     name = " ".join(storable(text).split())
     if not 1 <= len(name) <= 60 or not all(character.isprintable() for character in name):
         raise HEvalError("A name or code has 1 to 60 characters, none of them invisible")
@@ -74,13 +74,13 @@ class Item:
         return hashlib.sha256(json.dumps([*seen, sorted(self.gold)]).encode()).hexdigest()[:16]
 
     def as_json(self) -> str:
-        """As it is kept."""
+        """Write the item as the study stores it."""
         plain = {"passages": list(map(astuple, self.passages)), "gold": sorted(self.gold)}
         return json.dumps(vars(self) | plain, ensure_ascii=False)
 
     @classmethod
     def of_json(cls, text: str) -> Item:
-        """As it was kept."""
+        """Read an item that the study has stored."""
         fields = json.loads(text)
         passages = tuple(Passage(*values) for values in fields["passages"])
         sentences, gold = tuple(fields["sentences"]), frozenset(fields["gold"])
@@ -88,7 +88,7 @@ class Item:
 
 
 def practice() -> list[Item]:
-    """The practice round: three items of our own words, with the answer and its reason after each."""
+    """Return the practice round: three items of our own words, with the answer and its reason after each."""
     return [Item.of_json(json.dumps(item)) for item in json.loads(_PRACTICE.read_text(encoding="utf-8"))]
 
 
@@ -98,7 +98,7 @@ _WORD = re.compile(r"\w{3,}|\d+")
 
 
 def make_study(explanations: Mapping[str, Explained], per_item: int = 3, controls: float = 0.1, seed: int = 0) -> list[Item]:
-    """The items of a study: the practice round, and the rest in a random order that the seed fixes.
+    """Make the items of a study: the practice round, and the rest in a random order that the seed fixes.
 
     explanations: by their ids; one cited passage of each is asked about. per_item: how many people are to answer each
     question. controls: the share of explanations that become control items, as many positive as negative; or all plain ones.
@@ -131,7 +131,7 @@ def make_study(explanations: Mapping[str, Explained], per_item: int = 3, control
 
 
 def _item(kind: str, name: str, question: Question, wanted: int | None, without: frozenset[int] = frozenset()) -> Item:
-    """without: places of sentences that are removed."""
+    """Make an item. without: indices of sentences that are removed."""
     explained = question.explained
     return Item(
         kind=kind,
@@ -155,7 +155,7 @@ def _control(name: str, explained: Explained, kind: str) -> Item | None:
 
 
 def _is_plain(question: Question) -> bool:
-    """Whether the answer is; see above."""
+    """Return whether the answer is plain; see above."""
     explained, sources = question.explained, question.explained.sources
     made_from_it = None if sources is None else {index for index, indices in enumerate(sources) if question.passage in indices}
     if len(question.gold) != 1 or made_from_it not in (None, question.gold):
@@ -190,7 +190,7 @@ class Turn(NamedTuple):
 
 
 def next_item(person: str, states: Sequence[ItemState], answered: Collection[str]) -> Turn:
-    """The next item of a person. states: in the order of the study. answered: the items this person has answered.
+    """Return the next item of a person. states: in the order of the study. answered: the items this person has answered.
 
     Cost: linear in the items.
     """
@@ -212,7 +212,7 @@ def next_item(person: str, states: Sequence[ItemState], answered: Collection[str
 
 
 def is_control_turn(person: str, turn: int, stretch: int) -> bool:
-    """Whether a person's turn, counted from 0, is a control item's. stretch: turns among which one is; 0: never."""
+    """Return whether a person's turn, counted from 0, is a control item's. stretch: turns among which one is; 0: never."""
     return stretch > 0 and turn % stretch == _hash(person, str(turn // stretch)) % stretch
 
 

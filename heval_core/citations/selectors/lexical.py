@@ -40,7 +40,7 @@ class Lexical(ByClaim):
 
 
 def overlaps(claim: Claim) -> list[float]:
-    """The score of each passage; see above."""
+    """Compute the score of each passage; see above."""
     words = [_words(f"{passage.title} {passage.text}") for passage in claim.passages]
     having = Counter(word for of_passage in words for word in of_passage)
     of_claim, size = _words(claim.claim), len(words)

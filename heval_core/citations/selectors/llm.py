@@ -33,7 +33,7 @@ class LLM:
         layout(self.prompt)
 
     def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
-        """Raises HEvalError without a speaker."""
+        """Select by asking the speaker. Raises HEvalError without one."""
         if speaker is None:
             raise HEvalError("The selector llm asks a language model, and none is given.")
         prompts = [explanation_prompt(claim, claim.passages, layout(self.prompt)).text for claim in claims]

@@ -2,5 +2,5 @@
 
 
 def read_with(title: str, model: str) -> str:
-    """`Entailment model: demo-nli`; the title alone where no model is named. model: an id, or a folder."""
+    """Name a reader: `Entailment model: demo-nli`; the title alone where no model is named. model: an id, or a folder."""
     return f"{title}: {model.rstrip('/').rpartition('/')[2]}" if model else title

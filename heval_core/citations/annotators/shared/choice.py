@@ -49,8 +49,11 @@ class Control:
 
 
 def choices(key: str, questions: Sequence[Question], weigh: Callable[[Explained], Weights]) -> list[Choice]:
-    """One for each question, by the weights of its passage. key: the annotator's. weigh: it may raise HEvalError, which is
-    told; questions about one explanation share what it gives. A sentence without words is never chosen."""
+    """Choose for each question by the weights of its passage.
+
+    key: the annotator's. weigh: it may raise HEvalError, which is told; questions about one explanation share what it gives. A
+    sentence without words is never chosen.
+    """
     answers: list[Choice] = []
     for explained, group in groupby(questions, lambda question: question.explained):
         try:
@@ -80,7 +83,7 @@ def _chosen(key: str, explained: Explained, weigh: Callable[[Explained], Weights
 
 
 def random_levels(weights: np.ndarray) -> np.ndarray:
-    """(K, S) ▶ (S,) the level of each sentence; NaN where too few values can tell."""
+    """Compute the level of each sentence, (K, S) ▶ (S,); NaN where too few values can tell."""
     sentences = weights.shape[1]
     others = np.ones(weights.shape, dtype=bool)
     others[weights.argmax(0), np.arange(sentences)] = False
@@ -89,7 +92,9 @@ def random_levels(weights: np.ndarray) -> np.ndarray:
 
 
 def level_of(null: np.ndarray, passages: int) -> float:
-    """(n,) what chance gives ▶ what the best of some passages stays below in 95 of 100 cases; NaN where n is too small."""
+    """Compute what the best of some passages stays below in 95 of 100 cases, from (n,) values by chance; NaN where n is too
+    small.
+    """
     from scipy.stats import t
 
     if len(null) < FEWEST:
@@ -101,7 +106,7 @@ def level_of(null: np.ndarray, passages: int) -> float:
 
 
 def resting(weights: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """(S,) the place of the passage that each sentence rests on, -1 for none: its best, where that is above the level.
+    """Return the index of the passage that each sentence rests on, (S,), -1 for none: its best, where that is above the level.
 
     A level that is NaN is beaten by nothing.
     """

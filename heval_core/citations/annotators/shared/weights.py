@@ -39,7 +39,8 @@ class Tokens:
 
 
 def tokens_of(lm: LanguageModel, explained: Explained, left_out: Collection[int] = ()) -> Tokens:
-    """The bare sentences in one line, after the prompt they were written to, less some passages; in the model's own template.
+    """Tokenise the bare sentences in one line, after the prompt they were written to, less some passages; in the model's own
+    template.
 
     No marker is there, so that none can tell where a sentence comes from. The numbers of the passages that remain stay.
     left_out: numbers of passages. Raises HEvalError as `layout`, and where there are more tokens than the model reads.
@@ -71,7 +72,9 @@ def tokens_of(lm: LanguageModel, explained: Explained, left_out: Collection[int]
 
 
 def sentence_logprobs(lm: LanguageModel, texts: Sequence[Tokens]) -> np.ndarray:
-    """(len(texts), S) float64: log p of each sentence, the sum over its tokens, given all before it. An empty one has 0.
+    """Compute log p of each sentence, (len(texts), S) float64: the sum over its tokens, given all before it.
+
+    An empty one has 0.
 
     One forward pass over each text, whatever the number of sentences; texts run in batches.
     """
@@ -86,7 +89,7 @@ def sentence_logprobs(lm: LanguageModel, texts: Sequence[Tokens]) -> np.ndarray:
 
 
 def left_one_out(lm: LanguageModel, explained: Explained) -> Weights:
-    """phi = log p(sentence | all) - log p(sentence | without the passage). K + 1 passes, which all sentences share.
+    """Compute phi = log p(sentence | all) - log p(sentence | without the passage). K + 1 passes, which all sentences share.
 
     Comparable is the share of the sentence's surprise, -log p, that the passage takes away (or adds, below 0): of the surprise
     with or without the passage, whichever is larger. The least: an even share of K passages and all else that it knows.
@@ -99,7 +102,7 @@ def left_one_out(lm: LanguageModel, explained: Explained) -> Weights:
 
 
 def contextcite(lm: LanguageModel, explained: Explained) -> Weights:
-    """phi = the coefficients of a Lasso fit (alpha .01) of the sentence's log-odds on which passages are there.
+    """Compute phi = the coefficients of a Lasso fit (alpha .01) of the sentence's log-odds on which passages are there.
 
     Comparable is the share of the mean size of the sentence's log-odds; the least is that of `left_one_out`.
     """
@@ -112,7 +115,7 @@ def contextcite(lm: LanguageModel, explained: Explained) -> Weights:
 
 
 def by_gradient(lm: LanguageModel, explained: Explained) -> Weights:
-    """phi = the length of the gradient of log p(sentence) at the embeddings, summed over the passage's tokens.
+    """Compute phi = the length of the gradient of log p(sentence) at the embeddings, summed over the passage's tokens.
 
     Sizes of gradients differ a lot between sentences. Comparable: the logarithm of how many times the median passage it is.
     """
@@ -129,7 +132,8 @@ def by_gradient(lm: LanguageModel, explained: Explained) -> Weights:
 
 
 def by_attention(lm: LanguageModel, explained: Explained) -> Weights:
-    """phi = the attention that the rows which predict a sentence pay to a passage; the mean over rows, layers and heads.
+    """Compute phi = the attention that the rows which predict a sentence pay to a passage; the mean over rows, layers and
+    heads.
 
     It varies by factors, not by differences: comparable is its logarithm.
     """
@@ -146,5 +150,5 @@ def by_attention(lm: LanguageModel, explained: Explained) -> Weights:
 
 
 def _by_passage(rows: np.ndarray, passages: Sequence[Span]) -> np.ndarray:
-    """(S, n) per token ▶ (K, S)"""
+    """Sum (S, n) per token ▶ (K, S) per passage."""
     return np.stack([rows[:, span.start : span.end].sum(1) for span in passages])
