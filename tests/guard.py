@@ -19,8 +19,9 @@ ROOT = str(Path(__file__).parent.parent)
 STDLIB = (sysconfig.get_path("stdlib"), "<")  # and what is made in memory
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn")
 CALLS = ("socket.connect", "socket.getaddrinfo")
-# Whoever uses these libraries means the processes that they start.
-MEANT = ("execnet", "playwright", "ray", "xdist")
+# Whoever uses these libraries means the processes that they start; captum brings matplotlib, which asks fc-list once, in a new
+# home, which fonts are here.
+MEANT = ("execnet", "matplotlib", "playwright", "ray", "xdist")
 met: list[str] = []
 
 
