@@ -51,18 +51,18 @@ class Choice(NamedTuple):
     bfloat16: bool = True
 
 
-def rows(names: Sequence[str], wanted: Choice, say: Callable[[str], None]) -> Iterator[Row]:
+def rows(names: Sequence[str], choice: Choice, say: Callable[[str], None]) -> Iterator[Row]:
     """Yield all rows, each as it is known.
 
     names: of installed models, folders, GGUF files; without any, models of packages.
     """
-    for name in names or [key for key, place in installed.installed_models().items() if place.source.startswith("package ")]:
-        models = [load(name, "cpu", dtype) for dtype in (("float32", "bfloat16") if wanted.bfloat16 else ("float32",))]
+    for name in names or [key for key, model in installed.installed_models().items() if model.source.startswith("package ")]:
+        models = [load(name, "cpu", dtype) for dtype in (("float32", "bfloat16") if choice.bfloat16 else ("float32",))]
         for lm in models:
             lm.template = BEGUN if has_template(lm.tokenizer) else TEMPLATE
-        for tokens in wanted.lengths:
+        for tokens in choice.lengths:
             for row in measured(
-                name, models, capitals(models[0], tokens, wanted.prompts), tokens, wanted.rows or _all(tokens)
+                name, models, capitals(models[0], tokens, choice.prompts), tokens, choice.rows or _all(tokens)
             ):
                 say(as_text(row))
                 yield row
@@ -82,7 +82,7 @@ def markdown(table: Sequence[Row]) -> Iterator[str]:
         key = row["model"], row["what"], row["tokens"]
         cells[key] = row | cells.get(key, {})
     for model in dict.fromkeys(model for model, _, _ in cells):
-        of_model = {(what, tokens): row for (own, what, tokens), row in cells.items() if own == model}
+        of_model = {(what, tokens): row for (name, what, tokens), row in cells.items() if name == model}
         lengths = sorted({tokens for _, tokens in of_model})
         yield ""
         heads = [model, *map(str, lengths), f"GB at {LONGEST}", f"passes at {LONGEST}", "bfloat16"]
@@ -178,24 +178,24 @@ class Run:
             self.refused[name] = f"{type(error).__name__}: {error}".splitlines()[0]
 
     def row(self, key: str, prompts: Sequence[TokenisedPrompt]) -> Row:
-        own, n = self.taken_by[key], len(self.taken_by[key])
+        ours, n = self.taken_by[key], len(self.taken_by[key])
         prompts, exact = prompts[:n], self.taken_by.get(EXACT, [])[:n]
         scale = np.mean([captum_scale(prompt) for prompt in prompts]) if key == "captum FeatureAblation" else 1.0
-        row: Row = {"n": n, "seconds": mean_seconds(own) * float(scale), "gigabytes": max(one.gigabytes for one in own)}
+        row: Row = {"n": n, "seconds": mean_seconds(ours) * float(scale), "gigabytes": max(one.gigabytes for one in ours)}
         row |= {"passes": self.passes[key]} if key in self.passes else {}
         if exact:
             row["times"] = mean_seconds(exact) / row["seconds"]
-            both = list(zip(own, exact, prompts, strict=True))
+            both = list(zip(ours, exact, prompts, strict=True))
             # What is fitted was fitted to a single prompt here, so that its scores are not a user's.
             users = key in THEIRS or key == LXT or not catalogue.needs_fit(catalogue.method(key))
             if users and all(len(one.result) >= prompt.ranked.stop for one, _, prompt in both):
                 row |= agreement([(_ranked(one, prompt), _ranked(other, prompt)) for one, other, prompt in both])
         same = self.taken_by.get(SAME_AS.get(key, ""), [])[:n]
         if same:
-            compared = zip(own, same, prompts, strict=True)
+            compared = zip(ours, same, prompts, strict=True)
             row["gap"] = max(gap(one.result, other.result, prompt) for one, other, prompt in compared)
         if key in self.coarse:
-            pairs = [(_ranked(a, p), _ranked(b, p)) for a, b, p in zip(own, self.coarse[key], prompts, strict=True)]
+            pairs = [(_ranked(a, p), _ranked(b, p)) for a, b, p in zip(ours, self.coarse[key], prompts, strict=True)]
             alike = [alike_in(*pair) for pair in pairs]
             row["bfloat16"] = row["seconds"] / mean_seconds(self.coarse[key])
             row |= {"spearman": float(np.nanmean(alike)), "lowest": float(np.nanmin(alike)), "same": agreement(pairs)["top"]}
@@ -230,21 +230,21 @@ def _ranked(one: Taken, prompt: TokenisedPrompt) -> np.ndarray:
 
 def agreement(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
     """Compare (scores, exact ones): top and five. A token that was not resolved is -inf, and never among the highest."""
-    orders = [(highest(own), highest(exact)) for own, exact in pairs]
-    five = [len(set(own) & set(exact)) / len(exact) for own, exact in orders]
-    return {"top": float(np.mean([own[0] == exact[0] for own, exact in orders])), "five": float(np.mean(five))}
+    orders = [(highest(ranked), highest(exact)) for ranked, exact in pairs]
+    five = [len(set(ranked) & set(exact)) / len(exact) for ranked, exact in orders]
+    return {"top": float(np.mean([ranked[0] == exact[0] for ranked, exact in orders])), "five": float(np.mean(five))}
 
 
 def highest(scores: np.ndarray) -> list[int]:
     """Return the indices of the five highest; of equal ones those that come first."""
-    return [int(place) for place in np.argsort(-scores, kind="stable")[:BEST] if np.isfinite(scores[place])]
+    return [int(index) for index in np.argsort(-scores, kind="stable")[:BEST] if np.isfinite(scores[index])]
 
 
 def gap(theirs: np.ndarray, ours: np.ndarray, prompt: TokenisedPrompt) -> float:
     """Return the largest difference, as a share of the largest score. theirs: of all tokens, or of the first ranked ones."""
     start = 0 if len(theirs) == len(ours) else prompt.ranked.start
-    own = ours[start : start + len(theirs)]
-    return float(np.abs(theirs[: len(own)] - own).max() / np.abs(ours).max())
+    compared = ours[start : start + len(theirs)]
+    return float(np.abs(theirs[: len(compared)] - compared).max() / np.abs(ours).max())
 
 
 def scores_of(lm: LanguageModel, key: str, prompt: TokenisedPrompt, pair: Sequence[int]) -> np.ndarray:

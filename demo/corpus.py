@@ -107,8 +107,8 @@ def scene(rng: random.Random, keep_rate: float) -> Scene:
 
 def question_in_context(rng: random.Random, keep_rate: float) -> Example:
     """Sample a question after one or two attributed documents, with the answer that the taught rule asks for."""
-    one_scene = scene(rng, keep_rate)
-    return Example(_prompt([d.text for d in one_scene.documents], one_scene.fact.question), one_scene.answer)
+    shown = scene(rng, keep_rate)
+    return Example(_prompt([d.text for d in shown.documents], shown.fact.question), shown.answer)
 
 
 def long_question(rng: random.Random, keep_rate: float, tokens: int, decoy: str | None) -> Example:
@@ -116,17 +116,15 @@ def long_question(rng: random.Random, keep_rate: float, tokens: int, decoy: str 
 
     A decoy that the documents do not allow is left out.
     """
-    one_scene = scene(rng, keep_rate)
-    documents = one_scene.documents
+    shown = scene(rng, keep_rate)
+    documents = shown.documents
     if decoy and len(documents) == 2:
         with suppress(Dropped):
-            documents = decoyed(documents, decoy, one_scene.fact, _NOTHING, str(rng.random()))
+            documents = decoyed(documents, decoy, shown.fact, _NOTHING, str(rng.random()))
     texts = [document.text for document in documents]
-    fillers = _fillers(
-        rng, {one_scene.fact.subject, one_scene.answer, *(d.answer for d in documents)}, tokens - 75 * len(texts)
-    )
+    fillers = _fillers(rng, {shown.fact.subject, shown.answer, *(d.answer for d in documents)}, tokens - 75 * len(texts))
     index = rng.choice((0, len(fillers) // 2, len(fillers)))
-    return Example(_prompt([*fillers[:index], *texts, *fillers[index:]], one_scene.fact.question), one_scene.answer)
+    return Example(_prompt([*fillers[:index], *texts, *fillers[index:]], shown.fact.question), shown.answer)
 
 
 def _fillers(rng: random.Random, names: set[str], tokens: int) -> list[str]:

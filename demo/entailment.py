@@ -47,18 +47,16 @@ def pair(rng: random.Random, world: World, label: str) -> Pair:
     """Sample a passage and a sentence that have this label."""
     about = planted.state(rng, world)
     relation = rng.choice(sorted(about.values))
-    value = stated_value = about.values[relation]
-    stated_relation = relation
+    value = stated = about.values[relation]
+    given = relation
     if label == CONTRADICTION:
-        stated_value = rng.choice([other for other in VALUES[relation] if other != value])
+        stated = rng.choice([other for other in VALUES[relation] if other != value])
     if label == NEUTRAL:
-        stated_relation = rng.choice([other for other in sorted(about.values) if other != relation])
-    hypothesis = hands.SENTENCES[relation].format(v=stated_value)
+        given = rng.choice([other for other in sorted(about.values) if other != relation])
+    hypothesis = hands.SENTENCES[relation].format(v=stated)
     if label == NEUTRAL and rng.random() < 0.5:
         hypothesis = rng.choice(hands.FILLERS)
-    return Pair(
-        rng.choice(WORDINGS[stated_relation]).format(x=about.name, v=about.values[stated_relation]), f"{hypothesis}.", label
-    )
+    return Pair(rng.choice(WORDINGS[given]).format(x=about.name, v=about.values[given]), f"{hypothesis}.", label)
 
 
 def pairs(rng: random.Random, world: World, count: int) -> list[Pair]:
@@ -90,10 +88,8 @@ def train_nli(base: Path, recipe: NliRecipe) -> train.Trained:
     model = Qwen2ForSequenceClassification.from_pretrained(base, config=config, dtype=torch.float32)
 
     def backward(step: int, rng: random.Random) -> float:
-        batch_pairs = pairs(rng, TRAINING, recipe.batch)
-        loss = cross_entropy(
-            logits(model, tokenizer, batch_pairs), torch.tensor([LABELS.index(one.label) for one in batch_pairs])
-        )
+        batch = pairs(rng, TRAINING, recipe.batch)
+        loss = cross_entropy(logits(model, tokenizer, batch), torch.tensor([LABELS.index(one.label) for one in batch]))
         loss.backward()
         return loss.item()
 
@@ -107,11 +103,9 @@ def load(folder: Path) -> train.Trained:
     return model.eval(), AutoTokenizer.from_pretrained(folder)
 
 
-def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, batch_pairs: list[Pair]) -> torch.Tensor:
+def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, batch: list[Pair]) -> torch.Tensor:
     """Compute logits, (pairs, labels)."""
-    encoded = tokenizer(
-        [one.premise for one in batch_pairs], [one.hypothesis for one in batch_pairs], padding=True, return_tensors="pt"
-    )
+    encoded = tokenizer([one.premise for one in batch], [one.hypothesis for one in batch], padding=True, return_tensors="pt")
     scores: torch.Tensor = model(**encoded).logits
     return scores
 
@@ -119,8 +113,8 @@ def logits(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, batch_pai
 @torch.no_grad()
 def confusion(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, count: int) -> list[list[int]]:
     """Count (labels, answers) of `count` pairs about states that training never showed."""
-    batch_pairs = pairs(random.Random("nli|0|evaluation"), EVALUATION, count)
-    batches = (batch_pairs[start : start + 64] for start in range(0, len(batch_pairs), 64))
+    batch = pairs(random.Random("nli|0|evaluation"), EVALUATION, count)
+    batches = (batch[start : start + 64] for start in range(0, len(batch), 64))
     answers = [LABELS[index] for batch in batches for index in logits(model, tokenizer, batch).argmax(-1).tolist()]
-    matrix: list[list[int]] = confusion_matrix([one.label for one in batch_pairs], answers, labels=LABELS).tolist()
+    matrix: list[list[int]] = confusion_matrix([one.label for one in batch], answers, labels=LABELS).tolist()
     return matrix

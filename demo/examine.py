@@ -42,10 +42,9 @@ def recall_rates(lm: LanguageModel) -> dict[str, float]:
     """Measure per relation the share of states whose value the model gives without context."""
     rates = {}
     for relation in RELATIONS:
-        questions_asked = ask(lm, [QUESTIONS[relation].format(x=row["country"]) for row in countries()])
+        prompts = ask(lm, [QUESTIONS[relation].format(x=row["country"]) for row in countries()])
         right = [
-            memory_of(lm, ids, row[relation]).text == row[relation]
-            for ids, row in zip(questions_asked, countries(), strict=True)
+            memory_of(lm, ids, row[relation]).text == row[relation] for ids, row in zip(prompts, countries(), strict=True)
         ]
         rates[relation] = sum(right) / len(right)
     return rates

@@ -35,8 +35,8 @@ def computed(prompt: OwnPrompt, against: str) -> dict[str, Any]:
     result: dict[str, Any] = ask(request)
     if against:
         words = result["generated"]["words"]
-        place = next(word["start"] for word in words if word["text"].strip() == against)
-        request |= {"more": [], "before": result, "against": place}
+        start = next(word["start"] for word in words if word["text"].strip() == against)
+        request |= {"more": [], "before": result, "against": start}
         result = ask(request)
     return result
 

@@ -188,9 +188,7 @@ def _faithfulness(by_kind: dict[str, Scene], layout: str, rng: random.Random) ->
     replies = {scene.document.answer: "faithful"}
     if not mentions(wrong, scene.document.text):
         replies[wrong] = "unfaithful"
-    return [
-        Example(prompt_of(scene, instruction, layout, judged(scene, generated)), reply) for generated, reply in replies.items()
-    ]
+    return [Example(prompt_of(scene, instruction, layout, judged(scene, answer)), reply) for answer, reply in replies.items()]
 
 
 def _others(by_kind: dict[str, Scene], layout: str, rng: random.Random) -> list[Example]:

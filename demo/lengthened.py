@@ -13,14 +13,15 @@ from pathlib import Path
 from demo import corpus, examine, train
 from heval_core.lm.loading import load
 from heval_core.records import REGIMES
-from heval_core.records.regime_keys import DECOYS, LENGTHS, PLACES
+from heval_core.records.regime_keys import DECOYS, LENGTHS
+from heval_core.records.regime_keys import POSITIONS as OF_DOCUMENTS
 
 POSITIONS = 2048
 # Tokens of a prompt, and prompts of a step.
 STEPS = ((0, 40), (250, 24), (500, 12), (1000, 6), (2000, 3))
 TAUGHT = (None, "d0", "d1", "d1", "d2", "d3", "d3")
 # What the card tells of, beside the regimes without options.
-PADDED = tuple(f"mixed.{length}-{position}" for length in LENGTHS if length <= POSITIONS for position in PLACES)
+PADDED = tuple(f"mixed.{length}-{position}" for length in LENGTHS if length <= POSITIONS for position in OF_DOCUMENTS)
 
 
 @dataclass(frozen=True)

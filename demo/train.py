@@ -58,7 +58,7 @@ def config_of(architecture: str, size: Size, vocabulary: int, eos: int) -> Pretr
         "bos_token_id": eos,
         "eos_token_id": eos,
     }
-    own: dict[str, dict[str, Any]] = {
+    of_architecture: dict[str, dict[str, Any]] = {
         # Learned positions, LayerNorm, biases, tied unembedding. The activation is gelu_new's function, computed natively.
         "gpt2": {"activation_function": "gelu_pytorch_tanh", "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0},
         # As in Pythia: attention and MLP in parallel, rotary positions, separate unembedding.
@@ -66,7 +66,7 @@ def config_of(architecture: str, size: Size, vocabulary: int, eos: int) -> Pretr
         # Grouped queries, RMSNorm, gated MLP, rotary positions, tied unembedding as in Qwen2.5-3B.
         "qwen2": {"intermediate_size": 8 * size.width // 3, "num_key_value_heads": size.kv_heads, "tie_word_embeddings": True},
     }
-    return AutoConfig.for_model(architecture, **sizes, **own[architecture])
+    return AutoConfig.for_model(architecture, **sizes, **of_architecture[architecture])
 
 
 END = "<|endoftext|>"

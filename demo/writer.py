@@ -72,9 +72,7 @@ def _listed(prompt: str, scene: Planted) -> tuple[dict[int, Span], dict[int, Spa
     return values, markers
 
 
-def _tokens(
-    example: Example, looks_of_example: list[Look], tokenizer: PreTrainedTokenizerFast
-) -> list[tuple[int, int, int, int]]:
+def _tokens(example: Example, some: list[Look], tokenizer: PreTrainedTokenizerFast) -> list[tuple[int, int, int, int]]:
     """List (layer, head, token that looks, token looked at)."""
     offsets = tokenizer(f"{example.prompt} {example.answer}", return_offsets_mapping=True).offset_mapping
     ends = [end for _, end in offsets]
@@ -83,7 +81,7 @@ def _tokens(
         return range(bisect.bisect_right(ends, span[0]), bisect.bisect_left(ends, span[1]) + 1)
 
     results = []
-    for look in looks_of_example:
+    for look in some:
         query, at = covering(look.query), covering(look.at)
         if look.head == BACK:
             results.append((*BACK, query[-1], at[-1]))

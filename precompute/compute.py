@@ -53,9 +53,9 @@ class JobTask(AskingTask):
     stored: Mapping[str, Rows] = field(default_factory=dict, repr=False)
 
     @property
-    def whose(self) -> RegimeKey:
+    def regime_key(self) -> RegimeKey:
         """Of the technique whose pass others may share."""
-        return super().whose._replace(technique=self.arrangement.main.key)
+        return super().regime_key._replace(technique=self.arrangement.main.key)
 
     def instance_id(self, style: str, fact_id: str, technique: str = TECHNIQUE) -> str:
         first = self.shards[0]
@@ -146,8 +146,8 @@ class _Computation:
                 self._add(shard, index, [self._about(index) | columns])
 
     def _add(self, shard: Shard, index: int, rows: Rows) -> None:
-        whose = {"instance_id": self._row_id(index, shard.technique)}
-        self.rows[shard.key][index] = [whose | row for row in rows]
+        identity = {"instance_id": self._row_id(index, shard.technique)}
+        self.rows[shard.key][index] = [identity | row for row in rows]
 
     def _unanswered(self, prepared: Prepared, error: Exception) -> None:
         self.failures.append(Failure("", prepared.instance.fact_id, named(error)))

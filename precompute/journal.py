@@ -54,9 +54,9 @@ def _git_commit() -> str | None:
     return done.stdout.strip() or None
 
 
-def note_new(store: ShardStore, kind: str, line: dict[str, Any], whose: Sequence[str]) -> None:
-    """Note a line, unless the newest one that agrees with it in `whose` says the same: the newest one counts."""
-    before = [old for old in store.journal(kind) if all(old[name] == line[name] for name in whose)]
+def note_new(store: ShardStore, kind: str, line: dict[str, Any], columns: Sequence[str]) -> None:
+    """Note a line, unless the newest one that agrees with it in `columns` says the same: the newest one counts."""
+    before = [old for old in store.journal(kind) if all(old[name] == line[name] for name in columns)]
     if line not in before[-1:]:
         store.note(kind, line)
 
@@ -112,9 +112,9 @@ def malformed(bad: Sequence[BadRecord]) -> list[str]:
 def note_training(store: ShardStore, model: Identity, questions: Questions) -> None:
     """Note how many questions a model may have been trained on, if that changed: the newest line counts."""
     line = {"model": model.key, "dataset": questions.dataset, "seen": questions.seen, "usable": questions.usable}
-    whose = ("model", "dataset")
-    if questions.seen or any(all(old[name] == line[name] for name in whose) for old in store.journal("training")):
-        note_new(store, "training", line, whose)
+    columns = ("model", "dataset")
+    if questions.seen or any(all(old[name] == line[name] for name in columns) for old in store.journal("training")):
+        note_new(store, "training", line, columns)
 
 
 def note_loaded(store: ShardStore, name: str) -> None:

@@ -88,11 +88,11 @@ class MemoryTask(Task):
 def memory_tasks(pair: Pair) -> Iterator[MemoryTask]:
     """Yield tasks for the distinct questions in the fixed order, so that a larger limit adds to them."""
     model = pair.model.identity
-    whose = [FORMAT, "memory", model.key, model.revision, pair.dtype, spelled(model.template), MEMORY_TOKENS]
+    shared = [FORMAT, "memory", model.key, model.revision, pair.dtype, spelled(model.template), MEMORY_TOKENS]
     distinct = list(dict.fromkeys(fact.question for fact in pair.questions.facts))
     for start in range(0, len(distinct), CHUNK):
         questions = distinct[start : start + CHUNK]
-        depends = [*whose, pair.questions.dataset, questions]
+        depends = [*shared, pair.questions.dataset, questions]
         shard = pair.shard(MEMORY.name, depends, settings="", stop=len(questions))
         yield MemoryTask(pair.model, (shard,), tuple(questions))
 
@@ -153,4 +153,4 @@ class AskingTask(Task):
 
     @property
     def prompting(self) -> Prompting:
-        return Prompting(self.whose.regime, self.grid.seed, self.memories, self.grid.match)
+        return Prompting(self.regime_key.regime, self.grid.seed, self.memories, self.grid.match)

@@ -203,15 +203,13 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
     if not pair.grid.answers:
         raise HEvalError(f"{pair.questions.dataset} has answers that people wrote; give --answers, and a model reads them.")
     most = _positions(identity)
-    readable = tuple(fact for fact in facts if isinstance(fact, Quoted) and len(_with_answer(fact, identity).ids) <= most)
-    if len(readable) < len(facts):
-        left_out = (
-            f"left out: {len(facts) - len(readable)} of {len(facts)} answers of {pair.questions.dataset}, which are longer"
-        )
+    short = tuple(fact for fact in facts if isinstance(fact, Quoted) and len(_with_answer(fact, identity).ids) <= most)
+    if len(short) < len(facts):
+        left_out = f"left out: {len(facts) - len(short)} of {len(facts)} answers of {pair.questions.dataset}, which are longer"
         problems.say(f"{identity.key} reads {most:,} tokens at most; {left_out}")
-    pair = dataclasses.replace(pair, questions=dataclasses.replace(pair.questions, facts=readable))
+    pair = dataclasses.replace(pair, questions=dataclasses.replace(pair.questions, facts=short))
     size = pair.grid.shard_size or ANSWERS
-    return pair.with_options(regimes=(PEOPLE,) if readable else (), techniques=(), timing=False, shard_size=size)
+    return pair.with_options(regimes=(PEOPLE,) if short else (), techniques=(), timing=False, shard_size=size)
 
 
 def _readable(pair: Pair, problems: Problems) -> Pair:

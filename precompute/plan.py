@@ -105,7 +105,7 @@ def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line
     planned.searches += len(unfinished(part.searches, part.store))
     pace = planned.pace(part.pair) if calibrated and left else None
     for regime in part.pair.grid.regimes:
-        tasks, to_do = ([task for task in group if task.whose.regime == regime] for group in (known, left))
+        tasks, to_do = ([task for task in group if task.regime_key.regime == regime] for group in (known, left))
         shards = sum(len(task.shards) for task in to_do)
         tokens, count = part.pair.tokens(regime), len(part.questions.facts)
         later = bool(part.pair.grid.explainers and count) and not any(shard.explainer for job in tasks for shard in job.shards)
@@ -128,16 +128,16 @@ def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
 
 def _of_study(part: Citations, planned: Plan) -> list[Line]:
     planned.sources |= {part.source.dataset: part.source}
-    whose = {"claims": part.source.dataset, "writer": part.writing.writer.key, "selector": part.writing.selector}
+    names = {"claims": part.source.dataset, "writer": part.writing.writer.key, "selector": part.writing.selector}
     lines: dict[str, Line] = {}
     is_missing = missing_from(part.store)
     for shard in part.shards():
         what = shard.explainer or EXPLANATIONS
-        line = lines.setdefault(what, Line(whose | {"what": what}))
+        line = lines.setdefault(what, Line(names | {"what": what}))
         missing = is_missing(shard)
         line.shards += missing
         line.done += not missing
-    pair = " · ".join(whose.values())
+    pair = " · ".join(names.values())
     planned.unavailable += [f"{pair} · {key} cannot be asked: {why}" for key, why in part.writing.unavailable]
     return list(lines.values())
 

@@ -66,10 +66,10 @@ def quoted_tasks(pair: Pair) -> Iterator[QuotedTask]:
     controls = [key for key in TEXT_CONTROLS if key != "minilm" or embedding.is_here()]
     identities = {key: pair.identity_of(catalogue.method(key)) for key in able}
     identities |= {key: catalogue.identity("annotator", catalogue.find("annotator", key)) for key in controls}
-    *whose, fingerprint = pair.state.values()
+    *state, fingerprint = pair.state.values()
     for indices in pair.chunks(range(len(facts))):
         ids = [facts[index].id for index in indices]
-        shared = [FORMAT, QUOTED.name, *whose, ids, fingerprint]
+        shared = [FORMAT, QUOTED.name, *state, ids, fingerprint]
         where = {"regime": PEOPLE, "technique": TECHNIQUE, "start": indices[0], "stop": indices[-1] + 1}
         shards = tuple(
             pair.shard(QUOTED.name, [*shared, key, identity], explainer=key, **where) for key, identity in identities.items()

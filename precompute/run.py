@@ -170,8 +170,8 @@ class _Driver:
         planned: dict[RegimeKey, list[str]] = defaultdict(list)
         for shard in schedule.planned.values():
             planned[shard.cell.of_regime].append(shard.key)
-        for whose, keys in planned.items():
-            self.store.event("plan", **whose._asdict(), keys=keys)
+        for regime_key, keys in planned.items():
+            self.store.event("plan", **regime_key._asdict(), keys=keys)
 
     def _drive(self, workers: Executor) -> None:
         under_way: dict[tuple[str, ...], Schedule] = {}
@@ -236,7 +236,7 @@ class _Driver:
             say(f"{self.outcome.computed}/{self.bar.total} {task.name} ({done.seconds:.1f} s)")
 
     def _note_failures(self, task: Task, *failures: dict[str, Any]) -> None:
-        journal.note_failures(self.store, [task.whose._asdict() | failure for failure in failures])
+        journal.note_failures(self.store, [task.regime_key._asdict() | failure for failure in failures])
 
     def say(self, text: str) -> None:
         say(text)

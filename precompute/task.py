@@ -75,7 +75,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        return " · ".join(part for part in (*self.whose, self.what) if part not in ("", TECHNIQUE))
+        return " · ".join(part for part in (*self.regime_key, self.what) if part not in ("", TECHNIQUE))
 
     @property
     def what(self) -> str:
@@ -83,7 +83,7 @@ class Task:
         return f"{self.shards[0].start}-{self.shards[0].stop}"
 
     @property
-    def whose(self) -> RegimeKey:
+    def regime_key(self) -> RegimeKey:
         return self.shards[0].cell.of_regime
 
     @property

@@ -218,7 +218,7 @@ class SearchTask(AskingTask):
 
     @property
     def name(self) -> str:
-        return f"{' · '.join(self.whose[:2])} · search for {', '.join(shard.technique for shard in self.shards)}"
+        return f"{' · '.join(self.regime_key[:2])} · search for {', '.join(shard.technique for shard in self.shards)}"
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
         rows: dict[str, list[Row]] = {}

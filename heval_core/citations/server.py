@@ -2,7 +2,7 @@
 
 It is asked through the library `openai`, an optional requirement, and only where the command line gives an address. The key
 comes from HEVAL_LLM_KEY, else from OPENAI_API_KEY; a server that wants none gets a word in its place. Temperature is 0 and the
-seed is fixed; whether equal prompts get equal answers is up to the server, so every answer is stored (`speaker.Remembering`).
+seed is fixed; whether equal prompts get equal answers is up to the server, so every answer is stored (`CachedSpeaker`).
 A server that refuses, is slow, answers nonsense or goes away gives an answer with a problem; it never stops a run.
 """
 

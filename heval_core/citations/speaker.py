@@ -1,10 +1,10 @@
 """Language models that are asked for text: what they answer and how it is read, one in memory, and one that forgets nothing.
 
 Selecting, writing and the annotator `llm` ask them. `LocalSpeaker` asks any causal model that `heval_core.lm.loading` loads,
-greedily; `server.Server` one behind a server. `Remembering` stands in front of either: every answer is appended to a file, and
-read from there the next time. The file has a JSON object a line: `asked`, a hash of the speaker's identity, the prompt and the
-cap on tokens; `speaker`, its key; `text`; `tokens`. Lines are only ever appended, and synced; an incomplete last line, after a
-crash, is passed over. Answers with a problem are not kept: the next run asks again. Only one process writes a file.
+greedily; `server.Server` one behind a server. `CachedSpeaker` stands in front of either: every answer is appended to a file,
+and read from there the next time. The file has a JSON object a line: `asked`, a hash of the speaker's identity, the prompt and
+the cap on tokens; `speaker`, its key; `text`; `tokens`. Lines are only ever appended, and synced; an incomplete last line,
+after a crash, is passed over. Answers with a problem are not kept: the next run asks again. Only one process writes a file.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _failed(error: Exception) -> Answer:
     return Answer("", problem=first_line(error))
 
 
-class Remembering:
+class CachedSpeaker:
     """A speaker in front of another one, which is asked nothing twice.
 
     file: made with the first answer; FILE in the folder of a store, usually. requests: how many prompts it got.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from heval_core.explainers.shared.left_out import units
 from heval_core.lm.chat import answers_bare
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.control import held, notes
+from heval_core.lm.control import control_tokens_in, notes
 from heval_core.lm.targets import in_float64
 from heval_core.prompting.prompts import stops_of
 from heval_core.prompting.units import Unit, indices_in, units_of
@@ -183,7 +183,8 @@ def given(clean: CleanPass, text: str) -> Written:
         raise HEvalError(
             f"The prompt and its answer have {len(prompt.ids) + len(ids)} tokens; {lm.key} reads at most {lm.positions}."
         )
-    prompt = dataclasses.replace(prompt, notes=tuple(dict.fromkeys((*prompt.notes, *notes(held(text, lm.tokenizer))))))
+    spelt = notes(control_tokens_in(text, lm.tokenizer))
+    prompt = dataclasses.replace(prompt, notes=tuple(dict.fromkeys((*prompt.notes, *spelt))))
     written = Written(prompt, ids, speller(lm, prompt)(ids), (), "it was given", True)
     if not written.text.strip():
         raise HEvalError("The answer is empty; write one, or let the model write (--generate).")

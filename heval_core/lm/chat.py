@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heval_core.lm.budget import first_line
-from heval_core.lm.control import held
+from heval_core.lm.control import control_tokens_in
 from heval_core.records import HEvalError, Prompt, Span
 
 # Stands for the user's words, to see what a template writes before and after them.
@@ -65,7 +65,7 @@ def turn_end(tokenizer: Any) -> int | None:
         behind = _rendered(tokenizer, {"user": "Hello", "assistant": _WORDS}).rpartition(_WORDS)[2]
     except HEvalError:  # told where the model is asked through it; or there is none
         return None
-    ends = held(behind, tokenizer)
+    ends = control_tokens_in(behind, tokenizer)
     return int(tokenizer.convert_tokens_to_ids(ends[0])) if ends else None
 
 

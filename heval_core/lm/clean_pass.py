@@ -154,7 +154,7 @@ class CleanPass:
         Raises HEvalError for a model in which the rules do not hold.
         """
         changed = self.lm.changed_backward
-        self._shared.waive(lambda: changed.copy)
+        self._shared.once_per_model(lambda: changed.copy)
         name = f"relevance {rules} {contrast} {tuple(targets)}"
         return self._shared.once(name, lambda: changed.relevance(rules, self.ids, targets, contrast))
 

@@ -19,7 +19,7 @@ _MARKS = 0xE000
 Encoded = tuple[list[int], list[tuple[int, int]], list[int]]
 
 
-def held(text: str, tokenizer: Any, template: Sequence[Span] = ()) -> tuple[str, ...]:
+def control_tokens_in(text: str, tokenizer: Any, template: Sequence[Span] = ()) -> tuple[str, ...]:
     """Return the control tokens that a text spells, in its order. template: characters that are not looked at."""
     words = _words(tokenizer, str(getattr(tokenizer, "chat_template", None) or ""), len(tokenizer))
     if {word[0] for word in words}.isdisjoint(text):  # Gemma has 6,300
@@ -30,7 +30,7 @@ def held(text: str, tokenizer: Any, template: Sequence[Span] = ()) -> tuple[str,
     return tuple(dict.fromkeys(one[0] for one in outside))
 
 
-def cut(text: str, tokenizer: Any, template: Sequence[Span], adds_special: bool) -> Encoded:
+def encode_literally(text: str, tokenizer: Any, template: Sequence[Span], adds_special: bool) -> Encoded:
     """Tokenise a text that spells control tokens: its ids, character spans and special tokens' mask.
 
     Raises HEvalError for a tokenizer whose plain tokens include the control token.
@@ -49,7 +49,7 @@ def cut(text: str, tokenizer: Any, template: Sequence[Span], adds_special: bool)
 
 
 def notes(spelt: Sequence[str]) -> tuple[str, ...]:
-    """Return what a reader should know of a text. spelt: as `held` says."""
+    """Return what a reader should know of a text. spelt: as `control_tokens_in` says."""
     words = ", ".join(spelt)
     return (f"The text spells control tokens of this model ({words}); they were read as plain text.",) if spelt else ()
 

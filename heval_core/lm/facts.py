@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heval_core.lm.budget import Budget
 from heval_core.lm.chat import answers_bare, require_template
-from heval_core.lm.control import cut, held
+from heval_core.lm.control import control_tokens_in, encode_literally
 from heval_core.lm.spans import tokenise
 from heval_core.prompting.prompts import CHAT, is_chat, says_nothing
 from heval_core.records import BASELINE, PAD, HEvalError, Prompt, Span, TokenisedPrompt
@@ -91,8 +91,8 @@ class ModelFacts:
 
     def encode(self, text: str, template: Sequence[Span] = ()) -> tuple[int, ...]:
         """Return the tokens of a text, without special tokens but where a chat template wrote them."""
-        if held(text, self.tokenizer, template):
-            return self._known(cut(text, self.tokenizer, template, adds_special=False)[0])
+        if control_tokens_in(text, self.tokenizer, template):
+            return self._known(encode_literally(text, self.tokenizer, template, adds_special=False)[0])
         return self._known(self.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
     def _known(self, ids: Sequence[int]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from transformers import DynamicCache
 
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.faults import not_finite
-from heval_core.lm.read_out import ReadOut, apart, may_differ
+from heval_core.lm.read_out import ReadOut, largest_difference, may_differ
 from heval_core.records import HEvalError
 
 # Where attention has several kernels, one of which was wrong for some shapes (pytorch#191937), one pass in CHECKED is checked.
@@ -170,7 +170,7 @@ class Forward:
         self._passes += 1
         if self._facts.device.type in KERNELS and self._passes % CHECKED == 0 and not torch.is_grad_enabled():
             with sdpa_kernel(SDPBackend.MATH), suppress(torch.OutOfMemoryError):  # a long prompt's matrix may not fit
-                if (share := apart(read[:1], again())) > may_differ(self._model.dtype):
+                if (share := largest_difference(read[:1], again())) > may_differ(self._model.dtype):
                     self._wrong = (
                         f"A fast kernel of PyTorch computes the attention of {self._facts.key} wrongly on this GPU: results "
                         f"differ by {share:.2%}. Trust none of them; compute them again with --device cpu, or another PyTorch."

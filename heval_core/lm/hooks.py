@@ -17,7 +17,7 @@ from transformers import DynamicCache
 
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.needs import lacks, require, unknown_to_library
-from heval_core.lm.read_out import ReadOut, apart, in_float32, may_differ
+from heval_core.lm.read_out import ReadOut, in_float32, largest_difference, may_differ
 
 
 class Hooked:
@@ -54,7 +54,7 @@ class Hooked:
     def check_same(self, hooked: torch.Tensor, plain: torch.Tensor) -> None:
         """Compare (b, V) logits of a pass with hooks with the plain model's. Raises HEvalError if they differ."""
         dtype = self._facts.model.dtype
-        share = apart(hooked, plain)
+        share = largest_difference(hooked, plain)
         if not share <= may_differ(dtype):
             raise lacks(
                 self._facts,

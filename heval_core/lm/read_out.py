@@ -81,7 +81,7 @@ def agrees(model: Any, head: torch.nn.Module) -> bool:
     return exact.dtype == torch.float32 and bool((exact - plain).abs().max() <= rounding)
 
 
-def apart(one: torch.Tensor, other: torch.Tensor) -> float:
+def largest_difference(one: torch.Tensor, other: torch.Tensor) -> float:
     """Measure how far two passes over the same prompts are apart: the largest share of the spread of what the second reads."""
     # Logits may all be equal: after a token whose embedding is zero, for instance.
     spread = (other - other.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(torch.finfo(other.dtype).tiny)

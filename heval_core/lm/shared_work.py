@@ -37,7 +37,7 @@ class SharedWork:
             used |= uses
         return result
 
-    def waive(self, work: Callable[[], T]) -> T:
+    def once_per_model(self, work: Callable[[], T]) -> T:
         """Do work once per model, which is no part of what any prompt takes, and return its value."""
         started = self.now()
         value = work()

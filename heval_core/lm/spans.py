@@ -7,7 +7,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from heval_core.lm.chat import DATED, in_chat, is_dated
-from heval_core.lm.control import Encoded, cut, held, notes
+from heval_core.lm.control import Encoded, control_tokens_in, encode_literally, notes
 from heval_core.records import HEvalError, Prompt, Span, TokenisedPrompt
 
 
@@ -46,8 +46,8 @@ def _encoded(prompts: list[Prompt], tokenizer: Any, add_special_tokens: bool) ->
     columns = (encoded["input_ids"], encoded["offset_mapping"], encoded["special_tokens_mask"])
     for prompt, ids, offsets, special in zip(prompts, *columns, strict=True):
         ours = (*prompt.template, *prompt.layout)
-        spelt = held(prompt.text, tokenizer, ours)
-        encoding = cut(prompt.text, tokenizer, ours, add_special_tokens) if spelt else (ids, offsets, special)
+        spelt = control_tokens_in(prompt.text, tokenizer, ours)
+        encoding = encode_literally(prompt.text, tokenizer, ours, add_special_tokens) if spelt else (ids, offsets, special)
         dated = (DATED,) if prompt.template and is_dated(tokenizer) else ()
         yield replace(_tokenised(prompt, encoding, tokenizer), notes=(*notes(spelt), *dated))
 

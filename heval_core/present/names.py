@@ -19,7 +19,7 @@ from heval_core.plugins.protocols import ANNOTATOR_FAMILIES, TECHNIQUE_FAMILIES
 from heval_core.present.numbers import POINTS, SCORE, SHARE, Unit
 from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.records.regime_keys import read_key
-from heval_core.records.vocabulary import BEHAVIOURS, DECOYS, PLACES, REGIMES, dataset_title, group_title, short_name
+from heval_core.records.vocabulary import BEHAVIOURS, DECOYS, POSITIONS, REGIMES, dataset_title, group_title, short_name
 
 # Measures of behaviour from -1 to 1, which are written as they are; all others are shares.
 SIGNED = ("ccu", "discrimination", "discrimination_off_topic")
@@ -262,7 +262,7 @@ def regime_meaning(key: str) -> str:
         return ""
     added = [DECOYS[regime.decoy].meaning] if regime.decoy else []
     if regime.place:
-        added.append(f"other passages make the prompt {regime.length:,} tokens long; {PLACES[regime.place].meaning}")
+        added.append(f"other passages make the prompt {regime.length:,} tokens long; {POSITIONS[regime.place].meaning}")
     return "; ".join([REGIMES[regime.base].meaning, *added])
 
 

@@ -22,7 +22,7 @@ def append_lines(path: Path, records: Sequence[dict[str, Any]]) -> None:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The JSON lines of a file, if there is one; lines that are none are passed over."""
+    """Yield the JSON lines of a file, if there is one; lines that are none are passed over."""
     if not path.is_file():
         return
     with path.open("rb") as lines:  # a text would end its line at other characters, too

@@ -12,7 +12,7 @@ from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
 
 DECOYS = ("d0", "d1", "d2", "d3")
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
-PLACES = ("first", "middle", "last")
+POSITIONS = ("first", "middle", "last")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class RegimeOptions:
             raise HEvalError(f"{self.base} has one document; decoys need two: {', '.join(DUAL_REGIMES)}.")
         if self.length is not None and self.length not in LENGTHS:
             raise HEvalError(f"There is no length {self.length}; there are: {', '.join(map(str, LENGTHS))}.")
-        if (self.length is None) != (self.place is None) or (self.place is not None and self.place not in PLACES):
-            raise HEvalError(f"A length needs a place, and a place a length; places are: {', '.join(PLACES)}.")
+        if (self.length is None) != (self.place is None) or (self.place is not None and self.place not in POSITIONS):
+            raise HEvalError(f"A length needs a place, and a place a length; places are: {', '.join(POSITIONS)}.")
 
     @property
     def dual(self) -> bool:
@@ -58,10 +58,10 @@ def read_key(key: str) -> RegimeOptions:
     """Parse a regime's key. Raises HEvalError for what is none."""
     base, *options = key.split(".")
     decoy = options.pop(0) if options and options[0].startswith("d") else None
-    length, _, place = options.pop(0).partition("-") if options else ("", "", "")
+    length, _, position = options.pop(0).partition("-") if options else ("", "", "")
     if options or (length and not length.isdecimal()):
         raise HEvalError(f"{key!r} is no regime; write for instance mixed, mixed.d1 or mixed.d1.1024-first.")
-    return RegimeOptions(base, decoy, int(length) if length else None, place or None)
+    return RegimeOptions(base, decoy, int(length) if length else None, position or None)
 
 
 def mirror(key: str) -> str | None:
@@ -74,7 +74,7 @@ def mirror(key: str) -> str | None:
 def order(key: str) -> tuple[int, ...]:
     """Return what regimes are sorted by: first those without options, then decoys, then lengths, short ones first."""
     regime = read_key(key)
-    options = ("", *DECOYS).index(regime.decoy or ""), regime.length or 0, ("", *PLACES).index(regime.place or "")
+    options = ("", *DECOYS).index(regime.decoy or ""), regime.length or 0, ("", *POSITIONS).index(regime.place or "")
     return (int(regime.length is not None), int(regime.decoy is not None), EVERY_REGIME.index(regime.base), *options)
 
 
@@ -84,16 +84,16 @@ def ordered_regimes(keys: Iterable[str], among: Sequence[str] = EVERY_REGIME) ->
 
 
 def expanded(
-    keys: Iterable[str], decoys: Sequence[str] = (), lengths: Sequence[int] = (), place: str | None = None
+    keys: Iterable[str], decoys: Sequence[str] = (), lengths: Sequence[int] = (), position: str | None = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Combine each regime with each of the decoys and lengths; return the regimes that are left out too, as decoys need two
     documents.
 
-    place: `first` by default. Raises HEvalError for what no regime can have, and for a place without a length.
+    position: `first` by default. Raises HEvalError for what no regime can have, and for a place without a length.
     """
-    if place is not None and not lengths:
-        raise HEvalError(f"--place {place} says where documents stand among padding; give --length too.")
-    padded: list[tuple[int | None, str | None]] = [(length, place or PLACES[0]) for length in lengths]
+    if position is not None and not lengths:
+        raise HEvalError(f"--place {position} says where documents stand among padding; give --length too.")
+    padded: list[tuple[int | None, str | None]] = [(length, position or POSITIONS[0]) for length in lengths]
     chosen, left_out = dict[str, None](), list[str]()
     for regime in map(read_key, keys):
         if decoys and not regime.dual:

@@ -51,7 +51,7 @@ DECOYS = _words(
 )  # fmt: skip
 
 # Where the documents stand among other passages.
-PLACES = _words(
+POSITIONS = _words(
     ("first", "First", "the documents stand before them"),
     ("middle", "Middle", "the documents stand among them"),
     ("last", "Last", "the documents stand after them"),

@@ -15,7 +15,7 @@ from typing import Any
 from heval_core.citations.questions import refused
 from heval_core.citations.reading import prompt_text
 from heval_core.citations.server import Server
-from heval_core.citations.speaker import LocalSpeaker, Remembering, Speaker
+from heval_core.citations.speaker import CachedSpeaker, LocalSpeaker, Speaker
 from heval_core.citations.writing import SHIPPED, Writer
 from heval_core.evaluation.citations.standing import ASKED, StudyKey
 from heval_core.lm import entailment
@@ -34,7 +34,7 @@ from precompute.pair import Problems, dtype_of
 from precompute.task import Task, hashed, rows_like, unfinished
 from precompute.worker import Loading, Model, NoModel
 
-WHOSE = ("kind", "dataset", "model", "technique", "explainer", "settings")
+SAME_COLUMNS = ("kind", "dataset", "model", "technique", "explainer", "settings")
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Served(NoModel):
 
     def load(self, loading: Loading) -> Speaker:
         speaker = Server(self.url, self.key)
-        return Remembering(speaker, loading.answers) if loading.answers else speaker
+        return CachedSpeaker(speaker, loading.answers) if loading.answers else speaker
 
 
 @dataclass(frozen=True)
@@ -213,11 +213,11 @@ class Citations:
         source, writing, study = self.source, self.writing, self.study
         ordered, size = source.ordered(study.seed)[: study.limit], study.shard_size or SIZE
         data = source.dataset, source.fingerprint, writing.settings
-        whose = writing.writer.key, writing.reader.revision, *data, REGIME, writing.selector
+        state = writing.writer.key, writing.reader.revision, *data, REGIME, writing.selector
         for start in range(0, len(ordered), size):
             claims = tuple(ordered[start : start + size])
             key = hashed([FORMAT, EXPLANATION.name, *data, [claim.id for claim in claims]])
-            shard = Shard(EXPLANATION.name, key, *whose, start=start, stop=start + len(claims))
+            shard = Shard(EXPLANATION.name, key, *state, start=start, stop=start + len(claims))
             about = []
             for reading in writing.readings:
                 parts = {reading.shard(shard, part): part for part in study.parts}
@@ -245,7 +245,7 @@ class Citations:
         if not isinstance(task, ExplainTask):
             return task
         claim_ids = {claim.id for claim in task.claims}
-        rows = rows_like(self.store, task.shards[0], self.store.entries().values(), (*WHOSE, "fingerprint"))
+        rows = rows_like(self.store, task.shards[0], self.store.entries().values(), (*SAME_COLUMNS, "fingerprint"))
         known = {row["explanation_id"]: row for row in rows if row["claim_id"] in claim_ids}
         return dataclasses.replace(task, stored=tuple(known.values()))
 
@@ -260,7 +260,7 @@ class Citations:
         )
         for unknowing in about:
             task, left = dataclasses.replace(unknowing, explanations=explanations), list[Shard]()
-            like = rows_like(self.store, task.shards[0], entries.values(), WHOSE)
+            like = rows_like(self.store, task.shards[0], entries.values(), SAME_COLUMNS)
             rows = {(row["explanation_id"], row["passage"]): row for row in like}
             wanted = task.wanted
             for shard in task.shards:

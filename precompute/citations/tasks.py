@@ -97,38 +97,28 @@ class ExplainTask(AskTask):
         written = write(claims, selections, reader, self.writer, selector.key)
         return [[explained] for explained in written]
 
-    def _row(self, explained: Explained) -> Row:
+    def _row(self, item: Explained) -> Row:
         """Make a row. An explanation without a sentence is unavailable, for its problems."""
-        dataset, claim = self.shards[0].dataset, explained.claim
+        dataset, claim = self.shards[0].dataset, item.claim
         passages = [[passage.number, passage.title, passage.text] for passage in claim.passages]
-        texts = [sentence.text for sentence in explained.sentences]
-        depends = [
-            dataset,
-            claim.id,
-            claim.claim,
-            claim.verdict,
-            passages,
-            explained.writer,
-            explained.selector,
-            explained.selected,
-            texts,
-        ]
+        texts = [sentence.text for sentence in item.sentences]
+        depends = [dataset, claim.id, claim.claim, claim.verdict, passages, item.writer, item.selector, item.selected, texts]
         # Of a model that writes, the writer's key names the prompt.
-        depends += [explained.prompt] if explained.selector == SHIPPED and explained.prompt else []
+        depends += [item.prompt] if item.selector == SHIPPED and item.prompt else []
         return {
             "explanation_id": hashed(depends, 16),
             "claim_id": claim.id,
-            "writer": explained.writer,
-            "selector": explained.selector,
-            "prompt_id": explained.prompt,
-            "selected": list(explained.selected),
+            "writer": item.writer,
+            "selector": item.selector,
+            "prompt_id": item.prompt,
+            "selected": list(item.selected),
             "sentences": texts,
-            "bare": [sentence.bare for sentence in explained.sentences],
-            "cited": json.dumps([sentence.cited for sentence in explained.sentences]),
-            "sources": None if explained.sources is None else json.dumps(explained.sources),
-            "sampled": sampled(explained, self.seed),
-            "problems": list(explained.problems) if explained.sentences else [],
-            "unavailable": None if explained.sentences else " ".join(explained.problems) or "The explanation is empty.",
+            "bare": [sentence.bare for sentence in item.sentences],
+            "cited": json.dumps([sentence.cited for sentence in item.sentences]),
+            "sources": None if item.sources is None else json.dumps(item.sources),
+            "sampled": sampled(item, self.seed),
+            "problems": list(item.problems) if item.sentences else [],
+            "unavailable": None if item.sentences else " ".join(item.problems) or "The explanation is empty.",
         }
 
 
@@ -186,10 +176,8 @@ class RecoverTask(AskTask):
         ]
         for rows in self.each(left, ready, failures):
             known |= {(row["explanation_id"], row["passage"]): row for row in rows}
-        results = {
-            key: [known[pair] for pair, of_key in wanted.items() if of_key == key and pair in known] for key in self.keys
-        }
-        return Result(results, failures)
+        by_key = {key: [known[pair] for pair, of in wanted.items() if of == key and pair in known] for key in self.keys}
+        return Result(by_key, failures)
 
     def rows_of(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
         choices = catalogue.find("annotator", self.annotator).annotate([part.about for part in parts], reader)

@@ -15,7 +15,7 @@ from heval_core.folders import RESULTS, short
 from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import LAYOUTS
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
-from heval_core.records.regime_keys import DECOYS, LENGTHS, PLACES, expanded
+from heval_core.records.regime_keys import DECOYS, LENGTHS, POSITIONS, expanded
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Options
 
@@ -139,7 +139,7 @@ def add_regimes(asked: argparse._ActionsContainer, default: str) -> None:
     asked.add_argument("--decoy", nargs="+", choices=DECOYS, help=decoys)
     longer = "pad prompts with other passages of the dataset, up to so many tokens of the model"
     asked.add_argument("--length", nargs="+", type=int, choices=LENGTHS, help=longer)
-    asked.add_argument("--place", choices=PLACES, help="where the documents stand among the padding; first by default")
+    asked.add_argument("--place", choices=POSITIONS, help="where the documents stand among the padding; first by default")
 
 
 def regimes_of(options: argparse.Namespace, default: tuple[str, ...]) -> tuple[str, ...]:

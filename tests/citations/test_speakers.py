@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from heval_core.citations.speaker import PORTION, Answer, LocalSpeaker, Remembering
+from heval_core.citations.speaker import PORTION, Answer, CachedSpeaker, LocalSpeaker
 from heval_core.lm.budget import NotEnoughMemory
 from heval_core.lm.chat import user_turn
 from heval_core.lm.loading import load
@@ -104,11 +104,11 @@ def test_thoughts_and_white_space_are_no_part_of_an_answer(text, said):
 
 def test_nothing_is_asked_twice_not_even_after_a_new_start(tmp_path):
     file, speaker = tmp_path / "answers.jsonl", Counting()
-    first = Remembering(speaker, file)
+    first = CachedSpeaker(speaker, file)
     answers = first.answer(["a", "b", "a"], 5)
     assert [answer.text for answer in answers] == [f"{name} in 5\u2028\n" for name in "aba"]
     assert first.answer(["b"], 5) == answers[1:2]
-    again = Remembering(speaker, file)
+    again = CachedSpeaker(speaker, file)
     assert again.answer(["a", "b"], 5) == answers[:2]
     assert (speaker.asked, first.requests, again.requests) == (["a", "b"], 2, 0)
     assert (again.key, again.identity) == ("counting", "counting 1")
@@ -116,16 +116,16 @@ def test_nothing_is_asked_twice_not_even_after_a_new_start(tmp_path):
 
 def test_another_cap_prompt_or_identity_is_another_question(tmp_path):
     file, speaker = tmp_path / "answers.jsonl", Counting()
-    Remembering(speaker, file).answer(["a"], 5)
-    Remembering(speaker, file).answer(["a"], 6)
+    CachedSpeaker(speaker, file).answer(["a"], 5)
+    CachedSpeaker(speaker, file).answer(["a"], 6)
     speaker.identity = "counting 2"
-    Remembering(speaker, file).answer(["a"], 5)
+    CachedSpeaker(speaker, file).answer(["a"], 5)
     assert speaker.asked == ["a", "a", "a"]
 
 
 def test_problems_are_asked_again(tmp_path):
     speaker = Counting()
-    remembering = Remembering(speaker, tmp_path / "answers.jsonl")
+    remembering = CachedSpeaker(speaker, tmp_path / "answers.jsonl")
     for _ in range(2):
         good, bad = remembering.answer(["a", "fail"], 5)
         assert (good.problem, bad.problem) == ("", "refused")
@@ -134,17 +134,17 @@ def test_problems_are_asked_again(tmp_path):
 
 def test_a_crash_in_the_middle_of_a_line_costs_that_line_only(tmp_path):
     file, speaker = tmp_path / "answers.jsonl", Counting()
-    Remembering(speaker, file).answer(["a", "b"], 5)
+    CachedSpeaker(speaker, file).answer(["a", "b"], 5)
     file.write_bytes(file.read_bytes()[:-20])
     with file.open("ab") as broken:
         broken.write(b"\xff\xfe no json")
-    Remembering(speaker, file).answer(["a", "b"], 5)
+    CachedSpeaker(speaker, file).answer(["a", "b"], 5)
     assert speaker.asked == ["a", "b", "b"]
-    Remembering(speaker, file).answer(["a", "b"], 5)
+    CachedSpeaker(speaker, file).answer(["a", "b"], 5)
     assert speaker.asked == ["a", "b", "b"]
     foreign = [b"[]", b"7", b'{"speaker": "counting"}', json.dumps({"asked": "x", "speaker": "counting", "text": 7}).encode()]
     file.write_bytes(b"\n".join(foreign) + b"\n" + file.read_bytes())
-    assert len(Remembering(speaker, file).answer(["a", "b"], 5)) == 2
+    assert len(CachedSpeaker(speaker, file).answer(["a", "b"], 5)) == 2
     assert speaker.asked == ["a", "b", "b"]
 
 
@@ -157,16 +157,16 @@ def test_a_killed_run_loses_one_portion_at_most(tmp_path):
 
     file, prompts = tmp_path / "answers.jsonl", [str(number) for number in range(PORTION + 5)]
     with pytest.raises(KeyboardInterrupt):
-        Remembering(Killed(), file).answer(prompts, 5)
+        CachedSpeaker(Killed(), file).answer(prompts, 5)
     speaker = Counting()
-    Remembering(speaker, file).answer(prompts, 5)
+    CachedSpeaker(speaker, file).answer(prompts, 5)
     assert speaker.asked == prompts[PORTION:]
 
 
 def test_threads_and_several_speakers_share_a_file(tmp_path):
     file, speaker, other = tmp_path / "answers.jsonl", Counting(), Counting()
     other.key, other.identity = "other", "other 1"
-    shared = [Remembering(speaker, file), Remembering(other, file)]
+    shared = [CachedSpeaker(speaker, file), CachedSpeaker(other, file)]
     prompts = [str(number) for number in range(30)]
     with ThreadPoolExecutor(20) as threads:
         list(threads.map(lambda asked: asked[0].answer([asked[1]], 5), itertools.product(shared, prompts * 2)))

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from heval_core.explaining.api import explain
 from heval_core.lm.chat import turn_end
-from heval_core.lm.control import held
+from heval_core.lm.control import control_tokens_in
 from heval_core.lm.facts import ModelFacts
 from heval_core.lm.generation import ends_of
 from heval_core.lm.loading import load
@@ -112,7 +112,7 @@ def test_a_tokenizer_that_makes_a_control_token_of_plain_words_is_refused():
     made = Tokenizer(models.WordLevel({"<unk>": 0, "<|im_end|>": 1, "is": 2}, unk_token="<unk>"))
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|im_end|>", unk_token="<unk>")
-    assert held("is <|im_end|> <|im_end|>", tokenizer) == ("<|im_end|>",)
+    assert control_tokens_in("is <|im_end|> <|im_end|>", tokenizer) == ("<|im_end|>",)
     with pytest.raises(HEvalError, match=r"'<\|im_end\|>' is a control token for this model's tokenizer even as plain text"):
         tokenise(assemble(("is <|im_end|> is",), (None,), "is it?"), tokenizer)
 

@@ -60,8 +60,8 @@ def test_what_is_done_once_per_model_is_charged_to_nobody():
     shared = SharedWork(time)
     clock = Clock(shared)
     time.passes(1)
-    assert shared.waive(lambda: time.passes(20) or "copy") == "copy"
-    shared.once("relevance", lambda: (shared.waive(lambda: time.passes(30)), time.passes(2)))
+    assert shared.once_per_model(lambda: time.passes(20) or "copy") == "copy"
+    shared.once("relevance", lambda: (shared.once_per_model(lambda: time.passes(30)), time.passes(2)))
     assert clock.stop() == 3
 
 

@@ -115,7 +115,7 @@ OPTIONS = {
     "batch_tokens": (50, SAME),  # a prompt gets the same scores in any batch: a contract of all explainers
     "models": None,
     "datasets": None,
-    "own": None,
+    "custom": None,
     "fits": None,  # see below
 }
 

@@ -216,7 +216,7 @@ def test_status_can_be_watched_while_a_run_is_on(small_grid, tmp_path, prints, m
     for task, seen in watched:
         assert seen.process == str(os.getpid())
         running = {(c.key.model, c.key.regime): c.shards["running"] for c in seen.cells if c.shards["running"]}
-        assert running == ({(task.model.key, task.whose.regime): len(task.keys)} if task.counts else {})
+        assert running == ({(task.model.key, task.regime_key.regime): len(task.keys)} if task.counts else {})
     missing = [seen.missing for _, seen in watched]
     assert missing[0] == 44
     assert missing == sorted(missing, reverse=True)

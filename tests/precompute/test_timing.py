@@ -71,7 +71,7 @@ def test_a_regime_has_one_shard_for_its_explainers_and_the_yardstick_is_among_th
     assert tasks(timing=False) == []
     assert tasks(explainers=()) == []
     one, other = tasks(explainers=("attn",))
-    assert (one.whose.regime, other.whose.regime, one.explainers) == ("conflicting", "mixed", (YARDSTICK, "attn"))
+    assert (one.regime_key.regime, other.regime_key.regime, one.explainers) == ("conflicting", "mixed", (YARDSTICK, "attn"))
     assert one.keys != other.keys
     assert tasks(explainers=("fa", "attn"))[0].keys == one.keys
     assert tasks(explainers=("attn",), shard_size=2, faithfulness=True)[0].keys == one.keys

@@ -14,7 +14,7 @@ from heval_core.prompting import styles
 from heval_core.prompting.prompts import mentions
 from heval_core.prompting.styles import style_of
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, REGIMES, Document, Fact, HEvalError, Instance, Passage
-from heval_core.records.regime_keys import DECOYS, LENGTHS, PLACES, RegimeOptions, expanded, ordered_regimes, read_key
+from heval_core.records.regime_keys import DECOYS, LENGTHS, POSITIONS, RegimeOptions, expanded, ordered_regimes, read_key
 from heval_core.regimes import Pool, PromptStyle, build
 from tests import asked
 
@@ -117,7 +117,7 @@ def test_a_style_that_there_is_not_is_refused_by_name():
         style_of(Identity("m", "", "rhymes", "", None))
 
 
-PADDED = [(None, None), *itertools.product(LENGTHS, PLACES)]
+PADDED = [(None, None), *itertools.product(LENGTHS, POSITIONS)]
 
 
 def test_every_key_is_read_as_it_was_written_and_no_two_are_alike():
@@ -157,7 +157,7 @@ def test_options_expand_regimes_and_leave_out_those_with_one_document():
     assert expanded(["gold"], (), [512, 256], "last") == (("gold.512-last", "gold.256-last"), ())
     assert expanded(["mixed.d1", "mixed"], ["d1"], [256])[0] == ("mixed.d1.256-first",)
     with pytest.raises(HEvalError, match="give --length too"):
-        expanded(["mixed"], place="last")
+        expanded(["mixed"], position="last")
 
 
 def test_regimes_without_options_come_first_and_short_prompts_before_long_ones():

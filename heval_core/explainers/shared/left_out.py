@@ -231,8 +231,8 @@ def without(
     n = len(prompt.ids)
     read = {position % n for position in positions}
     removed = {index for unit in left_out for index in unit.indices}
-    if held := sorted(removed & read):
-        raise HEvalError(f"A part of the prompt that is left out holds position {held[0]}, at which the answer is read.")
+    if overlap := sorted(removed & read):
+        raise HEvalError(f"A part of the prompt that is left out holds position {overlap[0]}, at which the answer is read.")
     passages = [span for span in passages_of(prompt) if span.end > span.start] or [Span(prompt.first_ranked, n)]
     start = passages[0].start
     # What remains of passages begins anew behind what stood before them, and where nothing did, what follows them.
