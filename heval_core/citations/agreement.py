@@ -28,8 +28,11 @@ Labels = frozenset[int]
 def krippendorff_alpha(units: Iterable[Sequence[Collection[int] | None]]) -> float:
     """Compute alpha: 1 for full agreement, 0 for that of answers dealt at random, below 0 for less.
 
-    units: of each masked citation one set of sentences per annotator that answered; None for one that did not. NaN where it
-    is undefined: no unit has two answers, or all answers are equal, so that none could have differed.
+    Args:
+        units: of each masked citation one set of sentences per annotator that answered; None for one that did not.
+
+    Returns:
+        NaN where it is undefined: no unit has two answers, or all answers are equal, so that none could have differed.
     """
     answered = [[frozenset(answer) for answer in unit if answer is not None] for unit in units]
     answered = [unit for unit in answered if len(unit) > 1]

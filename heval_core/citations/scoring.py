@@ -27,7 +27,12 @@ ROUNDING = 1e-9
 
 
 def set_scores(predicted: Iterable[int], gold: Iterable[int]) -> Scores:
-    """Compute (precision, recall, F1) of two sets, each 0 where it is undefined."""
+    """Compute (precision, recall, F1) of two sets, each 0 where it is undefined.
+
+    Args:
+        predicted: what an annotator chose, such as indices of sentences.
+        gold: what is right.
+    """
     chosen, right = set(predicted), set(gold)
     return _scores(len(chosen & right), len(chosen), len(right))
 

@@ -26,7 +26,12 @@ from heval_core.statistics.values import Value, mean_of
 
 
 def group_rank_margin(used: np.ndarray, unused: np.ndarray) -> float:
-    """Compute the mean Rank@k of a document where it was not used, minus where it was. NaN if a group is empty."""
+    """Compute the mean Rank@k of a document where it was not used, minus where it was; NaN if a group is empty.
+
+    Args:
+        used: (N,), its Rank@k in the instances that used it.
+        unused: (M,), in those that did not.
+    """
     if not len(used) or not len(unused):
         return float("nan")
     return float(np.mean(unused) - np.mean(used))

@@ -27,7 +27,12 @@ from heval_core.statistics.values import Each, Value, mean_of
 
 
 def instance_rank_margin(used: np.ndarray, other: np.ndarray) -> float:
-    """Average the other document's Rank@k minus the used one's over instances; NaN without instances."""
+    """Average the other document's Rank@k minus the used one's over instances; NaN without instances.
+
+    Args:
+        used: (N,), Rank@k of the document that was used.
+        other: (N,), of the other one, in the same instances.
+    """
     return float(np.mean(other - used)) if len(used) else float("nan")
 
 

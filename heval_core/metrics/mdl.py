@@ -62,9 +62,18 @@ def mdl(
     replay: int = 1,
     smallest_class: int = SMALLEST_CLASS,
 ) -> Mdl:
-    """Compute the code length of one cell's labels. features: (N, f). labels: (N,) of 0 and 1.
+    """Compute the code length of one cell's labels.
 
-    Raises HEvalError for features that are not finite, a class below `smallest_class`, or no labels beyond the first block.
+    Args:
+        features: (N, f), of N instances.
+        labels: (N,) of 0 and 1.
+        seed: of the orders and of the nets.
+        reshuffles: how many orders are averaged.
+        replay: steps on a random earlier block after each block.
+        smallest_class: the fewest instances that each label needs.
+
+    Raises:
+        HEvalError: for features that are not finite, a class below `smallest_class`, or no labels beyond the first block.
     """
     check_labelled(features, labels, smallest_class)
     labels = np.asarray(labels)

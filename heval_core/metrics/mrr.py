@@ -37,9 +37,14 @@ class ReciprocalRank(NamedTuple):
 
 
 def reciprocal_rank(scores: np.ndarray, answer_tokens: Sequence[int]) -> ReciprocalRank:
-    """Compute the reciprocal rank of the best gold token of one prompt. scores: (n,).
+    """Compute the reciprocal rank of the best gold token of one prompt.
 
-    Raises HEvalError for scores that are not finite, no gold tokens, or gold tokens outside the prompt.
+    Args:
+        scores: (n,), one a token; higher is better.
+        answer_tokens: indices of the gold tokens.
+
+    Raises:
+        HEvalError: for scores that are not finite, no gold tokens, or gold tokens outside the prompt.
     """
     check(scores, "The prompt")
     if not len(answer_tokens) or min(answer_tokens) < 0 or max(answer_tokens) >= len(scores):

@@ -146,9 +146,18 @@ def nmutinf(
     seed: int = 0,
     smallest_class: int = SMALLEST_CLASS,
 ) -> NMutInf:
-    """Compute NMutInf of one cell. features: (N, f). labels: (N,) of 0 and 1.
+    """Compute NMutInf of one cell.
 
-    Raises HEvalError for features that are not finite, a class below `smallest_class`, or fewer instances than neighbours.
+    Args:
+        features: (N, f), of N instances.
+        labels: (N,) of 0 and 1.
+        n_neighbors: of each instance in feature space.
+        permutations: of labels, for chance and p.
+        seed: of the permutations.
+        smallest_class: the fewest instances that each label needs.
+
+    Raises:
+        HEvalError: for features that are not finite, a class below `smallest_class`, or fewer instances than neighbours.
     """
     check_labelled(features, labels, smallest_class)
     if len(labels) <= n_neighbors:

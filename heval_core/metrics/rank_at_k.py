@@ -33,9 +33,15 @@ class RankAtK(NamedTuple):
 
 
 def rank_at_k(scores: np.ndarray, segment: tuple[int, int], k: int) -> RankAtK:
-    """Compute Rank@k of tokens [start, end) of one prompt. scores: (n,).
+    """Compute Rank@k of a segment of one prompt: the mean rank of its k best tokens.
 
-    Raises HEvalError for scores that are not finite, an empty segment, one that leaves the prompt, or k below 1.
+    Args:
+        scores: (n,), one a token; higher is better.
+        segment: its tokens, [start, end).
+        k: how many of its tokens count, from 1.
+
+    Raises:
+        HEvalError: for scores that are not finite, an empty segment, one that leaves the prompt, or k below 1.
     """
     check(scores, "The prompt")
     start, end = segment

@@ -27,7 +27,15 @@ def entropy(z: Tensor) -> Tensor:
 
 @on_arrays
 def acd(z_c: Tensor, z_0: Tensor) -> Tensor:
-    """Combine logits (…, V) with context and without ▶ scores (…, V)."""
+    """Combine logits with context and without, as ACD does.
+
+    Args:
+        z_c: (…, V) logits with context.
+        z_0: (…, V) logits without.
+
+    Returns:
+        (…, V) scores, whose softmax is the answer's distribution.
+    """
     entropy_alone, total = entropy(z_0), entropy(z_0) + entropy(z_c)
     certain = total <= 0
     alpha = (entropy_alone / total.masked_fill(certain, 1)).masked_fill(certain, 0.5)

@@ -22,7 +22,15 @@ def divergence(z_c: Tensor, z_0: Tensor) -> Tensor:
 
 @on_arrays
 def adacad(z_c: Tensor, z_0: Tensor) -> Tensor:
-    """Combine logits (…, V) with context and without ▶ scores (…, V)."""
+    """Combine logits with context and without, as AdaCAD does.
+
+    Args:
+        z_c: (…, V) logits with context.
+        z_0: (…, V) logits without.
+
+    Returns:
+        (…, V) scores, whose softmax is the answer's distribution.
+    """
     alpha = divergence(z_c, z_0)
     return (1 + alpha) * z_c - alpha * z_0
 

@@ -15,7 +15,19 @@ from heval_core.techniques.shared.base import Base, Setting, Tensor, on_arrays
 
 @on_arrays
 def cad(z_c: Tensor, z_0: Tensor, alpha: float = 0.5) -> Tensor:
-    """Combine logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for an alpha below 0."""
+    """Combine logits with context and without, as CAD does.
+
+    Args:
+        z_c: (…, V) logits with context.
+        z_0: (…, V) logits without.
+        alpha: how far the context is stressed, from 0.
+
+    Returns:
+        (…, V) scores, whose softmax is the answer's distribution.
+
+    Raises:
+        HEvalError: for an alpha below 0.
+    """
     Cad(alpha).check()
     return (1 + alpha) * z_c - alpha * z_0
 

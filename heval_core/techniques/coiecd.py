@@ -26,7 +26,20 @@ ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 @on_arrays
 def coiecd(z_c: Tensor, z_0: Tensor, lam: float = 0.25, alpha: float = 1.0) -> Tensor:
-    """Combine logits (…, V) with context and without ▶ scores (…, V). Raises HEvalError for lam or alpha out of range."""
+    """Combine logits with context and without, as COIECD does.
+
+    Args:
+        z_c: (…, V) logits with context.
+        z_0: (…, V) logits without.
+        lam: lambda, from .1 to 1: how wide the interval is in which a token is no conflict.
+        alpha: how far the context is stressed, from 0 to 2.
+
+    Returns:
+        (…, V) scores, whose softmax is the answer's distribution.
+
+    Raises:
+        HEvalError: for lam or alpha out of range.
+    """
     Coiecd(lam, alpha).check()
     return _scores(z_c, z_0)(lam, alpha)
 

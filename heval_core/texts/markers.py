@@ -125,9 +125,14 @@ def without(sentence: str, dropped: Callable[[int], bool]) -> str:
 
 
 def mask(sentences: Sequence[str], passage: int) -> tuple[list[str], set[int]]:
-    """Mask a passage: (the sentences without its markers, the indices from 0 of those that cited it).
+    """Mask the citations of a passage.
 
-    passage: its number as the markers name it. Sentences that do not cite it come back as they were.
+    Args:
+        sentences: with their markers. Those that do not cite the passage come back as they were.
+        passage: its number as the markers name it.
+
+    Returns:
+        The sentences without its markers, and the indices, from 0, of those that cited it.
     """
     gold = {index for index, sentence in enumerate(sentences) if passage in _cited(sentence)}
     return [without(sentence, lambda number: number == passage) for sentence in sentences], gold

@@ -13,7 +13,15 @@ from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, me
 
 
 def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
-    """Average the loss of log-probability over the last axis: (…,) before and (…, |K|) after ▶ (…,)."""
+    """Average the loss of log-probability over the last axis.
+
+    Args:
+        before: (…,), log-probability of the answer with the whole prompt, in nats.
+        after: (…, |K|), at each of the K levels of masking.
+
+    Returns:
+        (…,), in nats.
+    """
     lost = (np.asarray(before)[..., None] - np.asarray(after)).mean(axis=-1)
     return float(lost) if lost.ndim == 0 else lost
 

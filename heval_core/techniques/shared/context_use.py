@@ -12,14 +12,24 @@ SMALLEST = 1e-12
 
 
 def bcu(predicted_id: int, accepted_ids: Iterable[int]) -> int:
-    """Return 1 if the predicted token is one of those accepted, else 0."""
+    """Return 1 if the predicted token is one of those accepted, else 0.
+
+    Args:
+        predicted_id: the token that the model gives.
+        accepted_ids: first tokens of the answers that count.
+    """
     return int(predicted_id in set(accepted_ids))
 
 
 def ccu(p_c: float, p_0: float) -> float:
-    """Compute CCU, in [-1, 1]. p_c, p_0: the token's probability with context and without, of the same technique.
+    """Compute CCU, in [-1, 1].
 
-    Raises ValueError for a number outside [0, 1].
+    Args:
+        p_c: the token's probability with context.
+        p_0: without, of the same technique.
+
+    Raises:
+        ValueError: for a number outside [0, 1].
     """
     if not (0 <= p_c <= 1 and 0 <= p_0 <= 1):
         raise ValueError(f"CCU needs two probabilities, not {p_c} and {p_0}.")
@@ -29,5 +39,9 @@ def ccu(p_c: float, p_0: float) -> float:
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Return for each point whether no other dominates it: is at least as good in both numbers and better in one."""
+    """Return for each point whether no other dominates it: is at least as good in both numbers and better in one.
+
+    Args:
+        points: (x, y) of each; higher is better.
+    """
     return [not any(other[0] >= x and other[1] >= y and (other[0] > x or other[1] > y) for other in points) for x, y in points]
