@@ -42,8 +42,11 @@ Row = dict[str, Any]
 
 
 class Choice(NamedTuple):
-    """prompts: of each length. rows: explainers and others' code, EXACT among them; by default all that are here, but above
-    LONGEST tokens those that run the prompt once for each token. bfloat16: whether to compare it."""
+    """What the table holds.
+
+    prompts: of each length. rows: explainers and others' code, EXACT among them; by default all that are here, but above
+    LONGEST tokens those that run the prompt once for each token. bfloat16: whether to compare it.
+    """
 
     lengths: Sequence[int]
     prompts: int

@@ -24,7 +24,10 @@ ENTAILMENT, NEUTRAL, CONTRADICTION = LABELS
 
 @dataclass(frozen=True)
 class NliRecipe:
-    """layers: how many of demo-writer's are kept."""
+    """How demo-nli is trained.
+
+    layers: how many of demo-writer's are kept.
+    """
 
     layers: int = 3
     steps: int = 900

@@ -28,7 +28,7 @@ MEASURED = "measured.json"
 
 @dataclass(frozen=True)
 class RegimeReport:
-    """Of one dataset and regime: instances kept and dropped, agreement with the rule, and shares of groups."""
+    """The numbers of one dataset and regime: instances kept and dropped, agreement with the rule, and shares of groups."""
 
     dataset: str
     regime: str

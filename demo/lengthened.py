@@ -34,7 +34,10 @@ class Lessons:
 
 @dataclass(frozen=True)
 class Lengthening:
-    """cycles: one after another. short: the prompts of a step that asks short ones."""
+    """How a model is trained on for long prompts.
+
+    cycles: one after another. short: the prompts of a step that asks short ones.
+    """
 
     cycles: tuple[Lessons, ...] = (Lessons(900), Lessons(600, names=0.45))
     learning_rate: float = 1e-3

@@ -13,8 +13,11 @@ from demo.results import QUESTIONS
 
 
 class Card(NamedTuple):
-    """text: a file's of `cards`. measure: (folder, questions) ▶ what it has places for, measured on so many questions.
-    few: so many where a model was trained for seconds."""
+    """How a model's card is filled.
+
+    text: a file's of `cards`. measure: (folder, questions) ▶ what it has places for, measured on so many questions. few: so
+    many where a model was trained for seconds.
+    """
 
     text: str
     measure: Callable[[Path, int], dict[str, object]]

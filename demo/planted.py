@@ -67,7 +67,7 @@ def held_out(name: str) -> bool:
 
 @dataclass(frozen=True)
 class World:
-    """Which claims are made. evaluation: of states held out, real ones with their true values; else of the others, all values
+    """A world of claims. evaluation: of states held out, real ones with their true values; else of the others, all values
     drawn. supported, rivals: chances that the claim is true, and that a passage beside the point is about another state."""
 
     evaluation: bool

@@ -147,7 +147,10 @@ def train_tokenizer(recipe: Recipe) -> PreTrainedTokenizerFast:
 
 @dataclass(frozen=True)
 class Batch:
-    """ids: (batch, n), padded on the right. rows, places, targets: one entry per answer token to be predicted."""
+    """Examples in tokens.
+
+    ids: (batch, n), padded on the right. rows, positions, targets: one entry per answer token to be predicted.
+    """
 
     ids: torch.Tensor
     rows: torch.Tensor

@@ -34,7 +34,10 @@ DEFAULT = "PLUGIN"
 
 @dataclass(frozen=True)
 class CustomFile:
-    """file: its path, as given. name: of a class or an instance in it. source: its text."""
+    """A file with an explainer, outside the package.
+
+    file: its path, as given. name: of a class or an instance in it. source: its text.
+    """
 
     file: str
     name: str

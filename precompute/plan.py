@@ -27,7 +27,9 @@ EXPLANATIONS = "explanations"
 
 @dataclass
 class Line:
-    """where: what stands in it before its numbers; `what` is EXPLANATIONS or an annotator. shards, done: to make, and there.
+    """A line of the plan.
+
+    where: what stands in it before its numbers; `what` is EXPLANATIONS or an annotator. shards, done: to make, and there.
 
     Of a grid, count: questions. later: whether more follows once all are answered. cost: of what is to do. seconds: if timed.
     """
@@ -48,8 +50,11 @@ class Line:
 
 @dataclass
 class Plan:
-    """searches: settings of techniques still to be found; what depends on them is not counted yet. datasets: of a grid, by
-    name; sources: of claims. left_out, unavailable: what cannot be read or had; annotators that cannot be asked, and why."""
+    """What a run would compute.
+
+    searches: settings of techniques still to be found; what depends on them is not counted yet. datasets: of a grid, by name;
+    sources: of claims. left_out, unavailable: what cannot be read or had; annotators that cannot be asked, and why.
+    """
 
     say: Callable[[str], None] = lambda _: None
     lines: list[Line] = field(default_factory=list)

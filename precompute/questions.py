@@ -24,7 +24,7 @@ MOST_BAD = 5_000
 class Questions:
     """One dataset under one prompt style: the selected facts in order, the pool, and what was left out.
 
-    records: how many were read. malformed: how many of them break the format; `bad` has the first KEPT_BAD.
+    records: how many were read. malformed: how many of them break the format; `bad` has the first MOST_BAD.
     unusable: reason ▶ how many were left out for it. usable: facts before the limit. seen: how many of these the prompt
     style does not admit, because the model saw them in training. path: of the file, where one is named.
     """

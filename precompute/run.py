@@ -85,7 +85,9 @@ def _loading_of(request: GridOrStudy, store: ShardStore) -> Loading:
 
 
 class Schedule:
-    """Which tasks of a part can begin. waiting: those that can now; more follow when the last one of a model has ended.
+    """The tasks of a part, and which can begin.
+
+    waiting: those that can now; more follow when the last one of a model has ended.
 
     planned: the shards that are known so far, by key; missing: the keys of those that are to be made.
     """

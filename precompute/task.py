@@ -65,7 +65,10 @@ def now() -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """model: what has to be loaded for it. shards: what it makes."""
+    """A piece of work for one worker.
+
+    model: what has to be loaded for it. shards: what it makes.
+    """
 
     model: Any
     shards: tuple[Shard, ...]

@@ -51,7 +51,7 @@ class Loading:
 
 @dataclass(frozen=True)
 class NoModel:
-    """Of a task that reads nothing but its own data. A worker keeps what it has loaded."""
+    """The model of a task that reads nothing but its own data. A worker keeps what it has loaded."""
 
     name = ""
     key = ""

@@ -23,7 +23,10 @@ _FIELD = re.compile(r"\{(passages|claim|verdict)\}")
 
 @dataclass(frozen=True)
 class Layout:
-    """text: with its places. passage: the line of one passage, with {number} and {text}."""
+    """How a prompt for an explanation is written.
+
+    text: with its places. passage: the line of one passage, with {number} and {text}.
+    """
 
     id: str
     text: str

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Passage:
-    """number: as citations name it, from 0 or from 1, unique within a claim. title: "" if it has none."""
+    """One piece of evidence of a claim.
+
+    number: as citations name it, from 0 or from 1, unique within a claim. title: "" if it has none.
+    """
 
     number: int
     text: str

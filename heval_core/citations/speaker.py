@@ -154,7 +154,10 @@ def _repeated(prompt: str, answer: str, why: str) -> str:
 
 
 class LocalSpeaker:
-    """lm: asked through its chat template if its tokenizer has one, else with the prompt as it is, which it continues."""
+    """A speaker in memory.
+
+    lm: asked through its chat template if its tokenizer has one, else with the prompt as it is, which it continues.
+    """
 
     def __init__(self, lm: LanguageModel):
         from heval_core.lm.chat import has_template

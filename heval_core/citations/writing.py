@@ -30,7 +30,10 @@ TOKENS = 600
 
 @dataclass(frozen=True)
 class Writer:
-    """model: SHIPPED, or what is loaded or asked for. prompt: its id; it means nothing for SHIPPED."""
+    """Who writes explanations.
+
+    model: SHIPPED, or what is loaded or asked for. prompt: its id; it means nothing for SHIPPED.
+    """
 
     model: str
     prompt: str = DEFAULT

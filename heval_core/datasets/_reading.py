@@ -236,7 +236,10 @@ class BadRecord:
 
 @dataclass(frozen=True)
 class Unusable:
-    """location: as above. reason: one of `DROP_REASONS`."""
+    """A record of the right form that cannot be used.
+
+    location: as above. reason: one of `DROP_REASONS`.
+    """
 
     location: str
     reason: str

@@ -29,7 +29,10 @@ Pair = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """model, revision: what it was trained for. scale: alpha / r. pairs: A and B of each adapted layer, by its name."""
+    """A low-rank adapter of a model.
+
+    model, revision: what it was trained for. scale: alpha / r. pairs: A and B of each adapted layer, by its name.
+    """
 
     model: str
     revision: str

@@ -26,7 +26,10 @@ LONGEST = 4096
 
 
 class Judgement(NamedTuple):
-    """probability: of entailment. entailed: whether nothing is likelier."""
+    """What an entailment model says of a pair.
+
+    probability: of entailment. entailed: whether nothing is likelier.
+    """
 
     probability: float
     entailed: bool

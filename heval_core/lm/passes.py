@@ -20,7 +20,10 @@ from heval_core.records import TokenisedPrompt
 
 @dataclass
 class Counted:
-    """tokens: those that went through all blocks, backward passes too."""
+    """The tokens that went through a model.
+
+    tokens: those that went through all blocks, backward passes too.
+    """
 
     tokens: float = 0.0
 

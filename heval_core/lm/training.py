@@ -25,7 +25,10 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Example:
-    """ids: the prompt's and the answer's tokens. answer: how many of them, at the end, are the answer's."""
+    """A prompt with its answer, in tokens.
+
+    ids: the prompt's and the answer's tokens. answer: how many of them, at the end, are the answer's.
+    """
 
     ids: tuple[int, ...]
     answer: int
@@ -47,7 +50,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Trained:
-    """losses: of each epoch, in nats per token. held_out: those of the held-out examples. best: the epoch kept, from 1."""
+    """A trained adapter's losses.
+
+    losses: of each epoch, in nats per token. held_out: those of the held-out examples. best: the epoch kept, from 1.
+    """
 
     adapter: Adapter
     losses: tuple[float, ...]

@@ -32,7 +32,9 @@ TARGETS = ("", "_context")
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """features: (M, f). labels: (M,) of 0 and 1. sizes: group ▶ how many. splits: (S, 2, M // 2), see `subsampling`.
+    """Features and labels of M instances.
+
+    features: (M, f). labels: (M,) of 0 and 1. sizes: group ▶ how many. splits: (S, 2, M // 2), see `subsampling`.
 
     questions: (M,) the same number for the same question. suffix: one of TARGETS, which a part's name ends with.
     """

@@ -46,7 +46,10 @@ SMALLEST = 2 * (SMALLEST_FIRST + BATCH)
 
 
 class Mdl(NamedTuple):
-    """bits: of all labels. compression: N H2(Y)/bits. sd: of bits, over the reshuffles."""
+    """The code length of one cell's labels.
+
+    bits: of all labels. compression: N H2(Y)/bits. sd: of bits, over the reshuffles.
+    """
 
     bits: float
     bits_per_label: float

@@ -43,7 +43,10 @@ LOOKED_AT = 40
 
 
 class NMutInf(NamedTuple):
-    """raw: the printed estimator. chance: its mean over permuted labels. adjusted: 0 at chance, 1 at no uncertainty."""
+    """Normalised mutual information of one cell.
+
+    raw: the printed estimator. chance: its mean over permuted labels. adjusted: 0 at chance, 1 at no uncertainty.
+    """
 
     raw: float
     chance: float
@@ -52,7 +55,7 @@ class NMutInf(NamedTuple):
 
 
 class Neighbourhood:
-    """Which instances are near which, regardless of their labels. Instances with equal features form one point.
+    """The nearest neighbours of each instance, regardless of their labels. Instances with equal features form one point.
 
     features: (N, f). count: how many neighbours each instance gets.
     """

@@ -31,7 +31,7 @@ TARGETS = ("answer", "context")  # what is explained: the answer, or also the fi
 
 
 class RegimeKey(NamedTuple):
-    """Which instances are measured together."""
+    """The key of the instances that are measured together."""
 
     model: str
     dataset: str

@@ -10,7 +10,10 @@ from heval_core.records.groups import document_of
 
 
 class Word(NamedTuple):
-    """short: the title where there is little room; the title itself where it is short enough."""
+    """A word that people meet.
+
+    short: the title where there is little room; the title itself where it is short enough.
+    """
 
     key: str
     title: str

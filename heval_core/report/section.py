@@ -20,8 +20,11 @@ Figure = tuple[str, Drawing]
 
 @dataclass(frozen=True)
 class Plan:
-    """chapter: the heading it stands under. paper: what it is in the paper. build: makes the section. Where it is of measures
-    (`Measure.sections`), its regimes, and the ks of those that have one."""
+    """A section of the report, before it is made.
+
+    chapter: the heading it stands under. paper: what it is in the paper. build: makes the section. Where it is of measures
+    (`Measure.sections`), its regimes, and the ks of those that have one.
+    """
 
     key: str
     chapter: str
@@ -57,7 +60,9 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """text: how to read it. figures: (caption, drawing). tables: as in a paper too; behind: those that only a screen has room
+    """A section of the report.
+
+    text: how to read it. figures: (caption, drawing). tables: as in a paper too; behind: those that only a screen has room
     for. rows: all its numbers, for `results.json` and exports. gaps: what it needs and the store does not have.
     """
 

@@ -22,8 +22,11 @@ from heval_core.texts.markers import markers
 
 
 class Mention(NamedTuple):
-    """start, end: letters of the answer. documents: where it stands, from 1. asked: whether it stands in the question, and in
-    no document. near: a document, from 1, and what that says instead."""
+    """A number, date or name in an answer.
+
+    start, end: letters of the answer. documents: where it stands, from 1. asked: whether it stands in the question, and in no
+    document. near: a document, from 1, and what that says instead.
+    """
 
     start: int
     end: int
@@ -34,7 +37,10 @@ class Mention(NamedTuple):
 
 
 class _Number(NamedTuple):
-    """values: what it can be read as; of a date its parts. around: the words beside it."""
+    """A number or date in a text.
+
+    values: what it can be read as; of a date its parts. around: the words beside it.
+    """
 
     start: int
     end: int

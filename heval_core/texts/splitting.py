@@ -70,7 +70,10 @@ _CONTEXT = 80  # so many letters before a sentence's end decide whether it is on
 
 
 class _Line(NamedTuple):
-    """single: whether it is a unit of its own. item: it is one of a list, that begins with a marker."""
+    """A line of a text.
+
+    single: whether it is a unit of its own. item: it is one of a list, that begins with a marker.
+    """
 
     start: int
     text: str

@@ -87,7 +87,10 @@ class Study(Options):
 
 @dataclass(frozen=True)
 class Source:
-    """claims: in the order of the data. bad: records that cannot be used, in theirs. fingerprint: of all claims."""
+    """Claims from one file.
+
+    claims: in the order of the data. bad: records that cannot be used, in the same order. fingerprint: of all claims.
+    """
 
     dataset: str
     claims: tuple[Claim, ...]

@@ -30,7 +30,10 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class AskTask(Task):
-    """stored: rows that an earlier run has made in the same way; they are not made again."""
+    """A task that asks a model or an annotator about parts.
+
+    stored: rows that an earlier run has made in the same way; they are not made again.
+    """
 
     stored: tuple[Row, ...] = field(default=(), repr=False, kw_only=True)
 

@@ -50,7 +50,10 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Explainer:
-    """way: one of WAYS. model: "" for the writer's own. By itself, without a way, it is refused."""
+    """An annotator that reads what an explainer says of the explanation.
+
+    way: one of WAYS. model: "" for the writer's own. By itself, without a way, it is refused.
+    """
 
     way: str = ""
     model: str = ""

@@ -44,7 +44,10 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """Of a study. answers: those to questions that count so far, of `wanted` ones. left_out: people whose answers do not."""
+    """The progress of a study.
+
+    answers: those to questions that count so far, of `wanted` ones. left_out: people whose answers do not.
+    """
 
     questions: int
     controls: int

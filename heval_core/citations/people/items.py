@@ -183,7 +183,10 @@ class ItemState(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """item_id: what is asked next; None if nothing is left. left: questions that this person may still be asked."""
+    """What a person gets next.
+
+    item_id: what is asked next; None if nothing is left. left: questions that this person may still be asked.
+    """
 
     item_id: str | None
     left: int
@@ -231,7 +234,7 @@ LEAST_PERCENT = 70
 
 
 class Quality(NamedTuple):
-    """Of one person. right: control items answered right. controls: control items answered."""
+    """How one person answers control items. right: control items answered right. controls: control items answered."""
 
     right: int
     controls: int

@@ -20,7 +20,10 @@ PROTECTED = "_protected"
 
 @dataclass(frozen=True)
 class Question:
-    """title: its name on pages and in links. link: the link parameter that holds the chosen measure."""
+    """A question that measures answer.
+
+    title: its name on pages and in links. link: the link parameter that holds the chosen measure.
+    """
 
     key: str
     title: str

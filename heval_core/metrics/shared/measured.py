@@ -28,7 +28,10 @@ def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
 
 @dataclass(frozen=True)
 class MeasuredMetric:
-    """parts: what replaced the tokens that were taken out, and `all`, the mean over these; each also with PROTECTED."""
+    """A metric of what the batch job has measured.
+
+    parts: what replaced the tokens that were taken out, and `all`, the mean over these; each also with PROTECTED.
+    """
 
     smallest_group: int = SMALLEST_GROUP
 

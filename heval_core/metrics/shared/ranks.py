@@ -92,7 +92,10 @@ class Ranked(Base):
 
 @dataclass(frozen=True)
 class OfGroups(Ranked):
-    """smallest_group: instances that a group needs."""
+    """A metric whose values are of groups of instances.
+
+    smallest_group: instances that a group needs.
+    """
 
     smallest_group: int = SMALLEST_GROUP
 

@@ -48,7 +48,10 @@ FOLDER = "fine_tuning"
 
 @dataclass(frozen=True)
 class Lesson:
-    """context: None where the kind is empty. answers: under a kind of TAUGHT the context's, else the question's true ones."""
+    """A question under a kind of context, with the answers to be learned.
+
+    context: None where the kind is empty. answers: under a kind of TAUGHT the context's, else the question's true ones.
+    """
 
     kind: str
     question: str
@@ -164,7 +167,10 @@ class KnownQuestion:
 
 @dataclass(frozen=True)
 class Source:
-    """share: of all lessons. kinds: the shares of the kinds of context. hub: arguments of `datasets.load_dataset`."""
+    """A public data set that lessons are taken from.
+
+    share: of all lessons. kinds: the shares of the kinds of context. hub: arguments of `datasets.load_dataset`.
+    """
 
     name: str
     address: str

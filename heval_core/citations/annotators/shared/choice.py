@@ -28,7 +28,9 @@ FEWEST, CONFIDENCE, NORMAL = 3, 0.95, 1.4826
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """phi: (K, S) as the method defines them. comparable: the same on a scale on which sentences compare.
+    """What each of K passages gives each of S sentences.
+
+    phi: (K, S) as the method defines them. comparable: the same on a scale on which sentences compare.
 
     least: what `comparable` must exceed beside the random level; -inf for none.
     """

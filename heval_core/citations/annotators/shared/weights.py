@@ -30,7 +30,10 @@ TINY = 1e-9
 
 @dataclass(frozen=True)
 class Tokens:
-    """passages, sentences: spans of tokens, one each; Span(0, 0) for an empty one. start: where the explanation begins."""
+    """A prompt and its explanation in tokens.
+
+    passages, sentences: spans of tokens, one each; Span(0, 0) for an empty one. start: where the explanation begins.
+    """
 
     ids: tuple[int, ...]
     passages: tuple[Span, ...]
