@@ -32,7 +32,7 @@ class RegimeReport:
 
     dataset: str
     regime: str
-    usable: int
+    kept: int
     dropped: dict[str, int]
     agreement: float
     groups: dict[str, float]
@@ -109,7 +109,7 @@ def measured(rates: dict[str, float], reports: list[RegimeReport]) -> list[str]:
     for report in reports:
         groups = ", ".join(f"{group} {share:.0%}" for group, share in report.groups.items())
         dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "–"
-        rows.append((report.dataset, report.regime, report.usable, f"{report.agreement:.1%}", groups, dropped))
+        rows.append((report.dataset, report.regime, report.kept, f"{report.agreement:.1%}", groups, dropped))
     head = ("dataset", "regime", "kept", "follows the rule", "groups", "dropped")
     return [f"Recall without context: {recall}.", "", "On pairs never seen in training:", "", *markdown(head, *rows)]
 

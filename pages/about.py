@@ -25,7 +25,7 @@ ONLY_TAUGHT = (
 
 
 def draw_findings(results: Reader) -> None:
-    """The table, the report as files, and the sections one by one."""
+    """Draw the table, the report as files, and the sections one by one."""
     models = query(results, Reader.models)
     if set(models["prompt_style"]) and "plain" not in set(models["prompt_style"]):
         st.markdown(ONLY_TAUGHT)

@@ -17,7 +17,7 @@ EMPTY = (
 
 
 def page(results: Reader) -> None:
-    """The tabs and chips in a line, then the tab."""
+    """Draw the tabs and chips in a line, then the tab."""
     if query(results, Reader.citation_choices).empty:
         st.title(citations.TITLE)
         st.info(EMPTY, icon=":material/format_quote:")

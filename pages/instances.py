@@ -18,7 +18,7 @@ FILE = "One file with the prompt, all highlights and numbers; no script, no requ
 
 
 def page(results: Reader) -> None:
-    """The chips, the list in its drawer, and the instance."""
+    """Draw the chips, the list in its drawer, and the instance."""
     if st.session_state.get("counted") != results.snapshot_id:  # at first sight those that other pages count; all on request
         st.session_state["counted"] = results.snapshot_id
         ran = query(results, Reader.choices)["explained"]
@@ -46,7 +46,7 @@ def nothing() -> None:
 
 
 def one(results: Reader, shown: str, position: listing.Position, bar: DeltaGenerator, chosen: Filter) -> None:
-    """The reading surface, and the numbers below it. chosen: the filter that the instance is looked at under."""
+    """Draw the reading surface, and the numbers below it. chosen: the filter that the instance is looked at under."""
     instance, attributions, names = results.instance(shown), results.attributions(shown), names_of(results)
     rows = reading.rows_of(results, attributions)
     methods = [row for row in rows if not row.control]

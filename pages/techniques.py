@@ -16,7 +16,7 @@ EMPTY = (
 
 
 def page(results: Reader) -> None:
-    """The recommendation, then the evidence."""
+    """Draw the recommendation, then the evidence."""
     if query(results, Reader.technique_cells, Filter()).empty:
         st.title(techniques.TITLE)
         st.info(EMPTY, icon=":material/tune:")

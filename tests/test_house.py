@@ -191,7 +191,7 @@ CORE = {
 WORDING = {
     no_verb: CORE | {"pages", "heval_core", "precompute", "precompute/commands"},
     our_words: CORE | {"", "pages", "heval_core/metrics", "precompute", "precompute/commands"},
-    flags_as_indices: {f"heval_core/{room}" for room in ("explaining", "ui", "evaluation", "present")},
+    flags_as_indices: {"heval_core/explaining", "heval_core/ui"},
     assignments_in_calls: {f"heval_core/{room}" for room in ("ui", "evaluation", "figures")},
 }
 

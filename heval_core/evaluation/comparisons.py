@@ -25,7 +25,7 @@ _OF_BOARD = ["first", "second", "model", "dataset", "difference", "low", "high",
 
 
 def tally(own: pd.DataFrame) -> dict[str, float]:
-    """How often the first of a pair wins, ties and loses. own: rows of one pair, the same way round."""
+    """Count how often the first of a pair wins, ties and loses. own: rows of one pair, the same way round."""
     count = own["better"].value_counts()
     wins, losses = (int(count.get(own[side].iloc[0], 0)) for side in ("first", "second"))
     return {
@@ -35,7 +35,7 @@ def tally(own: pd.DataFrame) -> dict[str, float]:
 
 
 def against(rows: pd.DataFrame, key: str, other: str = "") -> pd.DataFrame:
-    """The rows of one explainer (and another), turned so that it is the first: differences, ends and names with it."""
+    """Select the rows of one explainer (and another), turned so that it is the first: differences, ends and names with it."""
     turned = {"first": "second", "low": "high"}
     second = rows[rows["second"] == key].rename(columns=turned | {new: old for old, new in turned.items()})
     signed = [name for name in ("difference", "low", "high") if name in rows]
@@ -45,7 +45,7 @@ def against(rows: pd.DataFrame, key: str, other: str = "") -> pd.DataFrame:
 
 
 def pairs_of(counted: pd.DataFrame, explainers: Sequence[str]) -> pd.DataFrame:
-    """All pairs in every model and dataset where both have all cells that count. counted: see `means.counting`.
+    """Compare all pairs in every model and dataset where both have all cells that count. counted: see `means.counting`.
 
     difference (first minus second, scaled), low, high (95 %), p, p_holm (over the models and datasets of the pair), better
     ("" where p_holm is LEVEL or more), cells.
@@ -72,7 +72,7 @@ def pairs_of(counted: pd.DataFrame, explainers: Sequence[str]) -> pd.DataFrame:
 
 
 def apart(values: np.ndarray, drawn: np.ndarray) -> list[dict[str, float]]:
-    """difference, low, high and p of (C,) differences. drawn: (resamples, C) their replicates."""
+    """Compute difference, low, high and p of (C,) differences. drawn: (resamples, C) their replicates."""
     rows = []
     for difference, resampled in zip(values, drawn.T, strict=True):
         low, high = percentile_interval(resampled)

@@ -65,7 +65,8 @@ class Faithful(NamedTuple):
 
 
 def levels(tokens: int) -> tuple[int, ...]:
-    """How many tokens are masked or kept at each level, for a prompt, or a protected prompt's context, of `tokens` tokens.
+    """Return how many tokens are masked or kept at each level, for a prompt, or a protected prompt's context, of `tokens`
+    tokens.
 
     >>> levels(40), levels(150)
     ((1, 2, 3, 4, 5), (2, 3, 5, 6, 8))
@@ -82,12 +83,12 @@ class Faithfulness:
     baseline: str = BASELINE
 
     def check(self) -> None:
-        """Raises HEvalError for an unknown replacement, or none."""
+        """Raise HEvalError for an unknown replacement, or none."""
         if not self.replacements or not set(self.replacements) <= set(REPLACEMENTS):
             raise HEvalError(f"Faithfulness has no replacements {self.replacements!r}; there are: {', '.join(REPLACEMENTS)}.")
 
     def measure(self, clean: CleanPass, targets: Sequence[int], scores: Sequence[np.ndarray]) -> list[tuple[Faithful, ...]]:
-        """The faithfulness of every prompt of a clean pass, one record per replacement.
+        """Measure the faithfulness of every prompt of a clean pass, one record per replacement.
 
         targets: (B,) the answers' first tokens. scores: B of (n,). A prompt of which nothing may be taken out, such as one
         without documents whose question is protected, has no records.
@@ -111,7 +112,7 @@ class Faithfulness:
         ]
 
     def _changed(self, lm: LanguageModel, prompt: TokenisedPrompt, scores: np.ndarray) -> Iterator[np.ndarray]:
-        """The prompt's ids, for each replacement: without the k best for every k, then with the k best only."""
+        """Yield the prompt's ids, for each replacement: without the k best for every k, then with the k best only."""
         ids, free, best = np.array(prompt.ids), self._free(prompt), self.best(prompt, scores)
         chosen = np.zeros((LEVELS, len(ids)), dtype=bool)
         count = int(free.sum()) if self.protect_question else len(ids)
@@ -126,7 +127,7 @@ class Faithfulness:
                 yield from np.where(taken, baseline if name == "baseline" else drawn(lm, ids), ids)
 
     def _free(self, prompt: TokenisedPrompt) -> np.ndarray:
-        """(n,) bool: the tokens that may be taken out."""
+        """Return which tokens may be taken out, (n,) bool."""
         ranked = np.zeros(len(prompt.ids), dtype=bool)
         ranked[prompt.ranked.start : prompt.ranked.stop] = True
         if not self.protect_question:
@@ -139,13 +140,13 @@ class Faithfulness:
         return ranked & context
 
     def best(self, prompt: TokenisedPrompt, scores: np.ndarray) -> np.ndarray:
-        """Indices of the tokens that may be taken out, by falling score; equal ones by their `turns`."""
+        """Order the indices of the tokens that may be taken out by falling score; equal ones by their `turns`."""
         candidates = np.flatnonzero(self._free(prompt))
         return candidates[np.lexsort((turns(np.array(prompt.ids))[candidates], -np.asarray(scores)[candidates]))]
 
 
 def _log_probabilities(lm: LanguageModel, rows: Sequence[np.ndarray], targets: np.ndarray) -> np.ndarray:
-    """(R,) log-probability of each row's target as the next token; rows of equal length run together."""
+    """Compute the log-probability of each row's target as the next token, (R,); rows of equal length run together."""
     import torch
 
     by_length: dict[int, list[int]] = defaultdict(list)
@@ -169,7 +170,7 @@ def _faithful(replacement: str, lost: np.ndarray) -> Faithful:
 
 
 def frequencies(lm: LanguageModel) -> tuple[np.ndarray, np.ndarray]:
-    """Token ids, ascending, and the share of each in the package's own passages and questions."""
+    """Count token ids, ascending, and the share of each in the package's own passages and questions."""
     if lm not in _known:
         facts = [fact for fact in catalogue.find("dataset", "country_profiles").facts() if isinstance(fact, Fact)]
         texts = dict.fromkeys(text for fact in facts if fact.own for text in (fact.own.text, fact.question))
@@ -182,7 +183,9 @@ def frequencies(lm: LanguageModel) -> tuple[np.ndarray, np.ndarray]:
 
 
 def drawn(lm: LanguageModel, ids: np.ndarray) -> np.ndarray:
-    """(n,) ids of a prompt ▶ (n,) other ids, one for each position, by frequency; the same for the same prompt."""
+    """Sample (n,) other ids for the (n,) ids of a prompt, one for each position, by frequency; the same for the same
+    prompt.
+    """
     known, shares = frequencies(lm)
     draws = _generator(ids).choice(known, size=(TRIES, len(ids)), p=shares)
     first = np.argmax(draws != ids, axis=0)
@@ -190,7 +193,7 @@ def drawn(lm: LanguageModel, ids: np.ndarray) -> np.ndarray:
 
 
 def turns(ids: np.ndarray) -> np.ndarray:
-    """(n,) ids of a prompt ▶ (n,) whose turn comes first among equal scores; the same for the same prompt."""
+    """Order the (n,) ids of a prompt among equal scores ▶ (n,) whose turn comes first; the same for the same prompt."""
     return _generator(ids).permutation(len(ids))
 
 

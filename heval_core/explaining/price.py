@@ -22,8 +22,9 @@ DEAR, SENTENCE_TOKENS = 10, 20
 
 
 def passes_of(prompt: TokenisedPrompt, explainers: Iterable[Method], wanted: Wanted | None = None) -> float:
-    """About how many passes over the whole prompt it takes to explain an answer's first token; or a whole answer, beside
-    writing it: one that lacks something runs from there on, half of the prompt in the mean."""
+    """Estimate how many passes over the whole prompt it takes to explain an answer's first token; or a whole answer, beside
+    writing it: one that lacks something runs from there on, half of the prompt in the mean.
+    """
     n, known = len(prompt.ids), list(explainers)
     tokens = float(sum(cost.tokens for cost in added([explainer.cost(n) for explainer in known], n)))
     if wanted is not None:
@@ -35,7 +36,7 @@ def passes_of(prompt: TokenisedPrompt, explainers: Iterable[Method], wanted: Wan
 
 
 def too_dear(prompt: TokenisedPrompt, explainers: Iterable[Method]) -> dict[str, str]:
-    """Those that explain no whole answer unless they are named, and why: key ▶ what it costs."""
+    """Return the explainers that explain no whole answer unless they are named, and why: key ▶ what it costs."""
     passes = {explainer.key: explainer.cost(len(prompt.ids)).tokens / len(prompt.ids) for explainer in explainers}
     told = "it takes about {:.0f} passes; it explains a whole answer where it is named among the explainers."
     return {key: told.format(count) for key, count in passes.items() if count >= DEAR}

@@ -31,7 +31,10 @@ class Scored:
     note: str = ""
 
     def marked(self, places: range) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Per token its score, normalised score, and rank as metrics count it; and the largest size. places: those ranked."""
+        """Return per token its score, normalised score, and rank as metrics count it; and the largest size.
+
+        places: those ranked.
+        """
         raw = np.asarray(self.scores, dtype=np.float64)
         ranked, scores = np.isin(np.arange(len(raw)), places), normalise(raw, self.signed)
         largest = float(np.abs(scores[ranked]).max(initial=0.0)) or 1.0
@@ -41,9 +44,10 @@ class Scored:
 def highlights(
     tokens: Sequence[str], ranked: range, documents: Sequence[PromptDocument], used: int | None, rows: Sequence[Scored], k: int
 ) -> dict[str, Any]:
-    """What the macros of `highlights.html` draw: tokens, each with a strip for every explainer; their names, with the share of
-    tied tokens; the hues of the strips' classes; and whether some tokens are never ranked. ranked: the tokens that are. used:
-    index of the document the answer came from. rows: one per explainer, over all tokens. k: how many are framed."""
+    """Return what the macros of `highlights.html` draw: tokens, each with a strip for every explainer; their names, with the
+    share of tied tokens; the hues of the strips' classes; and whether some tokens are never ranked. ranked: the tokens that
+    are. used: index of the document the answer came from. rows: one per explainer, over all tokens. k: how many are framed.
+    """
     gold = {token for document in documents for token in document.answer_tokens}
     headings = _headings(documents, used)
     strips = [_strips(row, number, ranked, k) for number, row in enumerate(rows)]
@@ -62,7 +66,7 @@ def highlights(
 
 
 def _headings(documents: Sequence[PromptDocument], used: int | None) -> dict[int, str]:
-    """Token ▶ what begins there. A document's heading wins where two parts begin at one token."""
+    """Return token ▶ what begins there. A document's heading wins where two parts begin at one token."""
     headings = {documents[-1].end: "question"} if documents else {}
     for index, document in reversed(list(enumerate(documents))):
         mark = ", used" if index == used else ""
@@ -72,7 +76,7 @@ def _headings(documents: Sequence[PromptDocument], used: int | None) -> dict[int
 
 
 def _strips(row: Scored, number: int, places: range, k: int) -> list[dict[str, Any]]:
-    """An explainer's marks under the tokens: the class, whether it is among the k best, score and rank as text."""
+    """Return an explainer's marks under the tokens: the class, whether it is among the k best, score and rank as text."""
     raw, scores, ranks, largest = row.marked(places)
     best, strips = set(best_tokens(raw, ranks, k)), []
     for index in range(len(raw)):
@@ -84,9 +88,10 @@ def _strips(row: Scored, number: int, places: range, k: int) -> list[dict[str, A
 
 
 def instance_page(instance: StoredInstance, rows: Sequence[Scored], k: int, snapshot_id: str) -> str:
-    """One instance as a self-contained HTML file: no script, no request; its content-security policy allows one style.
+    """Write one instance as a self-contained HTML file: no script, no request; its content-security policy allows one style.
 
-    rows: one per explainer, over all tokens. k: how many are framed."""
+    rows: one per explainer, over all tokens. k: how many are framed.
+    """
     drawn = highlights(instance.tokens, instance.ranked, instance.documents, instance.used_document, rows, k)
     # What a browser hashes is the style as it stands in the file.
     style = render("instance.css", drawn=drawn)

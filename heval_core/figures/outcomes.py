@@ -26,7 +26,7 @@ LEFT_OUT = "dropped"
 
 
 def outcome_shares(outcomes: pd.DataFrame) -> tuple[tuple[str, Drawing], ...]:
-    """For each model, a few to a figure: (caption, drawing). outcomes: of one technique."""
+    """Draw (caption, drawing) for each model, a few to a figure. outcomes: of one technique."""
     bars = outcomes["dataset"] + " · " + outcomes["regime"].map(regime_title)
     labelled = in_regime_order(outcomes.assign(panel=outcomes["model"], label=bars))
     models = sorted(set(labelled["panel"]))
@@ -38,8 +38,9 @@ def outcome_shares(outcomes: pd.DataFrame) -> tuple[tuple[str, Drawing], ...]:
 
 
 def share_figure(outcomes: pd.DataFrame, title: str, panels: Sequence[str]) -> Drawing:
-    """Shares of all that was asked: the groups, then each reason for dropping; a bar for each label, in each of the panels.
-    outcomes: columns `panel`, `label`, `outcome`, `instances`. A piece of 7 % or more has its number."""
+    """Draw shares of all that was asked: the groups, then each reason for dropping; a bar for each label, in each of the
+    panels. outcomes: columns `panel`, `label`, `outcome`, `instances`. A piece of 7 % or more has its number.
+    """
     looks = _looks(outcomes)
     counts = outcomes.pivot_table("instances", ["panel", "label"], "outcome", "sum", fill_value=0)
     bars = list(dict.fromkeys(outcomes["label"]))
@@ -49,7 +50,8 @@ def share_figure(outcomes: pd.DataFrame, title: str, panels: Sequence[str]) -> D
     top = drawing.legend(signs, 10) + 34
     foot = top + BAR * len(bars)
     for number, panel in enumerate(panels):
-        scale = Scale(0, 1, left := LABELS + number * (width + BETWEEN), left + width)
+        left = LABELS + number * (width + BETWEEN)
+        scale = Scale(0, 1, left, left + width)
         for heading in wrapped(panel, int(width / 7.5), 1):
             drawing.words("title", (left, top - 7), heading)
         for line, label in enumerate(bars):
@@ -78,8 +80,11 @@ def _piece(drawing: Drawing, ends: tuple[float, float], top: float, share: float
 
 
 def outcome_bars(outcomes: pd.DataFrame) -> go.Figure:
-    """The same with all models in one bar, to be zoomed; what was dropped is hatched. outcomes: columns `label`, `dataset`,
-    `regime`, `outcome`, `instances`. Ids of pieces: dataset, regime, and the group or LEFT_OUT."""
+    """Draw the same with all models in one bar, to be zoomed; what was dropped is hatched.
+
+    outcomes: columns `label`, `dataset`, `regime`, `outcome`, `instances`. Ids of pieces: dataset, regime, and the group or
+    LEFT_OUT.
+    """
     figure = go.Figure()
     counts = outcomes.pivot_table("instances", ["label", "dataset", "regime"], "outcome", "sum", fill_value=0, sort=False)
     asked = counts.sum(axis=1)
@@ -116,7 +121,7 @@ class _Look(NamedTuple):
 
 
 def _looks(outcomes: pd.DataFrame) -> dict[str, _Look]:
-    """Of the outcomes that are there: the groups, then each reason for dropping."""
+    """Return the looks of the outcomes that are there: the groups, then each reason for dropping."""
     present = set(outcomes["outcome"])
     looks = {key: _Look(hue, "", GROUP_WORDS[key].title) for key, hue in GROUPS.items() if key in present}
     reasons = [*(key for key in DROP_REASONS if key in present), *sorted(present - set(DROP_REASONS) - set(looks))]
@@ -132,8 +137,10 @@ def in_regime_order(frame: pd.DataFrame, by: Sequence[str] = ("dataset", "regime
 
 
 def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:
-    """A row per model, dataset, regime and technique: asked, kept, by group, lengths of the context, dropped by reason.
-    outcomes, contexts: what `Reader.outcomes` and `Reader.rows` of `context` give."""
+    """Make a row per model, dataset, regime and technique: asked, kept, by group, lengths of the context, dropped by reason.
+
+    outcomes, contexts: what `Reader.outcomes` and `Reader.rows` of `context` give.
+    """
     cell = list(CELL)
     counts = outcomes.pivot_table(index=cell, columns="outcome", values="instances", aggfunc="sum", fill_value=0)
     groups = [group for group in GROUP_WORDS if group in counts.columns]
@@ -147,7 +154,7 @@ def statistics(outcomes: pd.DataFrame, contexts: pd.DataFrame) -> pd.DataFrame:
 
 
 def sources(datasets: pd.DataFrame) -> pd.DataFrame:
-    """What was read of each dataset's file, as readers see it. datasets: what `Reader.datasets` gives."""
+    """Make a table of what was read of each dataset's file. datasets: what `Reader.datasets` gives."""
     counts = map(json.loads, datasets["unusable"])
     left = [", ".join(f"{count:,} {reason}" for reason, count in reasons.items()) or "none" for reasons in counts]
     named = {"records": "records read", "usable": "usable questions"}

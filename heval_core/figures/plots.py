@@ -24,31 +24,33 @@ def lay_out(figure: go.Figure, height: int, x_title: str, y_title: str = "", lef
 
 
 def clickable(ids: Sequence[Sequence[str]], about: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Of a trace: what a click is of, and the lines that are shown where the pointer rests."""
+    """Return for a trace what a click is of, and the lines that are shown where the pointer rests."""
     texts = ["<br>".join(map(escape, lines)) for lines in about]
     return {"customdata": [list(id) for id in ids], "hovertext": texts, "hovertemplate": "%{hovertext}<extra></extra>"}
 
 
 def ids_of(figure: go.Figure) -> set[tuple[str, ...]]:
-    """Of all that can be clicked."""
+    """Return the ids of all that can be clicked."""
     return {tuple(id) for trace in figure.data for id in (() if trace.customdata is None else trace.customdata)}
 
 
 def escape(label: str) -> str:
-    """Text as Plotly is to show it: it reads a little HTML in labels, and would swallow a token like <s>."""
+    """Escape text for Plotly: it reads a little HTML in labels, and would swallow a token like <s>."""
     return label.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def legible(figure: go.Figure, dark: bool) -> None:
-    """Texts of axes and legend with a contrast of 4.5 or more: Streamlit's own are paler."""
+    """Give texts of axes and legend a contrast of 4.5 or more: Streamlit's own are paler."""
     ink = "#B0B5BC" if dark else "#555C65"
     axes = {"tickfont": {"color": ink}, "title": {"font": {"color": ink}}}
     figure.update_layout(xaxis=axes, yaxis=axes, legend={"font": {"color": ink}})
 
 
 def scatter(points: pd.DataFrame, names: Names, x_title: str, y_title: str) -> go.Figure:
-    """A dot per cell and explainer, with 95 % intervals both ways; dashed lines: chance. points: label, x, x_low, x_high, y,
-    y_low, y_high, n, and model, dataset, regime, part, explainer, which are a dot's id."""
+    """Draw a dot per cell and explainer, with 95 % intervals both ways; dashed lines: chance.
+
+    points: label, x, x_low, x_high, y, y_low, y_high, n, and model, dataset, regime, part, explainer, which are a dot's id.
+    """
     figure, id = go.Figure(), ["model", "dataset", "regime", "part", "explainer"]
     for key in in_order(list(points["explainer"].unique())):
         dots, style, name = points[points["explainer"] == key], look(key), names.explainer(key)
@@ -75,7 +77,7 @@ def _whiskers(points: pd.DataFrame, axis: str) -> dict[str, Any]:
 
 
 def head_counts(table: np.ndarray) -> go.Figure:
-    """table: (layers, heads) instances in which each was chosen, layers down. A square's id is its head's name."""
+    """Draw a square for each head. table: (layers, heads) instances in which each was chosen, layers down."""
     layers, heads = table.shape
     shares = table / max(1.0, float(table.sum()))
     places = [(layer, head) for layer in range(layers) for head in range(heads)]

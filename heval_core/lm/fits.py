@@ -62,8 +62,8 @@ class Fit:
 def folders(store: Path | None = None) -> tuple[Path, ...]:
     """List where fits are looked for, in this order: a store's own, those of HEVAL_FITS, the batch job's, the demo models'."""
     named = [Path(part) for part in os.environ.get("HEVAL_FITS", "").split(os.pathsep) if part]
-    own = [store / FOLDER] if store else []
-    return (*own, *named, RESULTS / FOLDER, BUNDLED["demo"][1] / FOLDER)
+    of_store = [store / FOLDER] if store else []
+    return (*of_store, *named, RESULTS / FOLDER, BUNDLED["demo"][1] / FOLDER)
 
 
 def write(folder: Path, fit: Fit) -> Path:

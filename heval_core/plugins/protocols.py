@@ -60,7 +60,7 @@ class Dataset(Plugin, Protocol):
     @property
     def long(self) -> bool: ...
     def facts(self) -> Iterator[Record]:
-        """Raises HEvalError where the data is missing or foreign."""
+        """Yield the facts. Raises HEvalError where the data is missing or foreign."""
 
 
 class Explainer(Plugin, Protocol):
@@ -91,10 +91,10 @@ class Method(Explainer, Protocol):
     @property
     def needs(self) -> tuple[str, ...]: ...
     def cost(self, tokens: float) -> Cost:
-        """The cost for one prompt of `tokens` tokens."""
+        """Return the cost for one prompt of `tokens` tokens."""
 
     def explain(self, clean: CleanPass, targets: Sequence[Target]) -> list[Attribution]:
-        """One attribution for each prompt of the pass."""
+        """Explain each prompt of the pass: one attribution for each."""
 
 
 class Fitted(Method, Protocol):
@@ -107,17 +107,17 @@ class Fitted(Method, Protocol):
     @property
     def needs_fit(self) -> bool: ...
     def observed(self, clean: CleanPass, targets: Sequence[Target]) -> list[Any]:
-        """What the fit learns from the prompts of a pass."""
+        """Return what the fit learns from the prompts of a pass."""
 
     def fitted(self, observed: Sequence[Any]) -> np.ndarray:
-        """The parameters, from what all passes gave."""
+        """Fit the parameters to what all passes gave."""
 
 
 class Control(Explainer, Protocol):
     """An explainer that reads stored tokens only. Its scores are computed when results are published."""
 
     def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
-        """(n,) float32, one score per token."""
+        """Score each token: (n,) float32."""
 
 
 class Metric(Plugin, Protocol):
@@ -130,10 +130,10 @@ class Metric(Plugin, Protocol):
     @property
     def measures(self) -> tuple[Measure, ...]: ...
     def each(self, cell: Cell, k: int) -> list[Each]:
-        """Values of instances."""
+        """Compute values of instances."""
 
     def over(self, cell: Cell, k: int) -> list[Value]:
-        """Values of the cell."""
+        """Compute values of the cell."""
 
 
 class Technique(Plugin, Protocol):
@@ -168,7 +168,7 @@ class ClaimData(Plugin, Protocol):
     """Claims with passages, and the explanations that came with them; see `heval_core/citations/claims`."""
 
     def claims(self) -> Iterator[Claim | BadRecord]:
-        """Raises HEvalError where the data is missing or foreign."""
+        """Yield the claims. Raises HEvalError where the data is missing or foreign."""
 
 
 class Selector(Plugin, Protocol):
@@ -182,7 +182,7 @@ class Selector(Plugin, Protocol):
     @property
     def asks(self) -> bool: ...
     def select(self, claims: Sequence[Claim], speaker: Speaker | None) -> list[Selection]:
-        """One selection for each claim."""
+        """Select passages for each claim."""
 
 
 class Annotator(Plugin, Protocol):
@@ -204,4 +204,4 @@ class Annotator(Plugin, Protocol):
     @property
     def reads(self) -> str: ...
     def annotate(self, questions: Sequence[Question], reader: Any) -> list[Choice]:
-        """One choice for each question, in their order. Questions about one explanation stand together."""
+        """Choose sentences for each question, in their order. Questions about one explanation stand together."""

@@ -169,11 +169,11 @@ class Drawing:
         self.marks.append(Mark("text", kind, *at, text=text, anchor=anchor, dx=dx, turn=turn))
 
     def spot(self, at: tuple[float, float], marks: Iterable[Mark], title: Sequence[str] = (), **more: Any) -> None:
-        """more: id, reach."""
+        """Add a spot. more: id, reach."""
         self.marks.append(Spot(*at, tuple(marks), tuple(title), **more))
 
     def legend(self, items: Iterable[tuple[Mark, str]], top: float) -> float:
-        """Signs with their texts, as many in a line as fit; returns where they end."""
+        """Draw signs with their texts, as many in a line as fit; returns where they end."""
         x, y = 8.0, top
         for sign, text in items:
             needed = 34 + 6.3 * len(text)
@@ -184,7 +184,7 @@ class Drawing:
         return y
 
     def place(self, other: Drawing, x: float, y: float) -> None:
-        """The marks of another drawing, with its corner at a place of this one; both in pixels."""
+        """Add the marks of another drawing, with its corner at a place of this one; both in pixels."""
         for mark in other.marks:
             moved = replace(mark, x=mark.x + x, y=mark.y + y)
             if isinstance(moved, Mark) and moved.shape == "line":
@@ -207,7 +207,7 @@ class Element(NamedTuple):
 
 
 def as_svg(drawing: Drawing, theme: Theme | None = LIGHT, *, active: bool = False) -> str:
-    """theme: None where the drawing stands in a page that has the `stylesheet`.
+    """Write a drawing as SVG. theme: None where the drawing stands in a page that has the `stylesheet`.
 
     active: spots with an id are buttons; `marks.js` answers to them.
     """
@@ -259,11 +259,12 @@ def _element(mark: Mark, unit: str, theme: Theme | None) -> Element:
 
 @lru_cache(maxsize=1024)
 def _ink(kind: str, hue: str, theme: Theme | None) -> dict[str, str]:
-    """The attributes of a mark; where a stylesheet says the rest, those of its own colour."""
+    """Return the attributes of a mark; where a stylesheet says the rest, those of its own colour."""
     if theme is None:
         return {name: hue for name in ("fill", "stroke") if getattr(LOOKS[kind], name) == "hue"}
     if hue.startswith("light-dark"):
-        hue = hue[11:-1].split(", ")[theme is DARK]
+        light, dark = hue[11:-1].split(", ")
+        hue = dark if theme is DARK else light
     return _attributes(LOOKS[kind], theme._asdict() | {"hue": hue, "none": "none"})
 
 
@@ -283,7 +284,7 @@ def _attributes(look: Look, colours: Mapping[str, str]) -> dict[str, str]:
 
 
 def stylesheet() -> str:
-    """How every kind of mark looks in a page, in light and in dark."""
+    """Return how every kind of mark looks in a page, in light and in dark."""
     colours, rules = _BOTH._asdict() | {"hue": "", "none": "none"}, []
     for kind, look in LOOKS.items():
         ink = _attributes(look, colours) | ({"font-size": f"{look.size:g}px"} if look.size else {})
@@ -293,7 +294,7 @@ def stylesheet() -> str:
 
 
 def id_of(parts: Sequence[str]) -> str:
-    """As the browser tells spots apart."""
+    """Join parts to an id, by which the browser tells spots apart."""
     return json.dumps(list(parts), separators=(",", ":"), ensure_ascii=False)
 
 
@@ -311,14 +312,14 @@ class Scale(NamedTuple):
 
     @classmethod
     def around(cls, values: Iterable[float], left: float = 0.0, right: float = 100.0) -> Scale:
-        """With a little room on both sides. Values that are not finite do not count."""
+        """Make a scale with a little room on both sides. Values that are not finite do not count."""
         finite = [float(value) for value in values if math.isfinite(value)] or [0.0, 1.0]
         least, most = min(finite), max(finite)
         room = (most - least) * 0.05 or abs(most) * 0.1 or 0.5
         return cls(least - room, most + room, left, right)
 
     def at(self, value: float) -> float:
-        """The place of a value. By hand: halfway from least to most is halfway from left to right.
+        """Return the place of a value. By hand: halfway from least to most is halfway from left to right.
 
         >>> Scale(0, 10, 100, 200).at(5)
         150.0
@@ -326,11 +327,11 @@ class Scale(NamedTuple):
         return self.left + (float(value) - self.least) / (self.most - self.least) * (self.right - self.left)
 
     def cut(self, value: float) -> float:
-        """The same, as far as the scale goes."""
+        """Return the same, as far as the scale goes."""
         return self.at(min(max(value, self.least), self.most))
 
     def beyond(self, value: float) -> int:
-        """-1 or 1 for a value left or right of the scale.
+        """Return -1 or 1 for a value left or right of the scale.
 
         >>> [Scale(0, 10).beyond(value) for value in (-1, 10, 11)]
         [-1, 0, 1]
@@ -353,7 +354,7 @@ class Scale(NamedTuple):
 
 
 def wrapped(text: str, width: int, most: int = 3) -> list[str]:
-    """A text in lines of about so many letters, at most so many lines."""
+    """Wrap a text in lines of about so many letters, at most so many lines."""
     lines: list[str] = []
     for word in text.replace("_", "_ ").split():
         joined = f"{lines[-1]}{'' if lines[-1].endswith('_') else ' '}{word}" if lines else word

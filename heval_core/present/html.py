@@ -22,7 +22,7 @@ _environment = Environment(
 
 
 def visible(text: object) -> str:
-    """A text with its invisible characters shown as symbols; in no file of XML may the other control characters stand."""
+    """Show the invisible characters of a text as symbols; in no file of XML may the other control characters stand."""
     shown = ("\ufffd" if category(one) in ("Cc", "Cs") and one not in _GLYPHS else _GLYPHS.get(one, one) for one in str(text))
     return str(text) if str(text).isprintable() else "".join(shown)
 
@@ -33,23 +33,25 @@ _SIGNS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$^=])")
 
 
 def plain(text: object) -> str:
-    """A text for Markdown and for labels, shown as it is."""
+    """Escape a text for Markdown and for labels, where it is shown as it is."""
     escaped = _SIGNS.sub(r"\\\1", visible(text))
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def render(template: str, **values: Any) -> str:
-    """The filled template. Raises jinja2.UndefinedError for a value that the template needs and did not get."""
+    """Fill a template. Raises jinja2.UndefinedError for a value that the template needs and did not get."""
     return _environment.get_template(template).render(values)
 
 
 def scripts_of(name: str) -> list[Path]:
-    """The scripts that make one component's module, in their order."""
+    """List the scripts that make one component's module, in their order."""
     return [COMPONENTS / "element.js", *(sorted((COMPONENTS / name).glob("*.js")) or [COMPONENTS / f"{name}.js"])]
 
 
 def joined(name: str, kind: str) -> str:
-    """The script (`js`) or the style (`css`) of the component `NAME.js` and `.css`, or of a folder `NAME` of such files."""
+    """Read the script (`js`) or the style (`css`) of the component `NAME.js` and `.css`, or of a folder `NAME` of
+    such files.
+    """
     folder = COMPONENTS / name
     style = [COMPONENTS / "element.css", (folder if folder.is_dir() else COMPONENTS) / f"{name}.css"]
     files = scripts_of(name) if kind == "js" else style
@@ -57,5 +59,5 @@ def joined(name: str, kind: str) -> str:
 
 
 def digest(text: str) -> str:
-    """How a content-security policy names an inline script or style."""
+    """Return how a content-security policy names an inline script or style."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -29,13 +29,16 @@ UNKNOWN = Interval(NAN, NAN)
 
 
 def row_blocks(rows: int, columns: int, numbers: int | None = None) -> Iterator[slice]:
-    """Consecutive rows of a (rows, columns) matrix, about `numbers` (SMALL_BLOCK) at a time. Without rows, one empty block."""
+    """Yield consecutive rows of a (rows, columns) matrix, about `numbers` (SMALL_BLOCK) at a time.
+
+    Without rows, one empty block.
+    """
     height = max(1, (numbers or SMALL_BLOCK) // max(1, columns))
     return (slice(start, min(start + height, rows)) for start in range(0, max(1, rows), height))
 
 
 def resample_weights(questions: int, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
-    """(resamples, questions) uint8: how often each question is drawn in each resample.
+    """Sample how often each question is drawn in each resample: (resamples, questions) uint8.
 
     A byte is enough: no question is drawn more often than there are questions, and with many questions none nearly as often.
     """
@@ -47,7 +50,9 @@ def resample_weights(questions: int, resamples: int = RESAMPLES, seed: int = 0) 
 
 
 def priorities(questions: int, seed: int = 0) -> np.ndarray:
-    """(SPLITS, questions): a random order of the questions for each split; a set of them is cut in the middle of its order."""
+    """Sample a random order of the questions for each split, (SPLITS, questions); a set of them is cut in the middle of its
+    order.
+    """
     generator = np.random.default_rng([seed, 1])
     return generator.permuted(np.tile(np.arange(questions), (SPLITS, 1)), axis=1)
 
@@ -67,15 +72,15 @@ class Resamples:
         self._matrix = resample_weights(self._count, seed=self._seed)
 
     def of(self, facts: Iterable[str]) -> np.ndarray:
-        """(resamples, N) how often each of N instances' questions is drawn."""
+        """Return how often each of N instances' questions is drawn, (resamples, N)."""
         return self._matrix[:, self.questions(facts)]
 
     def questions(self, facts: Iterable[str]) -> list[int]:
-        """(N,) the same number for the same question."""
+        """Return the same number for the same question, (N,)."""
         return [self._column[fact] for fact in facts]
 
     def order(self, facts: Iterable[str]) -> np.ndarray:
-        """(SPLITS, N) position of N instances' questions in the order of each split (`priorities`)."""
+        """Return the position of N instances' questions in the order of each split (`priorities`), (SPLITS, N)."""
         return self._order[:, self.questions(facts)]
 
     @functools.cached_property
@@ -84,7 +89,7 @@ class Resamples:
 
 
 def resampled_sums(weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """(resamples, C) sums of (N, C) columns under each row of (resamples, N) weights.
+    """Sum (N, C) columns under each row of (resamples, N) weights ▶ (resamples, C).
 
     In float64: in float32 the last digit printed depends on the number of threads.
     """
@@ -95,7 +100,7 @@ def resampled_sums(weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 
 def resampled_means(weights: np.ndarray, columns: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """(resamples, C) means under each row of (resamples, U) weights. columns: C of (U,) sums of values and their numbers.
+    """Average under each row of (resamples, U) weights ▶ (resamples, C). columns: C of (U,) sums of values and their numbers.
 
     NaN if none of them was drawn. One product for all columns is far cheaper than one for each, and columns that count the
     same units share one count.
@@ -111,7 +116,7 @@ def resampled_means(weights: np.ndarray, columns: Sequence[tuple[np.ndarray, np.
 
 
 def percentile_interval(replicates: np.ndarray, level: float = 0.95) -> Interval:
-    """The middle `level` of the replicates; NaN if fewer than half of them are defined."""
+    """Return the middle `level` of the replicates; NaN if fewer than half of them are defined."""
     defined = replicates[np.isfinite(replicates)]
     if len(defined) * 2 < len(replicates) or not len(defined):
         return UNKNOWN
@@ -120,7 +125,9 @@ def percentile_interval(replicates: np.ndarray, level: float = 0.95) -> Interval
 
 
 def skewed_interval(value: float, influence: np.ndarray, df: float) -> Interval:
-    """The 95 % interval of a value from its (N,) influences: how much each question moves it, summing to 0. NaN if df < 1.
+    """Compute the 95 % interval of a value from its (N,) influences: how much each question moves it, summing to 0.
+
+    NaN if df < 1.
 
     Hall's transformation (1992, J. R. Statist. Soc. B 54, 221-228): an invertible cubic that removes the skewness of Student's
     ratio. The skewness is the sum of the cubed influences, divided by the sum of the squared influences to the power 1.5.

@@ -40,7 +40,7 @@ class Bounded(NamedTuple):
     most: float = 1.0
 
     def interval(self) -> Interval:
-        """From `least` to `most` where fewer than two questions tell nothing of the error."""
+        """Compute the interval: from `least` to `most` where fewer than two questions tell nothing of the error."""
         if self.questions < 2:
             return Interval(self.least, self.most)
         span = self.most - self.least
@@ -57,12 +57,12 @@ class Bounded(NamedTuple):
 
 @functools.lru_cache(maxsize=65536)
 def share_interval(share: float, count: float) -> Interval:
-    """The mid-P interval of a share of `count` independent answers; count need not be whole."""
+    """Compute the mid-P interval of a share of `count` independent answers; count need not be whole."""
     return Interval(_least_likely(share, count), 1 - _least_likely(1 - share, count))
 
 
 def _least_likely(share: float, count: float) -> float:
-    """The lower end."""
+    """Find the lower end."""
     from scipy.optimize import brentq
     from scipy.special import betainc
 
@@ -72,7 +72,7 @@ def _least_likely(share: float, count: float) -> float:
     misses = count - hits
 
     def above(p: float) -> float:
-        """The probability of more hits, and half of that of as many, less what the test allows."""
+        """Compute the probability of more hits, and half of that of as many, less what the test allows."""
         more = betainc(hits + 1, misses, p) if misses > 0 else 0.0
         return float(more + betainc(hits, misses + 1, p)) / 2 - (1 - LEVEL) / 2
 
@@ -80,7 +80,7 @@ def _least_likely(share: float, count: float) -> float:
 
 
 def mean_interval(values: np.ndarray, low: np.ndarray, high: np.ndarray, drawn: np.ndarray | None = None) -> Interval:
-    """The interval of the mean of (K,) values that have intervals of their own. Of a single one it is its own.
+    """Compute the interval of the mean of (K,) values that have intervals of their own. Of a single one it is its own.
 
     drawn: (resamples, K) replicates of the values, over the same questions, which say how far the values move together. A
     value that no replicate moves, such as a share of 1, is taken to move with all others, and so are all without replicates:
@@ -100,7 +100,10 @@ def mean_interval(values: np.ndarray, low: np.ndarray, high: np.ndarray, drawn: 
 
 
 def sum_interval(terms: Sequence[tuple[float, Bounded]], shift: float = 0.0) -> Interval:
-    """The interval of the sum of some means, each times its factor, plus a constant. Their questions are the same ones."""
+    """Compute the interval of the sum of some means, each times its factor, plus a constant.
+
+    Their questions are the same ones.
+    """
     factors = np.array([factor for factor, _ in terms])
     means = np.array([mean.value for _, mean in terms])
     ends = np.array([mean.interval() for _, mean in terms])

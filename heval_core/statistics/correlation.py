@@ -21,7 +21,9 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence[object]) -> tuple[float, Interval]:
-    """`spearman` of two (N,) samples with its 95 % interval. Whole clusters are resampled: their pairs are not independent.
+    """Compute `spearman` of two (N,) samples with its 95 % interval.
+
+    Whole clusters are resampled: their pairs are not independent.
 
     Each resample is ranked anew. The interval is NaN for fewer than three clusters.
     """
@@ -33,7 +35,7 @@ def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence
 
 
 def resampled_spearman(first: np.ndarray, second: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """(resamples,) `spearman` of two (N,) samples that are drawn (resamples, N) times, each resample ranked anew.
+    """Compute `spearman`, (resamples,), of two (N,) samples that are drawn (resamples, N) times, each resample ranked anew.
 
     NaN where one sample is constant.
     """
@@ -50,7 +52,7 @@ def resampled_spearman(first: np.ndarray, second: np.ndarray, drawn: np.ndarray)
 
 
 def _ranks_drawn(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(resamples, N) ranks of (N,) values that are drawn (resamples, N) weights times each; ties averaged."""
+    """Rank (N,) values that are drawn (resamples, N) weights times each ▶ (resamples, N); ties averaged."""
     _, level = np.unique(values, return_inverse=True)
     at_level = np.zeros((len(weights), level.max() + 1))
     np.add.at(at_level.T, level, weights.T)
@@ -58,7 +60,7 @@ def _ranks_drawn(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's adjusted p of (C,) tests made together; NaN stays NaN and does not count as a test.
+    """Compute Holm's adjusted p of (C,) tests made together; NaN stays NaN and does not count as a test.
 
     >>> holm(np.array([0.01, 0.04, 0.03]))
     array([0.03, 0.06, 0.06])

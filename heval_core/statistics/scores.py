@@ -16,13 +16,13 @@ from heval_core.records import HEvalError
 
 
 def check(scores: np.ndarray, name: str) -> None:
-    """Raises HEvalError, naming the instance, if a score is NaN or infinite."""
+    """Raise HEvalError, naming the instance, if a score is NaN or infinite."""
     if not np.isfinite(scores).all():
         raise HEvalError(f"{name} has scores that are NaN or infinite; they cannot be ranked.")
 
 
 def normalise(scores: np.ndarray, signed: bool) -> np.ndarray:
-    """Signed scores divided by their l1 norm over the whole prompt (all-zero stays zero); unsigned scores unchanged."""
+    """Divide signed scores by their l1 norm over the whole prompt (all-zero stays zero); unsigned scores unchanged."""
     scores = np.asarray(scores, dtype=np.float64)
     if not signed:
         return scores
@@ -42,7 +42,9 @@ class Ties(NamedTuple):
 
 
 def ties(scores: np.ndarray, ranked: np.ndarray | None = None) -> Ties:
-    """The ties of every row's scores.
+    """Find the ties of every row's scores.
+
+    scores: (rows, n). ranked: (rows, n) bool, the positions that are ranked (all by default).
 
     scores: (rows, n). ranked: (rows, n) bool, the positions that are ranked (all by default).
 
@@ -62,7 +64,7 @@ def ties(scores: np.ndarray, ranked: np.ndarray | None = None) -> Ties:
 
 
 def runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, n) sorted values ▶ the first and the last column of the run of equal values around each.
+    """Find the first and the last column of the run of equal values around each of (rows, n) sorted values.
 
     >>> runs(np.array([[1, 1, 4]]))
     (array([[0, 0, 2]]), array([[1, 1, 2]]))
@@ -78,7 +80,7 @@ def runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def average_ranks(scores: np.ndarray, ranked: np.ndarray | None = None) -> np.ndarray:
-    """Expected ranks of every row's scores if ties are broken at random: the average of the ranks that a tie covers.
+    """Compute expected ranks of every row's scores if ties are broken at random: the average of the ranks that a tie covers.
 
     scores: (rows, n). ranked: (rows, n) bool, the positions that are ranked (all by default); the others get NaN.
     Returns (rows, n) float64, 1 = the highest score of the row.
@@ -92,7 +94,7 @@ def average_ranks(scores: np.ndarray, ranked: np.ndarray | None = None) -> np.nd
 
 
 def tied(scores: np.ndarray) -> float:
-    """The share of (n,) ranked scores that equal another one, so that chance decides their order.
+    """Compute the share of (n,) ranked scores that equal another one, so that chance decides their order.
 
     >>> tied(np.array([0.0, 0.5, 0.0, 0.2])), tied(np.array([0.1, 0.2])), tied(np.array([]))
     (0.5, 0.0, 0.0)
@@ -102,7 +104,9 @@ def tied(scores: np.ndarray) -> float:
 
 
 def best_tokens(scores: np.ndarray, ranks: np.ndarray, k: int) -> list[int]:
-    """Indices of the k best of (n,) scores, for emphasis. ranks: (n,) from `average_ranks`, NaN for unranked tokens.
+    """Return the indices of the k best of (n,) scores, for emphasis.
+
+    ranks: (n,) from `average_ranks`, NaN for unranked tokens.
 
     Ties that straddle rank k are left out as a whole, and so are scores of 0, which point at nothing.
 
@@ -115,7 +119,7 @@ def best_tokens(scores: np.ndarray, ranks: np.ndarray, k: int) -> list[int]:
 
 
 def round_keeping_ranks(scores: np.ndarray, bits: int = 10) -> np.ndarray:
-    """float32 scores with the fewest mantissa bits that keep every rank, ties included; fewer bits compress better.
+    """Round float32 scores to the fewest mantissa bits that keep every rank, ties included; fewer bits compress better.
 
     bits: how many to try first; then two more at a time until no rank changes (23 is the unrounded value).
     """
@@ -129,7 +133,7 @@ def round_keeping_ranks(scores: np.ndarray, bits: int = 10) -> np.ndarray:
 
 
 def round_mantissa(scores: np.ndarray, bits: int) -> np.ndarray:
-    """float32 scores with `bits` bits of mantissa: a relative error of at most 2^-(bits+1). Infinite values stay."""
+    """Round float32 scores to `bits` bits of mantissa: a relative error of at most 2^-(bits+1). Infinite values stay."""
     dropped = np.uint32(23 - bits)
     half = np.uint32(1) << (dropped - np.uint32(1))
     mask = ~((np.uint32(1) << dropped) - np.uint32(1))

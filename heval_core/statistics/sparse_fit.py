@@ -13,20 +13,20 @@ MASKS, ALPHA = 64, 0.01
 
 
 def masks(parts: int, seed: int) -> np.ndarray:
-    """(64, K) bool, each part kept with chance 1/2; all 2^K where these are not more."""
+    """Sample masks, (64, K) bool, each part kept with chance 1/2; all 2^K where these are not more."""
     if 2**parts <= MASKS:
         return np.array(list(itertools.product((False, True), repeat=parts)))
     return np.random.default_rng(seed).random((MASKS, parts)) < 0.5
 
 
 def log_odds(logprobs: np.ndarray) -> np.ndarray:
-    """log p - log(1 - p); for a p that rounds to 1, that of the largest float32 below."""
+    """Compute log p - log(1 - p); for a p that rounds to 1, that of the largest float32 below."""
     capped = np.minimum(logprobs, np.log1p(-np.finfo(np.float32).eps))
     return np.asarray(capped - np.log(-np.expm1(capped)))
 
 
 def weights(kept: np.ndarray, odds: np.ndarray) -> np.ndarray:
-    """(M, K) masks, (M,) log-odds ▶ (K,) the weight of each part."""
+    """Fit the weight of each part, (K,), from (M, K) masks and (M,) log-odds."""
     from sklearn.linear_model import Lasso
 
     return np.asarray(Lasso(alpha=ALPHA).fit(kept.astype(float), odds).coef_)

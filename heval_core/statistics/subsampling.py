@@ -25,7 +25,7 @@ from heval_core.statistics.bootstrap import Interval
 
 
 def splits(order: np.ndarray) -> np.ndarray:
-    """(S, N) priorities ▶ (S, 2, N // 2) indices, ascending in each half; if N is odd, the middle one is in neither."""
+    """Split (S, N) priorities ▶ (S, 2, N // 2) indices, ascending in each half; if N is odd, the middle one is in neither."""
     size = order.shape[1] // 2
     ordered = np.argsort(order, axis=1, kind="stable")
     return np.sort(np.stack([ordered[:, :size], ordered[:, ordered.shape[1] - size :]], axis=1), axis=2)
@@ -42,7 +42,7 @@ class Error(NamedTuple):
     deviations: np.ndarray
 
     def plus(self, se: float) -> Error:
-        """This error with an independent one added."""
+        """Add an independent error to this one."""
         return self._replace(se=float(np.hypot(self.se, se)))
 
 
@@ -61,7 +61,7 @@ class Runs:
     own: np.ndarray | None = None
 
     def error(self) -> Error:
-        """The error of the value; NaN if fewer than half of the splits, or than three, have a value on both halves."""
+        """Compute the error of the value; NaN if fewer than half of the splits, or than three, have a value on both halves."""
         apart = (self.parts[:, 0] - self.parts[:, 1]).mean(axis=1) / 2
         there = np.isfinite(apart)
         count, draws = int(there.sum()), self.parts.shape[2]
@@ -87,13 +87,13 @@ class Runs:
 
 @functools.lru_cache(maxsize=4)
 def _mixing(replicates: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
-    """(replicates, parts) normal factors and (replicates,) uniform shares for quantiles, the same for every value."""
+    """Sample (replicates, parts) normal factors and (replicates,) uniform shares for quantiles, the same for every value."""
     generator = np.random.default_rng(7)
     return generator.standard_normal((replicates, parts)), generator.random(replicates)
 
 
 def interval(value: float, error: Error, bound: float = float("nan")) -> Interval:
-    """Student's interval. bound: a limit that the value approaches but never passes, if there is one.
+    """Compute Student's interval. bound: a limit that the value approaches but never passes, if there is one.
 
     The error then applies to the logarithm of the distance to the bound, so that the interval ends before the bound.
     """
@@ -105,7 +105,8 @@ def interval(value: float, error: Error, bound: float = float("nan")) -> Interva
 
 
 def share_interval(share: float, error: Error, instances: int) -> Interval:
-    """Wilson's interval of a share of N instances: near 0 or 1, halves hardly differ and Student's interval is too narrow.
+    """Compute Wilson's interval of a share of N instances: near 0 or 1, halves hardly differ and Student's interval is too
+    narrow.
 
     The effective number of instances is the one that gives the share its error (at most N).
     """
@@ -120,7 +121,8 @@ def share_interval(share: float, error: Error, instances: int) -> Interval:
 
 
 def replicates(value: float, error: Error, count: int) -> np.ndarray:
-    """(count,) draws around a value with the spread of its error and Student's tails; values on the same splits stay paired.
+    """Sample (count,) values around a value with the spread of its error and Student's tails; values on the same splits stay
+    paired.
 
     They are random sums of the splits' deviations, so that means and differences of several values' replicates have the
     right spread. NaN if the deviations are not known.
@@ -135,8 +137,9 @@ def replicates(value: float, error: Error, count: int) -> np.ndarray:
 
 
 def _bounded(value: float, away: np.ndarray, bound: float) -> np.ndarray:
-    """value + away; with a bound, the same on the logarithm of the distance to the bound: at most 1.7 times as far from it,
-    since one step of the logarithm from a value next to its bound would be without end."""
+    """Add away to value; with a bound, on the logarithm of the distance to the bound: at most 1.7 times as far from it, since
+    one step of the logarithm from a value next to its bound would be without end.
+    """
     left = value - bound
     if not np.isfinite(left) or left == 0:
         return np.asarray(value + away)

@@ -71,7 +71,7 @@ _INSIDE = str.maketrans({" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥"})
 
 
 def as_text(values: Sequence[Any]) -> str:
-    """A list in a cell; guarded where it begins with text.
+    """Write a list in a cell; guarded where it begins with text.
 
     >>> as_text([0.5, 2]), as_text(["a", " b"]), as_text([[1, 2], [3]])
     ('0.5 2', 'a ␣b', '1 2; 3')
@@ -83,8 +83,10 @@ def as_text(values: Sequence[Any]) -> str:
 
 
 def long_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table from a page with plain columns only: what is kept as JSON becomes text or columns of its own. Sizes of groups
-    become `C1 12, C2 14`; each detail of a metric a column `detail_…`; empty columns of details are left out."""
+    """Make a table from a page with plain columns only: what is kept as JSON becomes text or columns of its own.
+
+    Sizes of groups become `C1 12, C2 14`; each detail of a metric a column `detail_…`; empty columns of details are left out.
+    """
     plain = frame.rename(columns={f"above{end}": f"above_chance{end}" for end in ("", "_low", "_high")})
     if "group_sizes" in plain:
         plain["group_sizes"] = [", ".join(f"{group} {size}" for group, size in _opened(text)) for text in plain["group_sizes"]]
@@ -95,17 +97,17 @@ def long_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _opened(text: Any) -> Iterable[tuple[str, Any]]:
-    """The pairs of an object in JSON; none of a missing one."""
+    """Return the pairs of an object in JSON; none of a missing one."""
     return json.loads(text).items() if isinstance(text, str) and text else ()
 
 
 def guarded(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe in front; anything else stays as it is."""
+    """Put an apostrophe in front of a text that a spreadsheet would take for a formula; anything else stays as it is."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def as_csv(frame: pd.DataFrame) -> str:
-    """A table from a page as CSV: guarded, without an index."""
+    """Write a table from a page as CSV: guarded, without an index."""
     cells = frame.map(_cell)
     # Text is always quoted: a lone carriage return would otherwise end its line.
     return str(cells.rename(columns=guarded).to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC))

@@ -39,7 +39,7 @@ _TYPES = {
 
 
 def _type_of(name: str, lists: str) -> pa.DataType:
-    """lists: a `[]` for each level."""
+    """Return a column's type. lists: a `[]` for each level."""
     return pa.list_(_type_of(name, lists[2:])) if lists else _TYPES[name]
 
 
@@ -52,7 +52,10 @@ TABLES = {
 
 
 def _of_table(table: str, *computed: str, **behind: pa.Field) -> pa.Schema:
-    """A table's columns. computed: those that publishing adds. behind: what only shards keep, by the column before it."""
+    """Return a table's columns.
+
+    computed: those that publishing adds. behind: what only shards keep, by the column before it.
+    """
     schema = pa.schema([field for field in TABLES[table] if field.name not in computed])
     for before, field in behind.items():
         schema = schema.insert(schema.get_field_index(before) + 1, field)

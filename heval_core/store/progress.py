@@ -50,7 +50,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def holder(folder: Path) -> str | None:
-    """The process that holds the store, found by trying the lock; None if no process does, or can."""
+    """Return the process that holds the store, found by trying the lock; None if no process does, or can."""
     file = folder / FILE
     if not file.is_file():
         return None
@@ -98,7 +98,7 @@ class Progress:
 
 
 def progress(folder: Path) -> Progress:
-    """Raises HEvalError for a store of a newer version."""
+    """Read the progress. Raises HEvalError for a store of a newer version."""
     store = ShardStore(folder)
     entries, failures, events = store.entries(), store.failures(), store.events()
     # Of the newest run.
@@ -133,7 +133,7 @@ def progress(folder: Path) -> Progress:
 
 
 def _seconds_left(events: list[dict[str, Any]], left: int) -> float | None:
-    """None before the first shard is done."""
+    """Estimate the seconds left; None before the first shard is done."""
     made = sum(line["event"] == "shard" for line in events)
     began = next((line["at"] for line in events if line["event"] == "began"), None)
     if not made or began is None:

@@ -34,11 +34,11 @@ _HARDENING = {
 }
 # The database keeps what it has read until it reaches its limit, so the limit is what browsing takes. Two threads read the
 # scores of some 2,000 prompts each at a time: of prompts of more than LONG tokens they need the larger limit.
-LONG, LIMITS = 1000, ("256MB", "768MB")
+LONG, LIMIT, LIMIT_OF_LONG = 1000, "256MB", "768MB"
 
 
 def current_file(folder: Path) -> Path | None:
-    """The published file that a folder points to; None if nothing is published there."""
+    """Return the published file that a folder points to; None if nothing is published there."""
     pointer = folder / POINTER
     if not pointer.is_file():
         return None
@@ -60,22 +60,24 @@ _DAMAGED = (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError)
 
 
 def _pointed_to(pointer: Path) -> tuple[Path, dict[str, Any]]:
-    """The file that a pointer names, and the rest of the pointer. Raises one of _DAMAGED."""
+    """Return the file that a pointer names, and the rest of the pointer. Raises one of _DAMAGED."""
     line = json.loads(pointer.read_text(encoding="utf-8"))
     return pointer.parent / Path(line["file"]).name, line
 
 
 def published_file(store: Path) -> Path:
-    """As `current_file`. Raises HEvalError if nothing is published."""
+    """Return `current_file`. Raises HEvalError if nothing is published."""
     if path := current_file(store):
         return path
     raise HEvalError(f"Nothing is published in {store}; run: python -m precompute publish --store {store}")
 
 
 def check_published(folder: Path) -> str | None:
-    """What is wrong with a folder's published file; None if it is unchanged, or nothing is published. A damaged file is set
-    aside, so that the next `publish` builds it again. Do not call this in a process that has the file open: reading its bytes
-    would drop the lock."""
+    """Say what is wrong with a folder's published file; None if it is unchanged, or nothing is published.
+
+    A damaged file is set aside, so that the next `publish` builds it again. Do not call this in a process that has the file
+    open: reading its bytes would drop the lock.
+    """
     pointer = folder / POINTER
     if not pointer.is_file():
         return None
@@ -140,7 +142,7 @@ class Database:
     HEvalError if the file is missing, truncated, not a results file, or of another version."""
 
     def __init__(self, path: Path, writing: duckdb.DuckDBPyConnection | None = None):
-        """writing: the connection that still writes the file."""
+        """Open a file. writing: the connection that still writes the file."""
         self.path = path
         try:
             self._db = writing or duckdb.connect(str(path), read_only=True, config=dict(_HARDENING))
@@ -168,7 +170,7 @@ class Database:
         if self.query("SELECT current_setting('lock_configuration') AS locked")["locked"].iloc[0]:
             return
         longest = self.query("SELECT coalesce(max(tokens_high), 0) AS tokens FROM context")["tokens"].iloc[0]
-        self._db.execute("SET memory_limit = ?", [LIMITS[bool(longest > LONG)]])
+        self._db.execute("SET memory_limit = ?", [LIMIT_OF_LONG if longest > LONG else LIMIT])
         self._db.execute("SET lock_configuration = true")
 
     def close(self) -> None:
@@ -176,7 +178,7 @@ class Database:
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor for one query. Raises HEvalError if the file turns out to be damaged."""
+        """Open a cursor for one query. Raises HEvalError if the file turns out to be damaged."""
         try:
             yield self._db.cursor()
         except duckdb.IOException as error:
@@ -187,7 +189,7 @@ class Database:
             return cursor.execute(sql, values or []).df()
 
     def arrow(self, sql: str, values: list[Any]) -> pa.Table:
-        """Like `query`, for lists that would take several times their memory in a DataFrame."""
+        """Query like `query`, for lists that would take several times their memory in a DataFrame."""
         with self._cursor() as cursor:
             return cursor.sql(sql, params=values).to_arrow_table()
 
@@ -196,14 +198,14 @@ class Database:
 
     @contextmanager
     def batches(self, table: str, rows: int) -> Iterator[pa.RecordBatchReader]:
-        """A whole table in stored order, some rows at a time. Raises HEvalError for an unknown table."""
+        """Yield a whole table in stored order, some rows at a time. Raises HEvalError for an unknown table."""
         if table not in self.tables():
             raise HEvalError(f"These results have no table {table!r}.")
         with self._db.cursor() as cursor:
             yield cursor.sql(f'SELECT * FROM "{table}"').to_arrow_reader(rows)
 
     def resamples(self, dataset: str) -> Resamples:
-        """The resamples from which the published intervals of a dataset were computed."""
+        """Return the resamples from which the published intervals of a dataset were computed."""
         if dataset not in self._resamples:
             facts = self.query(f"SELECT DISTINCT fact_id, {QUESTION} AS question FROM instance WHERE dataset = ?", [dataset])
             self._resamples[dataset] = Resamples(dataset, dict(zip(facts["fact_id"], facts["question"], strict=True)))
@@ -225,7 +227,7 @@ class StoredScores:
     rows: pd.DataFrame
 
     def read(self, rows: np.ndarray) -> pa.ListArray:
-        """The scores stored at some rows, in the order of these."""
+        """Return the scores stored at some rows, in the order of these."""
         table = self.query(f"SELECT rowid AS row, scores FROM {self.table} WHERE rowid IN (SELECT unnest(?))", [rows.tolist()])
         stored_rows = table["row"].to_numpy()
         scores = table["scores"].combine_chunks()

@@ -30,7 +30,9 @@ class Reader(InstanceQueries, CitationQueries):
         return "" if not self.bundled else TAUGHT_NOTE if taught else REAL_NOTE
 
     def rows(self, /, table: str, chosen: Filter = Filter(), order: str = "rowid", **values: Any) -> pd.DataFrame:  # noqa: B008
-        """A table's rows under a filter, by those of its columns that tell cells apart, and with some values in columns."""
+        """Return a table's rows under a filter, by those of its columns that tell cells apart, and with some values in
+        columns.
+        """
         where, bound = chosen.where([name for name in CELL if name in TABLES[table].names])
         conditions = " AND ".join([where, *(f"{name} = ?" for name in values)])
         return self.query(f"SELECT * FROM {table} WHERE {conditions} ORDER BY {order}", [*bound, *values.values()])
@@ -42,7 +44,7 @@ class Reader(InstanceQueries, CitationQueries):
         return self.rows("run", order="started, run_id")
 
     def libraries(self) -> pd.DataFrame:
-        """Library and version, of the newest run whose beginning was not lost."""
+        """Return library and version, of the newest run whose beginning was not lost."""
         known = self.runs()["versions"].dropna()
         versions = json.loads(known.iloc[-1]) if len(known) else {}
         return pd.DataFrame(versions.items(), columns=["library", "version"])
@@ -54,12 +56,14 @@ class Reader(InstanceQueries, CitationQueries):
         return self.query("SELECT * FROM catalogue WHERE kind = ? OR ? = '' ORDER BY control, title, key", [kind, kind])
 
     def headline(self, chosen: Filter = Filter()) -> pd.DataFrame:  # noqa: B008
-        """The leaderboard as published, over all instances of the filter's techniques."""
+        """Return the leaderboard as published, over all instances of the filter's techniques."""
         return self.rows("headline", chosen, "technique, question, value DESC, explainer")
 
     def choices(self) -> pd.DataFrame:
-        """The values to filter by: model, dataset, regime, technique, group; with the number of instances. explained: whether
-        an explainer ran there; elsewhere techniques are compared by their answers alone."""
+        """Return the values to filter by: model, dataset, regime, technique, group; with the number of instances.
+
+        explained: whether an explainer ran there; elsewhere techniques are compared by their answers alone.
+        """
         return self.query(
             'SELECT model, dataset, regime, technique, coalesce("group", \'dropped\') AS "group", count(*) AS instances, '
             "(model, dataset, regime, technique) IN (SELECT DISTINCT model, dataset, regime, technique FROM cell_metric) "
@@ -67,11 +71,11 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def datasets(self) -> pd.DataFrame:
-        """Per dataset: records read, malformed, and left out (JSON: reason ▶ count); questions usable, and asked."""
+        """Count per dataset: records read, malformed, and left out (JSON: reason ▶ count); questions usable, and asked."""
         return self.rows("dataset", order="dataset")
 
     def outcomes(self, chosen: Filter) -> pd.DataFrame:
-        """Per model, dataset, regime and technique: number of instances by group, or by the reason why they were dropped."""
+        """Count instances per model, dataset, regime and technique, by group, or by the reason why they were dropped."""
         return self.under(
             chosen,
             "SELECT model, dataset, regime, technique, dropped_because IS NOT NULL AS dropped, "
@@ -84,11 +88,11 @@ class Reader(InstanceQueries, CitationQueries):
         return self.rows("cell_quoted", chosen, order="model, dataset, measure, copied, value DESC, explainer")
 
     def findings(self, study: str = "explainers") -> pd.DataFrame:
-        """The statements of a study's paper with their verdicts, in order: see `heval_core.evaluation.findings`."""
+        """Return the statements of a study's paper with their verdicts, in order: see `heval_core.evaluation.findings`."""
         return self.rows("finding", order="place", study=study).drop(columns=["place", "study"])
 
     def relations(self, chosen: Filter) -> pd.DataFrame:
-        """Per dataset and relation: questions asked, and those kept for at least one model and regime."""
+        """Count per dataset and relation: questions asked, and those kept for at least one model and regime."""
         return self.under(
             chosen,
             "SELECT dataset, relation, count(DISTINCT fact_id) AS questions, "
@@ -98,18 +102,22 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def agreement(self) -> pd.DataFrame:
-        """Per model, dataset, regime and technique: how often the observed group is the one that the taught rule implies."""
+        """Count per model, dataset, regime and technique how often the observed group is the one that the taught rule
+        implies.
+        """
         return self.query(
             'SELECT model, dataset, regime, technique, count(*) AS n, avg(("group" = expected_group)::INTEGER) AS agreement '
             "FROM instance WHERE dropped_because IS NULL AND expected_group IS NOT NULL GROUP BY ALL ORDER BY ALL"
         )
 
     def cells(self, chosen: Filter, metric: str, k: int) -> pd.DataFrame:
-        """k: 0 if the metric has none."""
+        """Return values of cells. k: 0 if the metric has none."""
         return self.rows("cell_metric", chosen, "model, dataset, regime, technique, part, explainer", metric=metric, k=k)
 
     def ranges(self, chosen: Filter) -> pd.DataFrame:
-        """One row: shortest and longest prompt in tokens, and the kept instances: all, and with a substituted document."""
+        """Return one row: shortest and longest prompt in tokens, and the kept instances: all, and with a substituted
+        document.
+        """
         return self.under(
             chosen,
             "SELECT min(len(tokens)) AS shortest, max(len(tokens)) AS longest, count(*) AS instances, "
@@ -118,7 +126,7 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def chosen_heads(self, chosen: Filter) -> pd.DataFrame:
-        """Per model, layer and head: how often MechLight chose it under a filter."""
+        """Count per model, layer and head how often MechLight chose it under a filter."""
         return self.under(
             chosen,
             "SELECT model, layer, head, count(*) AS instances FROM attribution JOIN instance USING (instance_id) WHERE "
@@ -126,8 +134,9 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def needed_most(self, chosen: Filter, heads: int) -> pd.DataFrame:
-        """By question: n answers from a document or memory whose need of each head is known, how many need MechLight's most,
-        and which head (counted from 1) each of them needs most. heads: per layer."""
+        """Count by question: n answers from a document or memory whose need of each head is known, how many need MechLight's
+        most, and which head (counted from 1) each of them needs most. heads: per layer.
+        """
         return self.under(
             chosen,
             "SELECT count(*) AS n, count(*) FILTER (lost[layer * ? + head + 1] >= list_max(lost)) AS most, "
@@ -138,7 +147,9 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def pattern_counts(self, chosen: Filter) -> pd.DataFrame:
-        """Per dataset, technique, explainer and question: n instances, the number of each pattern, and the same by chance."""
+        """Count per dataset, technique, explainer and question: n instances, the number of each pattern, and the same by
+        chance.
+        """
         patterns = [f"count(*) FILTER (pattern = '{key}') AS {key}" for key in PATTERNS]
         by_chance = [f"sum(chance.{key}) AS {key}_chance" for key in PATTERN_KINDS]
         return self.under(
@@ -149,7 +160,7 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def same_group_counts(self, chosen: Filter) -> pd.DataFrame:
-        """Per model, dataset and question: n, the kept instances with both groups, and same, how many of them agree."""
+        """Count per model, dataset and question: n, the kept instances with both groups, and same, how many of them agree."""
         return self.under(
             chosen,
             f"SELECT model, dataset, {QUESTION} AS question, count(*) AS n, "
@@ -160,8 +171,10 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def measured_instances(self, chosen: Filter) -> pd.DataFrame:
-        """The explained instances under a filter in stored order: keys, groups, and token positions in their prompts. Without
-        those that a technique answered without their documents: metrics ask where these documents' tokens rank."""
+        """Return the explained instances under a filter in stored order: keys, groups, and token positions in their prompts.
+
+        Without those that a technique answered without their documents: metrics ask where these documents' tokens rank.
+        """
         return self.under(
             chosen,
             "SELECT instance_id, fact_id, model, dataset, regime, technique, len(tokens) AS length, first_ranked, ranked_end, "
@@ -171,7 +184,7 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def scores_of(self, ids: list[str], towards_context: bool = False) -> StoredScores:
-        """The scores of some instances. towards_context: for the first document's answer."""
+        """Return the scores of some instances. towards_context: for the first document's answer."""
         table = "context_attribution" if towards_context else "attribution"
         condition = "WHERE instance_id IN (SELECT unnest(?)) ORDER BY rowid"
         rows = self.arrow(f"SELECT instance_id, explainer, signed, rowid AS row FROM {table} {condition}", [ids])
@@ -179,8 +192,10 @@ class Reader(InstanceQueries, CitationQueries):
         return StoredScores(self.arrow, table, rows.to_pandas().astype({"instance_id": object, "explainer": object}))
 
     def values_by_question(self, chosen: Filter, metrics: list[str], parts: list[str], k: int) -> pd.DataFrame:
-        """Stored values of whole cells' instances, by cell, explainer, metric, part, group and question: total, n. Sums, so
-        that what is read has no more rows than there are questions."""
+        """Sum stored values of whole cells' instances, by cell, explainer, metric, part, group and question: total, n.
+
+        Sums, so that what is read has no more rows than there are questions.
+        """
         return self.under(
             chosen,
             'SELECT model, dataset, regime, technique, explainer, metric, part, "group", fact_id, sum(value) AS total, '
@@ -191,7 +206,7 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def measured_of(self, ids: list[str], metrics: list[str]) -> pd.DataFrame:
-        """Values of some instances: instance_id, explainer, part, and a column for each of these metrics."""
+        """Return values of some instances: instance_id, explainer, part, and a column for each of these metrics."""
         values = self.query(
             "SELECT instance_id, explainer, part, metric, value FROM score WHERE instance_id IN (SELECT unnest(?)) "
             "AND metric IN (SELECT unnest(?))",
@@ -200,13 +215,14 @@ class Reader(InstanceQueries, CitationQueries):
         return values.pivot(index=["instance_id", "explainer", "part"], columns="metric", values="value").reset_index()
 
     def timings(self, chosen: Filter) -> pd.DataFrame:
-        """Rows of `timing` of the cells under a filter, and of the lengths that it takes."""
+        """Return rows of `timing` of the cells under a filter, and of the lengths that it takes."""
         timings, (least, most) = self.rows("timing", chosen), chosen.tokens or (0, 2**31 - 1)
         return timings[timings["length"].between(least, most)].reset_index(drop=True)
 
     def seconds(self, chosen: Filter) -> pd.DataFrame:
-        """Per explainer that has times: medians of seconds and of the prompts' tokens, least and most tokens, where the
-        thirds of all timed prompts end (third, two_thirds; of all explainers together: same sizes), and n instances."""
+        """Return per explainer that has times: medians of seconds and of the prompts' tokens, least and most tokens, where the
+        thirds of all timed prompts end (third, two_thirds; of all explainers together: same sizes), and n instances.
+        """
         return self.under(
             chosen,
             "WITH timed AS (SELECT explainer, seconds, len(tokens) AS tokens FROM attribution JOIN instance "
@@ -221,12 +237,14 @@ class Reader(InstanceQueries, CitationQueries):
         return self.rows("catalogue", order="place, key", kind="technique")
 
     def technique_cells(self, chosen: Filter) -> pd.DataFrame:
-        """Rows of `cell_behaviour`. The regime `total` is there whatever regimes the filter takes."""
+        """Return rows of `cell_behaviour`. The regime `total` is there whatever regimes the filter takes."""
         return self.rows("cell_behaviour", replace(chosen, regime=chosen.regime and (*chosen.regime, "total")))
 
     def behaviour_of(self, instance_id: str) -> pd.DataFrame:
-        """The answers of one model to an instance's question with the same kind of context, one row per technique in order.
-        technique, regime, fact_id, predicted_text, group, and the columns of `behaviour`. Empty for an id that is unknown."""
+        """Return the answers of one model to an instance's question with the same kind of context, one row per technique in
+        order. technique, regime, fact_id, predicted_text, group, and the columns of `behaviour`. Empty for an id that is
+        unknown.
+        """
         return self.query(
             'SELECT technique, regime, fact_id, predicted_text, "group", behaviour.* '
             "FROM behaviour JOIN instance USING (instance_id) WHERE (model, dataset, regime, fact_id) IN "
@@ -235,8 +253,10 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def changes(self, chosen: Filter) -> pd.DataFrame:
-        """Per model, dataset, technique and regime: test answers whose BCU was gained, lost or the same as Regular's. These
-        are the numbers of instances that `Filter.changed` takes."""
+        """Count per model, dataset, technique and regime: test answers whose BCU was gained, lost or the same as Regular's.
+
+        These are the numbers of instances that `Filter.changed` takes.
+        """
         cell = ["model", "dataset", "technique", "regime"]
         counted = (
             "SELECT model, dataset, technique, regime, count(*) AS {} FROM instance "

@@ -91,14 +91,14 @@ class Writer:
         self._db.close()
 
     def reader(self) -> Reader:
-        """Of what was inserted so far; the snapshot has to be."""
+        """Return a reader of what was inserted so far; the snapshot has to be."""
         return Reader(self._path, self._db)
 
     def columns(self, table: str) -> list[str]:
         return list(TABLES[table].names)
 
     def insert(self, table: str, rows: list[dict[str, Any]]) -> None:
-        """Rows by column name. Columns that a row lacks become NULL; fields that the table lacks are left out."""
+        """Insert rows by column name. Columns that a row lacks become NULL; fields that the table lacks are left out."""
         columns = self.columns(table)
         self.insert_arrow(table, pa.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows]))
 
@@ -110,26 +110,30 @@ class Writer:
             self.insert_pieces(table, rows.schema, [rows])
 
     def insert_pieces(self, table: str, columns: pa.Schema, pieces: Iterable[pa.Table]) -> None:
-        """Rows of which only one piece is in memory at a time. In one statement: after each of many, DuckDB would write the
-        whole last group of rows anew."""
+        """Insert rows of which only one piece is in memory at a time.
+
+        In one statement: after each of many, DuckDB would write the whole last group of rows anew.
+        """
         batches = (batch for piece in pieces for batch in piece.to_batches())
         self._db.register("incoming", pa.RecordBatchReader.from_batches(columns, batches))
         self._db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
         self._db.unregister("incoming")
 
     def rule_shares(self) -> tuple[Any, ...]:
-        """What `findings.claims.RuleShares` holds, of Regular's answers to prompts without options."""
+        """Return what `findings.claims.RuleShares` holds, of Regular's answers to prompts without options."""
         (shares,) = self._db.execute(_FOLLOWED, [TECHNIQUE]).fetchall()
         return shares
 
     def test_answers(self) -> pd.DataFrame:
-        """The answers to test questions under every technique: model, dataset, regime, technique, fact_id, knew, metrics.
-        Those that not every technique answered are marked, and are not among them: all are compared on the same questions."""
+        """Return the answers to test questions under every technique: model, dataset, regime, technique, fact_id, knew,
+        metrics. Those that not every technique answered are marked, and are not among them: all are compared on the same
+        questions.
+        """
         self._db.execute(_ALONE)
         return self._db.execute(_ANSWERS).df()
 
     def inputs(self) -> pd.DataFrame:
-        """What Regular was asked, by model, dataset, regime and fact_id of the test answers: question and document.
+        """Return what Regular was asked, by model, dataset, regime and fact_id of the test answers: question and document.
 
         answer_position: of the answer's first token in the document, from 0 to 1. memory_strength: where a document is to be
         ignored, the compared token is Regular's own without it; its probability is the question's everywhere. trace: of a

@@ -31,7 +31,7 @@ def enter(page: str) -> None:
 
 
 def notices() -> None:
-    """Where errors about the link stand, even those of controls that are folded away; called at the top of a page."""
+    """Mark where errors about the link stand, even those of controls that are folded away; called at the top of a page."""
     st.session_state[_NOTICES] = st.container(key="notices")
     st.session_state[_SAID] = set()
 
@@ -43,7 +43,9 @@ def leave() -> None:
 
 
 def onward(page: str) -> dict[str, list[str]]:
-    """The parameters of a link in the navigation to a page: its own as it was left, and what goes along from this one."""
+    """Return the parameters of a link in the navigation to a page: its own as it was left, and what goes along from
+    this one.
+    """
     before = st.session_state.get(_VIEWS, {}).get(page, {})
     shared = {name: values for name, values in _now().items() if name in SHARED}
     # In another list the instance and the page of before mean nothing.
@@ -57,12 +59,12 @@ def _now() -> dict[str, list[str]]:
 
 
 def values(name: str) -> list[str]:
-    """All values of a parameter, in the link's order."""
+    """Return all values of a parameter, in the link's order."""
     return [value for value in st.query_params.get_all(name) if value != ""]
 
 
 def value(name: str, default: str = "") -> str:
-    """The only value of a parameter, or its last one."""
+    """Return the only value of a parameter, or its last one."""
     return (values(name) or [default])[-1]
 
 
@@ -94,7 +96,9 @@ def _text(item: Any) -> str:
 
 
 def known(name: str, options: Sequence[T], what: str = "") -> list[T]:
-    """The options that the address asks for. Shows an error, with the nearest option, for anything else that it asks for.
+    """Return the options that the address asks for.
+
+    Shows an error, with the nearest option, for anything else that it asks for.
 
     what: the name of an option in the message.
     """
@@ -106,12 +110,12 @@ def known(name: str, options: Sequence[T], what: str = "") -> list[T]:
 
 
 def asked(name: str, options: Sequence[T], default: T | None = None, what: str = "") -> T:
-    """The option that the address asks for, by default the first; with an error as above."""
+    """Return the option that the address asks for, by default the first; with an error as above."""
     return (known(name, options, what) or [options[0] if default is None else default])[-1]
 
 
 def refuse(name: str, wrong: str, options: Sequence[str], what: str) -> None:
-    """An error on the page: the link asks for something that is not there. Offers the nearest that is."""
+    """Show an error on the page: the link asks for something that is not there. Offers the nearest that is."""
     listed = ", ".join(options[:_LISTED]) + (f", and {len(options) - _LISTED} more" if len(options) > _LISTED else "")
     available = f"there are: {plain(listed)}." if options else "there is none under these filters."
     nearest = (difflib.get_close_matches(wrong, options, 1, cutoff=0.4) or [""])[0]
@@ -122,13 +126,15 @@ def refuse(name: str, wrong: str, options: Sequence[str], what: str) -> None:
 
 
 def unreadable(name: str, what: str, right: str) -> None:
-    """An error on the page: a parameter is not what it should be. right: what would be, as in `a number`."""
+    """Show an error on the page: a parameter is not what it should be. right: what would be, as in `a number`."""
     wrong = " to ".join(plain(text[:40]) for text in values(name))
     _say(name, "", f"The link asks for {what} {wrong}; it should be {right}.", "Show the page without it", [])
 
 
 def _say(name: str, wrong: str, error: str, label: str, instead: Sequence[str]) -> None:
-    """An error and the button that puts the parameter right; once, though several parts may read it, or a link repeat it."""
+    """Show an error and the button that puts the parameter right; once, though several parts may read it, or a link
+    repeat it.
+    """
     reported, slot = st.session_state.get(_SAID, set()), st.session_state.get(_NOTICES, st)
     if (name, wrong) not in reported:
         reported.add((name, wrong))
@@ -137,13 +143,13 @@ def _say(name: str, wrong: str, error: str, label: str, instead: Sequence[str]) 
 
 
 def bound(name: str, held: Any, written: Callable[[Any], Any] = lambda new: new) -> dict[str, Any]:
-    """What makes a control show `held` and write its changes into the address."""
+    """Return what makes a control show `held` and write its changes into the address."""
     st.session_state[name] = held
     return {"key": name, "on_change": lambda: put(**{name: written(st.session_state.get(name))})}
 
 
 def _shown(titles: Mapping[Any, str] | None = None, hidden: bool = False, help: str | None = None) -> dict[str, Any]:
-    """How a control looks. hidden: its label. titles: of its options."""
+    """Return how a control looks. hidden: its label. titles: of its options."""
     looks = {"help": help, "label_visibility": "collapsed" if hidden else "visible"}
     return looks | ({"format_func": titles.get} if titles else {})
 
@@ -151,7 +157,10 @@ def _shown(titles: Mapping[Any, str] | None = None, hidden: bool = False, help: 
 def one_of(
     label: str, options: Sequence[T], name: str, default: T | None = None, *, what: str = "", menu: bool = False, **looks: Any
 ) -> T:
-    """One of some options, by default the first, as buttons or a menu. what: its name in messages. looks: see `_shown`."""
+    """Offer options, one of which is chosen, by default the first, as buttons or a menu.
+
+    what: its name in messages. looks: see `_shown`.
+    """
     first = options[0] if default is None else default
     held = asked(name, options, first, what)
     looks = _shown(**looks) | bound(name, held, lambda new: None if new in (None, first) else new)
@@ -163,7 +172,7 @@ def one_of(
 
 
 def chip(label: str, options: Sequence[str], name: str, titles: Mapping[str, str], *, alone: bool = True) -> str:
-    """A chip that says which of some options is chosen, the first by default, with their menu.
+    """Draw a chip that says which of some options is chosen, the first by default, with their menu.
 
     titles: a chip has what stands before their colon. alone: whether a single option has a chip, too.
     """
@@ -179,14 +188,14 @@ def chip(label: str, options: Sequence[str], name: str, titles: Mapping[str, str
 def some_of(
     label: str, options: Sequence[T], name: str, *, what: str = "", placeholder: str = "all", **looks: Any
 ) -> tuple[T, ...]:
-    """Some of the options; none are chosen where the address is empty."""
+    """Offer options, some of which are chosen; none where the address is empty."""
     held = known(name, options, what)
     st.multiselect(label, options, placeholder=placeholder, **_shown(**looks), **bound(name, held))
     return tuple(held)
 
 
 def maybe(label: str, options: Sequence[T], name: str, *, what: str = "", **looks: Any) -> T | None:
-    """One of some options, or none, as buttons in a row."""
+    """Offer options, one or none of which is chosen, as buttons in a row."""
     chosen = known(name, options, what)
     held = chosen[-1] if chosen else None
     st.pills(label, options, **_shown(**looks), **bound(name, held))
@@ -194,7 +203,7 @@ def maybe(label: str, options: Sequence[T], name: str, *, what: str = "", **look
 
 
 def switch(label: str, name: str, *, help: str | None = None) -> bool:
-    """A switch that is off by default."""
+    """Draw a switch that is off by default."""
     held = bool(known(name, (True,), label.lower()))
     st.toggle(label, help=help, **bound(name, held))
     return held
@@ -207,7 +216,10 @@ def text(label: str, name: str, placeholder: str = "") -> str:
 
 
 def whole(name: str, least: int, most: int, default: int, what: str) -> int:
-    """A whole number that no control holds; outside its limits it is the nearest limit. Shows an error for anything else."""
+    """Read a whole number that no control holds; outside its limits it is the nearest limit.
+
+    Shows an error for anything else.
+    """
     asked = value(name)
     if asked and not (asked.isascii() and asked.isdecimal()):
         unreadable(name, what, "a whole number")
@@ -216,8 +228,10 @@ def whole(name: str, least: int, most: int, default: int, what: str) -> int:
 
 
 def span(label: str, least: int, most: int, name: str, what: str) -> tuple[int, ...]:
-    """A range within limits, as a slider with two ends; empty where it takes all. The link's is cut to the limits, and refused
-    if none of it is left."""
+    """Draw a slider with two ends for a range within limits; empty where it takes all.
+
+    The link's is cut to the limits, and refused if none of it is left.
+    """
     if least == most:
         return ()
     held = (least, most)
@@ -232,5 +246,5 @@ def span(label: str, least: int, most: int, name: str, what: str) -> tuple[int, 
 
 
 def setter(**changed: Any) -> Callable[[], None]:
-    """A callback that writes parameters."""
+    """Return a callback that writes parameters."""
     return partial(put, **changed)

@@ -13,7 +13,7 @@ from heval_core.present.html import joined
 
 @cache
 def _declared(name: str) -> Any:
-    """What it draws goes into the element of the class `host`."""
+    """Declare a component. What it draws goes into the element of the class `host`."""
     html = '<div class="host"></div>'
     return st.components.v2.component(f"heval_{name}", html=html, css=joined(name, "css"), js=joined(name, "js"))
 

@@ -29,7 +29,7 @@ _MIME = {
 
 
 def download(label: str, content: Any, name: str, key: str, about: str | None = None) -> None:
-    """A download button. content: the file, or a function that makes it when it is asked for. name: of the file."""
+    """Draw a download button. content: the file, or a function that makes it when it is asked for. name: of the file."""
     kind = _MIME[name.rpartition(".")[2]]
     short = label in ("CSV", "Parquet", "LaTeX", "SVG")
     icon, width = (None, "content") if short else (":material/download:", "stretch")
@@ -37,14 +37,14 @@ def download(label: str, content: Any, name: str, key: str, about: str | None = 
 
 
 def draw_table(results: Reader, table: Table, frame: pd.DataFrame, name: str, about: Mapping[str, str] | None = None) -> None:
-    """A table with how to read it, and its downloads. frame: its numbers as they are stored."""
+    """Draw a table with how to read it, and its downloads. frame: its numbers as they are stored."""
     st.html(table.html())
     st.caption(with_terms(table.note))
     table_exports(results, frame, name, about, latex=lambda: (table.exact(),))
 
 
 def with_terms(note: str) -> str:
-    """A note in Markdown, with the words that it explains in bold: those before a colon."""
+    """Write a note in Markdown, with the words that it explains in bold: those before a colon."""
     parts = re.split(r"(?:^|(?<=[.?] ))([A-Z][^.:;]{0,50})(?=: )", note)
     return "".join(f"**{plain(part)}**" if index % 2 else plain(part) for index, part in enumerate(parts))
 
@@ -86,13 +86,13 @@ def table_exports(
 
 
 def picture(results: Reader, draw: Callable[[], Drawing], name: str, about: str = "The figure") -> None:
-    """A figure as SVG, which is drawn when it is asked for."""
+    """Offer a figure as SVG, which is drawn when it is asked for."""
     stem, label = f"heval-{name}-{results.snapshot_id[:8]}", "SVG" if about == "The figure" else f"SVG · {about}"
     download(label, lambda: as_svg(draw()), f"{stem}.svg", f"svg_{name}", about)
 
 
 def link_button(results: Reader) -> None:
-    """The address of exactly this view, with the snapshot of its results."""
+    """Offer the address of exactly this view, with the snapshot of its results."""
     with st.popover("Link", icon=":material/link:"):
         component("copy_link", "link_to_this_view", {"more": {SNAPSHOT: results.snapshot_id}})
         st.caption("It opens this view in any browser. The newest two sets of results are kept.")

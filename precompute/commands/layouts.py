@@ -49,7 +49,7 @@ def _layouts(options: argparse.Namespace) -> int:
 
 
 def _line(lm: LanguageModel, questions: Questions, prompting: Prompting) -> str:
-    """The answers that metrics compare, true memory answers, and counts by group or reason for dropping."""
+    """Return the answers that metrics compare, true memory answers, and counts by group or reason for dropping."""
     counts, right = Counter[str](), 0
     for fact in questions.facts:
         with suppress(Dropped):

@@ -105,7 +105,7 @@ def by_hand():
     prompt = TokenisedPrompt("", IDS, ("x",) * len(IDS), spans, Span(14, 17), ((GOLD,), (12,)), ((GOLD,), (12,)))
     lm = SimpleNamespace(
         forward=SimpleNamespace(logits=logits),
-        budget=SimpleNamespace(holds=lambda length: 100),
+        budget=SimpleNamespace(batch_size=lambda length: 100),
         device="cpu",
         baseline=lambda chosen: 0,
     )

@@ -113,8 +113,9 @@ def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
     own = {question: ranking for question, ranking in rankings.items() if {*controls} & {*ranking.controls}}
     where = f"on two of the {_COUNTS[len(rankings)]}" if 1 < most < len(rankings) else "at " + listed([AT[key] for key in own])
     better = all({*controls} <= {*ranking.better} for ranking in own.values())
-    verbs = ("is better", "are better") if better else ("does as well", "do as well")
-    return f"But {listed([_instead(key, names) for key in controls])} {verbs[len(controls) > 1]} {where}."
+    one, several = ("is better", "are better") if better else ("does as well", "do as well")
+    verb = several if len(controls) > 1 else one
+    return f"But {listed([_instead(key, names) for key in controls])} {verb} {where}."
 
 
 def _instead(key: str, names: Mapping[str, str]) -> str:
@@ -154,7 +155,8 @@ def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
 def _open(board: Board, names: Mapping[str, str], written: Written) -> tuple[str, ...]:
     texts = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
     for column in board.questions:
-        if len(models := board.models_at(column)) < len(board.models):
+        models = board.models_at(column)
+        if len(models) < len(board.models):
             texts.append(f"{column.title} Numbers are from {listed([written(model) for model in models])} alone.")
     scaled = board.values[board.values["column"].isin([column.key for column in board.columns if column.scaled])]
     lacking = scaled[scaled["cells"] < scaled["of"]]

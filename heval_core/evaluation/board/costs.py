@@ -28,7 +28,7 @@ from heval_core.store.reader import Reader
 
 
 def costs_of(reader: Reader, chosen: Filter, regimes: Sequence[str]) -> pd.DataFrame:
-    """`Board.costs`. regimes: those that are under the filter."""
+    """Return `Board.costs`. regimes: those that are under the filter."""
     length_of = {regime: read_key(regime).length or 0 for regime in regimes}
     shortest = tuple(regime for regime in regimes if length_of[regime] == min(length_of.values()))
     plain = tuple(regime for regime in regimes if read_key(regime).plain)
@@ -55,7 +55,7 @@ def _sizes(chosen: Filter, regimes: Sequence[str], whole: pd.DataFrame) -> dict[
 
 
 def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """By size, rows of `Reader.seconds` and of `Reader.timings`."""
+    """Make the table by size, of rows of `Reader.seconds` and of `Reader.timings`."""
     rows = []
     for size, size_rows in seconds.items():
         timed_here = _timed_alike(timings[size])
@@ -71,8 +71,9 @@ def costs_table(seconds: Mapping[str, pd.DataFrame], timings: Mapping[str, pd.Da
 
 
 def _timed_alike(timings: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the cells in which more than half of the explainers were timed, of the explainers that were timed in all of
-    them: a ratio depends on the prompt's length."""
+    """Select the rows of the cells in which more than half of the explainers were timed, of the explainers that were timed in
+    all of them: a ratio depends on the prompt's length.
+    """
     explainers = timings.groupby(list(CELL))["explainer"].transform("nunique")
     kept = timings[explainers * 2 > timings["explainer"].nunique()]
     counts = kept.drop_duplicates([*CELL, "explainer"]).groupby("explainer").size()
@@ -80,7 +81,7 @@ def _timed_alike(timings: pd.DataFrame) -> pd.DataFrame:
 
 
 def seconds_alone(timings: pd.DataFrame) -> dict[str, tuple[float, float]]:
-    """Explainer ▶ (seconds, ratio to the yardstick's). timings: rows of `Reader.timings`."""
+    """Return explainer ▶ (seconds, ratio to the yardstick's). timings: rows of `Reader.timings`."""
     timed = timings.dropna(subset=["seconds", "yardstick"])
     if timed.empty:
         return {}
@@ -91,14 +92,16 @@ def seconds_alone(timings: pd.DataFrame) -> dict[str, tuple[float, float]]:
 
 
 def costs_shown(board: Board) -> pd.DataFrame:
-    """Of each explainer over all sizes of prompts, for a table: without seconds where nothing was timed."""
+    """Return the costs of each explainer over all sizes of prompts, for a table: without seconds where nothing was timed."""
     whole = board.costs[board.costs["size"] == EVERY_SIZE]
     timed = ["seconds", "ratio"] if board.timed else []
     return whole[["explainer", "tokens", "passes", "whole_passes", *timed]]
 
 
 def passes_of(explainer: str, tokens: float) -> tuple[float, float]:
-    """Declared passes for a prompt of so many tokens, and the same in passes over all of it; NaN where nothing is declared."""
+    """Return declared passes for a prompt of so many tokens, and the same in passes over all of it; NaN where nothing is
+    declared.
+    """
     try:
         declared = catalogue.method(explainer).cost(tokens)
     except HEvalError:

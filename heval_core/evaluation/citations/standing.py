@@ -30,7 +30,7 @@ class Newest(NamedTuple):
 
 
 def standing(store: ShardStore) -> Newest:
-    """What the newest runs asked for, as far as it is there; nothing where no citations were studied.
+    """Return what the newest runs asked for, as far as it is there; nothing where no citations were studied.
 
     Until something of a newer run is there, what is there stands.
     """
@@ -63,5 +63,8 @@ def _stands(entry: Entry, newest: dict[StudyKey, dict[str, Any]]) -> bool:
 
 
 def asked_of(entry: Entry) -> StudyKey:
-    """What a shard of explanations or answers was made for. An entry's model is the writer, its technique the selector."""
+    """Return what a shard of explanations or answers was made for.
+
+    An entry's model is the writer, its technique the selector.
+    """
     return StudyKey(entry.dataset, entry.model, entry.technique, entry.explainer)

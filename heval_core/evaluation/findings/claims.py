@@ -47,7 +47,7 @@ class Study(NamedTuple):
 
     def over(self, *numbers: int) -> str:
         counted = zip(numbers, (self.models, self.datasets), strict=True)
-        return " and ".join(f"{number} {words[number != 1]}" for number, words in counted if number)
+        return " and ".join(f"{number} {one if number == 1 else several}" for number, (one, several) in counted if number)
 
     def enough(self, effect: Effect) -> bool:
         return effect.models >= self.fewest[0] and effect.datasets >= self.fewest[1]

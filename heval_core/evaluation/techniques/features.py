@@ -46,7 +46,7 @@ _ENDS = re.compile(r"[.!?]+(?=\s|$)")
 
 
 def syllables(word: str) -> int:
-    """By the rule above: `capital` has 3, `table` 2, `made` 1."""
+    """Count syllables by the rule above: `capital` has 3, `table` 2, `made` 1."""
     word = word.lower()
     silent = word.endswith("e") and not word.endswith("le") and len(word) > 1 and word[-2] not in "aeiouy"
     return max(1, len(_VOWELS.findall(word)) - silent)
@@ -54,7 +54,7 @@ def syllables(word: str) -> int:
 
 @lru_cache(maxsize=100_000)
 def flesch(text: str) -> float:
-    """Flesch reading ease: higher is easier. NaN for a text without words."""
+    """Compute Flesch reading ease: higher is easier. NaN for a text without words."""
     words = _WORD.findall(text)
     if not words:
         return NAN
@@ -63,13 +63,15 @@ def flesch(text: str) -> float:
 
 
 def overlap(question: str, text: str) -> float:
-    """Share of the question's content words that stand in a text; NaN for a question without any."""
+    """Compute the share of the question's content words that stand in a text; NaN for a question without any."""
     content = {word.lower() for word in _WORD.findall(question)} - FUNCTION_WORDS
     return len(content & {word.lower() for word in _WORD.findall(text)}) / len(content) if content else NAN
 
 
 def distractors(text: str, answers: AbstractSet[str], own: str) -> float:
-    """Share of the answers other than a document's own one that it mentions; NaN if there are no others.
+    """Compute the share of the answers other than a document's own one that it mentions; NaN if there are no others.
+
+    answers: as `spelled`.
 
     answers: as `spelled`.
     """
@@ -82,19 +84,19 @@ def distractors(text: str, answers: AbstractSet[str], own: str) -> float:
 
 
 def spelled(answer: str) -> str:
-    """An answer as its words, one space between them."""
+    """Spell an answer as its words, one space between them."""
     return " ".join(_WORD.findall(answer))
 
 
 def of_models(sizes: pd.DataFrame) -> pd.DataFrame:
-    """Features by model. sizes: model and parameters."""
+    """Compute features by model. sizes: model and parameters."""
     parameters = sizes["parameters"].astype(float).where(lambda number: number > 0)
     named = [float(bool(_INSTRUCT.search(model))) for model in sizes["model"]]
     return pd.DataFrame({"model": sizes["model"], "parameters": np.log10(parameters), "instruct": named})
 
 
 def of_inputs(inputs: pd.DataFrame) -> pd.DataFrame:
-    """Features by model, dataset, regime and question. inputs: see `Writer.inputs`."""
+    """Compute features by model, dataset, regime and question. inputs: see `Writer.inputs`."""
     answers = {
         relation: {spelled(answer) for name in ("answer", "true_answer") for answer in group[name].dropna()}
         for relation, group in inputs.groupby(["dataset", "relation"], dropna=False)
@@ -111,7 +113,7 @@ def of_inputs(inputs: pd.DataFrame) -> pd.DataFrame:
 
 
 def judged_relevance(trace: str | None) -> float:
-    """What the relevance agent of a trace (JSON: a list of calls with agent and verdict) said; NaN if it said neither."""
+    """Read what the relevance agent of a trace (JSON: a list of calls with agent and verdict) said; NaN if it said neither."""
     try:
         verdicts = [call.get("verdict") for call in json.loads(trace or "[]") if call.get("agent") == "relevance"]
     except (ValueError, TypeError, AttributeError):
@@ -126,7 +128,7 @@ _GROUPS = {"stratum": ("model", "dataset"), "asked": ("dataset", "fact_id")}
 
 
 def rows_of(answers: pd.DataFrame, inputs: pd.DataFrame, sizes: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of each dataset, and of all together where there are several.
+    """Return the rows of each dataset, and of all together where there are several.
 
     answers: the test answers. inputs, sizes: see `of_inputs` and `of_models`.
     """
@@ -166,7 +168,7 @@ def _row(feature: str, answers: pd.DataFrame) -> dict[str, Any]:
 
 
 def stratified(first: np.ndarray, second: np.ndarray, strata: np.ndarray, questions: np.ndarray) -> tuple[float, float]:
-    """rho_stratified and its p of two (N,) samples. strata, questions: (N,) numbers of their groups.
+    """Compute rho_stratified and its p of two (N,) samples. strata, questions: (N,) numbers of their groups.
 
     NaN, NaN if in every stratum one of the two is constant. Its p is NaN for fewer than three questions.
     """
@@ -194,7 +196,7 @@ def stratified(first: np.ndarray, second: np.ndarray, strata: np.ndarray, questi
 
 
 def student_p(rho: float, df: int) -> float:
-    """Two-sided p of Spearman's rho, by Student's distribution; NaN without degrees of freedom."""
+    """Compute the two-sided p of Spearman's rho, by Student's distribution; NaN without degrees of freedom."""
     if not np.isfinite(rho) or df < 1:
         return NAN
     return _two_sided(rho, float(np.sqrt(max(0.0, 1 - rho**2) / df)), df)
