@@ -285,10 +285,10 @@ def search_tasks(pair: Pair) -> list[SearchTask]:
 
 
 def search(technique: Technique, development: Development) -> tuple[list[Trial], tuple[int, ...]]:
-    """Try settings.
+    """Try settings. Returns the trials, and the indices of the best settings, the one to use first.
 
-    Returns the trials, and the indices of the best settings, the one to use first. With one setting there is nothing to try,
-    and it has no trial's numbers.
+    With one setting there is nothing to try, and it has no trial's numbers. Raises HEvalError where the technique cannot be
+    applied to the model.
     """
     require(development.lm, technique.needs)
     settings = technique.settings(development)

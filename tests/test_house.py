@@ -189,7 +189,7 @@ CORE = {
     for room in ["explaining", "ui", "evaluation", "present", "statistics", "figures", "store", "plugins", "prompt_service"]
 }
 WORDING = {
-    no_verb: CORE | {"pages", "heval_core", "precompute", "precompute/commands"},
+    no_verb: CORE - {"heval_core/statistics"} | {"pages", "heval_core", "precompute", "precompute/commands"},
     our_words: CORE | {"", "pages", "heval_core/metrics", "precompute", "precompute/commands"},
     flags_as_indices: {"heval_core/explaining", "heval_core/ui"},
     assignments_in_calls: {f"heval_core/{room}" for room in ("ui", "evaluation", "figures")},

@@ -7,7 +7,7 @@ from heval_core.store.filters import COLUMN_ORDERS, Order, ScoreOrder
 
 
 def scores_of(measure: Measure) -> dict[str, ScoreOrder]:
-    """A measure's order for every method, by its name for people; empty if the measure declares none."""
+    """Return a measure's order for every method, by its name for people; empty if the measure declares none."""
     keys = catalogue.explainers() if measure.sort else ()
     return {measure.sort.format(explainer=key): ScoreOrder(measure.metric, measure.at(DEFAULT_K), key) for key in keys}
 
@@ -19,6 +19,6 @@ for _measure in measures.measures().values():
 
 
 def order_of(measure: Measure, explainer: str) -> str:
-    """The name of the order by an explainer's values of a measure; empty where there is none."""
+    """Return the name of the order by an explainer's values of a measure; empty where there is none."""
     name = measure.sort.format(explainer=explainer)
     return name if name in SORTED_BY else ""

@@ -39,7 +39,7 @@ def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry]) -> None:
 
 
 def cells(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Rows of `cell_quoted`, of rows of `quoted`."""
+    """Yield rows of `cell_quoted`, of rows of `quoted`."""
     values = [_measured(*row) for row in zip(rows["part"], rows["gold"], rows["scores"], strict=True)]
     measured = rows.assign(value=[value for value, _ in values], chance=[chance for _, chance in values])
     for (model, dataset, part), of_part in measured.groupby(["model", "dataset", "part"]):
@@ -54,7 +54,7 @@ def cells(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _measured(part: str, gold: Sequence[int], scores: Sequence[float]) -> tuple[float, float]:
-    """Of a sentence or a span: its value, and its chance."""
+    """Return a sentence's or a span's value, and its chance."""
     values, right = np.asarray(scores), np.isin(np.arange(len(scores)), gold)
     best = values[right].max()
     above, size, inside = int((values > best).sum()), int((values == best).sum()), int((right & (values == best)).sum())
@@ -64,7 +64,7 @@ def _measured(part: str, gold: Sequence[int], scores: Sequence[float]) -> tuple[
 
 
 def _cell(rows: pd.DataFrame, overlap: pd.Series) -> dict[str, Any]:
-    """The means of one explainer. overlap: the values of lexical overlap; none for itself."""
+    """Return the means of one explainer. overlap: the values of lexical overlap; none for itself."""
     shared = rows.join(overlap.rename("overlap"), on=_PART).dropna(subset="overlap")
     differences = (shared["value"] - shared["overlap"]).to_numpy()
     mean = _by_question(rows, rows["value"].to_numpy())
@@ -79,6 +79,6 @@ def _cell(rows: pd.DataFrame, overlap: pd.Series) -> dict[str, Any]:
 
 
 def _by_question(rows: pd.DataFrame, values: np.ndarray) -> Bounded:
-    """The mean of values between 0 and 1, and how much each question moves it."""
+    """Return the mean of values between 0 and 1, and how much each question moves it."""
     questions = pd.Series(values).groupby(rows["question_id"].to_numpy()).agg(["sum", "size"]).astype(float)
     return Column(questions["sum"].to_numpy(), questions["size"].to_numpy(), ends=(0.0, 1.0)).bounded()

@@ -45,7 +45,7 @@ Written = Callable[[str], str]
 
 
 def ahead(rows: pd.DataFrame, drawn: Mapping[str, np.ndarray], controls: Collection[str] = ()) -> dict[str, list[str]]:
-    """Key ▶ those whose numbers its own exceeds, whichever end is good.
+    """Return key ▶ those whose numbers its own exceeds, whichever end is good.
 
     rows: value, low, high by key. drawn: (resamples,) paired replicates of those that have any.
     """
@@ -68,7 +68,7 @@ def _p(pair: tuple[str, str], values: Mapping[str, np.ndarray], drawn: Mapping[s
 
 
 def p_of(difference: float, drawn: np.ndarray) -> float:
-    """Two-sided, of a difference with (resamples,) replicates; 1 where these are not known."""
+    """Compute the two-sided p of a difference with (resamples,) replicates; 1 where these are not known."""
     known = drawn[np.isfinite(drawn)]
     return _normal(difference, float(np.std(known, ddof=1)) if len(known) > 1 else np.nan)
 
@@ -81,7 +81,7 @@ def _normal(difference: float, error: float) -> float:
 
 
 def with_exceeds(rows: Sequence[dict[str, Any]], key: str, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows of a table with `exceeds` in place of their replicates, `drawn`. by: the columns that make a ranking."""
+    """Return rows of a table with `exceeds` in place of their replicates, `drawn`. by: the columns that make a ranking."""
     for _, own in pd.DataFrame(rows, columns=[key, *by, "value", "low", "high"]).groupby(list(by) or (lambda _: 0)):
         drawn = {
             rows[index][key]: resampled for index in own.index if (resampled := rows[index].pop("drawn", None)) is not None
@@ -110,7 +110,7 @@ class Ranking(NamedTuple):
         return self.bands[0] if self.bands else ()
 
     def ranks(self) -> dict[str, str]:
-        """Method ▶ `1`, or `2–4` for those of a band."""
+        """Return method ▶ `1`, or `2–4` for those of a band."""
         by_method, first = dict[str, str](), 1
         for band in self.bands:
             last = first + len(band) - 1
@@ -132,9 +132,10 @@ def ranking(
     key: str = "explainer",
     chance: str = "chance",
 ) -> Ranking:
-    """rows: one a method, over the same cells; exceeds: whose numbers its own exceeds (see `ahead`), by default by intervals.
-    best: `high`, `low`, or `zero`, of which a mean near chance may hide two of opposite sign, so that nobody is best. of: the
-    columns of a number and its ends.
+    """Rank methods. rows: one a method, over the same cells.
+
+    exceeds: whose numbers its own exceeds (see `ahead`), by default by intervals. best: `high`, `low`, or `zero`, of which a
+    mean near chance may hide two of opposite sign, so that nobody is best. of: the columns of a number and its ends.
     """
     if best == "zero":
         return Ranking()
@@ -163,12 +164,12 @@ def ranking(
 
 
 def _turned(above: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
-    """Key ▶ those whose numbers its own is below."""
+    """Return key ▶ those whose numbers its own is below."""
     return {key: [other for other, lower in above.items() if key in lower] for key in above}
 
 
 def clauses(rankings: Mapping[str, Ranking], name: Written) -> list[str]:
-    """Who is best at what, which controls no method beats, and who does worse than guessing: a clause for each band.
+    """Say who is best at what, which controls no method beats, and who does worse than guessing: a clause for each band.
 
     rankings: by what they are of, such as `finding the token`. name: how a key is written, such as in bold.
     """
@@ -190,7 +191,7 @@ def clauses(rankings: Mapping[str, Ranking], name: Written) -> list[str]:
 
 
 def _by_places(keys_by_task: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The tasks of a key, in words ▶ the keys that are named in just these."""
+    """Return the tasks of a key, in words ▶ the keys that are named in just these."""
     by_tasks: dict[str, list[str]] = {}
     for key in dict.fromkeys(key for keys in keys_by_task.values() for key in keys):
         by_tasks.setdefault(_listed([task for task, keys in keys_by_task.items() if key in keys]), []).append(key)
@@ -207,17 +208,17 @@ def _listed(tasks: Sequence[str]) -> str:
 
 
 def who(keys: Sequence[str], name: Written, what: str = "method") -> str:
-    """`A, B and C`, or `nine methods`."""
+    """Name `A, B and C`, or `nine methods`."""
     return listed([name(key) for key in keys]) if len(keys) <= NAMED else counted(len(keys), what)
 
 
 def valued(own: Ranking, at: str, name: Written, value: Written, short: Written) -> list[str]:
-    """The clauses of one ranking, with the value of the best, or with the lowest and the highest of the band."""
+    """Return the clauses of one ranking, with the value of the best, or with the lowest and the highest of the band."""
     texts, last = clauses({at: own}, name), own.best[-1]
     texts[0] += f": {value(last) if len(own.best) == 1 else f'{short(last)} to {short(own.best[0])}'}"
     return texts
 
 
 def sentences(said: Sequence[str]) -> str:
-    """Each clause as a sentence."""
+    """Return each clause as a sentence."""
     return " ".join(f"{clause[:1].upper()}{clause[1:]}." for clause in said)

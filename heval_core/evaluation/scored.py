@@ -42,14 +42,15 @@ class Regime:
         return pa.array(self.ids, pa.string())
 
     def rows(self, chosen: np.ndarray) -> Regime:
-        """The instances chosen by (N,) bools."""
+        """Return the instances chosen by (N,) bools."""
         if chosen.all():
             return self
         return Regime(self.key, self.ids[chosen], self.facts[chosen], self.layout.rows(chosen), self.resamples)
 
 
 def layout_of(instances: pd.DataFrame) -> Layout:
-    """From the columns length (of the prompt), first_ranked, ranked_end, document_starts, document_ends, answer_tokens, group.
+    """Build the layout from the columns length (of the prompt), first_ranked, ranked_end, document_starts, document_ends,
+    answer_tokens, group.
 
     Raises HEvalError, naming the instance, for answer tokens outside their prompt.
     """
@@ -68,14 +69,14 @@ def layout_of(instances: pd.DataFrame) -> Layout:
 
 
 def regime_of(instances: pd.DataFrame, resamples: Resamples) -> Regime:
-    """From rows of one model, dataset, regime and technique, at least one."""
+    """Build a regime from rows of one model, dataset, regime and technique, at least one."""
     key = RegimeKey(*instances.iloc[0][list(CELL)])
     ids, facts = (instances[name].to_numpy(dtype=object) for name in ("instance_id", "fact_id"))
     return Regime(key, ids, facts, layout_of(instances), resamples)
 
 
 def measured_metrics() -> dict[str, MeasuredMetric]:
-    """The metrics whose values the batch job measured, by key."""
+    """Return the metrics whose values the batch job measured, by key."""
     return {key: plugin for key, plugin in catalogue.plugins("metric").items() if isinstance(plugin, MeasuredMetric)}
 
 
@@ -87,7 +88,10 @@ class Measurements(NamedTuple):
 
     @classmethod
     def of(cls, rows: pd.DataFrame) -> Measurements:
-        """rows: instance_id, explainer, part, and a column for each metric; no two of the same first three."""
+        """Build measurements.
+
+        rows: instance_id, explainer, part, and a column for each metric; no two of the same first three.
+        """
         metrics = [key for key in measured_metrics() if key in rows]
         table = rows.astype({"instance_id": object}).pivot(index="instance_id", columns=["part", "explainer"], values=metrics)
         return cls(table.index, {name: np.append(table[name].to_numpy(dtype=float), np.nan) for name in table})
@@ -114,14 +118,14 @@ class Scored:
     towards: StoredScores
 
     def common(self, whole: Regime, explainers: Iterable[str]) -> Regime:
-        """The instances for which all of these explainers have scores. Explainers without any are ignored."""
+        """Return the instances for which all of these explainers have scores. Explainers without any are ignored."""
         rows = self.attributions.rows
         chosen = rows[rows["explainer"].isin(list(explainers))]
         counts = chosen.groupby("instance_id").size()
         return whole.rows(pd.Index(whole.ids).isin(counts[counts == chosen["explainer"].nunique()].index))
 
     def cells(self, regime: Regime, explainers: Sequence[str]) -> Iterator[tuple[str, Cell]]:
-        """The cells of explainers that have scores for all of a regime's instances, one after another.
+        """Yield the cells of explainers that have scores for all of a regime's instances, one after another.
 
         Scores are read for as many explainers at a time as come to TOGETHER scores.
         """
@@ -158,7 +162,7 @@ def cell_of(
     measured: Mapping[tuple[str, str], Measured] | None = None,
     towards: ScoreRows | None = None,
 ) -> Cell:
-    """One explainer's cell. usual: one row for each of the regime's instances.
+    """Build one explainer's cell. usual: one row for each of the regime's instances.
 
     towards: the same for the first document's answer, whatever the model answered, where there is such a row.
     Raises HEvalError, naming the instance, for scores that are not finite or more than the tokens; naming the explainer, if
@@ -193,7 +197,10 @@ def _fill(table: np.ndarray, regime: Regime, explainer: str, rows: ScoreRows) ->
 
 
 def _fixed(regime: Regime, explainer: str, table: np.ndarray, towards: ScoreRows) -> Fixed:
-    """Scores for the first document's answer. If the model gave it, the usual scores are used, unless there are others."""
+    """Return scores for the first document's answer.
+
+    If the model gave it, the usual scores are used, unless there are others.
+    """
     fixed, there = table.copy(), np.array([document_of(group) == 0 for group in regime.layout.groups], dtype=bool)
     _fill(fixed, regime, explainer, towards)
     there[towards.places] = True
@@ -201,7 +208,7 @@ def _fixed(regime: Regime, explainer: str, table: np.ndarray, towards: ScoreRows
 
 
 def measured_of(regime: Regime, explainer: str, found: Measurements) -> dict[tuple[str, str], Measured]:
-    """The batch job's measurements of one explainer, by metric and part.
+    """Return the batch job's measurements of one explainer, by metric and part.
 
     Chance is the random control's value on the same instances, NaN without it.
     """

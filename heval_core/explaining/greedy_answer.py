@@ -79,7 +79,7 @@ class Written:
         return units_of(self.tokens, [""] * len(self.tokens), "sentence")
 
     def span(self, words: Sequence[Unit]) -> Span:
-        """Of some words in a row; whole sentences have the white space behind them."""
+        """Return the span of some words in a row; whole sentences have the white space behind them."""
         first, last = indices_in([words[0], words[-1]], self.sentences)
         inside = indices_in(self.words, self.sentences)
         if len(words) > 1 and sum((inside >= first) & (inside <= last)) == len(words):
@@ -92,7 +92,7 @@ class Written:
         return self.prompt.followed_by(self.ids[:-1], self.tokens[:-1])
 
     def after(self, first: CleanPass) -> CleanPass:
-        """The pass over the prompt with the answer. first: that over the prompt."""
+        """Return the pass over the prompt with the answer. first: that over the prompt."""
         return CleanPass(first.lm, [self.whole], before=first) if len(self.ids) > 1 else first
 
     @property
@@ -102,7 +102,7 @@ class Written:
         return Target(tuple(range(start - 1, start - 1 + len(self.ids))), self.ids)
 
     def rivals(self, values: Any) -> dict[int, Rival]:
-        """First token ▶ rival, of each word that has one. values: (m, V) log-probabilities."""
+        """Return first token ▶ rival, of each word that has one. values: (m, V) log-probabilities."""
         prompt, begins = self.prompt, dict[int, Rival]()
         for unit in units(prompt, "word") if prompt.documents else ():
             text, first = unit.text(prompt.tokens).strip(), prompt.tokens[unit.start].strip()  # a space begins any word
@@ -132,7 +132,7 @@ class Written:
 
 
 def write(clean: CleanPass, most: int, question: str) -> Iterator[Written]:
-    """The model's greedy answer to the prompt of a pass: as it grows, token by token, and at last the finished one.
+    """Yield the model's greedy answer to the prompt of a pass: as it grows, token by token, and at last the finished one.
 
     most: tokens. Raises HEvalError where nothing can be written, or where nothing is: no token, or none that is a word.
     """
@@ -175,7 +175,10 @@ def write(clean: CleanPass, most: int, question: str) -> Iterator[Written]:
 
 
 def given(clean: CleanPass, text: str) -> Written:
-    """An answer that somebody else wrote, after the prompt of a pass. Raises HEvalError where it is empty or too long."""
+    """Return an answer that somebody else wrote, after the prompt of a pass.
+
+    Raises HEvalError where it is empty or too long.
+    """
     lm, (prompt,) = clean.lm, clean.prompts
     answer = ("" if answers_bare(lm.tokenizer, prompt.text) else " ") + text.strip()
     ids = lm.encode_after(prompt.text, answer, prompt.template)
@@ -194,7 +197,7 @@ def given(clean: CleanPass, text: str) -> Written:
 
 
 def speller(lm: LanguageModel, prompt: TokenisedPrompt) -> Callable[[Sequence[int]], tuple[str, ...]]:
-    """A function: the ids of an answer to this prompt ▶ the text of each."""
+    """Return a function: the ids of an answer to this prompt ▶ the text of each."""
 
     @functools.cache
     def decoded(ids: tuple[int, ...]) -> str:
@@ -215,7 +218,10 @@ def speller(lm: LanguageModel, prompt: TokenisedPrompt) -> Callable[[Sequence[in
 
 
 def _up_to_stop(tokens: Sequence[str], stops: Sequence[str]) -> int | None:
-    """How many tokens stand before the first of some stops; None where there is none. One that says more than it stays."""
+    """Return how many tokens stand before the first of some stops; None where there is none.
+
+    One that says more than it stays.
+    """
     text = "".join(tokens)
     places = [text.find(stop) for stop in stops if stop in text]
     if not places:
@@ -227,7 +233,7 @@ def _up_to_stop(tokens: Sequence[str], stops: Sequence[str]) -> int | None:
 
 
 def _loop(ids: Sequence[int]) -> int:
-    """How many tokens at the end only say again what is before them; 0 where the text does not go round."""
+    """Count the tokens at the end that only repeat what is before them; 0 where the text does not go round."""
     for length in range(1, len(ids) // TIMES + 1):
         times = max(TIMES, -(-LOOP // length))
         if list(ids[-times * length :]) == list(ids[-length:]) * times:

@@ -66,7 +66,7 @@ class Answered:
 
 
 def prepare(lm: LanguageModel, instance: Instance, memory: Memory, match: str = "first") -> Prepared:
-    """Prompt, checks and candidates of one instance. Where memory agrees with gold, memory's rule means gold's.
+    """Prepare prompt, checks and candidates of one instance. Where memory agrees with gold, memory's rule means gold's.
 
     match: see `answer`.
     """
@@ -93,7 +93,7 @@ def prepare(lm: LanguageModel, instance: Instance, memory: Memory, match: str = 
 
 
 def going_on(lm: LanguageModel, prepared: Sequence[Prepared]) -> list[Prepared]:
-    """For `within`: instances, none of them dropped, whose prompts go on up to the model's answers."""
+    """Continue the prompts of instances up to the model's answers, for `within`; none of them is dropped."""
     longer = up_to_answers(lm, [instance.prompt for instance in prepared], [instance.names for instance in prepared])
     return [
         replace(instance, prompt=prompt, names=names, said=answered)
@@ -116,8 +116,11 @@ def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first"
 
 
 def explain(answered: Answered, explainer: Method) -> list[Attribution]:
-    """One explainer's scores for every answered instance. Raises HEvalError for a model that lacks what the explainer
-    needs, and, naming the instance, for scores that cannot be ranked."""
+    """Compute one explainer's scores for every answered instance.
+
+    Raises HEvalError for a model that lacks what the explainer needs, and, naming the instance, for scores that cannot be
+    ranked.
+    """
     require(answered.clean.lm, explainer.needs)
     attributions = explainer.explain(answered.clean, answered.targets)
     for prepared, attribution in zip(answered.prepared, attributions, strict=True):
@@ -127,7 +130,7 @@ def explain(answered: Answered, explainer: Method) -> list[Attribution]:
 
 
 def towards_context(answered: Answered) -> Answered | None:
-    """The instances to be explained as if the model had given the first document's answer; None if there are none.
+    """Return the instances to be explained as if the model had given the first document's answer; None if there are none.
 
     Left out are those whose usual target is already this one, and those with neither of the two answers, which metrics ignore.
     """
@@ -142,7 +145,10 @@ def towards_context(answered: Answered) -> Answered | None:
 
 
 def part_of(answered: Answered, chosen: Sequence[int]) -> Answered:
-    """Some of the instances of a pass. If all are chosen, this is the pass itself, so that nothing is computed again."""
+    """Return some of the instances of a pass.
+
+    If all are chosen, this is the pass itself, so that nothing is computed again.
+    """
     if len(chosen) == answered.clean.size:
         return answered
     clean = CleanPass(answered.clean.lm, [answered.clean.prompts[index] for index in chosen])
@@ -240,7 +246,7 @@ def _all_refused(refused: dict[str, str]) -> HEvalError:
 
 
 def able_of(lm: LanguageModel, explainers: Iterable[Method]) -> tuple[list[Method], dict[str, str]]:
-    """The explainers whose needs the model meets, and key ▶ reason of the others."""
+    """Return the explainers whose needs the model meets, and key ▶ reason of the others."""
     able, refused = [], dict[str, str]()
     for explainer in explainers:
         try:
@@ -268,7 +274,9 @@ def _answers_of(request: Request) -> tuple[str | None, ...]:
 def _named(
     lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory | None, match: str, memory_given: bool
 ) -> tuple[Names, ...]:
-    """The candidate answers. memory_given: whether somebody said what memory is, who is told where it agrees with a document.
+    """Return the candidate answers.
+
+    memory_given: whether somebody said what memory is, who is told where it agrees with a document.
 
     Raises HEvalError for candidates that cannot be told apart.
     """
@@ -297,7 +305,7 @@ def _candidates_message(dropped: Dropped, answers: tuple[str | None, ...], memor
 
 
 def missing_target(behaviour: Behaviour, answers: tuple[str | None, ...]) -> str:
-    """Why there is no context answer with a competitor to explain."""
+    """Return why there is no context answer with a competitor to explain."""
     first, *others = behaviour.candidates or (None,)
     rivals = [other for other in others if first and competes(first.group, other.group)]
     if first and document_of(first.group) == 0 and any(rival.text != first.text for rival in rivals):

@@ -63,7 +63,7 @@ class Reading:
 
 
 def read(lm: LanguageModel, quoted: Quoted) -> Reading:
-    """Raises HEvalError for a prompt, or an answer, that is too long for the model."""
+    """Read an answer. Raises HEvalError for a prompt, or an answer, that is too long for the model."""
     first = CleanPass(lm, [tokenised(lm, Request(quoted.documents, quoted.question))])
     written = given(first, quoted.answer)
     clean = written.after(first)
@@ -73,7 +73,9 @@ def read(lm: LanguageModel, quoted: Quoted) -> Reading:
 
 
 def _starts(written: Written) -> list[int]:
-    """Where each token begins in the answer, and the last one ends, in letters; white space before it does not count."""
+    """Return where each token begins in the answer, and the last one ends, in letters; white space before it does not
+    count.
+    """
     before = len(written.text) - len(written.text.lstrip())
     return [start - before for start in written.starts]
 
@@ -114,7 +116,7 @@ def _words(text: str) -> list[str]:
 
 
 def by_explainer(reading: Reading, explainer: Method) -> list[np.ndarray]:
-    """The scores of each part: of all documents for a sentence, of all their sentences for a span.
+    """Return the scores of each part: of all documents for a sentence, of all their sentences for a span.
 
     Raises HEvalError where the explainer has none.
     """
@@ -138,7 +140,7 @@ def by_explainer(reading: Reading, explainer: Method) -> list[np.ndarray]:
 
 
 def by_annotator(reading: Reading, annotator: Annotator, quoted: Quoted) -> list[np.ndarray]:
-    """As `by_explainer`. Raises HEvalError where the annotator has no scores."""
+    """Score as `by_explainer`. Raises HEvalError where the annotator has no scores."""
     tokens = reading.written.prompt.tokens
     inside = [unit.text(tokens).strip() for unit in reading.sentences]
     spans = [part for part in reading.parts if part.kind == "span"]
@@ -150,7 +152,7 @@ def by_annotator(reading: Reading, annotator: Annotator, quoted: Quoted) -> list
 
 
 def _annotated(annotator: Annotator, quoted: Quoted, passages: Sequence[str], texts: Sequence[str]) -> np.ndarray:
-    """(K, S) an annotator's scores of each text for each passage."""
+    """Compute an annotator's scores of each text for each passage, (K, S)."""
     numbered = tuple(Passage(number, text) for number, text in enumerate(passages, start=1))
     sentences = tuple(Sentence(text, text, ()) for text in texts)
     claim = Claim(quoted.id, quoted.question, "", numbered)
@@ -162,7 +164,10 @@ def _annotated(annotator: Annotator, quoted: Quoted, passages: Sequence[str], te
 
 
 def rows(reading: Reading, key: str, quoted: Quoted) -> list[dict[str, Any]]:
-    """Rows of the table `quoted`. key: of an explainer, or of one of TEXT_CONTROLS. Raises HEvalError without scores."""
+    """Return rows of the table `quoted`.
+
+    key: of an explainer, or of one of TEXT_CONTROLS. Raises HEvalError without scores.
+    """
     if key in TEXT_CONTROLS:
         scores = by_annotator(reading, catalogue.find("annotator", key), quoted)
     else:
@@ -174,7 +179,7 @@ def rows(reading: Reading, key: str, quoted: Quoted) -> list[dict[str, Any]]:
 
 
 def explains(explainer: Method) -> bool:
-    """Whether it explains whole answers."""
+    """Return whether it explains whole answers."""
     try:
         columns_of(explainer)
     except HEvalError:

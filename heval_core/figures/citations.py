@@ -32,7 +32,7 @@ _LOW = ("wrong_marker", "unsupported_sentence", "omitted_citation")
 def recovery_figure(
     cells: pd.DataFrame, measure: str, writers: Sequence[str], names: Names, masking: str, beside: str = ""
 ) -> DotFigure:
-    """One measure of all annotators. cells: rows of `cell_recovery`. beside: another masking, drawn hollow."""
+    """Draw one measure of all annotators. cells: rows of `cell_recovery`. beside: another masking, drawn hollow."""
     maskings = [kind for kind in (masking, beside) if kind]
     measured = answered(cells[cells["writer"].isin(writers)], measure, maskings)
     by_pair, keys, panels = crossed(measured, ["writer", "annotator"], "masking"), names.in_order(measured["annotator"]), []
@@ -48,7 +48,9 @@ def recovery_figure(
 
 
 def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names) -> DotFigure:
-    """What explainers say of sentences: a panel for each measure, rows by writer and explainer; the truth where known."""
+    """Return what explainers say of sentences: a panel for each measure, rows by writer and explainer; the truth
+    where known.
+    """
     measured = cells[cells["measure"].isin(OF_EXPLAINERS) & cells["writer"].isin(writers)]
     # Where both maskings have rows, those of full masking.
     measured = measured.sort_values("masking", key=lambda masking: masking != "full", kind="stable")
@@ -64,7 +66,7 @@ def explainers_figure(cells: pd.DataFrame, writers: Sequence[str], names: Names)
 
 
 def answered(cells: pd.DataFrame, measure: str, maskings: Sequence[str]) -> pd.DataFrame:
-    """One measure of annotators. cells: rows of `cell_recovery`, of which some are of explanations alone.
+    """Select one measure of annotators. cells: rows of `cell_recovery`, of which some are of explanations alone.
 
     Their chance is that of Random, where it answered, which marks as many sentences as cite the passage: one for all. Else it
     is each one's own, of as many sentences as it marked.
@@ -80,8 +82,10 @@ def _row(key: str, names: Names, title: str) -> dots.Row:
 
 
 def told(row: Record | None, id: Sequence[str], names: Names) -> list[str]:
-    """A cell in words: who and where, its number beside its chance, and how many there are; or why there is none. id: of its
-    mark, which begins with writer and annotator."""
+    """Say a cell in words: who and where, its number beside its chance, and how many there are; or why there is none.
+
+    id: of its mark, which begins with writer and annotator.
+    """
     where = f"{names.annotator(id[1])}, explanations by {id[0]}"
     if row is None or pd.isna(row["value"]):
         return [where, "not available", reason(row)]
@@ -92,7 +96,7 @@ def told(row: Record | None, id: Sequence[str], names: Names) -> list[str]:
 
 
 def _slot(rows: Sequence[Record | None], id: tuple[str, ...], names: Names) -> Slot:
-    """rows: of several maskings the second is hollow."""
+    """Draw a slot. rows: of several maskings the second is hollow."""
     marks, several = [], len(rows) > 1
     for index, row in enumerate(rows):
         if row is not None and not pd.isna(row["value"]):
@@ -105,7 +109,7 @@ def _slot(rows: Sequence[Record | None], id: tuple[str, ...], names: Names) -> S
 
 
 def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names) -> list[tuple[str, str]]:
-    """(title, reason) of the annotators that have no number by any writer."""
+    """Return (title, reason) of the annotators that have no number by any writer."""
     rows = answered(cells, measure, [masking])
     with_number = set(rows.dropna(subset=["value"])["annotator"])
     missing = {str(row["annotator"]): reason(row) for row in rows.to_dict("records") if row["annotator"] not in with_number}
@@ -113,7 +117,7 @@ def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names)
 
 
 def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> Table:
-    """One measure: annotators by writer, each number with its interval and its chance."""
+    """Make a table of one measure: annotators by writer, each number with its interval and its chance."""
     measured = answered(cells, measure, [masking])
     by_annotator = crossed(measured, ["annotator"], "writer")
     best, rows = rankings(measured, names), []
@@ -129,7 +133,7 @@ def recovery_table(cells: pd.DataFrame, measure: str, masking: str, writers: Seq
 
 
 def rankings(cells: pd.DataFrame, names: Names) -> dict[str, Ranking]:
-    """Which readers are best with each writer's explanations; explainers, where nobody reads. cells: of one measure."""
+    """Return which readers are best with each writer's explanations; explainers, where nobody reads. cells: of one measure."""
     keys = list(cells.dropna(subset=["value"])["annotator"].unique())
     apart = {key for key in keys if names.control(key)}
     explainers = {key for key in keys if names.family(key) == "explainer"}
@@ -138,14 +142,14 @@ def rankings(cells: pd.DataFrame, names: Names) -> dict[str, Ranking]:
 
 
 def explanations_table(cells: pd.DataFrame, writers: Sequence[str], names: Names) -> Table:
-    """What explanations cite: a row for each writer, a column for each measure that has a row."""
+    """Return what explanations cite: a row for each writer, a column for each measure that has a row."""
     rows = cells[(cells["annotator"] == "") & cells["measure"].isin(OF_EXPLANATIONS) & cells["writer"].isin(writers)]
     table = wide_table(rows.drop_duplicates(["writer", "measure"]), OF_EXPLANATIONS, names, ["writer"], counts=False)
     return replace(table, title="What explanations cite", keys=("Writer",), note=_CHANCE, label="citations-explanations")
 
 
 def alphas_table(agreements: pd.DataFrame, writer: str, names: Names) -> Table:
-    """Krippendorff's alpha of any two annotators of one writer's explanations, as a triangle."""
+    """Make a table of Krippendorff's alpha of any two annotators of one writer's explanations, as a triangle."""
     of_writer = agreements[agreements["writer"] == writer]
     pairs = {frozenset((str(row["first"]), str(row["second"]))): row for row in of_writer.to_dict("records")}
     keys, rows = names.in_order([*of_writer["first"], *of_writer["second"]]), []
@@ -169,7 +173,7 @@ def _alpha(pairs: Mapping[frozenset[str], Record], key: str, other: str, names: 
 
 
 def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: Names, by: Sequence[str], *, counts: bool = True) -> Table:
-    """A row for each combination of the columns `by`, a column for each measure. counts: with n, how many there are."""
+    """Return a row for each combination of the columns `by`, a column for each measure. counts: with n, how many there are."""
     columns = [measure for measure in measures if measure in set(cells["measure"])]
     rows = []
     for values, row in crossed(cells, by, "measure").items():
@@ -183,7 +187,7 @@ def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: Names, by: S
 
 
 def titles_of(place: Mapping[str, str], names: Names) -> tuple[str, ...]:
-    """What the values of some columns are called. place: column ▶ value."""
+    """Return what the values of some columns are called. place: column ▶ value."""
     kinds = {"dataset": "claims", "selector": "selector"}
     return tuple(
         annotator_title(value, names) if name == "annotator" else names.title(kinds[name], value) if name in kinds else value
@@ -196,7 +200,7 @@ def annotator_title(key: str, names: Names) -> str:
 
 
 def with_chance(row: Record | None, best: bool = False) -> Cell:
-    """A number with its interval, and its chance where it has one. best: whether it is bold."""
+    """Return a number with its interval, and its chance where it has one. best: whether it is bold."""
     chance = None if row is None or pd.isna(row["chance"]) else float(row["chance"])
     return number_cell(row, chance=chance, best=best)
 
@@ -213,7 +217,10 @@ _QUOTED_HEADS = ("source", "source, less words in common", "of words that differ
 
 
 def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
-    """cells: `Reader.quoted()`. *Of words that differ*: sentences of which fewer than .85 of the words stand there."""
+    """Make a table. cells: `Reader.quoted()`.
+
+    *Of words that differ*: sentences of which fewer than .85 of the words stand there.
+    """
     rows = []
     for (model, dataset), own in cells.groupby(["model", "dataset"]):
         records = {(row["explainer"], row["measure"], row["copied"]): row for row in own.to_dict("records")}

@@ -51,7 +51,7 @@ class Definition(NamedTuple):
 
 
 def definition(title: str, docstring: str, reference: str, mark: str = "", colour: str = "") -> Definition:
-    """reference: as the plug-in declares it; the docstring's own is shown if it says more."""
+    """Make a definition. reference: as the plug-in declares it; the docstring's own is shown if it says more."""
     first, *rest = docstring.strip().split("\n\n")
     # Without examples that a machine checks.
     entries = _entries(_lines("\n\n".join(part for part in rest if not part.lstrip().startswith(">>>"))))
@@ -63,12 +63,12 @@ def definition(title: str, docstring: str, reference: str, mark: str = "", colou
 
 
 def as_html(kinds: Sequence[tuple[str, Sequence[Definition]]]) -> str:
-    """Every kind with its definitions, folded. kinds: (title, definitions)."""
+    """Write every kind with its definitions, folded. kinds: (title, definitions)."""
     return render("definitions.html", kinds=kinds)
 
 
 def _lead(title: str, text: str) -> str:
-    """The first paragraph, without the name that the title has already said."""
+    """Return the first paragraph, without the name that the title has already said."""
     name, colon, rest = text.partition(": ")
     if colon and name.casefold() in (title.partition(" (")[0].casefold(), "control"):
         text = rest[:1].upper() + rest[1:]
@@ -76,7 +76,7 @@ def _lead(title: str, text: str) -> str:
 
 
 def _lines(text: str) -> str:
-    """Wrapped lines as one; a line that is set in, and a new paragraph, stay lines of their own."""
+    """Join wrapped lines; a line that is set in, and a new paragraph, stay lines of their own."""
     joined, set_in = "", False
     for line in text.splitlines():
         if not line.strip():
@@ -87,7 +87,7 @@ def _lines(text: str) -> str:
 
 
 def _entries(text: str) -> list[tuple[str, str, str]]:
-    """(term, note, text), in order; what comes before the first label has the term `About`."""
+    """Return (term, note, text), in order; what comes before the first label has the term `About`."""
     labels: list[re.Match[str]] = []
     for label in _LABEL.finditer(text):
         labels.append(label)
@@ -103,7 +103,7 @@ def _entries(text: str) -> list[tuple[str, str, str]]:
 
 
 def _note(beside: str) -> str:
-    """What stands beside a label, without its brackets: `our decision`."""
+    """Return what stands beside a label, without its brackets: `our decision`."""
     text = beside.strip(" ,").replace("`", "")
     if text.startswith("("):
         inside, _, after = text[1:].rpartition(")")

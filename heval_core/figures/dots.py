@@ -176,8 +176,10 @@ def axis_over(
     *,
     scaled: bool = False,
 ) -> Axis:
-    """An axis for the dots of all methods; controls may lie beyond it, and count only where there is nothing else. scaled:
-    from chance, 0, to the best possible, 1."""
+    """Return an axis for the dots of all methods; controls may lie beyond it, and count only where there is nothing else.
+
+    scaled: from chance, 0, to the best possible, 1.
+    """
     pairs = [pair for panel in panels for pair in zip(rows, panel.slots, strict=True)]
     every = [(row, dot) for row, slot in pairs for dot in (*slot.dots, *slot.cells)]
     dots = [dot for row, dot in every if not row.control] or [dot for _, dot in every]

@@ -27,7 +27,7 @@ _CONTROL, _MISSING = Mark("diamond", "control", size=5.5), Mark("circle", "missi
 
 
 def as_drawing(figure: DotFigure) -> Drawing:
-    """The panels, a few to a line."""
+    """Draw the panels, a few to a line."""
     side, count = figure.side + 8, math.ceil(len(figure.panels) / math.ceil(max(len(figure.panels), 1) / PER_LINE))
     wide = min(WIDEST, (WIDTH - side) / max(count, 1) - BETWEEN)
     drawing = Drawing(side + count * (wide + BETWEEN), 0, figure.title)
@@ -61,7 +61,7 @@ def as_html(*parts: Part) -> str:
 
 
 def _as_page(figure: DotFigure | Drawing) -> dict[str, Any]:
-    """What the template draws: of dots as SVG the legend, the rows' names, and each panel."""
+    """Return what the template draws: of dots as SVG the legend, the rows' names, and each panel."""
     if isinstance(figure, Drawing):
         return {"plot": as_svg(figure, None, active=True)}
     names = Drawing(figure.side, figure.bottom + FOOT, "rows")
@@ -79,7 +79,7 @@ def _as_page(figure: DotFigure | Drawing) -> dict[str, Any]:
 
 
 def fluid_panels(figure: DotFigure) -> list[Drawing]:
-    """Each panel by itself, of any width."""
+    """Draw each panel by itself, of any width."""
     drawings = []
     for index, panel in enumerate(figure.panels):
         drawing = Drawing(100, figure.bottom + FOOT, panel.title, fluid=True)
@@ -90,7 +90,7 @@ def fluid_panels(figure: DotFigure) -> list[Drawing]:
 
 
 def _ground(drawing: Drawing, figure: DotFigure, left: float, right: float) -> None:
-    """Lines between rows, and the band of the controls."""
+    """Draw lines between rows, and the band of the controls."""
     if controls := [top - 2 for row, top, _ in figure.lines if row.control]:
         drawing.box("band", (left, controls[0]), (right - left, figure.bottom - controls[0]))
     for row, top, _ in figure.lines[1:]:
@@ -118,7 +118,7 @@ def _names(drawing: Drawing, figure: DotFigure) -> None:
 
 
 def _ranks(drawing: Drawing, figure: DotFigure) -> None:
-    """The heads of the columns beside the names, and each rank, with a bracket round the rows that share it."""
+    """Draw the heads of the columns beside the names, and each rank, with a bracket round the rows that share it."""
     drawing.words("faint", (0, figure.head - 8), "rank")
     drawing.words("faint", (figure.side, figure.head - 8), "mean", "end")
     for rank, group in groupby((line for line in figure.lines if line[0].rank), key=lambda line: line[0].rank):
@@ -130,14 +130,14 @@ def _ranks(drawing: Drawing, figure: DotFigure) -> None:
 
 
 def shaped(shape: str, strong: bool, size: float, x: float = 0.0) -> Mark:
-    """The sign of a technique's family. shape: of OUTLINES, `circle`, or `regular`."""
+    """Return the sign of a technique's family. shape: of OUTLINES, `circle`, or `regular`."""
     if shape == "regular":
         return Mark("circle", "regular", x, size=size)
     return Mark(shape, "full" if strong else "hollow", x, size=size)
 
 
 def _panel(drawing: Drawing, figure: DotFigure, index: int, across: Scale) -> None:
-    """index: of the panel. across: percent of the axis ▶ place in the drawing."""
+    """Draw a panel. index: of the panel. across: percent of the axis ▶ place in the drawing."""
     panel, axis, head, bottom = figure.panels[index], figure.axis, figure.head, figure.bottom
     lines = wrapped(panel.title, figure.letters)
     heading = [Mark("text", "title", 0, 16 + 18 * line, text=text) for line, text in enumerate(lines)]
@@ -168,14 +168,16 @@ def _panel(drawing: Drawing, figure: DotFigure, index: int, across: Scale) -> No
 
 
 def _inset(figure: DotFigure) -> float:
-    """The share of a panel left of its axis, so that a dot at its beginning is in its own column and not between two."""
+    """Return the share of a panel left of its axis, so that a dot at its beginning is in its own column and not
+    between two.
+    """
     scale, share = figure.axis.scale, _DOT / figure.least
     known = [dot.value for panel in figure.panels for slot in panel.slots for dot in slot.dots]
     return share if any(0 <= (value - scale.least) / (scale.most - scale.least) < share for value in known) else 0.0
 
 
 def _chance(panel: Panel, scale: Scale) -> float:
-    """The one chance of a panel; NaN where each dot has its own, or none is known."""
+    """Return the one chance of a panel; NaN where each dot has its own, or none is known."""
     if math.isfinite(panel.chance):
         return panel.chance
     known = [dot.chance for slot in panel.slots for dot in slot.dots if math.isfinite(dot.chance)]
@@ -184,7 +186,7 @@ def _chance(panel: Panel, scale: Scale) -> float:
 
 
 def _slot(drawing: Drawing, figure: DotFigure, line: tuple[Row, float, float], slot: Slot, at: Scale, chance: float) -> None:
-    """line: of `figure.lines`. chance: of the panel, where it has one."""
+    """Draw a slot. line: of `figure.lines`. chance: of the panel, where it has one."""
     row, top, height = line
     y = top + (10 if slot.cells and not row.control else height / 2)
     centres = [at.cut(dot.value) for dot in slot.dots]
@@ -207,13 +209,13 @@ def _slot(drawing: Drawing, figure: DotFigure, line: tuple[Row, float, float], s
 
 
 def _lowered(row: Row, centres: Sequence[float], at: Scale) -> Sequence[float]:
-    """Of two dots that would hide each other's sign one stands a little above the other."""
+    """Return which of two dots that would hide each other's sign stands a little above the other."""
     near = len(centres) == 2 and not row.control and abs(centres[0] - centres[1]) < 0.07 * (at.right - at.left)
     return (-4, 6) if near else [0] * len(centres)
 
 
 def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, y: float, chance: float) -> None:
-    """One beside all dots; one for each where those of a control stand far apart."""
+    """Draw one number beside all dots; one for each where those of a control stand far apart."""
     centres, wide = [at.cut(dot.value) for dot in slot.dots], at.right - at.left
     kind = "quiet" if row.control else "strong" if slot.best else "number"
     if row.control and max(centres) - min(centres) >= wide / 4 and all(dot.sign for dot in slot.dots):
@@ -225,8 +227,9 @@ def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scal
 
 
 def _beside(drawing: Drawing, kind: str, slot: Slot, at: Scale, y: float, chance: float, figure: DotFigure) -> None:
-    """The number right of the dots and their intervals, left of them where the axis ends; close to them or beyond the line of
-    chance where it would else stand on that."""
+    """Draw the number right of the dots and their intervals, left of them where the axis ends; close to them or beyond the
+    line of chance where it would else stand on that.
+    """
     pixel = (at.right - at.left) / (figure.least * (1 - _inset(figure))) if drawing.fluid else 1.0
     ends = [at.cut(end) for dot in slot.dots for end in (dot.low, dot.high) if math.isfinite(end)]
     ends += [at.cut(dot.value) + side * pixel for dot in slot.dots for side in (-4, 4)]
@@ -261,7 +264,7 @@ def _whisker(drawing: Drawing, dot: Dot, at: Scale, y: float) -> None:
 
 
 def _beyond(side: int, size: float = 5.0) -> list[Mark]:
-    """The arrow at the edge that stands for what lies beyond it."""
+    """Draw the arrow at the edge that stands for what lies beyond it."""
     return [Mark("left" if side < 0 else "right", "beyond", x=-side * size * 0.6, size=size)] if side else []
 
 
@@ -307,7 +310,7 @@ def _legend_item(kind: str, text: str) -> Drawing:
 
 
 def _legend_lines(drawing: Drawing, figure: DotFigure) -> float:
-    """The legend on top of a drawing; returns where it ends."""
+    """Draw the legend on top of a drawing; returns where it ends."""
     x, y = 0.0, 0.0
     for item in (_legend_item(*item) for item in figure.signs):
         if x and x + item.width > drawing.width:

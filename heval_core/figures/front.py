@@ -22,7 +22,7 @@ _NARROWER = 0.91
 
 
 def _wide(text: str, strong: bool) -> float:
-    """About how many pixels a label takes."""
+    """Estimate how many pixels a label takes."""
     return (7.5 if strong else 7.1) * len(text)
 
 
@@ -51,7 +51,7 @@ class Ticks(NamedTuple):
 
 
 def ends(value: float, low: float, high: float) -> tuple[float, float]:
-    """Of an interval; the value itself where there is none."""
+    """Return the ends of an interval; the value itself where there is none."""
     return (value, value) if math.isnan(low) or math.isnan(high) else (low, high)
 
 
@@ -79,7 +79,7 @@ class Front:
 
 
 def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Drawing:
-    """Every point with its name; Regular on top of those that coincide with it."""
+    """Draw every point with its name; Regular on top of those that coincide with it."""
     drawing = Drawing(width, height, front.about)
     named = [*(point.title for point in front.points), front.along] if front.column else []
     beside = max((_NARROWER * _wide(title, strong=True) for title in named), default=-_COLUMN) + _COLUMN
@@ -118,8 +118,10 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
 
 
 def _in_column(drawing: Drawing, labels: Sequence[Label], right: float, y: Scale) -> dict[Label, tuple[float, float]]:
-    """Names one below the other, each as near to its point's height as the others let it, with a line to its point. right:
-    where the axes end. Names stand in the order in which their lines pass the points furthest right: they do not cross."""
+    """Place names one below the other, each as near to its point's height as the others let it, with a line to its point.
+
+    right: where the axes end. Names stand in the order in which their lines pass the points furthest right: they do not cross.
+    """
     left, furthest = right + _COLUMN, max((label.x for label in labels), default=right)
     tops = {label: label.y for label in labels}
 
@@ -187,7 +189,7 @@ def _level_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[
 
 
 def _front_line(drawing: Drawing, front: Front, x: Scale, y: Scale, taken: list[Box]) -> None:
-    """As steps: nothing lies right of it and above."""
+    """Draw the front as steps: nothing lies right of it and above."""
     ends = [(x.at(across), y.at(up)) for across, up in front.line]
     if not ends:
         return
@@ -221,7 +223,7 @@ class Box(NamedTuple):
     weight: float = 0.0
 
     def cost(self, taken: Iterable[Box]) -> float:
-        """Of lying where it does: the areas that it shares with others, by their weights."""
+        """Compute the cost of lying where it does: the areas that it shares with others, by their weights."""
         cost = 0.0
         for other in taken:
             wide = min(self.right, other.right) - max(self.left, other.left)
@@ -233,7 +235,7 @@ class Box(NamedTuple):
         return self.left >= other.left and self.right <= other.right and self.top >= other.top and self.bottom <= other.bottom
 
     def away(self, x: float, y: float) -> float:
-        """How far a point is from it."""
+        """Return how far a point is from it."""
         return math.hypot(max(self.left - x, 0, x - self.right), max(self.top - y, 0, y - self.bottom))
 
 
@@ -247,14 +249,17 @@ class Label(NamedTuple):
 
 
 def box_of(text: str, x: float, y: float, anchor: str, weight: float = 0.0) -> Box:
-    """About where a text of a figure stands."""
+    """Estimate where a text of a figure stands."""
     wide = 6.6 * len(text)
     left = x - wide if anchor == "end" else x - wide / 2 if anchor == "middle" else x
     return Box(left, y - 12, left + wide, y + 4, weight)
 
 
 def place_labels(drawing: Drawing, labels: Sequence[Label], room: Box, taken: list[Box]) -> dict[Label, tuple[float, float]]:
-    """Where each text begins. Draws a thin line to its point from far, or past a nearer point. taken: grows by the labels."""
+    """Return where each text begins.
+
+    Draws a thin line to its point from far, or past a nearer point. taken: grows by the labels.
+    """
     places = {label: (label.x, label.y) for label in labels}
     for label in (one for one in labels if one.text):
         wide = _wide(label.text, label.strong) + 4

@@ -33,18 +33,18 @@ _BOUND = "Some intervals are the means of the cells' intervals, which is 95 % or
 
 
 def wanted_of(measure: Measure) -> tuple[Wanted, ...]:
-    """The means that a measure's figure and table are made of: `Measured.parts`, `.regimes` and `.overall`."""
+    """Return the means that a measure's figure and table are made of: `Measured.parts`, `.regimes` and `.overall`."""
     return (measure.parts, ("regime", "part")), (measure.together, ("regime",)), (measure.together, ())
 
 
 def of_measure(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
-    """The rows of a metric that a measure reads: its parts, in its regimes."""
+    """Return the rows of a metric that a measure reads: its parts, in its regimes."""
     cells = cells[cells["part"].isin(measure.parts)]
     return cells[cells["regime"].map(measure.asks).astype(bool)]  # a bare list would name columns where no cell is left
 
 
 def as_normalised(cells: pd.DataFrame) -> pd.DataFrame:
-    """Cells with 0 for chance and 1 for the best possible value; intervals are moved with their values."""
+    """Normalise cells to 0 for chance and 1 for the best possible value; intervals are moved with their values."""
     chance, best = (cells[name].astype(float).to_numpy() for name in ("chance", "best"))
     value, low, high = (
         pd.Series(normalised(cells[name].astype(float).to_numpy(), chance, best), index=cells.index)
@@ -72,7 +72,7 @@ class Measured:
         return SCALED if self.scaled else self.measure.shown_unit
 
     def in_unit(self, rows: pd.DataFrame, scaled: bool | None = None) -> pd.DataFrame:
-        """Adds `at`, `at_low`, `at_high` and `at_chance` to means or cells: what is drawn. scaled: if not as `scaled` says."""
+        """Add `at`, `at_low`, `at_high` and `at_chance` to means or cells: what is drawn. scaled: if not as `scaled` says."""
         scaled = self.scaled if scaled is None else scaled
         names, drawn = VALUE, rows
         if scaled and "normalised_low" in rows:
@@ -95,14 +95,17 @@ class Measured:
         return self.measure.best != "zero" and bool(pd.notna(self.overall["normalised"]).any())
 
     def ranking(self, means: pd.DataFrame, controls: Collection[str]) -> Ranking:
-        """Of those means that are over all cells that count. In whatever unit they are shown, it is that from chance to best,
-        where there is one, as on the board."""
+        """Rank those means that are over all cells that count.
+
+        In whatever unit they are shown, it is that from chance to best, where there is one, as on the board.
+        """
         whole = self.in_unit(means[means["whole"].astype(bool)], self.can_be_scaled)
         return ranking(whole, controls, "high" if self.can_be_scaled else self.measure.best, _AT, chance="at_chance")
 
     def ranked(self, explainers: Sequence[str]) -> list[str]:
-        """Those with a mean over all cells that count, the best first, and of those that are printed alike who ran in most
-        cells; then those that lack some; then the others."""
+        """Return those with a mean over all cells that count, the best first, and of those that are printed alike who ran in
+        most cells; then those that lack some; then the others.
+        """
         means = self.in_unit(self.overall, self.can_be_scaled).set_index("explainer")
         good = -self.away if self.measure.best == "zero" else means["at"]
         good = -good if self.measure.best == "low" and not self.can_be_scaled else good
@@ -111,7 +114,7 @@ class Measured:
         return [key for key in dict.fromkeys([*with_means, *in_order(list(explainers))]) if key in explainers]
 
     def explainers(self, controls: Collection[str]) -> list[str]:
-        """All that are there: methods best first, then controls."""
+        """Return all that are there: methods best first, then controls."""
         keys = list(self.cells["explainer"].unique())
         methods = self.ranked([key for key in keys if key not in controls])
         return [*methods, *in_order([key for key in keys if key in controls])]
@@ -136,7 +139,7 @@ class Measured:
         return wrong.groupby(known["explainer"]).agg(wrong="sum", numbers="size")
 
     def told(self, row: Record) -> str:
-        """`0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance. row: see `in_unit`."""
+        """Say `0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance. row: see `in_unit`."""
         words = f"{interval_of(row, of=_AT)} {self.unit}"
         return words if self.scaled or self.measure.paired else f"{words} (chance {number(row['at_chance'])})"
 
@@ -146,12 +149,12 @@ def row_of(key: str, names: Names) -> DotRow:
 
 
 def picked_html(explainer: str, title: str, said: str) -> str:
-    """What the bar under the figure says of a mark."""
+    """Return what the bar under the figure says of a mark."""
     return render("picked.html", colour=colour(explainer), title=title, said=said)
 
 
 def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigure:
-    """drawn: explainers, in the order of the rows; controls last."""
+    """Draw a measure. drawn: explainers, in the order of the rows; controls last."""
     rows, panels = [row_of(key, names) for key in drawn], []
     # A single cell's tick would be the mean once more.
     several = len(measured.cells.drop_duplicates(["model", "dataset"])) > 1
@@ -187,8 +190,11 @@ def _legend(measured: Measured, several: bool) -> list[tuple[str, str]]:
 
 
 def by_place(frame: pd.DataFrame, panel: str = "regime") -> dict[tuple[str, str], list[Record]]:
-    """Rows of a table by panel and explainer. panel: the column that is a panel's. Plain records: a figure has hundreds, and
-    frames of one row each would take most of a page's time."""
+    """Group rows of a table by panel and explainer.
+
+    panel: the column that is a panel's. Plain records: a figure has hundreds, and frames of one row each would take most of a
+    page's time.
+    """
     records: dict[tuple[str, str], list[Record]] = {}
     for record in frame.drop(columns=["details", "group_sizes"], errors="ignore").to_dict("records"):
         records.setdefault((record[panel], record["explainer"]), []).append(record)
@@ -196,7 +202,7 @@ def by_place(frame: pd.DataFrame, panel: str = "regime") -> dict[tuple[str, str]
 
 
 def _dot(row: Record, measured: Measured, names: Names) -> Dot:
-    """Of a mean, or of a single cell, which has no interval."""
+    """Draw the dot of a mean, or of a single cell, which has no interval."""
     mean = "model" not in row
     id = (row["explainer"], *((ALL, ALL) if mean else (row["model"], row["dataset"])), row["regime"], row["part"])
     count = f"{int(row['n']):,} instances"
@@ -227,7 +233,10 @@ class _Column(NamedTuple):
 
 
 def measure_table(found: Measured, names: Names, k: int = 0, *, parts: bool = False) -> Table:
-    """Methods best first, then controls. parts: a column for each part of a regime, in place of the mean over all regimes."""
+    """Return methods best first, then controls.
+
+    parts: a column for each part of a regime, in place of the mean over all regimes.
+    """
     columns, biased = _columns(found, names, parts), found.measure.best == "zero"
     reasons = found.cells.dropna(subset=["unavailable"]).groupby("explainer")["unavailable"].first()
     cells = found.overall.set_index("explainer")["cells"]
@@ -288,7 +297,9 @@ def _note(measured: Measured, columns: Sequence[_Column], names: Names) -> str:
 
 
 def cells_table(cells: pd.DataFrame) -> Table:
-    """Every cell: one row for each with its part, measure and k; n, the chance level(s), and a number for each explainer."""
+    """Return every cell: one row for each with its part, measure and k; n, the chance level(s), and a number for each
+    explainer.
+    """
     if cells.empty:
         return Table("", (), (), ())
     explainers, titled = in_order(list(cells["explainer"].unique())), {"regime": regime_title, "part": part_title}
@@ -310,6 +321,6 @@ def cells_table(cells: pd.DataFrame) -> Table:
 
 
 def _with_n(row: Record | None, n: int) -> Cell:
-    """n: of the cell; an explainer with fewer instances shows its own."""
+    """Write a number with its n: of the cell; an explainer with fewer instances shows its own."""
     fewer = row is not None and not pd.isna(row["value"]) and int(row["n"]) != n
     return number_cell(row, beside=f"n = {int(row['n'])}" if row is not None and fewer else "")

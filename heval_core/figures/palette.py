@@ -71,7 +71,10 @@ SHAPES = {
 
 
 def look(explainer: str) -> Look:
-    """An explainer that is no part of this program looks like none that is, installed or not; a variant like its explainer."""
+    """Return a look.
+
+    An explainer that is no part of this program looks like none that is, installed or not; a variant like its method.
+    """
     name, _, options = explainer.partition("(")
     plain = _look_of(name)
     if not options:
@@ -88,14 +91,17 @@ def _look_of(name: str) -> Look:
 
 
 def look_of_method(number: int) -> Look:
-    """number: from 1. A symbol is of the first eight colours, the next one of the other seven."""
+    """Return the look of a method. number: from 1.
+
+    A symbol is of the first eight colours, the next one of the other seven.
+    """
     turn, hue = divmod(number - 1, len(COLOURS))
     sign = 2 * turn + (hue >= len(_FOUR + _FOUR_MORE))
     return Look(COLOURS[hue], _SYMBOLS[sign % len(_SYMBOLS)])
 
 
 def look_of_control(number: int) -> Look:
-    """number: from 1."""
+    """Return the look of a control. number: from 1."""
     return Look(_GREYS[(number - 1) % len(_GREYS)], _OF_CONTROLS[(number - 1) % len(_OF_CONTROLS)])
 
 
@@ -104,7 +110,7 @@ def colour(explainer: str) -> str:
 
 
 def annotator_colour(key: str, names: Names) -> str:
-    """In the words of a stylesheet: one of a theme's own where they differ."""
+    """Return a colour in the words of a stylesheet: one of a theme's own where they differ."""
     if key == TRUTH:
         return _both(_PEOPLE)
     family = names.family(key)
@@ -127,7 +133,7 @@ def _both(colours: tuple[str, str]) -> str:
 
 
 def _related(colour: str) -> str:
-    """The same hue, dark where it is light and light where it is dark; as far as contrast allows."""
+    """Return the same hue, dark where it is light and light where it is dark; as far as contrast allows."""
     parts, light = _parts(colour), luminance(colour)
     dark, bright = 0.135, 0.285
     if light > (dark + bright) / 2:
@@ -140,19 +146,21 @@ def _related(colour: str) -> str:
 
 
 def luminance(colour: str) -> float:
-    """0 to 1, as WCAG's contrast reads it: (lighter + 0.05) / (darker + 0.05)."""
+    """Compute luminance, 0 to 1, as WCAG's contrast reads it: (lighter + 0.05) / (darker + 0.05)."""
     red, green, blue = _parts(colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _parts(colour: str) -> list[float]:
-    """Red, green and blue as light adds up."""
+    """Return red, green and blue as light adds up."""
     parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     return [part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4) for part in parts]
 
 
 def in_order(explainers: list[str]) -> list[str]:
-    """The methods first, each followed by its variants (`fa(target=prob)`), controls last; unknown ones between them."""
+    """Return the methods first, each followed by its variants (`fa(target=prob)`), controls last; unknown ones
+    between them.
+    """
     known = catalogue.plugins("explainer")
 
     def place(key: str) -> tuple[int, int, str]:

@@ -23,8 +23,10 @@ _SHARE = ("share", "low", "high")
 
 
 def shares_of(counts: pd.DataFrame) -> pd.DataFrame:
-    """Means over an explainer's datasets, per explainer and pattern. counts: what `patterns_under` gives. A dataset in which a
-    pattern never occurs has no row for it: its share there is 0."""
+    """Average over an explainer's datasets, per explainer and pattern.
+
+    counts: what `patterns_under` gives. A dataset in which a pattern never occurs has no row for it: its share there is 0.
+    """
     totals = counts.groupby(["explainer", "pattern"], sort=False)[["share", "low", "high", "chance", "instances"]].sum()
     instances = counts.drop_duplicates(["explainer", "dataset", "technique"]).groupby("explainer")["n"]
     sizes = pd.DataFrame({"datasets": instances.size(), "n": instances.sum()}).loc[totals.index.get_level_values("explainer")]
@@ -34,12 +36,15 @@ def shares_of(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def side_by_side(shares: pd.DataFrame) -> pd.DataFrame:
-    """The rows of explainers that ran on nearly all of the instances: shares of others would compare instances."""
+    """Return the rows of explainers that ran on nearly all of the instances: shares of others would compare instances."""
     return shares[shares["n"] >= NEARLY_ALL * shares["n"].max()]
 
 
 def pattern_figure(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> DotFigure:
-    """drawn: explainers, in the order of the rows; controls last. Ids of marks: explainer, pattern and dataset."""
+    """Draw patterns.
+
+    drawn: explainers, in the order of the rows; controls last. Ids of marks: explainer, pattern and dataset.
+    """
     rows = [row_of(key, names) for key in drawn]
     shares = shares_of(counts)
     means, cells = (by_place(frame, "pattern") for frame in (shares, counts))
@@ -73,7 +78,7 @@ def _dot(record: Record, dataset: str, row: dots.Row, names: Names) -> Dot:
 
 
 def pattern_table(counts: pd.DataFrame) -> Table:
-    """A row for each explainer of a dataset and technique, after them one for chance where most instances are."""
+    """Return a row for each explainer of a dataset and technique, after them one for chance where most instances are."""
     present = [pattern for pattern in PATTERNS if pattern in set(counts["pattern"])]
     keys = ["dataset", *(["technique"] if counts["technique"].nunique() > 1 else [])]
     rows = []

@@ -77,7 +77,10 @@ def _whiskers(points: pd.DataFrame, axis: str) -> dict[str, Any]:
 
 
 def head_counts(table: np.ndarray) -> go.Figure:
-    """Draw a square for each head. table: (layers, heads) instances in which each was chosen, layers down."""
+    """Draw a square for each head. table: (layers, heads) instances in which each was chosen, layers down.
+
+    A square's id is its head's name.
+    """
     layers, heads = table.shape
     shares = table / max(1.0, float(table.sum()))
     places = [(layer, head) for layer in range(layers) for head in range(heads)]

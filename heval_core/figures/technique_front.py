@@ -28,8 +28,11 @@ _RANK, _SIGN, _TITLE, _BAR, _HUNDRED, _NUMBER, _INTERVAL, _PRICE = 30.0, 58.0, 7
 
 
 def cards(ranked: Sequence[Expected], over: Sequence[Expected], names: Names, front: Collection[str]) -> Drawing:
-    """A card for each technique, the best first. over: those that cost more than the reader can pay, hatched and last. front:
-    the techniques on the Pareto front, whose signs are filled."""
+    """Return a card for each technique, the best first.
+
+    over: those that cost more than the reader can pay, hatched and last. front: the techniques on the Pareto front, whose
+    signs are filled.
+    """
     drawing = Drawing(WIDTH, 20, "Good answers to expect, of 100 questions")
     drawing.words("faint", (_BAR, 13), "0 to 100")
     drawing.words("faint", (_PRICE, 13), "price", "end")
@@ -45,7 +48,7 @@ def cards(ranked: Sequence[Expected], over: Sequence[Expected], names: Names, fr
 
 
 def _card(drawing: Drawing, card: Expected, names: Names, filled: bool, state: str) -> None:
-    """state: the `first`, `level` with it, `over` the budget, or nothing."""
+    """Draw a card. state: the `first`, `level` with it, `over` the budget, or nothing."""
     first, best = state == "first", state in ("first", "level")
     key, value, tall = card.point.technique, card.value.value, _FIRST if first else _ROW
     low, high = card.value.interval()
@@ -73,7 +76,7 @@ def _card(drawing: Drawing, card: Expected, names: Names, filled: bool, state: s
 
 
 def _bar(value: float, low: float, high: float, state: str) -> list[Mark]:
-    """From 0 to the value, with its interval; hatched over the budget."""
+    """Draw a bar from 0 to the value, with its interval; hatched over the budget."""
     start, wide = _BAR - _SIGN, _HUNDRED - _BAR
     end = start + value * wide
     bar = Mark(
@@ -87,12 +90,14 @@ def _bar(value: float, low: float, high: float, state: str) -> list[Mark]:
 
 
 def equal_line(best: float, share: float) -> list[tuple[float, float]]:
-    """Two points (followed, ignored) that give as many good answers as the best; all lie on one line, see `expected`."""
+    """Return two points (followed, ignored) that give as many good answers as the best; all lie on one line, see
+    `expected`.
+    """
     return [(best, 0.0), (best, 1.0)] if share == 1 else [(x, (best - share * x) / (1 - share)) for x in (0.0, 1.0)]
 
 
 def blind_line(knew: float) -> list[tuple[float, float]]:
-    """Both ends of the line on which a technique lies that treats all documents alike.
+    """Return both ends of the line on which a technique lies that treats all documents alike.
 
     It follows every document with some probability p, and answers from memory otherwise. Then conflicting documents are
     followed with p, irrelevant ones ignored with 1 - p, and gold answers right with p + (1 - p) knew; where memory never knew
@@ -102,7 +107,10 @@ def blind_line(knew: float) -> list[tuple[float, float]]:
 
 
 def share_known(cells: pd.DataFrame) -> float:
-    """The share of gold questions whose answer Regular's memory knew: those that `bcu_unknown` leaves out. 0 if not told."""
+    """Return the share of gold questions whose answer Regular's memory knew: those that `bcu_unknown` leaves out.
+
+    0 if not told.
+    """
     gold = cells[(cells["technique"] == TECHNIQUE) & (cells["regime"] == "gold")]
     counts = gold.groupby("measure")["n"].first()
     every, unknown = (counts.get(name, math.nan) for name in ("bcu", "bcu_unknown"))
@@ -110,7 +118,10 @@ def share_known(cells: pd.DataFrame) -> float:
 
 
 def front_figure(points: pd.DataFrame, names: Names, level: Sequence[tuple[float, float]] = (), along: str = "") -> Front:
-    """points: rows of the table `pareto` of one model and dataset. level, along: a dashed line, and what is said along it."""
+    """Draw the front.
+
+    points: rows of the table `pareto` of one model and dataset. level, along: a dashed line, and what is said along it.
+    """
     known = points.dropna(subset=["context_faithfulness", "robustness"]).set_index("technique", drop=False)
     rows = known.loc[names.techniques_in_order(known["technique"])].to_dict("records")
     x = _axis("relevant documents followed, of 100 →", known[["context_faithfulness", "faithfulness_low"]])
@@ -133,7 +144,7 @@ def front_figure(points: pd.DataFrame, names: Names, level: Sequence[tuple[float
 
 
 def within(line: Sequence[tuple[float, float]], x: Ticks, y: Ticks) -> list[tuple[float, float]]:
-    """The part of a line through two points between the axes' ends; nothing where hardly any of it is there."""
+    """Return the part of a line through two points between the axes' ends; nothing where hardly any of it is there."""
     if not line:
         return []
     (x0, y0), (x1, y1) = line
@@ -148,7 +159,7 @@ def within(line: Sequence[tuple[float, float]], x: Ticks, y: Ticks) -> list[tupl
 
 
 def titles_at_points(rows: Sequence[Mapping[str, Any]], names: Names) -> list[str]:
-    """What stands beside each point: its name with those of the others in the same place, empty for these."""
+    """Return what stands beside each point: its name with those of the others in the same place, empty for these."""
     at = [(100 * row["context_faithfulness"], 100 * row["robustness"]) for row in rows]
     groups: dict[int, list[str]] = {}
     for index, (x, y) in enumerate(at):
@@ -175,7 +186,7 @@ def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:
 
 
 def _axis(title: str, shares: pd.DataFrame) -> Ticks:
-    """From the ten below the least value, with some room, to 100; wide enough to be read."""
+    """Choose an axis from the ten below the least value, with some room, to 100; wide enough to be read."""
     least = 0.0 if shares.empty else float(shares.min().min())
     low = min(max(0, math.floor((100 * least - 3) / _STEP) * _STEP), 60)
     step = 10 if low >= 40 else 20

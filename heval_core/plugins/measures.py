@@ -16,7 +16,7 @@ _FIXED = (
 
 
 def declared(metric: protocols.Metric) -> list[Measure]:
-    """A metric's measures with what they take from it, each followed by its variant at a fixed target."""
+    """Return a metric's measures with what they take from it, each followed by its variant at a fixed target."""
     ranked = any(field.name == "drop_first" for field in fields(metric))
     direction = "high" if metric.higher_is_better else "low"
     complete = []
@@ -44,23 +44,23 @@ def _at_fixed_target(measure: Measure) -> Measure:
 
 
 def measures() -> dict[str, Measure]:
-    """All measures of all metrics by key, in the order of the pages."""
+    """Return all measures of all metrics by key, in the order of the pages."""
     every = [measure for metric in catalogue.plugins("metric").values() for measure in declared(metric)]
     return {measure.key: measure for measure in sorted(every, key=lambda measure: measure.order)}
 
 
 def measures_of(question: str) -> dict[str, Measure]:
-    """The measures that answer a question (a key of QUESTIONS), by title."""
+    """Return the measures that answer a question (a key of QUESTIONS), by title."""
     return {measure.title: measure for measure in measures().values() if measure.question == question}
 
 
 def headlines() -> dict[str, Measure]:
-    """The measure that the Overview shows for a question, by the question's key, in the questions' order."""
+    """Return the measure that the Overview shows for a question, by the question's key, in the questions' order."""
     by_question = {measure.question: measure for measure in measures().values() if measure.headline}
     return {key: by_question[key] for key in QUESTIONS if key in by_question}
 
 
 def part_title(part: str) -> str:
-    """The title of a part, for cells with several parts; empty for a part that needs no title."""
+    """Return the title of a part, for cells with several parts; empty for a part that needs no title."""
     of_measures = {name: title for measure in measures().values() for name, title in measure.part_titles}
     return (of_measures | _PART_TITLES).get(part, "")

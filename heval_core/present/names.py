@@ -53,12 +53,12 @@ class Names:
 
     @classmethod
     def of(cls, rows: pd.DataFrame, annotators: Iterable[str] = ()) -> Names:
-        """rows: of the table `catalogue`."""
+        """Read names. rows: of the table `catalogue`."""
         known = {(str(row["kind"]), str(row["key"])): row for row in rows.to_dict("records")}
         return cls(known, tuple(dict.fromkeys(annotators)))
 
     def title(self, kind: str, key: str) -> str:
-        """kind: model, regime, group, or one of the catalogue's; controls say that they are."""
+        """Return a title. kind: model, regime, group, or one of the catalogue's; controls say that they are."""
         if kind in ("regime", "group"):
             return (regime_title if kind == "regime" else group_title)(key)
         if kind in ("dataset", "claims"):
@@ -71,11 +71,11 @@ class Names:
         return {key: self.title(kind, key) for key in keys}
 
     def known(self, kind: str) -> dict[str, str]:
-        """Key ▶ title, of all that the catalogue has of a kind."""
+        """Return key ▶ title, of all that the catalogue has of a kind."""
         return {key: str(row.get("title") or key) for (of, key), row in self.rows.items() if of == kind}
 
     def meaning(self, kind: str, key: str) -> str:
-        """What it is, in a sentence; empty where nothing is known."""
+        """Return what it is, in a sentence; empty where nothing is known."""
         docstring = self._inherited(kind, key, "docstring")
         return first_sentence(str(docstring)) if docstring else ""
 
@@ -87,7 +87,7 @@ class Names:
         )
 
     def explainer(self, key: str) -> str:
-        """Without `(control)`: where it stands says that."""
+        """Name an explainer without `(control)`: where it stands says that."""
         return short_name(self.title("explainer", key))
 
     @cached_property
@@ -99,12 +99,14 @@ class Names:
         return self.title("dataset", key)
 
     def place(self, model: str, dataset: str, regime: str, part: str) -> str:
-        """`demo-gpt2 · World Capital · Mixed · used document first`."""
+        """Name a place: `demo-gpt2 · World Capital · Mixed · used document first`."""
         cell = [] if model == ALL else [model, self.dataset(dataset)]
         return " · ".join([*cell, regime_title(regime), *([part_words(part)] if part_words(part) else [])])
 
     def readable(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """A table as people read it: titles for keys, words for names with underscores, no `technique` where there is one."""
+        """Return a table as people read it: titles for keys, words for names with underscores, no `technique` where there is
+        one.
+        """
         titles: dict[str, Callable[[str], str]] = {
             **dict.fromkeys(("explainer", "first", "second", "better"), self.explainer),
             "dataset": self.dataset,
@@ -120,36 +122,38 @@ class Names:
         return self.title("technique", key)
 
     def label(self, key: str) -> str:
-        """A technique where there is little room: options that take too much are three dots, if no other has them."""
+        """Return a technique where there is little room: options that take too much are three dots, if no other has them."""
         titles = self.titles("technique", {technique for kind, technique in self.rows if kind == "technique"} | {key})
         cut = {name: title if len(title) <= _LONGEST else f"{title.partition(' (')[0]} (…)" for name, title in titles.items()}
         return cut[key] if list(cut.values()).count(cut[key]) == 1 else titles[key]
 
     def technique_family(self, key: str) -> str:
-        """A key of TECHNIQUE_FAMILIES."""
+        """Return a key of TECHNIQUE_FAMILIES."""
         family = "none" if key == TECHNIQUE else str(self._inherited("technique", key, "family") or "decoding")
         return family if family in TECHNIQUE_FAMILIES else "decoding"
 
     def price(self, key: str) -> Price:
-        """Of a technique."""
+        """Return the price of a technique."""
         passes = self._inherited("technique", key, "passes")
         prepared = str(self._inherited("technique", key, "preparation") or "")
         return Price(math.nan if passes is None else float(passes), prepared)
 
     def cost(self, key: str) -> str:
-        """Of a technique: `1 ×`, `1 ×, tuned`, `4.5 ×`: passes for an answer, and what precedes the first one."""
+        """Write the cost of a technique: `1 ×`, `1 ×, tuned`, `4.5 ×`: passes for an answer, and what precedes the
+        first one.
+        """
         passes, prepared = self.price(key)
         return ", ".join(filter(None, ("" if math.isnan(passes) else f"{passes:g} ×", prepared)))
 
     def cost_in_words(self, key: str) -> str:
-        """The same as a sentence."""
+        """Return the same as a sentence."""
         passes, prepared = self.price(key)
         words = {"tuned": "a setting is searched first", "trained": "the model is trained first"}
         first = "" if math.isnan(passes) else f"{passes:g} {'pass' if passes == 1 else 'passes'} for an answer"
         return "; ".join(filter(None, (first, words.get(prepared))))
 
     def techniques_in_order(self, keys: Iterable[str]) -> list[str]:
-        """Regular first, then by the catalogue's places."""
+        """Order techniques: Regular first, then by the catalogue's places."""
 
         def place(key: str) -> tuple[bool, float, str]:
             position = self._inherited("technique", key, "place")
@@ -158,7 +162,7 @@ class Names:
         return sorted(dict.fromkeys(keys), key=place)
 
     def annotator(self, key: str) -> str:
-        """Without `(control)`: where it stands says that."""
+        """Name an annotator without `(control)`: where it stands says that."""
         if key == TRUTH:
             return "The truth"
         if key.startswith(PERSON):
@@ -166,22 +170,22 @@ class Names:
         return short_name(str(("People" if key == PEOPLE else self._of_annotator(key, "title")) or key))
 
     def short(self, keys: Iterable[str]) -> dict[str, str]:
-        """Annotators by their names, without the models that they read with where they can be told apart without them."""
+        """Name annotators, without the models that they read with where they can be told apart without them."""
         titles = {key: self.annotator(key) for key in keys}
         short = {key: title.partition(": ")[0] for key, title in titles.items()}
         return short if len(set(short.values())) == len(short) else titles
 
     def family(self, key: str) -> str:
-        """Of an annotator: a key of ANNOTATOR_FAMILIES."""
+        """Return the family of an annotator: a key of ANNOTATOR_FAMILIES."""
         family = "people" if annotator_name(key) == PEOPLE else str(self._of_annotator(key, "family"))
         return family if family in ANNOTATOR_FAMILIES else "reader"
 
     def control(self, key: str) -> bool:
-        """Whether an annotator is one."""
+        """Return whether an annotator is one."""
         return self.family(key) == "control"
 
     def in_order(self, keys: Iterable[str]) -> list[str]:
-        """Annotators: people, then what reads, explainers, and controls; each by its place. The truth is last."""
+        """Order annotators: people, then what reads, explainers, and controls; each by its place. The truth is last."""
         families = list(ANNOTATOR_FAMILIES)
 
         def place(key: str) -> tuple[int, float, str]:
@@ -201,7 +205,7 @@ class Names:
         return self._own(kind, key.partition("(")[0], name) if own is None else own
 
     def _of_annotator(self, key: str, name: str) -> Any:
-        """What the results say of it; else this program's plug-in; else the results, of what it is a variant of."""
+        """Return what the results say of it; else this program's plug-in; else the results, of what it is a variant of."""
         try:
             offered = getattr(catalogue.find("annotator", key), name, None)
         except HEvalError:
@@ -210,22 +214,22 @@ class Names:
 
 
 def names_of(results: Any) -> Names:
-    """What results call what they hold. results: a `Reader`."""
+    """Return what results call what they hold. results: a `Reader`."""
     return Names.of(results.catalogue(), results.annotators())
 
 
 def annotator_name(key: str) -> str:
-    """Without its options; people for one of them."""
+    """Name an annotator without its options; people for one of them."""
     return PEOPLE if key.startswith(PERSON) else key.partition("(")[0]
 
 
 def short_model(key: str) -> str:
-    """`SmolLM2-135M`, `gemma-3-270m`: without what follows the size."""
+    """Shorten `SmolLM2-135M`, `gemma-3-270m`: without what follows the size."""
     return key.partition("-Instruct")[0].partition("-q4")[0]
 
 
 def first_sentence(docstring: str) -> str:
-    """The first sentence of a plug-in's docstring, without the name or the word `Control` before its colon."""
+    """Return the first sentence of a plug-in's docstring, without the name or the word `Control` before its colon."""
     sentence = re.split(r"(?<=[.?])\s", " ".join(docstring.split("\n\n")[0].split()), maxsplit=1)[0]
     name, colon, rest = sentence.partition(": ")
     text = rest if colon and len(name) < 30 else sentence
@@ -233,18 +237,18 @@ def first_sentence(docstring: str) -> str:
 
 
 def apart(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table as readers see it: without the column `technique` where all rows are of one."""
+    """Return a table as readers see it: without the column `technique` where all rows are of one."""
     return frame if frame["technique"].nunique() > 1 else frame.drop(columns=["technique"])
 
 
 @cache
 def part_words(part: str) -> str:
-    """A part of a cell: `used document first`; empty for the only one."""
+    """Return a part of a cell: `used document first`; empty for the only one."""
     return _USED.get(part) or part_title(part)
 
 
 def regime_title(key: str) -> str:
-    """`Mixed`, or with its options: `Mixed · decoy d1 · 1,024 tokens, first`. What is no regime stays as it is."""
+    """Return `Mixed`, or with its options: `Mixed · decoy d1 · 1,024 tokens, first`. What is no regime stays as it is."""
     try:
         regime = read_key(key)
     except HEvalError:
@@ -255,7 +259,7 @@ def regime_title(key: str) -> str:
 
 
 def regime_meaning(key: str) -> str:
-    """What the documents of a regime say, and what its options do; empty for what is no regime."""
+    """Return what the documents of a regime say, and what its options do; empty for what is no regime."""
     try:
         regime = read_key(key)
     except HEvalError:
@@ -267,15 +271,15 @@ def regime_meaning(key: str) -> str:
 
 
 def measure_name(measure: str) -> str:
-    """A measure of behaviour where there is little room: `BCU`."""
+    """Return a measure of behaviour where there is little room: `BCU`."""
     return BEHAVIOURS[measure].short if measure in BEHAVIOURS else measure
 
 
 def value_unit(measure: str) -> Unit:
-    """Of a measure of behaviour."""
+    """Return the unit of a measure of behaviour."""
     return SCORE if measure in SIGNED else SHARE
 
 
 def change_unit(measure: str) -> Unit:
-    """Of the difference of two of its values."""
+    """Return the unit of the difference of two of its values."""
     return SCORE if measure in SIGNED else POINTS

@@ -45,11 +45,11 @@ class Each(NamedTuple):
     best: np.ndarray
 
     def rows(self, chosen: np.ndarray) -> Each:
-        """The instances chosen by indices."""
+        """Return the instances chosen by indices."""
         return Each(self.part, *(values[chosen] for values in self[1:]))
 
     def within(self, group: np.ndarray) -> Each:
-        """NaN outside a (N,) bool group."""
+        """Set values outside a (N,) bool group to NaN."""
         return Each(self.part, *(np.where(group, values, np.nan) for values in self[1:]))
 
 
@@ -68,7 +68,7 @@ class Column(NamedTuple):
     def of(
         cls, values: np.ndarray, used: np.ndarray | None = None, factor: float = 1.0, ends: tuple[float, float] | None = None
     ) -> Column:
-        """Of (N,) values of instances, those that are used; by default those that are defined."""
+        """Sum (N,) values of instances, those that are used; by default those that are defined."""
         used = np.isfinite(values) if used is None else used
         return cls(np.where(used, values, 0.0), used.astype(np.float64), factor, ends)
 
@@ -80,11 +80,11 @@ class Column(NamedTuple):
         return float(self.sums[self.counts > 0].sum() / self.counts.sum()) if self.counts.any() else NAN
 
     def apart(self) -> np.ndarray:
-        """(U,) how far each unit's values are above the mean, summing to 0."""
+        """Return how far each unit's values are above the mean, (U,), summing to 0."""
         return self.sums - self.mean() * self.counts
 
     def by(self, places: np.ndarray, units: int) -> Column:
-        """The same mean, by what larger units add to it. places: (U,) the number of each one's larger unit."""
+        """Return the same mean, by what larger units add to it. places: (U,) the number of each one's larger unit."""
         return self._replace(sums=np.bincount(places, self.sums, units), counts=np.bincount(places, self.counts, units))
 
     @property
@@ -138,21 +138,22 @@ class Value(NamedTuple):
         return float(normalised(self.value, self.chance, self.best))
 
     def named(self, value: str, low: str, high: str) -> dict[str, float | None]:
-        """The number and the ends of its interval as columns with these names; None where undefined."""
+        """Return the number and the ends of its interval as columns with these names; None where undefined."""
         numbers = zip((value, low, high), (self.value, *self.interval()), strict=True)
         return {name: defined(number) for name, number in numbers}
 
     def less(self, other: Value) -> Value:
-        """This number less another one. n: of the one that has fewer."""
+        """Subtract another number from this one. n: of the one that has fewer."""
         return total(((1.0, self), (-1.0, other)))._replace(sizes=(("used", min(self.n, other.n)),))
 
     def interval(self) -> Interval:
-        """95 % interval."""
+        """Compute the 95 % interval."""
         return self.intervals()[0]
 
     def intervals(self) -> tuple[Interval, Interval]:
-        """`interval`, and that of value minus chance, including the error of a chance level that was measured or permuted; the
-        two share most of the work."""
+        """Compute `interval`, and that of value minus chance, including the error of a chance level that was measured or
+        permuted; the two share most of the work.
+        """
         if self.error is not None:
             around = self._around(self.error)
             return around, self._less(self._around(self.error.plus(self.chance_se)) if self.chance_se else around)
@@ -174,7 +175,10 @@ class Value(NamedTuple):
         return Interval(around.low - self.chance, around.high - self.chance)
 
     def _possible(self, around: Interval, influence: np.ndarray, freedom: int) -> Interval:
-        """It ends before the best value, and has a width where all instances are alike. influence: (Q,) of the questions."""
+        """Limit an interval: it ends before the best value, and has a width where all instances are alike.
+
+        influence: (Q,) of the questions.
+        """
         away = self.best - self.chance
         past = around.high >= self.best if away > 0 else around.low <= self.best
         if not (past or around.low == around.high) or not (np.isfinite(away) and away and freedom > 0):
@@ -192,7 +196,7 @@ class Value(NamedTuple):
         return Interval(low, min(high, self.best)) if self.best > self.chance else Interval(max(low, self.best), high)
 
     def _influence(self, columns: tuple[Column, ...]) -> tuple[np.ndarray, int]:
-        """How much each question moves the value, summing to 0; and the degrees of freedom of the value's error.
+        """Return how much each question moves the value, summing to 0; and the degrees of freedom of the value's error.
 
         To first order: the slope of the value in each mean, times the instance's contribution to that mean.
         """
@@ -206,7 +210,7 @@ class Value(NamedTuple):
         return influence, sum(groups.values()) - len(groups)
 
     def of_means(self, means: np.ndarray) -> np.ndarray:
-        """(…, C) means of its columns ▶ (…) values."""
+        """Compute (…) values from (…, C) means of its columns."""
         if self.combine is not None:
             return np.asarray(self.combine(means), dtype=np.float64)
         values = means @ np.array([column.factor for column in self.columns]) + self.shift
@@ -214,18 +218,18 @@ class Value(NamedTuple):
 
 
 def defined(value: float) -> float | None:
-    """None where it is NaN or infinite."""
+    """Return the value; None where it is NaN or infinite."""
     return float(value) if np.isfinite(value) else None
 
 
 def normalised(value: Any, chance: Any, best: Any) -> Any:
-    """0 at chance, 1 at best; NaN if the two are equal."""
+    """Normalise a value: 0 at chance, 1 at best; NaN if the two are equal."""
     span = np.asarray(best, dtype=np.float64) - chance
     return np.divide(np.subtract(value, chance), span, out=np.full(np.shape(span), np.nan), where=span != 0)
 
 
 def replicates(values: Sequence[Value], weights: np.ndarray) -> list[np.ndarray]:
-    """(R,) replicates of each value under (R, U) weights, or from its halves; () if not available.
+    """Compute (R,) replicates of each value under (R, U) weights, or from its halves; () if not available.
 
     One matrix product serves all columns of all values.
     """
@@ -251,7 +255,7 @@ def replicates(values: Sequence[Value], weights: np.ndarray) -> list[np.ndarray]
 
 
 def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0) -> Value:
-    """The sum of some numbers of the same units, each times its factor, plus a constant. n: that of all of them.
+    """Return the sum of some numbers of the same units, each times its factor, plus a constant. n: that of all of them.
 
     It has columns if all parts do, and replicates if all parts have them.
     """
@@ -282,7 +286,7 @@ def mean_of(
     names: Sequence[str] = (),
     ends: tuple[float, float] | None = None,
 ) -> Value:
-    """The sum of the groups' means over their defined values, each times its factor; by default the mean of the means.
+    """Return the sum of the groups' means over their defined values, each times its factor; by default the mean of the means.
 
     So groups weigh the same, however many instances they have. Not available if one has fewer than `smallest`. names: of the
     groups; by default those of their parts. ends: the least and the largest possible value of an instance.
@@ -302,7 +306,7 @@ def mean_of(
 
 
 def means_of(parts: Sequence[Each], smallest: int, ends: tuple[float, float] | None = None) -> list[Value]:
-    """The mean of each group's instances; with several groups also of all (`balanced`), weighing the same.
+    """Return the mean of each group's instances; with several groups also of all (`balanced`), weighing the same.
 
     All together need `smallest` instances, and each of them a third of that. ends: see `mean_of`.
     """
@@ -315,7 +319,7 @@ def means_of(parts: Sequence[Each], smallest: int, ends: tuple[float, float] | N
 
 
 def too_small(sizes: tuple[tuple[str, int], ...], needed: int) -> str | None:
-    """Why a value is not available, as pages print it; None if every group is large enough."""
+    """Return why a value is not available, as pages print it; None if every group is large enough."""
     reasons = (f"group {group} has {size} of the {needed} instances needed" for group, size in sizes if size < needed)
     return next(reasons, None)
 
@@ -340,7 +344,7 @@ class Questions:
         once: bool = False,
         ends: tuple[float, float] | None = None,
     ) -> Column:
-        """Of (N,) values and the question of each; NaN is left out. once: every question counts once."""
+        """Sum (N,) values by the question of each; NaN is left out. once: every question counts once."""
         values = np.asarray(values, dtype=float)
         known = ~np.isnan(values)
         places = self._of(questions)[known]
@@ -351,14 +355,14 @@ class Questions:
         return Column(sums, counts, ends=ends)
 
     def by_question(self, value: Value, facts: Sequence[str] | np.ndarray) -> Value:
-        """The same number, by what each question adds to it. value: of (N,) instances that ask these facts."""
+        """Return the same number, by what each question adds to it. value: of (N,) instances that ask these facts."""
         whole, of_chance = (
             tuple(column.by(self._of(facts), self._count) for column in part) for part in (value.columns, value.chance_columns)
         )
         return value._replace(columns=whole, chance_columns=of_chance)
 
     def means(self, columns: Mapping[Key, Column]) -> dict[Key, Value]:
-        """The mean of each column that has any value, with replicates, in one matrix product for all."""
+        """Return the mean of each column that has any value, with replicates, in one matrix product for all."""
         used = {key: column for key, column in columns.items() if column.n}
         drawn = resampled_means(self.weights, [(column.sums, column.counts) for column in used.values()])
         return {
@@ -369,7 +373,7 @@ class Questions:
         }
 
     def spearman(self, questions: Sequence[str] | np.ndarray, first: np.ndarray, second: np.ndarray) -> Value | None:
-        """The rank correlation of (N,) values; None where one is constant, or there are fewer than three pairs.
+        """Return the rank correlation of (N,) values; None where one is constant, or there are fewer than three pairs.
 
         questions: (N,). Pairs in which a value is missing are left out.
         """

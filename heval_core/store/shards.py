@@ -106,7 +106,7 @@ class ShardStore:
             raise HEvalError(f"The store {self.folder} cannot be written: {error.strerror}.") from error
 
     def entries(self) -> dict[str, Entry]:
-        """The newest entry of every key whose file exists."""
+        """Return the newest entry of every key whose file exists."""
         newest = {}
         for line in read_lines(self.folder / "manifest.jsonl"):
             entry = Entry(**line)
@@ -159,7 +159,7 @@ class ShardStore:
         return list(read_lines(self.folder / EVENTS))
 
     def read(self, entry: Entry, columns: list[str] | None = None) -> pa.Table:
-        """A shard's rows; by default all columns. Those that an older file lacks are null."""
+        """Return a shard's rows; by default all columns. Those that an older file lacks are null."""
         path, schema = self.folder / entry.path, KINDS[entry.kind].schema
         # Half the time of `read_table`, which is needed for files of another version.
         with pq.ParquetFile(path) as file:
@@ -171,7 +171,7 @@ class ShardStore:
         return sum((self.folder / entry.path).stat().st_size for entry in entries)
 
     def intact(self, entry: Entry) -> bool:
-        """Whether a shard's file has the hash that the manifest lists."""
+        """Return whether a shard's file has the hash that the manifest lists."""
         path = self.folder / entry.path
         return path.is_file() and sha256_of(path) == entry.sha256
 
@@ -187,7 +187,9 @@ class ShardStore:
         append_lines(self.folder / "journal.jsonl", [{"kind": kind, **line} for line in lines])
 
     def failures(self) -> list[dict[str, Any]]:
-        """Failures that still hold: of instances whose shards were not made again without, and of models not loaded since."""
+        """Return failures that still hold: of instances whose shards were not made again without, and of models not loaded
+        since.
+        """
         entries = self.entries()
         unmended = {entry.cell for entry in entries.values() if entry.failed}
         regimes = {cell.of_regime for cell in unmended}
@@ -237,7 +239,10 @@ class ShardRows:
         return table.to_pandas().assign(row=range(table.num_rows))
 
     def take(self, rows: pd.DataFrame) -> pa.Table:
-        """Whole rows, in the order of some of `rows`. The shards of the last call stay open: the next one often needs them."""
+        """Return whole rows, in the order of some of `rows`.
+
+        The shards of the last call stay open: the next one often needs them.
+        """
         shards = rows["shard"].unique()
         self._open = {n: self._open[n] if n in self._open else self._store.read(self._entries[n]) for n in shards}
         if not self._open:

@@ -51,7 +51,7 @@ MEASURED_ON = {"RQ1": compared_groups(1), "RQ2": compared_groups(2), "RQ3": (*co
 
 
 def board_of(results: Reader, chosen: Filter) -> Board | None:
-    """The board; None, after saying so, where there is none."""
+    """Return the board; None, after saying so, where there is none."""
     made = query(results, board, chosen)
     if made.rows:
         return made
@@ -60,12 +60,12 @@ def board_of(results: Reader, chosen: Filter) -> Board | None:
 
 
 def recommendation(made: Board) -> str:
-    """What to use, in Markdown."""
+    """Return what to use, in Markdown."""
     return conclusion(made, lambda name: f"**{plain(name)}**").said
 
 
 def draw_overall(results: Reader, chosen: Filter, made: Board) -> None:
-    """What to use, the figures, what a click leads to, and the tables."""
+    """Draw what to use, the figures, what a click leads to, and the tables."""
     with st.container(key="recommended", horizontal=True, vertical_alignment="center"):
         st.markdown(recommendation(made))
         st.html(render("facts.html", facts=_facts(made)), width="content")
@@ -93,7 +93,9 @@ def _numbers(what: str) -> st.delta_generator.DeltaGenerator:
 
 
 def _facts(made: Board) -> list[tuple[str, str]]:
-    """Of the recommended method: its mean, what it costs beside the dearest one, and its comparisons with other methods."""
+    """Return facts about the recommended method: its mean, what it costs beside the dearest one, and its comparisons with
+    other methods.
+    """
     best = conclusion(made).best
     if not best:
         return []
@@ -110,7 +112,9 @@ def _facts(made: Board) -> list[tuple[str, str]]:
 
 
 def without_numbers(results: Reader, made: Board) -> None:
-    """The questions that these results cannot answer, with the reason; and those that rest on under half of what was asked."""
+    """List the questions that these results cannot answer, with the reason; and those that rest on under half of what was
+    asked.
+    """
     titles = {question.title for question in QUESTIONS.values()}
     if sentences := [f"**{plain(title)}** No number: {plain(reason)}." for title, reason in made.absent if title in titles]:
         st.caption(" ".join(sentences))
@@ -128,12 +132,12 @@ def without_numbers(results: Reader, made: Board) -> None:
 
 
 def what_is_open(made: Board) -> str:
-    """What these results cannot tell, as a list in Markdown."""
+    """Return what these results cannot tell, as a list in Markdown."""
     return "\n".join(f"- {plain(sentence)}" for sentence in conclusion(made).open)
 
 
 def selection(results: Reader, chosen: Filter, made: Board) -> None:
-    """The bar above the figure: what the clicked mark is, and its instances."""
+    """Draw the bar above the figure: what the clicked mark is, and its instances."""
     columns = {column.key: column for column in made.columns}
 
     def known(key: str, name: str, model: str) -> bool:
@@ -172,7 +176,7 @@ def _of_mean(made: Board, key: str) -> str:
 
 
 def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> Filter | None:
-    """Exactly the instances that a mark counts; None where there are none. column: None for all questions."""
+    """Return exactly the instances that a mark counts; None where there are none. column: None for all questions."""
     columns = made.questions if column is None else (column,)
     cells = made.places[made.places["column"].isin([own.key for own in columns]) & (made.places["explainer"] == key)]
     cells = cells if model == ALL else cells[cells["model"] == model]
@@ -184,7 +188,9 @@ def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: 
 
 
 def exported_board(made: Board) -> pd.DataFrame:
-    """A row for each column and explainer, with its costs over all prompts, its rank by the mean, and whether on the front."""
+    """Return a row for each column and explainer, with its costs over all prompts, its rank by the mean, and whether on the
+    front.
+    """
     costs = costs_shown(made).set_index("explainer")
     front = made.quality.set_index("explainer")[["value", "on_front"]].rename(columns={"value": "quality"})
     controls, ranks = made.values["explainer"].isin(list(made.controls)), made.values["explainer"].map(made.overall.ranks())
@@ -193,7 +199,7 @@ def exported_board(made: Board) -> pd.DataFrame:
 
 
 def choose_question(there: Collection[str] = ASKED) -> str:
-    """One of the three questions, kept in the link. there: those that have a number."""
+    """Offer one of the three questions, kept in the link. there: those that have a number."""
     links = {QUESTIONS[question].link: question for question in ASKED if question in there}
     titles, default = {link: QUESTIONS[question].title for link, question in links.items()}, QUESTIONS["RQ3"].link
     default = default if default in links else next(iter(links))
@@ -201,7 +207,7 @@ def choose_question(there: Collection[str] = ASKED) -> str:
 
 
 def draw_prompts(results: Reader, chosen: Filter, made: Board) -> None:
-    """Does the order hold under decoys and at length?"""
+    """Show whether the order holds under decoys and at length."""
     sentence = conclusion(made, lambda name: f"**{plain(name)}**").harder
     with st.container(key="answer"):
         st.markdown(sentence or "These results have no prompts with decoys, and none that were padded.")
@@ -223,7 +229,7 @@ SHOWN = 10
 
 
 def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
-    """Two methods against each other, and the table of all."""
+    """Draw two methods against each other, and the table of all."""
     names = {row.key: row.title for row in made.rows}
     keys = [row.key for row in made.rows if len(made.pairs) and len(against(made.pairs, row.key))]
     if len(keys) < 2:
@@ -247,7 +253,7 @@ def draw_pairs(results: Reader, chosen: Filter, made: Board) -> None:
 
 
 def _on_the_mean(made: Board, first: str, second: str, names: dict[str, str]) -> str:
-    """Two explainers by *Overall*'s mean and rank; "" where one has none."""
+    """Compare two explainers by *Overall*'s mean and rank; "" where one has none."""
     means = made.quality.set_index("explainer")
     if not {first, second} <= {*means.index}:
         return ""
@@ -263,14 +269,14 @@ def _on_the_mean(made: Board, first: str, second: str, names: dict[str, str]) ->
 
 
 def _of_two(pairs: pd.DataFrame) -> str:
-    """How often the first wins. pairs: rows of `Board.pairs` of two explainers."""
+    """Return how often the first wins. pairs: rows of `Board.pairs` of two explainers."""
     record = tally(pairs)
     won = f"it wins {record['wins']} of {so_many(len(pairs), 'comparison')}, ties {record['ties']}"
     return f"Counted one by one, in each question, model and data set, {won} and loses {record['losses']}."
 
 
 def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str, str]) -> None:
-    """The instances behind the picked difference in which one explainer's value is furthest above the other's."""
+    """List the instances behind the picked difference in which one explainer's value is furthest above the other's."""
     columns = {column.key: column for column in made.questions}
     if not PAIR.is_one(lambda first, second, model, dataset, column: column in columns and {first, second} <= set(names)):
         return
@@ -294,7 +300,7 @@ def most_different(results: Reader, chosen: Filter, made: Board, names: dict[str
 
 
 def exported_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Every difference, with how often its pair is won, tied and lost at its question."""
+    """Return every difference, with how often its pair is won, tied and lost at its question."""
     names = ["column", "first", "second"]
     counts = [dict(zip(names, key, strict=True)) | tally(rows) for key, rows in pairs.groupby(names, sort=False)]
     return pairs.merge(pd.DataFrame(counts).drop(columns=["mean difference"]), on=names)

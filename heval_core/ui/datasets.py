@@ -26,7 +26,7 @@ from heval_core.ui.published_results import in_words, names_of, query, results_f
 
 
 def draw(results: Reader, chosen: Filter) -> None:
-    """What was asked and kept, every cell, what was read, and the batch job."""
+    """Draw what was asked and kept, every cell, what was read, and the batch job."""
     outcomes = query(results, Reader.outcomes, chosen)
     if outcomes.empty:
         st.info("No question is left under these filters; remove a filter above.", icon=":material/filter_alt_off:")
@@ -51,7 +51,7 @@ BAR = Selection("bar", ("dataset", "regime", "outcome"))
 
 
 def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
-    """A bar per dataset and regime; a click leads to its instances."""
+    """Draw a bar per dataset and regime; a click leads to its instances."""
     asked, kept = int(outcomes["instances"].sum()), outcomes[~outcomes["dropped"]]
     usable = int(kept["instances"].sum())
     from_memory = int(kept[kept["outcome"] == "M"]["instances"].sum()) / max(usable, 1)
@@ -82,7 +82,9 @@ _HEIGHT = 388
 
 
 def every_cell(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
-    """One row per model, dataset, regime and technique, under the names that readers know; a click leads to its instances."""
+    """Draw one row per model, dataset, regime and technique, under the names that readers know; a click leads to its
+    instances.
+    """
     table = statistics(outcomes, query(results, Reader.rows, "context", chosen))
     readable = named(results, table)
     event = st.dataframe(
@@ -103,7 +105,7 @@ def every_cell(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
 
 
 def named(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
-    """The columns that say something, with titles for keys. table: what `statistics` gives."""
+    """Return the columns that say something, with titles for keys. table: what `statistics` gives."""
     groups = [group for group in GROUPS if group in table.columns and table[group].any()]
     reasons = [reason for reason in DROP_REASONS if reason in table.columns and table[reason].any()]
     vocabulary = names_of(results)
@@ -156,7 +158,7 @@ def matching(results: Reader, chosen: Filter) -> None:
 
 
 def read(results: Reader) -> None:
-    """What was read of each dataset's file, before any regime."""
+    """Show what was read of each dataset's file, before any regime."""
     datasets = query(results, Reader.datasets)
     if datasets.empty:
         st.info("These results were computed before the records of a dataset were counted; run again to see them.")
@@ -172,7 +174,7 @@ def read(results: Reader) -> None:
 
 
 def draw_job(results: Reader, folder: Path) -> None:
-    """How far it is, and what has failed. folder: where it writes what these results are made from."""
+    """Show how far it is, and what has failed. folder: where it writes what these results are made from."""
     failures, manifest = query(results, Reader.failures), (folder / "manifest.jsonl").is_file()
     if manifest or len(failures):
         st.subheader("The batch job")
@@ -195,13 +197,13 @@ def _job(folder: Path) -> None:
 
 
 def warn(folder: Path) -> None:
-    """What a reader should know of the results of a folder before reading their numbers."""
+    """Say what a reader should know of the results of a folder before reading their numbers."""
     for line in notes(ShardStore(folder)):
         st.warning(f"{plain(line)}.", icon=":material/info:")
 
 
 def with_titles(results: Reader, table: pd.DataFrame) -> pd.DataFrame:
-    """The same with titles for keys of datasets, regimes and explainers; columns without any value are left out."""
+    """Return the same with titles for keys of datasets, regimes and explainers; columns without any value are left out."""
     names, titled = names_of(results), table.copy()
     for column in {"dataset", "regime", "explainer"} & set(titled):
         titled[column] = [names.title(column, str(key)) for key in titled[column]]

@@ -25,18 +25,18 @@ from heval_core.ui.published_results import names_of, query
 
 
 def accuracies() -> dict[str, Measure]:
-    """What faithfulness is compared with: the Overview's measures, that of tokens first."""
+    """Return what faithfulness is compared with: the Overview's measures, that of tokens first."""
     ordered = sorted(headlines().items(), key=lambda pair: pair[0] != "RQ3")
     return {measure.title: measure for _, measure in ordered}
 
 
 def faithfulness_measure(protected: bool = False) -> Measure:
-    """The first measure of faithfulness stands for it. protected: whether the question is."""
+    """Return the first measure of faithfulness, which stands for it. protected: whether the question is."""
     return next(each for each in measures_of("faithfulness").values() if (each.switch == QUESTION_PROTECTED) is protected)
 
 
 def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int, protected: bool = False) -> pd.DataFrame:
-    """Faithfulness minus the random control's (x) and normalised accuracy (y) of every cell that has both."""
+    """Return faithfulness minus the random control's (x) and normalised accuracy (y) of every cell that has both."""
     measure, faithfulness = accuracies()[accuracy], faithfulness_measure(protected)
     faithful = query(results, Reader.cells, chosen, faithfulness.metric, faithfulness.at(k))
     right = query(results, Reader.cells, chosen, measure.metric, measure.at(k))
@@ -54,7 +54,7 @@ def faithful_and_right(results: Reader, chosen: Filter, accuracy: str, k: int, p
 
 
 def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
-    """A row per explainer; nothing where faithfulness was not measured. protected: whether the question is."""
+    """Draw a row per explainer; nothing where faithfulness was not measured. protected: whether the question is."""
     columns = {}
     for measure in [candidate for candidate in measures_of("faithfulness").values() if not candidate.variant_of]:
         cells = query(results, Reader.cells, chosen, measure.metric, 0).dropna(subset=["value"])
@@ -79,7 +79,7 @@ DOT = Selection("dot", ("model", "dataset", "regime", "part", "explainer"))
 
 
 def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) -> None:
-    """The scatter, its rank correlation, and a way to the instances of a dot."""
+    """Draw the scatter, its rank correlation, and a way to the instances of a dot."""
     st.subheader("Does faithful mean right?")
     names = names_of(results)
     accuracy = address.one_of("Accuracy", list(accuracies()), "accuracy")
@@ -103,7 +103,7 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
 
 
 def _verdict(points: pd.DataFrame) -> str:
-    """The rank correlation of faithfulness and accuracy. points: of methods, what `faithful_and_right` gives."""
+    """Return the rank correlation of faithfulness and accuracy. points: of methods, what `faithful_and_right` gives."""
     cells = list(points[list(CELL)].itertuples(index=False, name=None))
     rho, (low, high) = clustered_spearman(points["x"].to_numpy(), points["y"].to_numpy(), cells)
     brackets = f" [{number(low)}, {number(high)}] (0: none; 95 %, whole cells resampled, since their dots share instances)"
@@ -114,14 +114,14 @@ def _verdict(points: pd.DataFrame) -> str:
 
 
 def people(results: Reader, chosen: Filter) -> None:
-    """Answers that people wrote, where a chosen model has read them."""
+    """Draw answers that people wrote, where a chosen model has read them."""
     if len(cells := query(results, Reader.quoted, Filter(model=chosen.model))):
         st.subheader(QUOTED)
         draw_table(results, quoted_table(cells, names_of(results)), cells, "quoted")
 
 
 def draw(results: Reader, chosen: Filter) -> None:
-    """The measures of faithfulness, by replacement, and beside accuracy."""
+    """Draw the measures of faithfulness, by replacement, and beside accuracy."""
     measure, k = measured_cells.draw(results, chosen, "faithfulness")
     protected = measure.switch == QUESTION_PROTECTED
     if len(query(results, Reader.cells, chosen, measure.metric, measure.at(k))):

@@ -28,7 +28,7 @@ TIED = "Tied scores"
 
 
 def scores_table(results: Reader, instance_id: str, attributions: dict[str, StoredAttribution], k: int) -> None:
-    """One row per explainer: the share of tied scores, then each metric with its chance level in the column's name."""
+    """Draw one row per explainer: the share of tied scores, then each metric with its chance level in the column's name."""
     names = {measure.metric: measure.instance_title for measure in measures().values() if measure.instance_title}
     # What an instance adds to the value of a cell only, and says nothing by itself, has no title.
     scores = results.scores(instance_id).query("k in (0, @k) and metric in @names.keys()")
@@ -51,7 +51,7 @@ def scores_table(results: Reader, instance_id: str, attributions: dict[str, Stor
 
 
 def part_in_words(part: str) -> str:
-    """A part of a metric as readers call it: `document 2`, `all, question protected`."""
+    """Return a part of a metric as readers call it: `document 2`, `all, question protected`."""
     if part.endswith(PROTECTED):
         return f"{part.removesuffix(PROTECTED)}, question protected"
     if part.endswith(TARGETS[1]):
@@ -84,7 +84,7 @@ _LONGEST = 4000
 
 
 def draw_answers(results: Reader, instance: StoredInstance) -> None:
-    """A button for each technique's answer, which leads to that instance; nothing where there was only one technique."""
+    """Draw a button for each technique's answer, which leads to that instance; nothing where there was only one technique."""
     answers = query(results, Reader.behaviour_of, instance.instance_id)
     if len(answers) > 1:
         _strip(results, instance, answers)
@@ -121,7 +121,7 @@ def _told(row: dict[str, Any]) -> str:
 
 
 def _trace(trace: str) -> None:
-    """Plain text, whatever a model wrote."""
+    """Show plain text, whatever a model wrote."""
     box = st.expander("What was asked and answered before this answer", key="trace", on_change="rerun")
     if box.open:
         with box:
@@ -131,7 +131,7 @@ def _trace(trace: str) -> None:
 
 
 def steps_of(trace: str) -> list[str]:
-    """Each step of a trace, a line for each thing that it says; what is no JSON list is one step."""
+    """Return each step of a trace, a line for each thing that it says; what is no JSON list is one step."""
     try:
         parsed = json.loads(trace)
     except ValueError:

@@ -41,19 +41,19 @@ class Selection:
         draw_figures(key, *figures, on_pick=self.pick, picked=id_of(self.id) if self.id else "")
 
     def pick(self, id: Sequence[str]) -> None:
-        """A second click on the same mark lets go of it."""
+        """Pick a mark; a second click on the same one lets go of it."""
         self.hold(() if tuple(id[: len(self.parts)]) == self.id else id)
 
     def hold(self, id: Sequence[str]) -> None:
-        """Without an id no mark is picked."""
+        """Hold a mark; without an id none is picked."""
         address.put(**{self.parameter: list(id[: len(self.parts)]) or None})
 
     def on(self, figure: Any) -> bool:
-        """Whether a point of a figure of Plotly is picked; an error where the link's mark is none of it."""
+        """Return whether a point of a figure of Plotly is picked; an error where the link's mark is none of it."""
         return self.is_one(lambda *id: id in ids_of(figure))
 
     def is_one(self, known: Callable[..., bool], hint: str = "") -> bool:
-        """Whether a mark is picked that there is; an error where the link's is none.
+        """Return whether a mark is picked that there is; an error where the link's is none.
 
         known: of a mark, told its parts. hint: stands where a picked mark is told, as long as none is.
         """
@@ -69,20 +69,23 @@ class Selection:
 
     @contextmanager
     def bar(self) -> Iterator[None]:
-        """A bar with what the block draws, and a button that lets go of the mark."""
+        """Draw a bar with what the block draws, and a button that lets go of the mark."""
         with st.container(key="selection", horizontal=True, vertical_alignment="center"):
             yield
             st.button("×", key="let_go", help="Let go of the mark", on_click=address.setter(**{self.parameter: None}))
 
 
 def _texts(id: Any) -> list[str]:
-    """An id that comes from the browser: only texts are taken from it."""
+    """Read an id that comes from the browser: only texts are taken from it."""
     return [part for part in id if isinstance(part, str)] if isinstance(id, list) else []
 
 
 def draw_figures(key: str, *figures: Part | DotFigure, on_pick: OnPick, picked: str = "") -> None:
-    """Figures of marks. on_pick: called with the id of the mark that is clicked, or on which Enter is pressed. picked: the id
-    of the one that is picked, as `id_of` writes it."""
+    """Draw figures of marks.
+
+    on_pick: called with the id of the mark that is clicked, or on which Enter is pressed. picked: the id of the one that is
+    picked, as `id_of` writes it.
+    """
 
     def told(picked: str) -> None:
         if mark_id := _texts(json.loads(picked)):
@@ -93,7 +96,7 @@ def draw_figures(key: str, *figures: Part | DotFigure, on_pick: OnPick, picked: 
 
 
 def draw_plotly(results: Reader, figure: Any, key: str, about: str, on_pick: OnPick, **more: Any) -> None:
-    """A figure of Plotly, with a camera that saves it. about: it in words, for those who do not see it.
+    """Draw a figure of Plotly, with a camera that saves it. about: it in words, for those who do not see it.
 
     on_pick: called with the id of the point that is clicked; without any when that is let go.
     """
@@ -110,7 +113,7 @@ def draw_plotly(results: Reader, figure: Any, key: str, about: str, on_pick: OnP
 
 
 def draw_instances(table: pd.DataFrame, ids: Sequence[str], key: str, about: str) -> None:
-    """A table of instances; the one that is ticked has a link. ids: of its rows. about: the caption below it."""
+    """Draw a table of instances; the one that is ticked has a link. ids: of its rows. about: the caption below it."""
     event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", key=key)
     st.caption(about)
     rows = event.selection.rows if event else []

@@ -59,7 +59,7 @@ class Compared:
         return not price.passes > passes and (training or price.preparation != "trained")
 
     def answers(self, technique: str, kind: str, change: str = COUNTED) -> Filter:
-        """The answers behind a mark: of a card and a point those to documents to follow and to irrelevant ones."""
+        """Return the answers behind a mark: of a card and a point those to documents to follow and to irrelevant ones."""
         known = set(self.cells.dropna(subset=["value"])["regime"])
         kinds = tuple(name for name in (*FOLLOWED, "irrelevant") if name in known) if kind == ALL else (kind,)
         return Filter((self.model,), (self.dataset,), kinds, technique=(technique,), changed=change)
@@ -82,14 +82,16 @@ def head(results: Reader) -> Compared:
 
 
 def _most_compared(cells: pd.DataFrame, column: str) -> list[str]:
-    """The values of a column, first the one with the most techniques on a dataset: that is what a reader sees first."""
+    """Return the values of a column, first the one with the most techniques on a dataset: that is what a reader sees first."""
     counts = cells.dropna(subset=["value"]).groupby(["model", "dataset"])["technique"].nunique().groupby(column).max()
     return sorted(cells[column].unique(), key=lambda value: (-counts.get(value, 0), value))
 
 
 @st.fragment
 def advise(results: Reader, compared: Compared) -> None:
-    """The chooser, the cards and the front beside them; all of it is drawn again when the slider moves, and nothing else."""
+    """Draw the chooser, the cards and the front beside them; all of it is drawn again when the slider moves, and
+    nothing else.
+    """
     by_key = {point.technique: point for point in query(results, points, compared.model, compared.dataset)}
     candidates = [by_key[key] for key in compared.names.techniques_in_order(by_key)]
     if not candidates:
@@ -117,7 +119,7 @@ def advise(results: Reader, compared: Compared) -> None:
 
 
 def _choose(compared: Compared, candidates: Sequence[Point]) -> tuple[int, str]:
-    """Good documents of 100, and a key of BUDGETS."""
+    """Choose good documents of 100, and a key of BUDGETS."""
     held = address.whole("right", 0, 100, _USUAL, "the good documents")
     bound = address.bound("right", held, lambda new: None if new == _USUAL else new)
     with st.container(border=True, key="chooser"):
@@ -134,7 +136,7 @@ def _choose(compared: Compared, candidates: Sequence[Point]) -> tuple[int, str]:
 
 
 def _leads(lead: Sequence[tuple[int, int, str]], names: Names) -> str:
-    """`below 67 Prompting, from 67 ACD`."""
+    """Say `below 67 Prompting, from 67 ACD`."""
     labels = [f"**{plain(names.label(key))}**" for _, _, key in lead]
     if len(lead) < 2:
         return f"{labels[0]} everywhere" if labels else "nobody at this price"
@@ -143,7 +145,7 @@ def _leads(lead: Sequence[tuple[int, int, str]], names: Names) -> str:
 
 
 def _told_apart(compared: Compared) -> str:
-    """Whether anybody tells irrelevant documents from right ones, and who at least those about something else."""
+    """Return whether anybody tells irrelevant documents from right ones, and who at least those about something else."""
     names, total = compared.names, compared.cells[compared.cells["regime"] == TOTAL]
     best, rows = _best_of(total, "discrimination")
     if best:
@@ -161,14 +163,14 @@ def _told_apart(compared: Compared) -> str:
 
 
 def _best_of(total: pd.DataFrame, measure: str) -> tuple[tuple[str, ...], pd.DataFrame]:
-    """Who is best at a measure of which 0 is blind, of those that are surely above it; and the rows."""
+    """Rank a measure of which 0 is blind: who is best of those that are surely above it; and the rows."""
     rows = total[total["measure"] == measure].set_index("technique", drop=False)
     ranked = ranking(rows, key="technique").best if len(rows) else ()
     return tuple(key for key in ranked if rows["low"][key] > 0), rows
 
 
 def _bar(results: Reader, compared: Compared, expectations: Sequence[Expected]) -> None:
-    """What the clicked mark is, and the way to its answers."""
+    """Draw what the clicked mark is, and the way to its answers."""
     card = {expectation.point.technique: expectation for expectation in expectations}
     if not MARK.is_one(lambda key, kind: key in {*compared.cells["technique"]} and kind in (ALL, *CONTEXT_KINDS)):
         return
@@ -209,7 +211,7 @@ def _measures(compared: Compared) -> list[str]:
 
 
 def evidence(results: Reader, compared: Compared) -> None:
-    """What stands below: who is not available, and folded the differences by kind of context and the numbers."""
+    """Draw what stands below: who is not available, and folded the differences by kind of context and the numbers."""
     if missing := unavailable(pd.concat([compared.cells, compared.trials]), compared.names):
         reasons = "; ".join(f"**{plain(title)}** ({plain(why.rstrip('.'))})" for title, why in missing)
         st.caption(f"Not available: {reasons}.")

@@ -35,7 +35,7 @@ class Conclusion(NamedTuple):
 
 
 def conclusion(board: Board, written: Written = str) -> Conclusion:
-    """written: how the names of explainers, models and datasets are to be written, such as in bold."""
+    """Conclude from a board. written: how the names of explainers, models and datasets are to be written, such as in bold."""
     names = {row.key: written(row.title) for row in board.rows}
     # Of equally cheap ones the best.
     best = min(board.overall.best, key=lambda key: board.passes.get(key, float("inf")), default="")
@@ -63,7 +63,7 @@ def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
 
 
 def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str, str]) -> str:
-    """`is best at all questions`, `is ahead on the mean: best at two questions and level with X at the third`."""
+    """Say `is best at all questions`, `is ahead on the mean: best at two questions and level with X at the third`."""
     alone = [question for question, ranking in rankings.items() if ranking.best == (best,)]
     third, every = len(alone) == 2 and len(rankings) == 3, len(alone) == len(rankings) > 1
     predicates = []
@@ -80,7 +80,7 @@ def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str,
 
 
 def _published(board: Board, best: str, names: Mapping[str, str]) -> str:
-    """The best method that is not ours, where the recommended one is."""
+    """Return the best method that is not ours, where the recommended one is."""
     ours = {row.key for row in board.rows if row.ours}
     bands = ([key for key in band if key not in ours] for band in board.overall.bands)
     own = next(filter(None, bands), [])
@@ -93,7 +93,9 @@ def _published(board: Board, best: str, names: Mapping[str, str]) -> str:
 
 
 def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
-    """The controls that no method beats on the mean, else those at the most questions; and whether they beat the best."""
+    """Return the controls that no method beats on the mean, else those at the most questions; and whether they beat
+    the best.
+    """
     overall, rankings = board.overall, {column.question: board.ranking(column) for column in board.questions}
     if overall.controls:
         key = overall.controls[0]
@@ -119,7 +121,7 @@ def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
 
 
 def _instead(key: str, names: Mapping[str, str]) -> str:
-    """`a text search (Lexical match, a control)`."""
+    """Say `a text search (Lexical match, a control)`."""
     return f"{_INSTEAD[key]} ({names[key]}, a control)" if key in _INSTEAD else f"the control {names[key]}"
 
 
@@ -129,7 +131,9 @@ def _about(passes: float) -> str:
 
 
 def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
-    """Whether decoys and length leave the recommended method among the best, at the questions where it is one of them."""
+    """Return whether decoys and length leave the recommended method among the best, at the questions where it is one
+    of them.
+    """
     strong = {column.question for column in board.questions if best in board.ranking(column).best}
     harder = [column for column in board.columns if column.question in strong and column.scaled and not column.plain]
     decoys, lengths, lost = list[bool](), list[str](), list[str]()

@@ -73,7 +73,7 @@ class Column:
         return self.decoy is None and self.length is None
 
     def takes(self, regime: str) -> bool:
-        """Whether a regime's cells are behind its numbers."""
+        """Return whether a regime's cells are behind its numbers."""
         options = read_key(regime)
         return options.decoy == self.decoy and options.length == self.length
 
@@ -89,7 +89,7 @@ class Column:
 
 
 def column_groups(columns: Sequence[Column]) -> dict[str, list[Column]]:
-    """Columns by their prompts (`Column.prompts`), in the order of the questions: plain, each decoy, each length."""
+    """Group columns by their prompts (`Column.prompts`), in the order of the questions: plain, each decoy, each length."""
     groups: dict[str, list[Column]] = {}
     for column in sorted(columns, key=lambda member: list(QUESTIONS).index(member.question)):
         groups.setdefault(column.prompts, []).append(column)
@@ -135,7 +135,7 @@ class Board:
 
     @classmethod
     def of_json(cls, text: str, measures: Iterable[Measure]) -> Self:
-        """measures: those that a board may have."""
+        """Read a board. measures: those that a board may have."""
         parts, by_key = json.loads(text), {measure.key: measure for measure in measures}
         parts |= {name: pd.DataFrame(parts[name]["data"], columns=parts[name]["columns"]) for name in FRAMES}
         parts["rows"] = [Row(**row) for row in parts["rows"]]
@@ -164,7 +164,7 @@ class Board:
         return tuple(model for model in self.models if model in set(models))
 
     def ranking(self, column: Column) -> Ranking:
-        """Who is best in a column, of the rows that lack no cell."""
+        """Rank the rows of a column that lack no cell."""
         complete = self.values[(self.values["column"] == column.key) & (self.values["cells"] == self.values["of"])]
         return ranking(complete, self.controls, "high" if column.scaled else column.measure.best)
 
@@ -180,7 +180,9 @@ class Board:
         return {str(key): float(passes) for key, passes in zip(priced["explainer"], priced["whole_passes"], strict=True)}
 
     def record(self, key: str, *others: str) -> tuple[int, int, int] | None:
-        """How often an explainer wins, ties and loses against other methods, at each question, in each model and dataset."""
+        """Return how often an explainer wins, ties and loses against other methods, at each question, in each model and
+        dataset.
+        """
         pairs = against(self.pairs, key) if len(self.pairs) else self.pairs
         pairs = pairs[pairs["second"].isin(others or self.methods)]
         if pairs.empty:

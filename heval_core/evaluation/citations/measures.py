@@ -80,7 +80,9 @@ _REASONS = {
 def rows_of(
     key: Mapping[str, Any], units: Sequence[pd.DataFrame], resamples: Resamples, missing: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows of `cell_recovery` of one cell, with replicates as `drawn`. key: dataset, writer, selector, annotator and masking.
+    """Yield rows of `cell_recovery` of one cell, with replicates as `drawn`.
+
+    key: dataset, writer, selector, annotator and masking.
 
     units: claim_id, and a column for each measure, NaN where it is undefined. missing: measure ▶ why it was not computed.
     """
@@ -106,13 +108,13 @@ def rows_of(
 
 
 def resamples_of(claims: Iterable[tuple[str, str]]) -> dict[str, Resamples]:
-    """Resamples by source of claims. claims: all (dataset, claim_id) that have an explanation."""
+    """Make resamples by source of claims. claims: all (dataset, claim_id) that have an explanation."""
     frame = pd.DataFrame(list(claims), columns=["dataset", "claim_id"])
     return {str(of): Resamples(str(of), dict(zip(ids, ids, strict=True))) for of, ids in frame.groupby("dataset")["claim_id"]}
 
 
 def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
-    """Before anybody is asked about them: by passage, by sentence, and by explanation.
+    """Measure before anybody is asked about them: by passage, by sentence, and by explanation.
 
     explanations: with claim_id, selected, cited (JSON), precision, recall, f1, numbers and chains (JSON) of their claims.
     """
@@ -133,7 +135,7 @@ def of_explanations(explanations: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def of_answers(rows: pd.DataFrame, masking: str, explainer: bool = False) -> tuple[list[pd.DataFrame], dict[str, str]]:
-    """By question and by explanation, and of an explainer by sentence; and why measures were not computed.
+    """Measure by question and by explanation, and of an explainer by sentence; also say why measures were not computed.
 
     rows: of `recovery` of one annotator, with claim_id, and sizes: chosen, golds, sentences.
     """
@@ -166,7 +168,7 @@ def of_answers(rows: pd.DataFrame, masking: str, explainer: bool = False) -> tup
 
 
 def _transparent(rows: pd.DataFrame) -> pd.DataFrame:
-    """By explanation that cites a passage."""
+    """Measure by explanation that cites a passage."""
     cited = rows[rows["golds"] > 0]
     pairs: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}
     for explanation, passage, *of_answer in _each(cited, *QUESTION, "chosen", "golds", "sentences"):
@@ -180,7 +182,10 @@ def _transparent(rows: pd.DataFrame) -> pd.DataFrame:
 
 @lru_cache(maxsize=65536)
 def _above(sizes: tuple[tuple[int, int, int], ...]) -> float:
-    """The probability that the mean F1 of random answers is at least TRANSPARENT. sizes: chosen, golds, sentences of each."""
+    """Return the probability that the mean F1 of random answers is at least TRANSPARENT.
+
+    sizes: chosen, golds, sentences of each.
+    """
     sums = {0.0: 1.0}
     for chosen, golds, sentences in sizes:
         ways = comb(sentences, chosen)
@@ -198,7 +203,7 @@ def _above(sizes: tuple[tuple[int, int, int], ...]) -> float:
 
 
 def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
-    """claim_id and the measures of each sentence, with their chance levels (`measures.rows_of`).
+    """Return claim_id and the measures of each sentence, with their chance levels (`measures.rows_of`).
 
     rows: one per explanation and passage, all passages that the writer was given: explanation_id, claim_id, predicted,
     gold, source (places of the sentences made from the passage; None where that is not known), sentences.
@@ -207,11 +212,11 @@ def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
     sentence = pairs.groupby(["explanation_id", "place"], sort=False).ngroup()
 
     def some(which: pd.Series) -> pd.Series:
-        """Whether there is such a passage."""
+        """Return whether there is such a passage."""
         return which.groupby(sentence).any()
 
     def none(which: pd.Series) -> pd.Series:
-        """The probability that no such passage is chosen at random."""
+        """Return the probability that no such passage is chosen at random."""
         return pairs["missed"].where(which, 1.0).groupby(sentence).prod()
 
     chosen, cited, source = pairs["chosen"], pairs["cited"], pairs["source"]
@@ -242,7 +247,7 @@ def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row for each passage and sentence. missed: the probability that the sentence is not chosen at random."""
+    """Return a row for each passage and sentence. missed: the probability that the sentence is not chosen at random."""
     names = ("explanation_id", "claim_id", "predicted", "gold", "source", "sentences")
     return pd.DataFrame(
         [
@@ -256,7 +261,7 @@ def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_people(answers: pd.DataFrame, claims: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Rows like those of `cell_recovery`, with people: how many answered.
+    """Return rows like those of `cell_recovery`, with people: how many answered.
 
     answers: of people (`CitationQueries.people_answers`). claims: all (dataset, claim_id) that have an explanation.
     """
@@ -281,10 +286,11 @@ Sets = dict[tuple[Any, ...], Labels]
 
 
 def agreement_rows(key: dict[str, str], annotators: dict[str, pd.DataFrame], resamples: Resamples) -> Iterator[dict[str, Any]]:
-    """Rows of the table `agreement`, for any two annotators of the same explanations, and people among themselves.
+    """Yield rows of the table `agreement`, for any two annotators of the same explanations, and people among themselves.
 
     key: dataset, writer, selector and masking. annotators: key ▶ its rows of `recovery`, with claim_id; all people's are those
-    of PEOPLE, who have the annotator `person:NAME`."""
+    of PEOPLE, who have the annotator `person:NAME`.
+    """
     people = annotators.get(PEOPLE)
     for first, second in combinations(annotators, 2):
         beside = people if PEOPLE in (first, second) else None
@@ -295,7 +301,7 @@ def agreement_rows(key: dict[str, str], annotators: dict[str, pd.DataFrame], res
 
 
 def alpha_of(first: pd.DataFrame, second: pd.DataFrame, people: pd.DataFrame | None, resamples: Resamples) -> Value | None:
-    """Krippendorff's alpha of two annotators, with replicates; None where no question was answered by both.
+    """Compute Krippendorff's alpha of two annotators, with replicates; None where no question was answered by both.
 
     first, second: their rows of `recovery`. people: those of the two that are of people, all of them together, if any are.
     """
@@ -310,12 +316,12 @@ def alpha_of(first: pd.DataFrame, second: pd.DataFrame, people: pd.DataFrame | N
 
 
 def _each(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Of each row its values in some columns."""
+    """Yield each row's values in some columns."""
     return zip(*(rows[name] for name in names), strict=True)
 
 
 def _sets(rows: pd.DataFrame) -> Sets:
-    """Of several people all that they chose together."""
+    """Collect all that several people chose together."""
     sets: Sets = {}
     for question, chosen in zip(_each(rows, "claim_id", *QUESTION), rows["predicted"], strict=True):
         sets[question] = sets.get(question, frozenset()).union(chosen)

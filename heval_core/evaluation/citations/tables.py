@@ -49,7 +49,7 @@ def insert(
 def cells(
     explanations: pd.DataFrame, answers: Mapping[Cell, Answers], resamples: Mapping[str, Resamples]
 ) -> Iterator[dict[str, Any]]:
-    """Rows of `cell_recovery`. explanations: those that there are, as `explanations_of` gives them."""
+    """Yield rows of `cell_recovery`. explanations: those that there are, as `explanations_of` gives them."""
     for names, in_cell in explanations.groupby(measures.CELL, sort=False, observed=True):
         dataset_resamples = resamples[names[0]]
         for masking, by_annotator in answers.get(names, {measures.FULL: {}}).items():
@@ -65,7 +65,7 @@ def cells(
 
 
 def _truth(explanations: pd.DataFrame, masking: str) -> Iterator[pd.DataFrame]:
-    """What sentences were made from, where that is known, in place of what an explainer finds."""
+    """Yield what sentences were made from, where that is known, in place of what an explainer finds."""
     questions = asked_of(explanations[explanations["sources"].notna()])
     if masking == measures.FULL and len(questions):
         sentences = measures.of_sentences(questions.assign(predicted=questions["source"]))
@@ -80,7 +80,7 @@ def agreement(answers: Mapping[Cell, Answers], resamples: Mapping[str, Resamples
 
 
 def _unavailable(explanations: pd.DataFrame, reasons: Mapping[StudyKey, str]) -> Iterator[dict[str, Any]]:
-    """A row for each annotator that could not be asked about a writer's explanations."""
+    """Yield a row for each annotator that could not be asked about a writer's explanations."""
     writers = explanations[["asked_writer", *measures.CELL]].drop_duplicates().itertuples(index=False, name=None)
     for asked_writer, dataset, author, selector in writers:
         for asked, reason in reasons.items():
@@ -90,8 +90,10 @@ def _unavailable(explanations: pd.DataFrame, reasons: Mapping[StudyKey, str]) ->
 
 
 def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.DataFrame) -> pd.DataFrame:
-    """Columns of `explanation`, numbers and chains of the claim, and asked_writer (as the run named the writer). Writers whose
-    explanations came with the claims come first, in the data's order."""
+    """Return columns of `explanation`, numbers and chains of the claim, and asked_writer (as the run named the writer).
+
+    Writers whose explanations came with the claims come first, in the data's order.
+    """
     kept = [entry for entry in entries if entry.kind == EXPLANATION.name]
     stored = ShardRows(store, kept, EXPLANATION, EXPLANATION.schema.names)
     rows = stored.rows.assign(asked_writer=[kept[shard].model for shard in stored.rows["shard"]])
@@ -112,9 +114,10 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
 def recoveries_of(
     store: ShardStore, entries: Iterable[Entry], explanations: pd.DataFrame, people: Sequence[Mapping[str, Any]]
 ) -> pd.DataFrame:
-    """Columns of `recovery`, and of each answer passages (how many the writer was given), dataset, writer, selector,
+    """Return columns of `recovery`, and of each answer passages (how many the writer was given), dataset, writer, selector,
     claim_id, source (see `sentences_of`), and the sizes chosen, golds, sentences. Answers about an explanation or a passage
-    that there is not are left out."""
+    that there is not are left out.
+    """
     stored = ShardRows(store, entries, RECOVERY, RECOVERY.schema.names).rows.drop(columns=["row", "shard"])
     answers = stored.assign(helpfulness=np.nan)
     if people:
@@ -130,8 +133,9 @@ def recoveries_of(
 
 
 def asked_of(explanations: pd.DataFrame) -> pd.DataFrame:
-    """One row per explanation and passage that can be asked about, in their order: with gold and source, the places of the
-    sentences that cite the passage, or were made from it; source is None where that is not known."""
+    """Return one row per explanation and passage that can be asked about, in their order: with gold and source, the indices of
+    the sentences that cite the passage, or were made from it; source is None where that is not known.
+    """
     key, contents = ["explanation_id", *measures.CELL, "claim_id"], ["selected", "sampled", "bare", "cited", "sources"]
     rows = []
     for *whose, selected, sampled, bare, cited, sources in explanations[[*key, *contents]].itertuples(index=False, name=None):
@@ -145,7 +149,7 @@ def asked_of(explanations: pd.DataFrame) -> pd.DataFrame:
 
 
 def answers_of(rows: pd.DataFrame) -> Answers:
-    """To the sampled questions, and of the explanations of which all passages were asked, where there are any.
+    """Select answers to the sampled questions, and of the explanations of which all passages were asked, where there are any.
 
     rows: about one writer's explanations from one selector, as `recoveries_of` gives them.
     """

@@ -54,26 +54,26 @@ class Cell:
         self.annotators = {annotator for by_annotator in answers.values() for annotator in by_annotator}
 
     def asked(self, masking: str, *annotators: str) -> list[pd.DataFrame] | None:
-        """The answers of each of these annotators; None if one has none."""
+        """Return the answers of each of these annotators; None if one has none."""
         by_annotator = self._answers.get(masking, {})
         return [by_annotator[annotator] for annotator in annotators] if by_annotator.keys() >= set(annotators) else None
 
     def answers(self, *annotators: str) -> list[pd.DataFrame] | None:
-        """About every passage if all were asked so, else about the sampled ones; None without."""
+        """Return the answers about every passage if all were asked so, else about the sampled ones; None without."""
         return self.asked(FULL, *annotators) or self.asked(SAMPLE, *annotators)
 
     def mean(self, rows: pd.DataFrame, values: pd.Series, ends: tuple[float, float] | None = None) -> Value | None:
-        """The mean of some values of answers, or of what else belongs to claims; None where there is nothing."""
+        """Return the mean of some values of answers, or of what else belongs to claims; None where there is nothing."""
         questions = Questions(self._resamples, rows["claim_id"])
         return questions.means({"mean": questions.column(rows["claim_id"], values, ends=ends)}).get("mean")
 
     def above_chance(self, annotator: str) -> Value | None:
-        """Mean F1 less its chance."""
+        """Compute mean F1 less its chance."""
         answers = self.answers(annotator)
         return self.mean(answers[0], answers[0]["f1"] - answers[0]["chance"]) if answers else None
 
     def lead(self, annotator: str, other: str) -> Value | None:
-        """How far an annotator's F1 is above another's, over the masked citations that both answered."""
+        """Return how far an annotator's F1 is above another's, over the masked citations that both answered."""
         answers = self.answers(annotator, other)
         if not answers:
             return None
@@ -82,7 +82,7 @@ class Cell:
         return self.mean(shared, shared["f1"] - shared["f1_other"])
 
     def transparent(self, annotator: str) -> Value | None:
-        """The share of explanations that are transparent to an annotator who was asked about every passage."""
+        """Return the share of explanations that are transparent to an annotator who was asked about every passage."""
         answers = self.asked(FULL, annotator)
         if answers is None:
             return None
@@ -90,19 +90,21 @@ class Cell:
         return self.mean(explanations, explanations["transparent"], (0.0, 1.0))
 
     def alpha(self, first: str, second: str) -> Value | None:
-        """Krippendorff's alpha of two annotators, as the table `agreement` has it. Only the second may be PEOPLE."""
+        """Return Krippendorff's alpha of two annotators, as the table `agreement` has it. Only the second may be PEOPLE."""
         answers = self.answers(first, second)
         if not answers:
             return None
         return alpha_of(answers[0], answers[1], answers[1] if second == PEOPLE else None, self._resamples)
 
     def gain_over(self, other: Cell, annotators: list[str]) -> Value | None:
-        """How much better its citations are recovered than another selector's: the mean over annotators asked about both."""
+        """Return how much better its citations are recovered than another selector's: the mean over annotators asked about
+        both.
+        """
         gains = [value for annotator in annotators if (value := self._apart(other, annotator)) is not None]
         return average(gains) if gains else None
 
     def _apart(self, other: Cell, annotator: str) -> Value | None:
-        """The mean F1 less the other's, over the claims that both have. n: of the fewer ones."""
+        """Return the mean F1 less the other's, over the claims that both have. n: of the fewer ones."""
         for masking in (FULL, SAMPLE):
             answers = self.asked(masking, annotator), other.asked(masking, annotator)
             if answers[0] and answers[1]:
@@ -115,13 +117,13 @@ class Cell:
 
 
 def evidence_of(answers: Mapping[tuple[str, str, str], Answers], resamples: Mapping[str, Resamples]) -> Evidence:
-    """answers: by source of claims, writer and selector. resamples: by source of claims."""
+    """Gather evidence. answers: by source of claims, writer and selector. resamples: by source of claims."""
     cells = [Cell(names, answers[names], resamples[names[0]]) for names in sorted(answers)]
     return Evidence(cells, "annotator", (annotator for cell in cells for annotator in cell.annotators))
 
 
 def annotators(evidence: Evidence, *families: str) -> list[str]:
-    """Of some families (`heval_core.plugins.protocols.ANNOTATOR_FAMILIES`, and PEOPLE), people first.
+    """List the annotators of some families (`heval_core.plugins.protocols.ANNOTATOR_FAMILIES`, and PEOPLE), people first.
 
     One that this program lacks is a reader.
     """
@@ -134,8 +136,9 @@ def _title(evidence: Evidence, annotator: str) -> str:
 
 
 def selector_gains(evidence: Evidence) -> dict[str, Number | None]:
-    """By selector, how much better citations of explanations from people's passages are recovered than those from its own: of
-    the same writer and claims."""
+    """Compute by selector how much better citations of explanations from people's passages are recovered than those from its
+    own: of the same writer and claims.
+    """
     readers = annotators(evidence, PEOPLE, READER)
     gains: dict[str, list[tuple[str, list[str], Value | None]]] = {}
     for human, machine in permutations(evidence.cells, 2):

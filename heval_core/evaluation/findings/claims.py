@@ -112,7 +112,7 @@ class Number(NamedTuple):
 
 
 def mean_of(label: str, found: Iterable[tuple[str, Iterable[str], Value | None]]) -> Number | None:
-    """The mean over cells. found: model, datasets and the value of each; None where it is defined in no cell."""
+    """Return the mean over cells. found: model, datasets and the value of each; None where it is defined in no cell."""
     known = [(model, datasets, value) for model, datasets, value in found if value is not None and np.isfinite(value.value)]
     if not known:
         return None
@@ -132,17 +132,17 @@ class Hypothesis(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Iterable[Number | None], **range_and_which: Any) -> list[Hypothesis]:
-        """One about the numbers that are known together; none without any."""
+        """Make one about the numbers that are known together; none without any."""
         known = tuple(number for number in numbers if number is not None)
         return [cls(known, **range_and_which)] if known else []
 
     @classmethod
     def each(cls, numbers: Iterable[Number | None], **limits: Any) -> list[Hypothesis]:
-        """One about each number that is known."""
+        """Make one about each number that is known."""
         return [cls((number,), **limits) for number in numbers if number is not None]
 
     def effect(self, family: int) -> Effect:
-        """family: how many effects the sentence has."""
+        """Compute the effect. family: how many effects the sentence has."""
         deciding = self._limits(0.05)[2]
         values, noise = deciding.values[0], np.nanvar(deciding.values[1:], axis=0)
         return Effect(
@@ -164,7 +164,7 @@ class Hypothesis(NamedTuple):
         )
 
     def _limits(self, alpha: float) -> tuple[float, float, Number]:
-        """Both ends at 1 - alpha, and the number whose limit decides on the side that the choice is corrected on."""
+        """Return both ends at 1 - alpha, and the number whose limit decides on the side that the choice is corrected on."""
         corrected, least = alpha / len(self.numbers), self.which == LEAST
         below, above = (alpha, corrected) if least else (corrected, alpha)
         lows = [percentile_interval(number.drawn[1:], 1 - below).low for number in self.numbers]
@@ -175,7 +175,7 @@ class Hypothesis(NamedTuple):
 
 
 def differ(values: Sequence[float] | np.ndarray, noise: Sequence[float] | np.ndarray) -> bool:
-    """Cochran's Q: whether values differ by more than their own variances make them, at 5 %."""
+    """Test by Cochran's Q whether values differ by more than their own variances make them, at 5 %."""
     from scipy.stats import chi2
 
     estimates, variance = np.asarray(values), np.asarray(noise)
@@ -187,7 +187,7 @@ def differ(values: Sequence[float] | np.ndarray, noise: Sequence[float] | np.nda
 
 
 def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
-    """On a sentence. missing: why some of its effects could not be computed."""
+    """Decide on a sentence. missing: why some of its effects could not be computed."""
     if any(effect.outside for effect in effects):
         return CONTRADICTED
     if effects and not missing and all(effect.inside and study.enough(effect) for effect in effects):
@@ -196,7 +196,9 @@ def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Study
 
 
 def reason(decided: str, effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
-    """Of a verdict, in words; and where cells differ by more than their own errors, that it holds for these only."""
+    """Give the reason of a verdict, in words; and where cells differ by more than their own errors, say that it holds for
+    these only.
+    """
     if decided == CONTRADICTED:
         why = f"Against it: {'; '.join(effect.label for effect in effects if effect.outside)}"
     elif decided == SUPPORTED:
@@ -246,11 +248,14 @@ class Evidence:
                 self.plugins[key] = catalogue.find(kind, key)
 
     def title(self, key: str) -> str:
-        """As on pages."""
+        """Title a key as pages do."""
         return str(getattr(self.plugins.get(key), "title", key)).removesuffix(" (control)")
 
     def mean(self, label: str, of: Callable[..., Value | None], *asked: Any) -> Number | None:
-        """Over the cells in which the value is defined; None without any. of: a cell, and what is asked of it ▶ its value."""
+        """Average over the cells in which the value is defined; None without any.
+
+        of: a cell, and what is asked of it ▶ its value.
+        """
         return mean_of(label, ((cell.model, [cell.dataset], of(cell, *asked)) for cell in self.cells))
 
 
@@ -274,7 +279,7 @@ class Claim:
 
 
 def find(claim: Claim, evidence: Any, study: Study, rule: RuleShares | None = None) -> dict[str, Any]:
-    """A row of the table `finding`: the sentence, its verdict and reason, and its effects (JSON)."""
+    """Return a row of the table `finding`: the sentence, its verdict and reason, and its effects (JSON)."""
     implied = claim.effects(evidence)
     effects = [hypothesis.effect(len(implied)) for hypothesis in implied if isinstance(hypothesis, Hypothesis)]
     missing = list(dict.fromkeys(why for why in implied if isinstance(why, str))) if implied else [claim.lacking]
@@ -291,13 +296,13 @@ def find(claim: Claim, evidence: Any, study: Study, rule: RuleShares | None = No
 
 
 def plainly(effect: Effect) -> dict[str, Any]:
-    """JSON has no infinity: an open side of the range is null."""
+    """Replace infinity, which JSON does not have: an open side of the range is null."""
     fields = asdict(effect).items()
     return {name: None if isinstance(value, float) and not np.isfinite(value) else value for name, value in fields}
 
 
 def by_construction(about: str, rule: RuleShares | None) -> str | None:
-    """What the rule that the demo models were taught makes true for a sentence, whatever an explainer says."""
+    """Return what the rule that the demo models were taught makes true for a sentence, whatever an explainer says."""
     if rule is None or not rule.n or not about:
         return None
     share = f"{_percent(rule.followed)} of {rule.n:,} instances"

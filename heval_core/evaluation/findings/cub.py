@@ -50,7 +50,9 @@ class Cell(NamedTuple):
         return self.gains.get(technique, {}).get(measured)
 
     def gain_of_both(self, technique: str, what: str) -> Value | None:
-        """In faithfulness, the mean over gold and conflicting documents (or one), or in robustness; of one that has both."""
+        """Compute the gain in faithfulness, the mean over gold and conflicting documents (or one), or in robustness; of one
+        that has both.
+        """
         followed = [gain for kind in FOLLOWED if (gain := self.gain(technique, (kind, "bcu"))) is not None]
         ignored = self.gain(technique, IGNORED)
         if not followed or ignored is None:
@@ -58,11 +60,11 @@ class Cell(NamedTuple):
         return ignored if what == "robustness" else average(followed)
 
     def regular(self, kind: str) -> Value | None:
-        """Regular's BCU with one kind of context."""
+        """Return Regular's BCU with one kind of context."""
         return self.values.get(TECHNIQUE, {}).get((kind, "bcu"))
 
     def behind(self, technique: str, other: str, kind: str) -> Value | None:
-        """How far a technique is behind another with one kind of context: the difference of both gains."""
+        """Return how far a technique is behind another with one kind of context: the difference of both gains."""
         gain, ahead = self.gain(technique, (kind, "bcu")), self.gain(other, (kind, "bcu"))
         return None if gain is None or ahead is None else ahead.less(gain)
 
@@ -72,7 +74,7 @@ def evidence_of(cells: Sequence[Cell]) -> Evidence:
 
 
 def techniques(evidence: Evidence) -> list[str]:
-    """Those beside Regular, in the catalogue's order, that are compared with it.
+    """List those beside Regular, in the catalogue's order, that are compared with it.
 
     Where some were asked of two models on as many datasets, only these: of the others nothing could be said anyway.
     """
@@ -117,7 +119,7 @@ def _memory(evidence: Evidence) -> list[Hypothesis]:
 
 
 def _blind(evidence: Evidence) -> list[Hypothesis]:
-    """Of techniques that see no more than the model's probabilities with the document and without."""
+    """List techniques that see no more than the model's probabilities with the document and without."""
     blind = [name for name in techniques(evidence) if getattr(evidence.plugins[name], "family", "") == "decoding"]
     numbers = (evidence.mean(f"{evidence.title(name)}, gain in J", Cell.gain, name, J) for name in blind)
     return Hypothesis.each(numbers, most=MARGIN)

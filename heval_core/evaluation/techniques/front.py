@@ -42,7 +42,10 @@ class Point(NamedTuple):
 def rows_of(
     key: Mapping[str, str], found: Mapping[str, Means], rows: pd.DataFrame, resamples: Resamples
 ) -> list[dict[str, Any]]:
-    """The points of one model and dataset. found: technique ▶ its means. rows: the test answers, for counting questions."""
+    """Return the points of one model and dataset.
+
+    found: technique ▶ its means. rows: the test answers, for counting questions.
+    """
     points = points_of(found)
     shares, on_front = on_the_front(points), pareto_front([(p.faithfulness.value, p.robustness.value) for p in points])
     used = rows[rows["regime"].isin([*FOLLOWED, IGNORED])]
@@ -63,7 +66,10 @@ def rows_of(
 
 
 def points_of(found: Mapping[str, Means]) -> list[Point]:
-    """Of the techniques that were asked with every kind that the others were asked with. found: technique ▶ its means."""
+    """Return the points of the techniques that were asked with every kind that the others were asked with.
+
+    found: technique ▶ its means.
+    """
     followed = [kind for kind in FOLLOWED if any((kind, "bcu") in means for means in found.values())]
     return [
         Point(
@@ -78,7 +84,9 @@ def points_of(found: Mapping[str, Means]) -> list[Point]:
 
 
 def on_the_front(points: Sequence[Point]) -> list[float | None]:
-    """Of each point, the share of the resamples in which it lies on the front; None where no resample has all points."""
+    """Compute for each point the share of the resamples in which it lies on the front; None where no resample has all
+    points.
+    """
     drawn: np.ndarray = np.array([[np.asarray(value.drawn) for value in (one.faithfulness, one.robustness)] for one in points])
     drawn = drawn[:, :, np.isfinite(drawn).all(axis=(0, 1))] if points else drawn
     if not drawn.size:
@@ -104,7 +112,7 @@ class Expected(NamedTuple):
 
 
 def points(results: Reader, model: str, dataset: str) -> list[Point]:
-    """The techniques that were asked with both kinds of documents, as they are published in `pareto`."""
+    """Return the techniques that were asked with both kinds of documents, as they are published in `pareto`."""
     rows = results.query(_COUNTED, [model, dataset])
     questions = Questions(results.resamples(dataset), rows["fact_id"])
     return points_of(
@@ -121,7 +129,7 @@ def points(results: Reader, model: str, dataset: str) -> list[Point]:
 
 
 def expected(points: Sequence[Point], share: float) -> list[Expected]:
-    """Those with the most good answers first. share: of questions whose document is relevant."""
+    """Order techniques, those with the most good answers first. share: of questions whose document is relevant."""
     by_key = {point.technique: point for point in points}
     values = {key: total(((share, one.faithfulness), (1 - share, one.robustness))) for key, one in by_key.items()}
     rows = [{"technique": key, **value.named("value", "low", "high"), "drawn": value.drawn} for key, value in values.items()]
@@ -131,7 +139,10 @@ def expected(points: Sequence[Point], share: float) -> list[Expected]:
 
 
 def leaders(points: Sequence[Point]) -> list[tuple[int, int, str]]:
-    """(from, to, technique): who has the most good answers at how many relevant documents of 100. Of equals the first one."""
+    """Return (from, to, technique): who has the most good answers at how many relevant documents of 100.
+
+    Of equals the first one.
+    """
 
     def best(of_100: int) -> str:
         right = [(of_100 * point.faithfulness.value + (100 - of_100) * point.robustness.value) / 100 for point in points]

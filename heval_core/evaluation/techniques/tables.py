@@ -75,7 +75,7 @@ def insert_answers(writer: Writer, store: ShardStore, entries: Sequence[Entry]) 
 
 
 def measured(found: pd.DataFrame) -> pd.DataFrame:
-    """The answers of one model, dataset and technique, with their metrics as columns.
+    """Return the answers of one model, dataset and technique, with their metrics as columns.
 
     found: the columns of a behaviour shard, and fact_id, regime and predicted_id of the instance. No token, no metrics.
     """
@@ -145,7 +145,7 @@ def _sizes(store: ShardStore, entries: Sequence[Entry]) -> pd.DataFrame:
 def _of_cell(
     model: str, dataset: str, answers: pd.DataFrame, resamples: Resamples
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Cell]:
-    """Rows of `cell_behaviour` and of `pareto` of one model and dataset, and the same for findings."""
+    """Return rows of `cell_behaviour` and of `pareto` of one model and dataset, and the same for findings."""
     key = {"model": model, "dataset": dataset}
     questions = Questions(resamples, answers["fact_id"])
     own = {str(technique): rows for technique, rows in answers.groupby("technique", sort=False)}
@@ -161,13 +161,13 @@ def _of_cell(
 
 
 def _wanted(found: Mapping[str, Means]) -> dict[str, Means]:
-    """By technique what findings need: a store has many cells, and every number has its replicates."""
+    """Select by technique what findings need: a store has many cells, and every number has its replicates."""
     kept = {name: {key: value for key, value in values.items() if key in WANTED} for name, values in found.items()}
     return {name: values for name, values in kept.items() if values}
 
 
 def _unavailable(trials: pd.DataFrame, answers: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row for each technique that a model could not be asked with."""
+    """Return a row for each technique that a model could not be asked with."""
     key = [*_CELL, "technique"]
     answered = set(answers[key].itertuples(index=False, name=None))
     failed = trials[trials["unavailable"].notna()].drop_duplicates(key)
@@ -179,19 +179,19 @@ def _unavailable(trials: pd.DataFrame, answers: pd.DataFrame) -> list[dict[str, 
 
 
 def order(technique: str) -> tuple[int, str]:
-    """By which techniques are sorted: as the catalogue numbers them, those with options behind the one without."""
+    """Return what techniques are sorted by: as the catalogue numbers them, those with options behind the one without."""
     known = list(catalogue.techniques())
     key = technique.split("(")[0]
     return known.index(key) if key in known else len(known), technique
 
 
 def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """By technique; as they are within."""
+    """Sort by technique; as they are within."""
     return rows.sort_values("technique", key=lambda techniques: techniques.map(order), kind="stable")
 
 
 def means(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[float, float]] = ENDS) -> Means:
-    """(regime, measure) ▶ its mean over answers of one technique. rows: their fact_id, regime, knew and metrics."""
+    """Compute (regime, measure) ▶ its mean over answers of one technique. rows: their fact_id, regime, knew and metrics."""
     columns = {}
     for regime in (*CONTEXT_KINDS, TOTAL):
         of_regime = rows if regime == TOTAL else rows[rows["regime"] == regime]
@@ -210,7 +210,9 @@ def means(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[flo
 
 
 def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Means:
-    """What a technique is ahead of Regular, over the instances that both answered: ahead on some of them, behind on others."""
+    """Return what a technique is ahead of Regular, over the instances that both answered: ahead on some of them, behind on
+    others.
+    """
     matched = own.merge(regular, on=["regime", "fact_id"], suffixes=("", "_regular"))
     names = list(dict.fromkeys(MEASURES.values()))
     apart = matched[names].to_numpy(dtype=float) - matched[[f"{name}_regular" for name in names]].to_numpy(dtype=float)
@@ -221,8 +223,10 @@ def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Mea
 
 
 def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str, Any]]:
-    """The rows of one technique, with replicates as `drawn`. key: model, dataset and technique. ahead: `gains`; empty where
-    Regular was not asked."""
+    """Return the rows of one technique, with replicates as `drawn`.
+
+    key: model, dataset and technique. ahead: `gains`; empty where Regular was not asked.
+    """
     pairs = [(regime, measure) for regime in (*CONTEXT_KINDS, TOTAL) for measure in MEASURES]
     rows = []
     for regime, measure in [*pairs, *((TOTAL, measure) for measure in DISCRIMINATIONS)]:
