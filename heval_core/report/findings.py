@@ -132,15 +132,10 @@ def findings_table(here: Study, taught: Study | None, models: str) -> Table:
     taught: the same study of models with a taught rule, where it is published.
     """
     beside = {row.finding["key"]: row for row in taught.rows} if taught else {}
-
     rows = []
     for row in here.rows:
-        cells = [Cell(f"{row.sign} {row.finding['verdict']}"), Cell(row.effect), Cell(row.reported), Cell(row.number)]
-        if taught:
-            other = beside.get(row.finding["key"])
-            cells.append(
-                Cell(f"{other.sign} {other.finding['verdict']}, {other.number}", why=other.effect) if other else Cell()
-            )
+        texts = (f"{row.sign} {row.finding['verdict']}", row.effect, row.reported, row.number)
+        cells = [*map(Cell, texts), *([_of_taught(beside.get(row.finding["key"]))] if taught else [])]
         rows.append(Row((row.finding["sentence"],), tuple(cells)))
     heads = [
         Head("verdict", left=True),
