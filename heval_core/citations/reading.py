@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heval_core.citations.records import Claim, Passage
+from heval_core.folders import data_folder
 from heval_core.records import HEvalError, Prompt, Span
 
-FOLDER = Path(__file__).parent / "prompts"
+# The prompts; and those that the demo models were taught.
+FOLDERS = (Path(__file__).parent / "prompts", data_folder("demo", bundled=True) / "prompts")
 DEFAULT = "writing-1"
 LINE = "[{number}] {text}"
 _FIELD = re.compile(r"\{(passages|claim|verdict)\}")
@@ -35,7 +37,7 @@ class Layout:
 
 def prompt_text(prompt_id: str) -> str:
     """Read the file of a prompt. Raises HEvalError for an id that has none, with the nearest ones."""
-    files = {path.stem: path for path in sorted(FOLDER.glob("*.txt"))}
+    files = dict(sorted((path.stem, path) for folder in FOLDERS for path in folder.glob("*.txt")))
     if prompt_id in files:
         return files[prompt_id].read_text(encoding="utf-8")
     near = difflib.get_close_matches(prompt_id, files, n=3, cutoff=0.5)

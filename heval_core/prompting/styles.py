@@ -11,33 +11,16 @@ and answer are split by a fixed hash: the demo's training draws from one part, e
 
 import functools
 import hashlib
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
+from heval_core.folders import data_folder
 from heval_core.prompting.prompts import mentions
 from heval_core.records import Document, HEvalError, Passage, Span
 from heval_core.records.groups import MEMORY, context_groups
-
-TRUSTED = {
-    "atlas": ("a world atlas", "the printed atlas", "the school atlas"),
-    "encyclopaedia": ("an encyclopaedia", "the national encyclopaedia", "the large encyclopaedia"),
-    "gazette": ("the government gazette", "an official gazette", "the state gazette"),
-    "census": ("the census report", "the latest census", "a census office"),
-    "textbook": ("a geography textbook", "the checked textbook", "a university textbook"),
-    "yearbook": ("the statistical yearbook", "a diplomatic yearbook", "the yearbook of states"),
-}
-UNTRUSTED = {
-    "rumour": ("a rumour", "an old rumour", "the latest rumour"),
-    "joke": ("a joke", "a dinner joke", "the comedian's joke"),
-    "forum": ("an old forum post", "an anonymous forum post", "a deleted forum post"),
-    "tabloid": ("a tabloid", "the cheap tabloid", "a gossip tabloid"),
-    "fortune_teller": ("a fortune teller", "the village fortune teller", "a drunk fortune teller"),
-    "novel": ("a fantasy novel", "the comic novel", "a science fiction novel"),
-}
-_STARTS = ("According to {name}: ", "As {name} has it: ", "Source is {name}: ")
-_ENDS = (", according to {name}", ", as {name} has it", ", source is {name}")
 
 # Whether the document, or (first, second), is trusted, in turn over the questions: each group of each regime, and of its
 # mirror, gets between a fifth and a half of the instances, whatever the limit.
@@ -59,19 +42,27 @@ def each_in_training(pairs: Sequence[tuple[str, str]]) -> list[bool]:
     return [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % 4 != 0 for text in texts]
 
 
+@functools.cache
+def _taught() -> dict[str, Any]:
+    """Read which kinds of sources the demo models were taught to believe, and how a text names one; it lies beside them."""
+    path = data_folder("demo", bundled=True) / "models" / "taught_sources.json"
+    taught: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return taught
+
+
 def is_trusted(source: str) -> bool:
-    return source in TRUSTED
+    return source in _taught()["trusted"]
 
 
 @functools.cache
 def wordings(trusted: bool) -> tuple[tuple[str, str, bool], ...]:
     """Return every (source kind, wording, whether it opens the sentence) of the trusted or the untrusted kinds."""
-    kinds = TRUSTED if trusted else UNTRUSTED
+    taught = _taught()
     return tuple(
-        (kind, frame.format(name=name), frame in _STARTS)
-        for kind, names in kinds.items()
+        (kind, frame.format(name=name), frame in taught["starts"])
+        for kind, names in taught["trusted" if trusted else "untrusted"].items()
         for name in names
-        for frame in _STARTS + _ENDS
+        for frame in taught["starts"] + taught["ends"]
     )
 
 

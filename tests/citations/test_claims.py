@@ -11,7 +11,6 @@ from heval_core.citations.claims.jsonl import JsonLines
 from heval_core.citations.claims.politihop import Politihop
 from heval_core.citations.claims.transexp import TransExp
 from heval_core.citations.questions import explained, questions
-from heval_core.citations.reading import FOLDER
 from heval_core.citations.records import Claim, Passage, Written
 from heval_core.datasets._reading import BadRecord
 from heval_core.records import HEvalError
@@ -235,9 +234,8 @@ WRONG = {
     "'verdict' should be a text": {"verdict": True},
     "'chains' should be a list of passages' numbers": {"chains": [1, 2]},
     "'sources' should be a list of lists of numbers": {"sources": 1},
-    f"'prompt': There is no prompt 'mine'; there are: {', '.join(sorted(own.stem for own in FOLDER.glob('*.txt')))}.": {
-        "prompt": "mine"
-    },
+    "'prompt': There is no prompt 'mine'; there are: demo-careful, demo-padding, demo-sloppy, recovery-1, selecting-1, "
+    "writing-1, writing-2.": {"prompt": "mine"},
     "'id' should be a text, but is true or false": {"id": True},
     "the record has no 'explanation', but 'explanations'": {"explanation": None, "explanations": "A."},
 }

@@ -8,7 +8,7 @@ from math import log
 
 import pytest
 
-from heval_core.citations.reading import FOLDER
+from heval_core.citations.reading import prompt_text
 from heval_core.citations.records import Written
 from heval_core.citations.selectors.lexical import overlaps
 from heval_core.citations.speaker import Answer, LocalSpeaker, Selection, ask_with_retry, numbers_in
@@ -136,14 +136,17 @@ def test_nobody_is_asked_twice_for_nothing():
 
 
 # What was asked under an id may never change: stored explanations name it. Another wording is another file.
-ASKED = {"selecting-1": "a978939c44b7bf0b", "writing-1": "1b04e4fed4c92558", "writing-2": "2988e72d3544e2e9"}
+ASKED = {
+    "selecting-1": "a978939c44b7bf0b", "writing-1": "1b04e4fed4c92558", "writing-2": "2988e72d3544e2e9",
+    "demo-careful": "d89935bdd380e4cc", "demo-padding": "2ecbd760a11bf119", "demo-sloppy": "484af5d015af3aa4",
+}  # fmt: skip
 
 WRITER = Writer("scripted")
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_a_prompt_stays_as_it_was_when_results_were_stored(name):
-    assert hashlib.sha256((FOLDER / f"{name}.txt").read_bytes()).hexdigest()[:16] == ASKED[name]
+    assert hashlib.sha256(prompt_text(name).encode()).hexdigest()[:16] == ASKED[name]
 
 
 def test_the_model_sees_the_selected_passages_only_in_the_claims_order():
