@@ -77,7 +77,7 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
         "citations datasets evaluation explaining figures lm lm.installed plugins present prompting records regimes report "
         "statistics store techniques texts",
     "report": "evaluation figures metrics plugins present present.html records store",
-    "prompt_service": "explaining lm lm.installed records",
+    "prompt_service": "explaining lm records",
     "heval_core": "explaining",
     "explaining":
         "citations datasets explainers figures lm metrics plugins present.html prompting records regimes statistics texts",
