@@ -104,6 +104,20 @@ class Explained:
         named = {number for sentence in self.sentences for number in sentence.cited}
         return tuple(number for number in self.selected if number in named)
 
+    @property
+    def unavailable(self) -> str:
+        """Why there is none; "" where there is a sentence."""
+        return "" if self.sentences else " ".join(self.problems) or "The explanation is empty."
+
+
+@dataclass(frozen=True)
+class StoredExplanation:
+    """An explanation with its id and the passage that *sample* masks; None if there is none."""
+
+    id: str
+    explained: Explained
+    sampled: int | None
+
 
 @dataclass(frozen=True)
 class Question:
@@ -130,3 +144,23 @@ class Choice:
     chosen: frozenset[int]
     scores: tuple[float, ...] | None = None
     problem: str = ""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """An annotator's answer about one passage of an explanation, as it is stored, with its scores.
+
+    annotator: its key; of people one each, `person:NAME`. gold, predicted: places of the sentences that cited the passage, and
+    of those that the annotator chose. chance: the F1 of as many sentences chosen at random. scores, problem: see `Choice`.
+    """
+
+    passage: int
+    annotator: str
+    gold: tuple[int, ...]
+    predicted: tuple[int, ...]
+    precision: float
+    recall: float
+    f1: float
+    chance: float
+    scores: tuple[float, ...] | None = None
+    problem: str | None = None

@@ -1,11 +1,13 @@
 """Queries about citations: what annotators come to, where they agree, and what was asked about one explanation."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pandas as pd
 
+from heval_core.citations.records import Claim, Explained, Passage, Recovery, Sentence, StoredExplanation
 from heval_core.records import HEvalError
 from heval_core.store.published import Database
 
@@ -112,23 +114,45 @@ class CitationQueries(Database):
             [*values, count, start],
         )
 
-    def explanation(self, explanation_id: str) -> dict[str, Any]:
-        """One explanation with its claim: their columns, JSON read. Raises HEvalError for an id that is unknown."""
-        rows = self.arrow(
-            "SELECT explanation.*, claim, verdict, numbers, passages, titles, chains, "
-            f"claim.problems AS claim_problems, unusable {_FROM} WHERE explanation_id = ?",
-            [explanation_id],
-        ).to_pylist()
+    def explanation(self, explanation_id: str) -> StoredExplanation:
+        """Return one explanation with its claim. Raises HEvalError for an id that is unknown."""
+        rows = self.arrow("SELECT * FROM explanation WHERE explanation_id = ?", [explanation_id]).to_pylist()
         if not rows:
             raise HEvalError(f"There is no explanation {explanation_id!r} in these results.")
-        row = rows[0]
-        return row | {name: json.loads(row[name]) if row[name] else None for name in ("cited", "sources", "chains")}
+        key = [rows[0][name] for name in ("dataset", "claim_id")]
+        (claim,) = self.arrow("SELECT * FROM claim WHERE dataset = ? AND claim_id = ?", key).to_pylist()
+        return explanation_of(rows[0], claim_of(claim))
 
-    def recoveries(self, explanation_id: str) -> list[dict[str, Any]]:
-        return self.arrow(
-            "SELECT * EXCLUDE (explanation_id) FROM recovery WHERE explanation_id = ? ORDER BY passage, annotator",
-            [explanation_id],
-        ).to_pylist()
+    def recoveries(self, explanation_id: str) -> list[Recovery]:
+        """Return what annotators answered about an explanation, by passage and annotator."""
+        names = [field.name for field in fields(Recovery)]
+        statement = f"SELECT {', '.join(names)} FROM recovery WHERE explanation_id = ? ORDER BY passage, annotator"
+        lists = ("gold", "predicted", "scores")
+        rows = self.arrow(statement, [explanation_id]).to_pylist()
+        return [Recovery(**row | {name: None if row[name] is None else tuple(row[name]) for name in lists}) for row in rows]
+
+
+def claim_of(row: Mapping[str, Any]) -> Claim:
+    """Return the claim that a row has stored, without the explanations that came with it."""
+    passages = tuple(map(Passage, row["numbers"], row["passages"], row["titles"]))
+    chains = tuple(tuple(chain) for chain in json.loads(row["chains"]))
+    return Claim(row["claim_id"], row["claim"], row["verdict"], passages, chains, problems=tuple(row["problems"]))
+
+
+def explanation_of(row: Mapping[str, Any], claim: Claim) -> StoredExplanation:
+    """Return the explanation that a row has stored."""
+    cited, sources = (tuple(map(tuple, json.loads(row[name]))) if row[name] else None for name in ("cited", "sources"))
+    explained = Explained(
+        claim,
+        row["writer"],
+        row["selector"],
+        tuple(row["selected"]),
+        tuple(Sentence(*parts) for parts in zip(row["sentences"], row["bare"], cited or (), strict=True)),
+        row["prompt_id"],
+        sources,
+        (row["unavailable"],) if row["unavailable"] else tuple(row["problems"]),
+    )
+    return StoredExplanation(row["explanation_id"], explained, row["sampled"])
 
 
 _FROM = "FROM explanation JOIN claim USING (dataset, claim_id)"

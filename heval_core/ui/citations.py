@@ -299,13 +299,12 @@ def draw_claim(results: Reader, shown: Shown, chosen: CitationFilter, bar: Delta
 def _claim(results: Reader, shown: Shown, position: listing.Position, id: str) -> None:
     """The claim with its evidence, and the explanation with everybody's marks."""
     explanation, recoveries = query(results, Reader.explanation, id), query(results, Reader.recoveries, id)
-    picked = address.known("passage", explanation["selected"], "passage")
+    explained = explanation.explained
+    picked = address.known("passage", explained.selected, "passage")
     masked = picked[-1] if picked else first_passage(explanation)
     data = claim_drawing(explanation, recoveries, masked, shown.names, shown.annotators)
-    for column in data["annotators"]:
-        del column["chosen"]
-    verdict = f"The claim came with the verdict “{explanation['verdict']}”. " if explanation["verdict"] else ""
-    data["facts"] = f"{verdict}{explanation['writer']} explains it below. One citation is hidden: a reader has to put it back."
+    verdict = f"The claim came with the verdict “{explained.claim.verdict}”. " if explained.claim.verdict else ""
+    data["facts"] = f"{verdict}{explained.writer} explains it below. One citation is hidden: a reader has to put it back."
 
     def asked(said: str) -> None:
         what, _, value = said.rpartition(" ")[0].partition(" ")

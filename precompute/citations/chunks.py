@@ -25,11 +25,12 @@ from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import Annotator
 from heval_core.prompting.prompts import CHAT, TEMPLATE
 from heval_core.records import HEvalError
+from heval_core.store.citation_queries import explanation_of
 from heval_core.store.kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, Shard, ShardStore
 from precompute import journal
-from precompute.citations.study import REGIME, SIZE, Source, Study, explained_of, read_source
-from precompute.citations.tasks import ExplainTask, RecoverTask, Stored
+from precompute.citations.study import REGIME, SIZE, Source, Study, read_source
+from precompute.citations.tasks import ExplainTask, RecoverTask
 from precompute.pair import Problems, dtype_of
 from precompute.task import Task, hashed, rows_like, unfinished
 from precompute.worker import Loading, Model, NoModel
@@ -254,7 +255,7 @@ class Citations:
         # Claims go without what others have written about them.
         claims = {claim.id: dataclasses.replace(claim, written=()) for claim in explain.claims}
         explanations = tuple(
-            Stored(row["explanation_id"], explained_of(row, claims[row["claim_id"]]), row["sampled"])
+            explanation_of(row, claims[row["claim_id"]])
             for row in self.store.read(entries[explain.keys[0]]).to_pylist()
             if row["unavailable"] is None
         )

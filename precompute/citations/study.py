@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from heval_core.citations.records import Claim, Explained, Passage, Sentence
+from heval_core.citations.records import Claim, Explained
 from heval_core.citations.writing import SHIPPED, Writer, writer_of
 from heval_core.datasets._reading import BadRecord
 from heval_core.evaluation.citations.standing import ASKED, standing
 from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import ClaimData
 from heval_core.records import HEvalError
+from heval_core.store.citation_queries import claim_of, explanation_of
 from heval_core.store.kinds import CLAIM, EXPLANATION
 from heval_core.store.progress import only_writer
 from heval_core.store.shards import FORMAT, Shard, ShardStore
@@ -166,31 +167,6 @@ def _row(dataset: str, claim: Claim) -> dict[str, Any]:
     }
 
 
-def claim_of(row: dict[str, Any]) -> Claim:
-    """Return the claim that a row has stored, without the explanations that came with it."""
-    triples = zip(row["numbers"], row["passages"], row["titles"], strict=True)
-    chains = tuple(tuple(chain) for chain in json.loads(row["chains"]))
-    passages = tuple(Passage(*triple) for triple in triples)
-    return Claim(row["claim_id"], row["claim"], row["verdict"], passages, chains, problems=tuple(row["problems"]))
-
-
-def explained_of(row: dict[str, Any], claim: Claim) -> Explained:
-    """Return the explanation that a row has stored."""
-    cited = (tuple(numbers) for numbers in json.loads(row["cited"]))
-    sentences = tuple(Sentence(*fields) for fields in zip(row["sentences"], row["bare"], cited, strict=True))
-    sources = None if row["sources"] is None else tuple(tuple(numbers) for numbers in json.loads(row["sources"]))
-    return Explained(
-        claim,
-        row["writer"],
-        row["selector"],
-        tuple(row["selected"]),
-        sentences,
-        row["prompt_id"],
-        sources,
-        tuple(row["problems"]),
-    )
-
-
 def take_over(source: ShardStore, store: ShardStore) -> None:
     """Take over what another store would publish of the study of citations; what is there stays."""
     store.create()
@@ -211,4 +187,4 @@ def explanations_of(store: ShardStore) -> dict[str, Explained]:
     )
     by_id = {(row["dataset"], row["claim_id"]): claim_of(row) for row in claims if not row["unusable"]}
     available = (row for row in explanations if not row["unavailable"])
-    return {row["explanation_id"]: explained_of(row, by_id[row["dataset"], row["claim_id"]]) for row in available}
+    return {row["explanation_id"]: explanation_of(row, by_id[row["dataset"], row["claim_id"]]).explained for row in available}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from heval_core.citations.questions import questions, sampled
-from heval_core.citations.records import Choice, Claim, Explained, Question
+from heval_core.citations.records import Choice, Claim, Explained, Question, StoredExplanation
 from heval_core.citations.writing import SHIPPED, Writer, shipped, write
 from heval_core.plugins import catalogue
 from heval_core.store.shards import Shard
@@ -121,21 +121,8 @@ class ExplainTask(AskTask):
             "sources": None if item.sources is None else json.dumps(item.sources),
             "sampled": sampled(item, self.seed),
             "problems": list(item.problems) if item.sentences else [],
-            "unavailable": None if item.sentences else " ".join(item.problems) or "The explanation is empty.",
+            "unavailable": item.unavailable or None,
         }
-
-
-@dataclass(frozen=True)
-class Stored:
-    """An explanation with its id and the passage that *sample* masks; None if there is none."""
-
-    id: str
-    explained: Explained
-    sampled: int | None
-
-    def passages(self, part: str) -> tuple[int, ...]:
-        """Return whose citations a part of the questions masks: the sampled one, or all the others."""
-        return tuple(number for number in self.explained.selected if (number == self.sampled) == (part == SAMPLE))
 
 
 @dataclass(frozen=True)
@@ -147,7 +134,7 @@ class RecoverTask(AskTask):
     parts: of each shard, those too that are there.
     """
 
-    explanations: tuple[Stored, ...]
+    explanations: tuple[StoredExplanation, ...]
     parts: Mapping[Shard, str]
 
     @property
@@ -165,7 +152,8 @@ class RecoverTask(AskTask):
             (one.id, number): shard.key
             for shard in self.shards
             for one in self.explanations
-            for number in one.passages(self.parts[shard])
+            for number in one.explained.selected
+            if (number == one.sampled) == (self.parts[shard] == SAMPLE)
         }
 
     def do(self, ready: Any, _: None) -> Result:

@@ -218,7 +218,8 @@ def plant(folder: Path) -> Reader:
             explanations.append({
                 "explanation_id": key, "dataset": DATA, "claim_id": claim["claim_id"], "writer": writer, "selector": SELECTOR,
                 "prompt_id": "write-1", "selected": claim["numbers"], "sentences": [] if gone else claim["sentences"],
-                "bare": [], "cited": json.dumps([] if gone else claim["cited"]), "sources": None, "sampled": sampled,
+                "bare": [] if gone else claim["sentences"], "cited": json.dumps([] if gone else claim["cited"]),
+                "sources": None, "sampled": sampled,
                 "problems": [] if cited else ["no citation at all"], "unavailable": gone,
             })  # fmt: skip
             # Of very many passages that no sentence cites, annotators were asked about the first few.

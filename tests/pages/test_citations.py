@@ -46,7 +46,7 @@ def one(cells, **where):
 
 def drawn(store, claim, writer, passage=None):
     explanation = store.explanation(explanation_id(claim, writer))
-    recoveries = store.recoveries(explanation["explanation_id"])
+    recoveries = store.recoveries(explanation.id)
     passage = first_passage(explanation) if passage is None else passage
     return claim_drawing(explanation, recoveries, passage, NAMES, ANNOTATORS), recoveries, passage
 
@@ -163,23 +163,23 @@ def test_lists_are_cut_as_their_names_say(store):
         return set(store.explanation_ids(CitationFilter(DATA, SELECTOR, controls=CONTROLS, **more)))
 
     rows = {id: store.recoveries(id) for id in every}
-    assert cut(only=("omitted",)) == {id for id, own in rows.items() if any(not row["gold"] for row in own)}
+    assert cut(only=("omitted",)) == {id for id, own in rows.items() if any(not row.gold for row in own)}
     assert cut(only=("unreadable",)) == {explanation_id("one", writer) for writer in WRITERS}
     assert cut(only=("unavailable",)) == {explanation_id("light-7", "padding")}
-    assert cut(writers=("sloppy",)) == {id for id in every if store.explanation(id)["writer"] == "sloppy"}
+    assert cut(writers=("sloppy",)) == {id for id in every if store.explanation(id).explained.writer == "sloppy"}
     assert cut(search="TWO HUNDRED") == {explanation_id("many", writer) for writer in WRITERS}
 
     def disagree(own):
         choices = {}
         for row in own:
-            if row["annotator"] not in CONTROLS:
-                choices.setdefault(row["passage"], set()).add(tuple(row["predicted"]))
+            if row.annotator not in CONTROLS:
+                choices.setdefault(row.passage, set()).add(row.predicted)
         return any(len(one) > 1 for one in choices.values())
 
     def wrong_marker(own):
-        cited = {(row["passage"], place) for row in own for place in row["gold"]}
-        for key in {row["annotator"] for row in own if row["annotator"].startswith("explainer(")}:
-            rests = {(row["passage"], place) for row in own if row["annotator"] == key for place in row["predicted"]}
+        cited = {(row.passage, place) for row in own for place in row.gold}
+        for key in {row.annotator for row in own if row.annotator.startswith("explainer(")}:
+            rests = {(row.passage, place) for row in own if row.annotator == key for place in row.predicted}
             for place in {place for _, place in cited}:
                 of = {passage for passage, other in rests if other == place}
                 if of and not any((passage, place) in cited for passage in of):
@@ -197,32 +197,32 @@ def test_lists_are_cut_as_their_names_say(store):
 def test_every_mark_is_what_the_answer_and_the_citations_make_it(store, claim):
     data, rows, passage = drawn(store, claim, "sloppy")
     for row in rows:
-        if row["passage"] != passage or row["annotator"].startswith("person:"):
+        if row.passage != passage or row.annotator.startswith("person:"):
             continue
-        own = column(data, NAMES.annotator(row["annotator"]))
+        own = column(data, NAMES.annotator(row.annotator))
         for place, mark in enumerate(own["cells"]):
-            yes, should = place in row["predicted"], place in row["gold"]
+            yes, should = place in row.predicted, place in row.gold
             assert mark["state"] == {(True, True): FOUND, (True, False): WRONG, (False, True): MISSED}.get((yes, should), NONE)
             assert data["sentences"][place]["gold"] == should
-            if row["scores"]:
-                assert f"score {number(row['scores'][place])}" in mark["about"]
-        assert (own["text"], own["chance"]) == (number(row["f1"]), number(row["chance"]))
-    json.dumps([{**own, "chosen": []} for own in data["annotators"]])
+            if row.scores:
+                assert f"score {number(row.scores[place])}" in mark["about"]
+        assert (own["text"], own["chance"]) == (number(row.f1), number(row.chance))
+    json.dumps(data)
 
 
 def test_people_stand_together_and_are_counted(store):
     data, rows, passage = drawn(store, "finland", "padding")
-    asked = [row for row in rows if row["passage"] == passage and row["annotator"].startswith("person:")]
+    asked = [row for row in rows if row.passage == passage and row.annotator.startswith("person:")]
     people = column(data, "People")
     assert people["title"] == "People (2)"
-    assert [mark["votes"] for mark in people["cells"]] == [sum(n in row["predicted"] for row in asked) for n in range(5)]
-    assert people["f1"] == pytest.approx(np.mean([row["f1"] for row in asked]))
+    assert [mark["votes"] for mark in people["cells"]] == [sum(n in row.predicted for row in asked) for n in range(5)]
+    assert people["f1"] == pytest.approx(np.mean([row.f1 for row in asked]))
     assert not any(own["name"] in ("ada", "ben") for own in data["annotators"])
 
 
 def test_explainers_say_which_passage_weighs_most(store):
     data, rows, passage = drawn(store, "finland", "careful")
-    own = {row["passage"]: row["scores"] for row in rows if row["annotator"] == "explainer(gradient)"}
+    own = {row.passage: row.scores for row in rows if row.annotator == "explainer(gradient)"}
     top = max(abs(max(scores)) for scores in zip(*own.values(), strict=True))
     for place, mark in enumerate(column(data, "Gradient")["cells"]):
         best = max(own, key=lambda number: own[number][place])
@@ -245,7 +245,11 @@ def test_an_unreadable_answer_and_one_that_was_not_asked_for_say_so(store):
 def test_an_omitted_citation_and_an_explanation_that_cites_nothing(store):
     data, _, _ = drawn(store, "finland", "careful", passage=5)
     said = "".join(text for _, text in data["lead"])
-    silent = [own["name"] for own in data["annotators"] if own["f1"] is not None and not own["control"] and not own["chosen"]]
+    silent = [
+        own["name"]
+        for own in data["annotators"]
+        if own["f1"] is not None and not own["control"] and {cell["state"] for cell in own["cells"]} == {NONE}
+    ]
     assert said.startswith("No sentence cites passage [5], though the writer was given it. ")
     assert all(name in said for name in silent)
     data, _, passage = drawn(store, "silent", "careful")
