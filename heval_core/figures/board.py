@@ -19,7 +19,7 @@ from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names, short_model
-from heval_core.present.numbers import COST, change, interval_of, number, p_value, passes, short, so_many
+from heval_core.present.numbers import COST, P, change, interval_of, number, passes, short, so_many
 from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, crossed, number_cell
 from heval_core.records.vocabulary import DECOYS
 from heval_core.records.vocabulary import counted as in_words
@@ -150,7 +150,7 @@ def _difference(row: Record, names: Names) -> Slot:
     ahead = row["first"] if row["difference"] > 0 else row["second"]
     about = (
         f"{names.explainer(row['first'])} against {names.explainer(row['second'])} · {row['model']}",
-        f"{interval_of(row, of=_DIFFERENCE, signed=True)}, p (Holm) {p_value(row['p_holm'])}",
+        f"{interval_of(row, of=_DIFFERENCE, signed=True)}, p (Holm) {number(row['p_holm'], P)}",
     )
     id = (row["first"], row["second"], row["model"], row["dataset"], row["column"])
     dot = Dot(row["difference"], about, id, row["low"], row["high"], hollow=not row["better"], hue=colour(ahead))

@@ -13,8 +13,8 @@ from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Slot
 from heval_core.figures.palette import SHAPES
 from heval_core.present.drawing import Scale
 from heval_core.present.names import SIGNED, Names, change_unit, measure_name, regime_meaning, regime_title, value_unit
-from heval_core.present.numbers import VALUE, change, interval_of, p_value, tick, with_unit
-from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, crossed, number_cell, reason
+from heval_core.present.numbers import CHANGE, VALUE, P, change, interval_of, tick, with_unit
+from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, crossed, number_cell, reason, value_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE, head_name
 from heval_core.records.vocabulary import BEHAVIOURS, FEATURES, REGIMES, counted
 
@@ -172,10 +172,10 @@ def correlation_table(correlations: pd.DataFrame, names: Names) -> pd.DataFrame:
             "technique": names.technique(row["technique"]),
             "feature": FEATURES[key].title if (key := row["feature"]) in FEATURES else key.replace("_", " "),
             "context": regime_title(row["regime"]),
-            "rho, pooled": change(row["rho"]),
-            "p, Holm": p_value(row["p_holm"]),
-            "rho, within": change(row["rho_stratified"]),
-            "p within, Holm": p_value(row["p_stratified_holm"]),
+            "rho, pooled": value_cell(row["rho"], CHANGE),
+            "p, Holm": value_cell(row["p_holm"], P),
+            "rho, within": value_cell(row["rho_stratified"], CHANGE),
+            "p within, Holm": value_cell(row["p_stratified_holm"], P),
             "answers": row["n"],
         }
         for row in ordered.to_dict("records")

@@ -45,6 +45,17 @@ def _percents(share: float) -> str:
     return f"{percents:.1f}" if 0.05 <= size < 0.95 or 99 < size < 100 else f"{percents:.0f}"
 
 
+def _signed(value: float) -> str:
+    """With a plus, too."""
+    text = _score(value)
+    return text if text.startswith("-") or not text.strip("0.") else f"+{text}"
+
+
+def _p(p: float) -> str:
+    """`< .001`, `.034`, `1`."""
+    return "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 1 else "1"
+
+
 def _points(difference: float) -> str:
     """Differences of shares: whole points, with one decimal below 1."""
     points = 100 * difference
@@ -66,6 +77,9 @@ def decimals(count: int) -> Unit:
 
 # Scores and all that is neither a share nor a cost; ranks and nats too.
 SCORE = Unit(_score)
+CHANGE = Unit(_signed)
+# Probabilities of tests.
+P = Unit(_p)
 SHARE = Unit(_percents, " %")
 POINTS = Unit(_points, " points")
 # Passes, milliseconds, and how often one thing is another.
@@ -74,6 +88,7 @@ COST = Unit(_two_digits)
 COUNT = decimals(0)
 # For tables of all numbers.
 EXACT = decimals(3)
+THREE_DIGITS = Unit("{:.3g}")
 PERCENT_EXACT = Unit(lambda share: f"{100 * share:.1f}", " %")
 
 
@@ -135,13 +150,6 @@ def short(value: float) -> str:
     """For an axis, and beside a dot: `.25`, `0`, `−.5`, `12`."""
     text = f"{abs(value):.10g}"
     return (MINUS if value < 0 else "") + (text[1:] if text.startswith("0.") else text)
-
-
-def p_value(p: float | None) -> str:
-    """`< .001`, `.034`, `1`; a dash for a missing one."""
-    if p is None or pd.isna(p):
-        return MISSING
-    return "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 1 else "1"
 
 
 def passes(count: float) -> str:

@@ -5,7 +5,6 @@ Nothing from data is markup or a command: HTML is a template, and LaTeX is escap
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +21,7 @@ from heval_core.present.numbers import (
     PERCENT_EXACT,
     SCORE,
     SHARE,
+    THREE_DIGITS,
     VALUE,
     Unit,
     brackets,
@@ -40,7 +40,6 @@ _LATEX = {
 }  # fmt: skip
 # A row of a frame.
 Record = Mapping[Any, Any]
-_NUMERIC = re.compile(rf"[{MINUS}+<>≤ \d.,%*\[\]()–]*")
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class Table:
         """Every column as it is; lists as text. The columns of text before the first one of numbers are the rows' titles."""
         frame = pd.DataFrame(lines)
         cells = {str(name): [_cell(value) for value in frame[name]] for name in frame.columns}
-        numeric = {name: all(_NUMERIC.fullmatch(cell.main) for cell in column) for name, column in cells.items()}
+        numeric = {name: all(cell.value is not None or cell.text == MISSING for cell in own) for name, own in cells.items()}
         first = next((index for index, name in enumerate(cells) if numeric[name]), len(cells))
         names, keys = list(cells), max(1, first)
         heads = tuple(Head(name, left=not numeric[name]) for name in names[keys:])
@@ -219,8 +218,13 @@ def reason(row: Record | None) -> str:
     return "not measured here" if why is None or pd.isna(why) else str(why)
 
 
+def value_cell(value: Any, unit: Unit = SCORE) -> Cell:
+    """A number by itself, which may be missing."""
+    return Cell() if value is None or pd.isna(value) else Cell(value=float(value), unit=unit)
+
+
 def counted(count: Any) -> Cell:
-    return Cell() if count is None or pd.isna(count) else Cell(value=int(count), unit=COUNT)
+    return value_cell(count, COUNT)
 
 
 def crossed(frame: pd.DataFrame, down: Sequence[str], across: str) -> dict[tuple[Any, ...], dict[str, Record]]:
@@ -236,14 +240,13 @@ def _cell(value: Any) -> Cell:
         return value
     if isinstance(value, list | tuple | np.ndarray):
         return Cell(", ".join(map(str, value)))
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return counted(value)
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return Cell()
-    if not isinstance(value, float | np.floating):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return Cell(str(value))
-    small = 0 < abs(float(value)) < 1e-3
-    return Cell(f"{value:.3g}".replace("-", MINUS)) if small else Cell(value=float(value), unit=EXACT)
+    if isinstance(value, int | np.integer):
+        return counted(value)
+    return value_cell(value, THREE_DIGITS if 0 < abs(float(value)) < 1e-3 else EXACT)
 
 
 def _line(row: Row) -> str:

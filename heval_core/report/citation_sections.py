@@ -23,7 +23,8 @@ from heval_core.figures.citations import (
 from heval_core.figures.dots import DotFigure
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.present.names import PEOPLE, Names, names_of
-from heval_core.present.table import Table, counted, crossed, number_cell, reason
+from heval_core.present.numbers import decimals
+from heval_core.present.table import Table, counted, crossed, number_cell, reason, value_cell
 from heval_core.records.vocabulary import CITATION_MEASURES, OF_EXPLAINERS, OF_EXPLANATIONS, OF_SOURCES
 from heval_core.report.section import Figure, Plan, Section
 from heval_core.store.reader import Reader
@@ -77,13 +78,12 @@ def _claims(results: Reader, plan: Plan) -> Section:
     cells, names = _cells(results, OF_EXPLANATIONS)
     # What explanations cite does not depend on which citation is masked.
     cells = cells.drop_duplicates([*WHERE, "measure"])
-    by_where, written, rows = crossed(cells, WHERE, "measure"), results.citation_written(), []
+    by_where, written, rows = crossed(cells, WHERE, "measure"), results.citation_written(), list[dict[str, Any]]()
     for row in written.to_dict("records"):
         by_measure = by_where.get(tuple(row[name] for name in WHERE), {})
         rows.append({
             **_where(row, names), **{title: int(row[name]) for title, name in _COUNTED.items()},
-            **{name: None if pd.isna(row[key]) else f"{row[key]:.1f}"
-               for name, key in (("sentences", "sentences"), ("passages given", "passages"))},
+            "sentences": value_cell(row["sentences"], decimals(1)), "passages given": value_cell(row["passages"], decimals(1)),
             **{CITATION_MEASURES[measure].title: with_chance(by_measure.get(measure)) for measure in OF_EXPLANATIONS},
         })  # fmt: skip
     text = (

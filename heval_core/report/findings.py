@@ -17,7 +17,7 @@ from heval_core.evaluation.findings.claims import CONTRADICTED, SUPPORTED
 from heval_core.present.drawing import Drawing, Mark, Scale
 from heval_core.present.names import names_of
 from heval_core.present.numbers import EXACT, interval_of, number, short
-from heval_core.present.table import Cell, Head, Record, Row, Table, number_cell
+from heval_core.present.table import Cell, Head, Record, Row, Table, number_cell, value_cell
 from heval_core.store.reader import Reader
 
 AXIS = (
@@ -251,8 +251,8 @@ def levels_of(row: Record) -> Table:
         {
             "explainer": level["label"],
             "here": number_cell(level, EXACT),
-            "chance": number(level["chance"], EXACT),
-            "published": number(level["published"], EXACT),
+            "chance": value_cell(level["chance"], EXACT),
+            "published": value_cell(level["published"], EXACT),
         }
         for level in row["levels"]
     )

@@ -3,7 +3,6 @@
 Their numbers come from the same queries as those of the page Techniques.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -23,8 +22,8 @@ from heval_core.figures.techniques import (
     unavailable,
 )
 from heval_core.present.names import Names, measure_name, names_of
-from heval_core.present.numbers import EXACT, VALUE, number
-from heval_core.present.table import Table, number_cell
+from heval_core.present.numbers import EXACT, VALUE, Unit
+from heval_core.present.table import Cell, Table, counted, number_cell, value_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.records.vocabulary import BEHAVIOURS, REGIMES
 from heval_core.report.section import Plan, Section
@@ -54,7 +53,7 @@ def _front(results: Reader, plan: Plan) -> Section:
             "technique": names.technique(row["technique"]),
             **{title: number_cell(row, of=(name, f"{end}_low", f"{end}_high")) for title, (name, end) in numbers.items()},
             "on the front": "yes" if row["on_front"] else "no",
-            "in which share of resamples": number(row["share_on_front"], EXACT),
+            "in which share of resamples": value_cell(row["share_on_front"], EXACT),
             "n": row["n"],
         }
         for row in points.to_dict("records")
@@ -122,21 +121,22 @@ def _costs(results: Reader, plan: Plan) -> Section:
     cells, trials = results.rows("cell_behaviour"), results.rows("technique_trial")
     counts = trials.groupby(["technique", "model", "dataset"])["setting"].nunique().groupby("technique").max()
     keys = names.techniques_in_order([*cells["technique"], *trials["technique"]])
-    rows = pd.DataFrame(
+    prices = list(map(names.price, keys))
+    table = pd.DataFrame(
         {
-            "technique": names.technique(key),
-            "passes for an answer": None if math.isnan(price.passes) else f"{price.passes:g}",
-            "before the first answer": price.preparation or "nothing",
-            "settings tried": str(counts[key]) if counts.get(key, 0) else None,
+            "technique": map(names.technique, keys),
+            "passes for an answer": [value_cell(price.passes, Unit("{:g}")) for price in prices],
+            "before the first answer": [price.preparation or "nothing" for price in prices],
+            "settings tried": [counted(counts.get(key) or None) for key in keys],
         }
-        for key, price in zip(keys, map(names.price, keys), strict=True)
     )
+    written = table.map(lambda held: None if held == Cell() else held.main if isinstance(held, Cell) else held)
     text = (
         "Forward passes for an answer, Regular's being 1, and what precedes the first answer; settings tried: the most for a "
         "model and dataset. Decoding techniques share their two passes: all of them together cost little more than one. "
         "Seconds depend on the machine and are not stored with answers; `python -m benchmarks techniques` measures them."
     )
-    return plan.section(text, [Table.of(rows)], rows)
+    return plan.section(text, [Table.of(table)], written)
 
 
 def _features(results: Reader, plan: Plan) -> Section:

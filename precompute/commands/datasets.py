@@ -22,7 +22,8 @@ from heval_core.explaining.behaviour import Memory, check_documents
 from heval_core.lm.loading import Identity, identify, tokenizer_of
 from heval_core.lm.spans import tokenise, tokenise_all
 from heval_core.plugins import catalogue
-from heval_core.present.table import Table
+from heval_core.present.numbers import Unit
+from heval_core.present.table import Cell, Table, number_cell
 from heval_core.prompting.prompts import prompt_of
 from heval_core.prompting.styles import style_of
 from heval_core.records import REGIMES, TECHNIQUE, Dropped, HEvalError, Instance, Prompt, RegimeKey
@@ -227,5 +228,5 @@ def _counts(counts: dict[str, int], first: bool = True) -> str:
     return ", ".join(f"{name} {count:,}" if first else f"{count:,} {name}" for name, count in counts.items())
 
 
-def _range(spread: dict[str, float] | None) -> str:
-    return f"{spread['mean']:.0f} [{spread['p5']:.0f}, {spread['p95']:.0f}]" if spread else "-"
+def _range(spread: dict[str, float] | None) -> Cell:
+    return number_cell(spread, Unit("{:.0f}"), ("mean", "p5", "p95")) if spread else Cell()
