@@ -23,8 +23,19 @@ COUNTED = "counted"
 # In `Filter.changed`: how BCU differs from Regular's under the same kind of context. Only test questions count.
 _CHANGES = {name: _CHANGED.format(sign) for name, sign in (("gained", ">"), ("lost", "<"), ("same", "="))}
 _CHANGES[COUNTED] = "instance_id IN (SELECT instance_id FROM behaviour WHERE split = 'test')"
-# In `Filter.best`, where a pattern stands: any pattern but `answer`.
+# Of a best token, where a pattern stands: any pattern but `answer`.
 NOT_ANSWER = "not answer"
+
+
+@dataclass(frozen=True)
+class BestToken:
+    """What an explainer's best token is. pattern: of `records.PATTERNS`, or NOT_ANSWER. Links have it as its text."""
+
+    explainer: str
+    pattern: str
+
+    def __str__(self) -> str:
+        return f"{self.explainer}: {self.pattern}"
 
 
 @dataclass(frozen=True)
@@ -34,11 +45,10 @@ class Filter:
 
     origin: of the second false answer, `substituted` or `natural` (shipped with the dataset). tokens: (least, most) length of
     the prompt. answer_at: (least, most) position of the used document's answer, as a share of the prompt's tokens. head: the
-    head that MechLight chose, as in `L2H1`. best: explainer and pattern of its best token, as in `fa: answer`, or any but the
-    answer, as in `fa: not answer`; all must hold (patterns: `records.PATTERNS`). search: a regular expression (RE2) over
-    prompt and answer, ignoring case. changed: answers under a technique other than Regular whose BCU was `gained`, `lost` or
-    the `same`, compared with Regular's answer to the same test question; `counted` are all to test questions. explained: only
-    instances that explainers ran on; explained_by: that this one ran on.
+    head that MechLight chose, as in `L2H1`. best: what explainers' best tokens are; all must hold. search: a regular
+    expression (RE2) over prompt and answer, ignoring case. changed: answers under a technique other than Regular whose BCU was
+    `gained`, `lost` or the `same`, compared with Regular's answer to the same test question; `counted` are all to test
+    questions. explained: only instances that explainers ran on; explained_by: that this one ran on.
     """
 
     model: tuple[str, ...] = ()
@@ -50,7 +60,7 @@ class Filter:
     tokens: tuple[int, ...] = ()
     answer_at: tuple[float, ...] = ()
     head: str = ""
-    best: tuple[str, ...] = ()
+    best: tuple[BestToken, ...] = ()
     search: str = ""
     technique: tuple[str, ...] = ()
     changed: str = ""
@@ -72,7 +82,7 @@ class Filter:
                 value = " to ".join(f"{end:g}" for end in value)
             if isinstance(value, bool):
                 value = "yes" if value else ""
-            words = value if isinstance(value, str) else ", ".join(value)
+            words = value if isinstance(value, str) else ", ".join(map(str, value))
             parts += [f"{field.name}: {words}"] if words else []
         return "; ".join(parts)
 
@@ -104,11 +114,10 @@ class Filter:
                 "AND concat('L', layer, 'H', head) = ?)"
             )
             values.append(self.head)
-        for holds in self.best:
-            explainer, _, pattern = holds.rpartition(": ")
-            same = "<>" if pattern == NOT_ANSWER else "="
+        for best in self.best:
+            same, pattern = ("<>", "answer") if best.pattern == NOT_ANSWER else ("=", best.pattern)
             terms.append(f"instance_id IN (SELECT instance_id FROM pattern WHERE explainer = ? AND pattern {same} ?)")
-            values += [explainer, "answer" if pattern == NOT_ANSWER else pattern]
+            values += [best.explainer, pattern]
         if self.explained or self.explained_by:
             terms.append("instance_id IN (SELECT instance_id FROM attribution WHERE ? IN ('', explainer))")
             values.append(self.explained_by)

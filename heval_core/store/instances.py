@@ -17,7 +17,7 @@ from heval_core.records.stored_instances import (
     StoredInstance,
 )
 from heval_core.records.vocabulary import PATTERNS
-from heval_core.store.filters import AS_STORED, NOT_ANSWER, Filter, Order, ScoreOrder, ordered
+from heval_core.store.filters import AS_STORED, NOT_ANSWER, BestToken, Filter, Order, ScoreOrder, ordered
 from heval_core.store.published import Database
 
 
@@ -132,10 +132,10 @@ class InstanceQueries(Database):
         rows = self.arrow("SELECT lead, lost FROM head_need WHERE instance_id = ?", [instance_id]).to_pylist()
         return rows[0] if rows else None
 
-    def best_tokens(self) -> list[str]:
+    def best_tokens(self) -> list[BestToken]:
         """The possible values of `Filter.best`: every explainer that has patterns, with every pattern."""
         rows = self.query("SELECT DISTINCT explainer FROM pattern ORDER BY explainer")
-        return [f"{explainer}: {pattern}" for explainer in rows["explainer"] for pattern in (*PATTERNS, NOT_ANSWER)]
+        return [BestToken(explainer, pattern) for explainer in rows["explainer"] for pattern in (*PATTERNS, NOT_ANSWER)]
 
     def pattern_examples(self, chosen: Filter, explainer: str, pattern: str, most: int) -> pd.DataFrame:
         """Instances in which an explainer's best token has this pattern, in stored order."""

@@ -17,7 +17,7 @@ from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, interval, percent
 from heval_core.records import vocabulary
 from heval_core.records.vocabulary import PATTERNS, listed
-from heval_core.store.filters import Filter
+from heval_core.store.filters import BestToken, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
 from heval_core.ui.exports import table_exports
@@ -114,7 +114,7 @@ def _examples(
     with fourth:
         label, none = "while the answer is first for", "any explainer"
         others = address.some_of(label, explainers, "while_right", what="explainer", titles=titles, placeholder=none)
-    matching = replace(chosen, best=(f"{explainer}: {pattern}", *(f"{key}: answer" for key in others)))
+    matching = replace(chosen, best=(BestToken(explainer, pattern), *(BestToken(key, "answer") for key in others)))
     matching = matching if dataset == ALL else replace(matching, dataset=(dataset,))
     count = len(query(results, Reader.instance_ids, matching))
     table = query(results, Reader.pattern_examples, matching, explainer, pattern, SHOWN)

@@ -19,7 +19,7 @@ from heval_core.present.numbers import so_many
 from heval_core.records import TECHNIQUE, head_name
 from heval_core.records.regime_keys import ordered_regimes
 from heval_core.records.vocabulary import GROUPS, PATTERNS, REGIMES
-from heval_core.store.filters import COUNTED, NOT_ANSWER, Filter
+from heval_core.store.filters import COUNTED, BestToken, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.exports import link_button
@@ -191,7 +191,8 @@ def _slice(results: Reader, chosen: Filter, *, by_result: bool) -> Filter:
 
 def _held(results: Reader, names: Sequence[str]) -> None:
     """A chip for each part of the slice that is set; a click removes it."""
-    words = names_of(results).known("explainer") | _best_titles(results) | _CHANGES
+    words = names_of(results).known("explainer") | _CHANGES
+    words |= {str(best): title for best, title in _best_titles(results).items()}
     for name in names:
         values = address.values(name)
         # The two ends of a range are one part.
@@ -203,17 +204,16 @@ def _held(results: Reader, names: Sequence[str]) -> None:
             st.button(f"{plain(label)} ×", key=f"part_{name}_{part}", help=about, on_click=address.setter(**{name: rest}))
 
 
-def _best_titles(results: Reader) -> dict[str, str]:
-    """`mechlight: not answer` ▶ `MechLight first: not the answer`."""
-    names, titles = names_of(results), {}
-    for option in query(results, Reader.best_tokens):
-        explainer, _, pattern = option.rpartition(": ")
-        what = "not the answer" if pattern == NOT_ANSWER else PATTERNS[pattern].title.lower()
-        titles[option] = f"{names.title('explainer', explainer)} first: {what}"
-    return titles
+def _best_titles(results: Reader) -> dict[BestToken, str]:
+    """As in `MechLight first: not the answer`."""
+    names, words = names_of(results), {key: word.title.lower() for key, word in PATTERNS.items()}
+    return {
+        best: f"{names.title('explainer', best.explainer)} first: {words.get(best.pattern, 'not the answer')}"
+        for best in query(results, Reader.best_tokens)
+    }
 
 
-def _best(results: Reader) -> tuple[str, ...]:
+def _best(results: Reader) -> tuple[BestToken, ...]:
     label, titles = "What explainers' best tokens are", _best_titles(results)
     about = "All of these must hold, for example one explainer is right and another points at the wrong document."
     return address.some_of(label, list(titles), "best", what="best token", titles=titles, help=about, placeholder="anything")

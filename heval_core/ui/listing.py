@@ -144,10 +144,10 @@ def draw_instances(results: Reader, listed: Listed, position: Position, shown: s
     titles = {name: order_title(name, explainers) for name in SORTED_BY}
     address.one_of("Order", list(SORTED_BY), "sort", what="order", titles=titles, hidden=True, menu=True)
     address.switch("Highest first", "descending")
-    where = ((position.page[0] - 1) * PAGE, PAGE, scores_of(headlines()["RQ3"]))
-    rows = query(results, Reader.instances, *listed, *where)
+    ranks = scores_of(headlines()["RQ3"])
+    rows = query(results, Reader.instances, *listed, (position.page[0] - 1) * PAGE, PAGE, ranks)
     # The first two explainers whose rank of the answer is in the table.
-    ranked = [name.removeprefix("1/rank of ") for name in rows.columns if name.startswith("1/rank of ")][:2]
+    ranked = {ranks[name].explainer: name for name in [name for name in rows.columns if name in ranks][:2]}
     legend = [{"title": explainers[key], "color": colour(key)} for key in ranked]
     lines = [_line(row, ranked) for row in rows.to_dict("records")]
     draw_rows(position, lines, shown, show_instance, "instances", legend)
@@ -155,9 +155,10 @@ def draw_instances(results: Reader, listed: Listed, position: Position, shown: s
 
 def order_title(name: str, titles: dict[str, str]) -> str:
     """An order as people read it: `rank of the answer, Feature ablation`."""
-    what, _, key = name.partition(" of ")
+    key = getattr(SORTED_BY[name], "explainer", "")
     if key not in titles:
         return f"order: {name}"
+    what = name.removesuffix(f" of {key}")
     words = {
         "1/rank": "1 / rank of the answer",
         "margin": "ranks between the documents",
@@ -166,8 +167,8 @@ def order_title(name: str, titles: dict[str, str]) -> str:
     return f"{words.get(what, what)}, {titles[key]}"
 
 
-def _line(row: dict[str, Any], ranked: list[str]) -> dict[str, Any]:
-    best = {key: row[f"1/rank of {key}"] for key in ranked}
+def _line(row: dict[str, Any], ranked: dict[str, str]) -> dict[str, Any]:
+    best = {key: row[name] for key, name in ranked.items()}
     ranks = [{"color": colour(key), "rank": round(1 / own, 1) if own and own == own else None} for key, own in best.items()]
     about = f"{row['answer']} ({row['group']})"
     return {"id": row["instance_id"], "title": row["subject"], "about": about, "tokens": row["tokens"], "ranks": ranks}

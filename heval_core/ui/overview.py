@@ -12,7 +12,7 @@ from heval_core.evaluation.orders import order_of
 from heval_core.figures.board import by_question
 from heval_core.plugins.measures import headlines
 from heval_core.present.html import COMPONENTS, plain, render
-from heval_core.store.filters import NOT_ANSWER, Filter
+from heval_core.store.filters import NOT_ANSWER, BestToken, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, board, filters, links, own_answer, own_prompts
 from heval_core.ui.exports import link_button
@@ -118,7 +118,7 @@ def _wrong(results: Reader, chosen: Filter, made: Board | None) -> tuple[str, st
     methods, names = pair(made) if made else None, names_of(results)
     if methods is not None:
         right, wrong = methods
-        mistakes = replace(chosen, best=(f"{right}: answer", f"{wrong}: {NOT_ANSWER}"))
+        mistakes = replace(chosen, best=(BestToken(right, "answer"), BestToken(wrong, NOT_ANSWER)))
         if count := filters.how_many(results, mistakes):
             link = links.parameters(mistakes, order_of(headlines()["RQ3"], wrong))
             about = f"{count:,} instances in which {names.explainer(right)} is right and {names.explainer(wrong)} is not"

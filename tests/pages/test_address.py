@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from heval_core.store.filters import Filter
+from heval_core.store.filters import BestToken, Filter
 from heval_core.ui.links import parameters
 from tests.pages.opening import address_of, open_page, open_well, text_of
 
@@ -115,7 +115,7 @@ def test_a_range_that_reaches_beyond_what_there_is_is_cut_to_it(demo):
     [
         Filter(("demo-gpt2",), ("world_capital",), ("mixed",), ("C1", "C2")),
         Filter(tokens=(80, 160), relation=("currency",), origin=("natural",)),
-        Filter(answer_at=(0.1, 0.35), best=("fa: answer", "attn: question"), search="a b"),
+        Filter(answer_at=(0.1, 0.35), best=(BestToken("fa", "answer"), BestToken("attn", "question")), search="a b"),
         Filter(("demo-qwen2",), ("world_capital",), ("conflicting",), ("C",), tokens=(24, 29), answer_at=(0.29, 0.6)),
     ],
     ids=str,

@@ -10,7 +10,7 @@ from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
 from heval_core.records.vocabulary import PATTERNS, titles
 from heval_core.statistics.bounded import Bounded
-from heval_core.store.filters import Filter
+from heval_core.store.filters import BestToken, Filter
 from tests.pages.opening import board, named, open_page, open_well, table_of, text_of
 
 
@@ -70,9 +70,9 @@ def test_patterns_are_of_the_instances_under_the_filter_as_published_or_live(dem
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("place", "more", "chosen"), [
-    ({}, {"while_right": ["fa"]}, Filter(best=("mechlight: question", "fa: answer"))),
+    ({}, {"while_right": ["fa"]}, Filter(best=(BestToken("mechlight", "question"), BestToken("fa", "answer")))),
     ({"model": "demo-qwen2"}, {"in_dataset": "country_profiles"},
-     Filter(("demo-qwen2",), ("country_profiles",), best=("mechlight: question",))),
+     Filter(("demo-qwen2",), ("country_profiles",), best=(BestToken("mechlight", "question"),))),
 ])  # fmt: skip
 def test_the_tab_lists_the_instances_of_the_mark_that_is_chosen(demo, place, more, chosen):
     app = open_well("leaderboard", tab="failures", explainer="mechlight", pattern="question", **place, **more)

@@ -18,7 +18,7 @@ from heval_core.records import Candidate, Span
 from heval_core.records.stored_instances import PromptDocument, StoredInstance
 from heval_core.records.vocabulary import answer_from, token_name
 from heval_core.statistics.scores import average_ranks
-from heval_core.store.filters import Filter
+from heval_core.store.filters import BestToken, Filter
 from heval_core.ui import heads, reading
 from heval_core.ui.instance_tables import part_in_words, tokens_of
 from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data, row_data
@@ -234,7 +234,9 @@ def test_tables_are_taken_away_whole_and_harmless(demo):
 
 
 def test_a_filter_says_in_words_what_it_asks_for():
-    chosen = Filter(regime=("mixed", "mixed_swap"), tokens=(40, 60), answer_at=(0.0, 0.5), head="L1H2", best=("fa: answer",))
+    chosen = Filter(
+        regime=("mixed", "mixed_swap"), tokens=(40, 60), answer_at=(0.0, 0.5), head="L1H2", best=(BestToken("fa", "answer"),)
+    )
     assert str(chosen) == "regime: mixed, mixed_swap; tokens: 40 to 60; answer_at: 0 to 0.5; head: L1H2; best: fa: answer"
     assert str(Filter()) == ""
 
