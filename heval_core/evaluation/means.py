@@ -203,7 +203,7 @@ def exceeds(table: pd.DataFrame, counted: pd.DataFrame, keys: Sequence[str], con
 def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, cells: pd.DataFrame) -> dict[Any, np.ndarray]:
     """(resamples,) replicates of the values of published cells, by their places, from the stored values of their instances."""
     parts = cells[["part", "regime"]].astype(str).itertuples(name=None)
-    by_index = {index: metric.means(part, 2 if read_key(regime).dual else 1) for index, part, regime in parts}
+    by_index = {index: metric.means(part, read_key(regime).documents) for index, part, regime in parts}
     read = {mean for summands in by_index.values() for mean in summands}
     table = results.values_by_question(chosen, sorted({mean.metric for mean in read}), sorted({mean.part for mean in read}), k)
     if all(mean.groups for mean in read):

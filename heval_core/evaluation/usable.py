@@ -61,7 +61,7 @@ _state = itemgetter("revision", "fingerprint", "settings")  # as publishing comp
 
 def compared_in(regime: str) -> tuple[str, ...]:
     """The groups that metrics compare in a regime."""
-    return compared_groups(2 if read_key(regime).dual else 1)
+    return compared_groups(read_key(regime).documents)
 
 
 def few_compared(counts: Counts) -> Iterator[str]:

@@ -11,17 +11,19 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from heval_core.records.vocabulary import DROP_REASONS
+from heval_core.records import vocabulary
 
-SINGLE_REGIMES = ("conflicting", "irrelevant")
-DUAL_REGIMES = ("double_conflicting", "mixed", "double_conflicting_swap", "mixed_swap")
+_REGIMES = vocabulary.REGIMES.values()
+SINGLE_REGIMES, DUAL_REGIMES = (
+    tuple(regime.key for regime in _REGIMES if regime.of_paper and regime.documents == count) for count in (1, 2)
+)
 REGIMES = SINGLE_REGIMES + DUAL_REGIMES
 TECHNIQUE = "regular"
 BASELINE, PAD = "and", "pad"  # what replaces an ablated token, unless an option names something else; the tokenizer's pad
-# What a single document is to its question, when techniques are compared: a regime each. The first two should be followed.
-CONTEXT_KINDS = ("gold", "conflicting", "irrelevant", "off_topic")
-FOLLOWED = ("gold", "conflicting")
-EVERY_REGIME = REGIMES + tuple(kind for kind in CONTEXT_KINDS if kind not in REGIMES)
+# What a single document is to its question, when techniques are compared: a regime each; and those that should be followed.
+CONTEXT_KINDS = tuple(regime.key for regime in _REGIMES if regime.followed is not None)
+FOLLOWED = tuple(regime.key for regime in _REGIMES if regime.followed)
+EVERY_REGIME = REGIMES + tuple(regime.key for regime in _REGIMES if not regime.of_paper)
 UNCOMPARED = ("other", "ambiguous", "denied")  # groups that no metric reads
 SPLITS = ("development", "test")  # questions by whose answers settings are chosen, and those that are reported
 TEXT_CONTROLS = ("lexical", "position", "random", "minilm")  # annotators that see an answer's texts, and no model
@@ -68,10 +70,10 @@ class NotHere(HEvalError):
 
 
 class Dropped(Exception):
-    """A record, a question or an instance is left out of metrics, for one of DROP_REASONS."""
+    """A record, a question or an instance is left out of metrics, for one of vocabulary.DROP_REASONS."""
 
     def __init__(self, reason: str):
-        assert reason in DROP_REASONS, reason
+        assert reason in vocabulary.DROP_REASONS, reason
         super().__init__(reason)
         self.reason = reason
 

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
+from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError, vocabulary
 
-DECOYS = ("d0", "d1", "d2", "d3")
+DECOYS, POSITIONS = tuple(vocabulary.DECOYS), tuple(vocabulary.PLACES)
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
-POSITIONS = ("first", "middle", "last")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class RegimeOptions:
             raise HEvalError(f"There is no regime {self.base!r}; there are: {', '.join(EVERY_REGIME)}.")
         if self.decoy is not None and self.decoy not in DECOYS:
             raise HEvalError(f"There is no decoy {self.decoy!r}; there are: {', '.join(DECOYS)}.")
-        if self.decoy is not None and not self.dual:
+        if self.decoy is not None and self.documents == 1:
             raise HEvalError(f"{self.base} has one document; decoys need two: {', '.join(DUAL_REGIMES)}.")
         if self.length is not None and self.length not in LENGTHS:
             raise HEvalError(f"There is no length {self.length}; there are: {', '.join(map(str, LENGTHS))}.")
@@ -40,9 +39,9 @@ class RegimeOptions:
             raise HEvalError(f"A length needs a place, and a place a length; places are: {', '.join(POSITIONS)}.")
 
     @property
-    def dual(self) -> bool:
-        """Whether there are two documents."""
-        return self.base in DUAL_REGIMES
+    def documents(self) -> int:
+        """How many there are, padding apart."""
+        return vocabulary.REGIMES[self.base].documents
 
     @property
     def plain(self) -> bool:
@@ -96,7 +95,7 @@ def expanded(
     padded: list[tuple[int | None, str | None]] = [(length, position or POSITIONS[0]) for length in lengths]
     chosen, left_out = dict[str, None](), list[str]()
     for regime in map(read_key, keys):
-        if decoys and not regime.dual:
+        if decoys and regime.documents == 1:
             left_out.append(str(regime))
             continue
         for decoy, (length, stands) in product(decoys or (regime.decoy,), padded or [(regime.length, regime.place)]):

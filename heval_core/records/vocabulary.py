@@ -34,17 +34,38 @@ def titles(words: Words) -> dict[str, str]:
     return {word.key: word.title for word in words.values()}
 
 
-# What the documents of a regime say; an instance's own captions say it of each document.
-REGIMES = _words(
-    ("gold", "Gold", "one document, which gives the true answer"),
-    ("conflicting", "Conflicting", "one document, which contradicts what the model remembers"),
-    ("irrelevant", "Irrelevant", "one document about another subject, with an answer of the same kind"),
-    ("off_topic", "Off topic", "one document about something else altogether"),
-    ("double_conflicting", "Double conflicting", "two documents, which contradict the model's memory and each other"),
-    ("mixed", "Mixed", "two documents: the first is about another subject, the second contradicts the model's memory"),
-    ("double_conflicting_swap", "Double conflicting, swapped", "the two documents of double conflicting, in the other order"),
-    ("mixed_swap", "Mixed, swapped", "the two documents of mixed, in the other order"),
-)  # fmt: skip
+class RegimeWord(NamedTuple):
+    """How documents are combined. meaning: what they say; an instance's own captions say it of each document.
+
+    documents: how many. of_paper: whether the paper has it. followed: where techniques are compared, whether an answer should
+    follow the document; else None.
+    """
+
+    key: str
+    title: str
+    meaning: str
+    documents: int
+    of_paper: bool = True
+    followed: bool | None = None
+
+
+REGIMES = {
+    regime.key: regime
+    for regime in (
+        RegimeWord("gold", "Gold", "one document, which gives the true answer", 1, False, True),
+        RegimeWord("conflicting", "Conflicting", "one document, which contradicts what the model remembers", 1, True, True),
+        RegimeWord("irrelevant", "Irrelevant",
+                   "one document about another subject, with an answer of the same kind", 1, True, False),
+        RegimeWord("off_topic", "Off topic", "one document about something else altogether", 1, False, False),
+        RegimeWord("double_conflicting", "Double conflicting",
+                   "two documents, which contradict the model's memory and each other", 2),
+        RegimeWord("mixed", "Mixed",
+                   "two documents: the first is about another subject, the second contradicts the model's memory", 2),
+        RegimeWord("double_conflicting_swap", "Double conflicting, swapped",
+                   "the two documents of double conflicting, in the other order", 2),
+        RegimeWord("mixed_swap", "Mixed, swapped", "the two documents of mixed, in the other order", 2),
+    )
+}  # fmt: skip
 
 DECOYS = _words(
     ("d0", "Decoy d0", "each document ends with a neutral sentence"),

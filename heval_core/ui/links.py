@@ -63,7 +63,7 @@ def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:
     """The groups whose instances a cell's part is made of; none where all are. Most parts compare the regime's two groups."""
     if document_of(part) is not None:
         return (part,)
-    compared = compared_groups(2 if read_key(regime).dual else 1)
+    compared = compared_groups(read_key(regime).documents)
     return GROUPS_OF_PART.get(part, tuple(group for group in compared if not (measure.used_only and group == MEMORY)))
 
 

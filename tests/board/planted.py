@@ -48,7 +48,7 @@ def cells_of(
     for measure in measures_of_boards():
         rows = []
         for model, dataset, regime, explainer in itertools.product(models, datasets, regimes, explainers):
-            if part := PARTS.get((measure.question, read_key(regime).dual)):
+            if part := PARTS.get((measure.question, read_key(regime).documents)):
                 key = (model, dataset, regime, "regular", explainer, measure.metric, part, measure.at(5))
                 rows.append([*key, *_numbers(truth(explainer, measure.question, model, dataset, regime), noise, repr(key))])
         cells[measure] = pd.DataFrame(rows, columns=[*COLUMNS, "drawn"])
@@ -56,8 +56,8 @@ def cells_of(
 
 
 GROUPS = ('{"C": 60, "M": 40}', "{}")
-# (question, whether there are two documents) ▶ the part that answers it.
-PARTS = {("RQ1", False): "c", ("RQ2", True): "balanced", ("RQ3", False): "C", ("RQ3", True): "balanced"}
+# (question, number of documents) ▶ the part that answers it.
+PARTS = {("RQ1", 1): "c", ("RQ2", 2): "balanced", ("RQ3", 1): "C", ("RQ3", 2): "balanced"}
 
 
 def _numbers(value: float | None, noise: float, seed: str) -> list[object]:
