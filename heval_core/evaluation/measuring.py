@@ -100,7 +100,9 @@ class Measuring:
             set(methods.rows["instance_id"]),
             set(ShardRows(store, entries, kinds.SAMPLE).rows["fact_id"]),
         )
-        writer.insert_pieces("instance", kinds.INSTANCE.schema, _instances(instances, rows))
+        dropped = ((piece, pa.array(piece["dropped_because"], pa.string(), from_pandas=True)) for piece in _pieces(rows, 1))
+        tables_of = (_with(_taken(instances, piece), "dropped_because", why) for piece, why in dropped)
+        writer.insert_pieces("instance", kinds.INSTANCE.schema, tables_of)
         heads = (store.read(entry) for entry in entries if entry.kind == kinds.HEAD_ATTENTION.name)
         writer.insert_pieces("head_attention", kinds.HEAD_ATTENTION.schema, heads)
         for kind in (kinds.HEAD_NEED, kinds.ANSWER):
@@ -171,12 +173,6 @@ def _pieces(rows: pd.DataFrame, explainers: int) -> Iterator[pd.DataFrame]:
     numbers = (rows["length"] * max(1, explainers)).cumsum() // TOGETHER
     for _, piece in rows.groupby(numbers, sort=False):
         yield piece
-
-
-def _instances(instances: ShardRows, rows: pd.DataFrame) -> Iterator[pa.Table]:
-    for piece in _pieces(rows, 1):
-        dropped = pa.array(piece["dropped_because"], pa.string(), from_pandas=True)
-        yield _with(_taken(instances, piece), "dropped_because", dropped)
 
 
 def _taken(instances: ShardRows, rows: pd.DataFrame) -> pa.Table:

@@ -76,7 +76,8 @@ class ValueCache:
 
     def of_all(self, metric: LearnedMetric, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Value]]:
         """Like the metric's `of_all`, with the k of each; kept values are not computed again."""
-        keys = [self._key(metric, k, target) for k, target in zip(ks, data, strict=True)]
+        asked = (f"{_sources()}|{metric!r}|{k}|{target.digest}" for k, target in zip(ks, data, strict=True))
+        keys = [hashlib.sha256(text.encode()).hexdigest()[:24] for text in asked]
         missing = [slot for slot, key in enumerate(keys) if key not in self._known]
         self.missed += len(missing)
         computed = metric.of_all([data[slot] for slot in missing]) if missing else []
@@ -85,10 +86,6 @@ class ValueCache:
             self._known[keys[slot]] = [_row(keys[slot], value, whole) for value, whole in zip(values, needed, strict=True)]
         self._used.update(keys)
         return [[_estimate(row) for row in self._known[key]] for key in keys]
-
-    @staticmethod
-    def _key(metric: LearnedMetric, k: int, data: Labelled) -> str:
-        return hashlib.sha256(f"{_sources()}|{metric!r}|{k}|{data.digest}".encode()).hexdigest()[:24]
 
     def save(self) -> None:
         """Keep the values that were asked for since opening, and no others."""

@@ -100,7 +100,10 @@ def with_map(
             refused = str(error)
     lead = f"{pick} instead of {heads.chosen}" if pick else f"{heads.chosen} chosen"
     text: Pieces = [("b", lead), ("", f": {change(heads.of(pick or heads.chosen))} for "), ("i", answer)]
-    text += [("", " over "), ("i", against), *(_of_picked(instance, heads, rows, pick, answer) if pick else _of_chosen(heads))]
+    text += [("", " over "), ("i", against)]
+    second = f"; runner-up {heads.runner_up} (dashed) {change(heads.of(heads.runner_up))}" if heads.runner_up else ""
+    no_pick: Pieces = [("", f"{second}. Pick any square to see where it looks.")]
+    text += _of_picked(instance, heads, rows, pick, answer) if pick else no_pick
     return rows, {
         "strengths": [[round(float(value), 4) for value in layer] for layer in heads.strengths],
         "chosen": heads.chosen,
@@ -112,11 +115,6 @@ def with_map(
         "need": need and need_data(heads, need["lead"], np.ravel(need["lost"])),
         "refused": refused,
     }
-
-
-def _of_chosen(heads: HeadMap) -> Pieces:
-    second = f"; runner-up {heads.runner_up} (dashed) {change(heads.of(heads.runner_up))}" if heads.runner_up else ""
-    return [("", f"{second}. Pick any square to see where it looks.")]
 
 
 def _of_picked(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, answer: str) -> Pieces:

@@ -92,17 +92,16 @@ def verdict(found: Measured, names: Names) -> str:
 
     if found.measure.best == "zero":
         nearest = next((key for key in found.ranked(list(means.index)) if key not in names.controls), "")
-        return f"{bold(nearest)} {_of_bias(found, nearest, means.loc[nearest].to_dict())}" if nearest else nothing
+        if not nearest:
+            return nothing
+        mean, away = means.loc[nearest].to_dict(), f"{number(found.away[nearest])} {found.measure.unit} away"
+        distance = f"{away} on average over {int(mean['cells'])} cells"
+        return f"{bold(nearest)} stays nearest to chance: {distance}. Its mean is {found.told(mean)}."
     if not ranking.methods:
         return nothing
     ranking, below = ranking._replace(below=()), _wrong_side(found, ranking.methods, bold)
     clauses = valued(ranking, AT[found.measure.question], bold, lambda key: found.told(means.loc[key].to_dict()), short)
     return f"{sentences(clauses)} {below}".strip()
-
-
-def _of_bias(measured: Measured, nearest: str, mean: dict[str, Any]) -> str:
-    distance = f"{number(measured.away[nearest])} {measured.measure.unit} away on average over {int(mean['cells'])} cells"
-    return f"stays nearest to chance: {distance}. Its mean is {measured.told(mean)}."
 
 
 def _wrong_side(measured: Measured, methods: Sequence[str], bold: Written) -> str:
