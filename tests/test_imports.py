@@ -81,9 +81,9 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "heval_core": "explaining",
     "explaining":
         "citations datasets explainers figures lm metrics plugins present.html prompting records regimes statistics texts",
-    "figures": "evaluation explaining metrics plugins present present.html prompting records statistics texts",
+    "figures": "citations evaluation explaining metrics plugins present present.html prompting records statistics texts",
     "evaluation": "citations metrics plugins prompting records statistics store techniques",
-    "store": "records statistics",
+    "store": "citations records statistics",
     "present": "plugins present.html records",
     "present.html": "",
     "plugins": "citations datasets lm metrics records statistics techniques",
