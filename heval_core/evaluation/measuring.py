@@ -91,7 +91,7 @@ class Measuring:
             self.values += cells.swap_values(mirrored)
 
     def _insert(self, shards: Shards) -> cells.Mirrored | None:
-        """What is left of a regime for comparing it with its mirror; None if every instance was dropped."""
+        """Return what is left of a regime for comparing it with its mirror; None if nothing is measured in it."""
         writer, store, entries = self.writer, self.store, shards.entries
         instances = ShardRows(store, entries, kinds.INSTANCE, _COLUMNS)
         methods = ShardRows(store, entries, kinds.ATTRIBUTION)
@@ -124,7 +124,7 @@ class Measuring:
             writer.insert(table, [row for piece in pieces for row in piece])
         # Agents may have answered without the document: that is explained, but metrics would ask where its tokens rank.
         used = used[used["document_starts"].map(len) == used["document_kinds"].map(len)].reset_index(drop=True)
-        if used.empty:
+        if used.empty or methods.rows.empty:  # controls have scores where a method has
             return None
         ids = list(used["instance_id"])
         usual, towards_context = (writer.reader().scores_of(ids, towards) for towards in (False, True))
