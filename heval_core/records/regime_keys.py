@@ -10,7 +10,7 @@ from itertools import product
 
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError, vocabulary
 
-DECOYS, POSITIONS = tuple(vocabulary.DECOYS), tuple(vocabulary.PLACES)
+DECOYS, POSITIONS = tuple(vocabulary.DECOYS), tuple(vocabulary.POSITIONS)
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 
 
