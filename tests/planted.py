@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from heval_core.evaluation.publishing import publish
-from heval_core.metrics import mdl, probe
+from heval_core.metrics import description_length, probe
 from heval_core.metrics._features import Labelled, LearnedMetric
 from heval_core.records import DUAL_REGIMES, REGIMES, TECHNIQUE
 from heval_core.records.groups import document_of
@@ -136,7 +136,7 @@ def published(folder: Path) -> Reader:
     """Publish without MDL and the probe, and with twenty halves for NMutInf: else these take most of it."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(bootstrap, "SPLITS", 10)
-        for module in (mdl, probe):
+        for module in (description_length, probe):
             patched.setattr(type(module.PLUGIN), "of_all", _left_out)
         return Reader(publish(folder))
 

@@ -48,7 +48,7 @@ _SCHEMA = pa.schema(
 def _sources() -> str:
     """Hash of the code that computes values on halves, and of the libraries that it calls."""
     folder = Path(metrics.__file__).parent
-    files = [folder / f"{name}.py" for name in ("_features", "_nets", "mdl", "nmutinf", "probe")]
+    files = [folder / f"{name}.py" for name in ("_features", "_nets", "description_length", "mutual_information", "probe")]
     files += [Path(module.__file__ or "") for module in (subsampling, scores)]
     digest = hashlib.sha256("".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy")).encode())
     for file in files:

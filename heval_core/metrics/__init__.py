@@ -5,4 +5,32 @@ A metric module has its formula as public functions, and offers `PLUGIN`: `key`,
 instances (`Each`, or none), and `over(cell, k)` for values of the whole cell (`Value`, with what its interval is computed
 from; both in `heval_core.statistics.values`). Each value comes with its chance level and the best possible value. Undefined
 is NaN with a reason, never 0.
+
+The package offers the formulas: `from heval_core.metrics import rank_at_k`. No module has a formula's name: imported, it would
+stand in the function's place.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heval_core.metrics.description_length import mdl
+    from heval_core.metrics.document_rank import rank_at_k
+    from heval_core.metrics.group_margin import group_rank_margin
+    from heval_core.metrics.instance_margin import instance_rank_margin
+    from heval_core.metrics.mrr import reciprocal_rank
+    from heval_core.metrics.mutual_information import nmutinf
+    from heval_core.metrics.shared.measured import aopc
+
+__all__ = ["aopc", "group_rank_margin", "instance_rank_margin", "mdl", "nmutinf", "rank_at_k", "reciprocal_rank"]
+# The formulas by the modules that have them, which are imported when one is asked for.
+FORMULAS = {
+    "description_length": "mdl", "document_rank": "rank_at_k", "group_margin": "group_rank_margin", "shared.measured": "aopc",
+    "instance_margin": "instance_rank_margin", "mrr": "reciprocal_rank", "mutual_information": "nmutinf",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if module := next((module for module, formula in FORMULAS.items() if name == formula), None):
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

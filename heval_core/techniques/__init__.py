@@ -5,6 +5,30 @@ what it declares, `shared.base.Base` has what most of them have in common. Every
 of which it may change: the model (`applied`), the prompts with documents and without (`prompts`, `prompts_alone`), the two
 passes, and the answer's scores from their logits (`combined`). So techniques that only combine logits share the two passes.
 
-Formulas are public functions of NumPy arrays or torch tensors, in their technique's module. Importing one never imports torch.
+Formulas are public functions of NumPy arrays or torch tensors: `from heval_core.techniques import cad`. Importing one never
+imports torch. No module has a formula's name: imported, it would stand in the function's place.
 Source: CUB (arXiv 2505.16518), and what each module names.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heval_core.techniques.adaptive_context_aware import adacad
+    from heval_core.techniques.adaptive_contrastive import acd
+    from heval_core.techniques.context_aware import cad
+    from heval_core.techniques.entropy_constraint import coiecd
+    from heval_core.techniques.shared.context_use import bcu, ccu, pareto_front
+
+__all__ = ["acd", "adacad", "bcu", "ccu", "cad", "coiecd", "pareto_front"]
+# The formulas by the modules that have them, which are imported when one is asked for.
+FORMULAS = {
+    "adaptive_context_aware": "adacad", "adaptive_contrastive": "acd", "context_aware": "cad", "entropy_constraint": "coiecd",
+    "shared.context_use": "bcu ccu pareto_front",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if module := next((module for module, formulas in FORMULAS.items() if name in formulas.split()), None):
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

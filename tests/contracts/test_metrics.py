@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heval_core.evaluation.scored import measured_metrics
 from heval_core.metrics._features import LearnedMetric
-from heval_core.metrics.mdl import mdl
+from heval_core.metrics.description_length import mdl
 from heval_core.metrics.shared.cell import Cell, Fixed, Layout, Measured
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.plugins import catalogue
@@ -156,10 +156,10 @@ def test_scores_that_are_all_equal_are_exactly_at_chance(metric):
 
 def test_what_is_published_is_what_the_functions_with_the_formula_give():
     """On cells with ties, group by group and prompt by prompt."""
-    from heval_core.metrics.group_rank_margin import group_rank_margin
-    from heval_core.metrics.instance_rank_margin import instance_rank_margin
+    from heval_core.metrics.document_rank import rank_at_k
+    from heval_core.metrics.group_margin import group_rank_margin
+    from heval_core.metrics.instance_margin import instance_rank_margin
     from heval_core.metrics.mrr import reciprocal_rank
-    from heval_core.metrics.rank_at_k import rank_at_k
 
     where = layout(True, 120)
     cell = drawn(where, 3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heval_core.metrics.forced_choice import ForcedChoice
-from heval_core.metrics.instance_rank_margin import InstanceRankMargin
+from heval_core.metrics.instance_margin import InstanceRankMargin
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.metrics.shared.measure import SumOfMeans
 from heval_core.plugins import catalogue

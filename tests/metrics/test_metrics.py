@@ -10,12 +10,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from heval_core.metrics.group_rank_margin import GroupRankMargin
-from heval_core.metrics.instance_rank_margin import InstanceRankMargin
+from heval_core.metrics.document_rank import RankAtKMetric, rank_at_k
+from heval_core.metrics.group_margin import GroupRankMargin
+from heval_core.metrics.instance_margin import InstanceRankMargin
 from heval_core.metrics.length_sensitivity import PLUGIN as LENGTH
 from heval_core.metrics.mrr import MeanReciprocalRank, reciprocal_rank
 from heval_core.metrics.position_bias import PositionBias
-from heval_core.metrics.rank_at_k import RankAtKMetric, rank_at_k
 from heval_core.metrics.shared.broken_ties import hit, reciprocal
 from heval_core.metrics.shared.cell import KS, Cell, Layout
 from heval_core.metrics.shared.ranks import chance_rank, of_best, segment_ranks
@@ -28,7 +28,7 @@ from tests.metrics import literal
 
 @pytest.mark.parametrize("name", catalogue.plugins("metric"))
 def test_the_examples_worked_by_hand_hold(name):
-    module = importlib.import_module(f"heval_core.metrics.{name}")
+    module = importlib.import_module(type(catalogue.plugins("metric")[name]).__module__)
     failed, tried = doctest.testmod(module, extraglobs={"np": np})
     assert tried > 0
     assert failed == 0

@@ -11,10 +11,10 @@ import pytest
 
 from heval_core.metrics._features import labelled, largest, standardised
 from heval_core.metrics._nets import code_lengths, first_block
-from heval_core.metrics.mdl import PLUGIN as MDL
-from heval_core.metrics.mdl import mdl
-from heval_core.metrics.nmutinf import PLUGIN as NMUTINF
-from heval_core.metrics.nmutinf import Neighbourhood, nmutinf
+from heval_core.metrics.description_length import PLUGIN as MDL
+from heval_core.metrics.description_length import mdl
+from heval_core.metrics.mutual_information import PLUGIN as NMUTINF
+from heval_core.metrics.mutual_information import Neighbourhood, nmutinf
 from heval_core.metrics.probe import PLUGIN as PROBE
 from heval_core.metrics.probe import fold_of, held_out
 from heval_core.metrics.shared.cell import Cell, Layout

@@ -8,7 +8,7 @@ import pytest
 from heval_core.explainers.lexical import Lexical
 from heval_core.explaining.behaviour import Memory, check_names
 from heval_core.explaining.pipeline import prepare
-from heval_core.metrics.instance_rank_margin import InstanceRankMargin
+from heval_core.metrics.instance_margin import InstanceRankMargin
 from heval_core.metrics.shared.cell import Cell, Layout
 from heval_core.prompting import styles
 from heval_core.prompting.prompts import mentions, prompt_of

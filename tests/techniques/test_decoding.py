@@ -7,10 +7,10 @@ from mpmath import mp
 
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
-from heval_core.techniques.acd import acd, entropy
-from heval_core.techniques.adacad import adacad, divergence
-from heval_core.techniques.cad import cad
-from heval_core.techniques.coiecd import coiecd
+from heval_core.techniques.adaptive_context_aware import adacad, divergence
+from heval_core.techniques.adaptive_contrastive import acd, entropy
+from heval_core.techniques.context_aware import cad
+from heval_core.techniques.entropy_constraint import coiecd
 from heval_core.techniques.shared.base import Setting, Trial
 from heval_core.techniques.shared.context_use import bcu, ccu, pareto_front
 

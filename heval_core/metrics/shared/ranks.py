@@ -1,6 +1,6 @@
 """Ranks of documents and of the answer's tokens, their chance levels, and sums of scores; what metrics that use them declare.
 
-`heval_core/metrics/rank_at_k.py` has the formula. Ranks are descending, 1 is the highest score. Ties are broken at random,
+`heval_core/metrics/document_rank.py` has the formula. Ranks are descending, 1 is the highest score. Ties are broken at random,
 and a rank is its expectation over that (`broken_ties`).
 """
 
