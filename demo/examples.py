@@ -6,12 +6,12 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from heval_core.figures.answer import drawn, verdict
 from heval_core.lm.installed import installed_models
 from heval_core.prompt_service.client import ask
 from heval_core.prompting.prompts import CHAT
+from heval_core.records.whole_answers import WholeAnswer
 from heval_core.ui.own_prompts import ASKED, EXAMPLES, OwnPrompt, write
 from heval_core.ui.sidebar import request_of
 
@@ -28,14 +28,13 @@ def listed() -> Iterator[tuple[str, str, OwnPrompt, str]]:
         yield example["name"], example["title"], prompt, example.get("against", "")
 
 
-def computed(prompt: OwnPrompt, against: str) -> dict[str, Any]:
+def computed(prompt: OwnPrompt, against: str) -> WholeAnswer:
     """Compute the answer as the page does, with the explainers that wait for a click there."""
     request = request_of(prompt, {key: model.path for key, model in installed_models().items()})
     request["explainers"] = list(prompt.explainers)
-    result: dict[str, Any] = ask(request)
+    result: WholeAnswer = ask(request)
     if against:
-        words = result["generated"]["words"]
-        start = next(word["start"] for word in words if word["text"].strip() == against)
+        start = next(word.start for word in result.generated.words if word.text.strip() == against)
         request |= {"more": [], "before": result, "against": start}
         result = ask(request)
     return result
@@ -45,4 +44,4 @@ def make() -> None:
     for name, title, prompt, against in listed():
         result = computed(prompt, against)
         write(EXAMPLES / f"{name}.json.gz", prompt, result, title)
-        print(f"{title} | {verdict(drawn(result))} | {result['generated']['text'].strip()}")
+        print(f"{title} | {verdict(drawn(result))} | {result.generated.text.strip()}")

@@ -1,6 +1,7 @@
 """What does this answer rest on?"""
 
 import json
+from dataclasses import asdict
 
 import streamlit as st
 
@@ -50,7 +51,7 @@ def menus(kept: KeptAnswer) -> None:
         download("One HTML file", lambda: answer_page(result, asked.question, asked.explainers), f"{file}.html", "own_html")
         download("A picture (SVG)", lambda: answer_card(result, asked.question), f"{file}.svg", "own_svg")
         same = "The object that `python -m precompute explain --generate N --format json` prints."
-        download("As JSON", lambda: json.dumps(result, ensure_ascii=False), f"{file}.json", "own_json", same)
+        download("As JSON", lambda: json.dumps(asdict(result), ensure_ascii=False), f"{file}.json", "own_json", same)
 
 
 def empty(name: str) -> None:
@@ -69,7 +70,8 @@ def empty(name: str) -> None:
     else:
         st.markdown("Paste documents, ask a question, press **Explain**. Then click any word of the answer.")
     if groups := own_prompts.cards():
-        component("answer", "cards", {"documents": [None] * 3, "groups": groups})
+        shown = [(title, [asdict(card) for card in cards]) for title, cards in groups]
+        component("answer", "cards", {"documents": [None] * 3, "groups": shown})
         links.follow()
 
 

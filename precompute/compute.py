@@ -6,18 +6,18 @@ Rows of shards are as `store/schema.sql` describes their columns.
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from heval_core.explaining import pipeline
+from heval_core.explaining.answer import record_of
 from heval_core.explaining.behaviour import check_labels
 from heval_core.explaining.faithfulness import Faithful
 from heval_core.explaining.pipeline import Answered, Prepared
-from heval_core.explaining.whole_answer import Wanted, explain_answer
-from heval_core.explaining.whole_answer_json import answer_json
+from heval_core.explaining.whole_answer import Wanted, answer_steps
 from heval_core.lm.budget import NotEnoughMemory
 from heval_core.lm.model import LanguageModel
 from heval_core.plugins import catalogue
@@ -333,12 +333,12 @@ def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Metho
     Its cost is in no hash. texts: see `Wanted`.
     """
     try:
-        *_, (_, answer) = explain_answer(lm, prepared.prompt, prepared.instance.question, explainers, Wanted(texts=texts))
+        *_, (_, answer) = answer_steps(lm, prepared.prompt, prepared.instance.question, explainers, Wanted(texts=texts))
     except NotEnoughMemory:
         raise
     except HEvalError as error:
         return {"unavailable": str(error)}
-    generated = answer_json(answer.by_sentence())
+    generated = asdict(record_of(answer.by_sentence()))
     costs = {key: {name: matrix.pop(name) for name in ("seconds", "passes")} for key, matrix in generated["matrix"].items()}
     return {"generated": json.dumps(generated, ensure_ascii=False), "seconds": json.dumps(costs)}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import heval_core
 from heval_core.plugins import catalogue
 from tests.conftest import ROOT
 
@@ -47,10 +50,45 @@ print([name for name in {HEAVY!r} if name in sys.modules])
 @pytest.mark.parametrize(("imported", "libraries"), [
     ("import precompute.cli, precompute.commands.store", HEAVY),
     ("import heval_core.citations.questions, heval_core.citations.scoring", ("torch", "pandas")),
-    ("import heval_core", ("torch", "pandas", "jinja2")), ("import heval_core; heval_core.explain", ("torch", "transformers")),
+    ("import heval_core; dir(heval_core)", ("numpy", "torch", "pandas", "jinja2")),
+    ("import heval_core; heval_core.explain, heval_core.explain_answer", ("torch", "transformers")),
+    ("from heval_core.metrics import mdl; from heval_core import AnswerWord, aopc", ("torch", "pandas")),
 ])  # fmt: skip
 def test_what_is_imported_loads_none_of_what_it_may_not_need(imported, libraries):
     assert printed(f"import sys; {imported}; print([name for name in {libraries!r} if name in sys.modules])") == "[]"
+
+
+# What `design.md` promises, and some of the first arguments.
+FORMULAS = {
+    "metrics": "rank_at_k(scores,segment,k reciprocal_rank(scores,answer_tokens nmutinf(features,labels mdl(features,labels "
+        "group_rank_margin(used,unused instance_rank_margin(used,other aopc(before,after",
+    "techniques": "cad(z_c,z_0,alpha adacad(z_c,z_0 acd(z_c,z_0 coiecd(z_c,z_0,lam,alpha bcu(predicted_id,accepted_ids "
+        "ccu(p_c,p_0 pareto_front(points",
+    "citations": "mask(sentences,passage set_scores(predicted,gold krippendorff_alpha(units",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("package", FORMULAS)
+def test_a_formula_is_a_function_of_its_package_also_after_all_plug_ins_were_imported(package):
+    for kind in catalogue.KINDS:
+        catalogue.plugins(kind)
+    for name, arguments in (formula.split("(") for formula in FORMULAS[package].split()):
+        function = getattr(importlib.import_module(f"heval_core.{package}"), name)
+        assert ",".join(inspect.signature(function).parameters).startswith(arguments), name
+        assert not (ROOT / "heval_core" / package / f"{name}.py").exists(), "a module of this name takes the function's place"
+
+
+def test_what_the_package_offers_is_there_and_its_functions_say_what_they_take_and_give():
+    offered = {"explain", "explain_answer", "Explanation", "Answer", "AnswerWord", "AnswerSentence", "rank_at_k", "aopc"}
+    assert offered <= {*dir(heval_core)}
+    for name in heval_core.__all__:
+        assert getattr(heval_core, name).__name__ == name
+    for function, given in ((heval_core.explain, "Explanation"), (heval_core.explain_answer, "Answer")):
+        assert inspect.signature(function).return_annotation == given
+        assert all(f"\n    {part}:\n" in (function.__doc__ or "") for part in ("Args", "Returns", "Raises"))
+    with pytest.raises(AttributeError, match="has no attribute 'explains'"):
+        heval_core.explains  # noqa: B018
+    assert (ROOT / "heval_core" / "py.typed").is_file()
 
 
 @functools.cache
@@ -77,11 +115,11 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
         "citations datasets evaluation explaining figures lm lm.installed plugins present prompting records regimes report "
         "statistics store techniques texts",
     "report": "evaluation figures metrics plugins present present.html records store",
-    "prompt_service": "explaining lm records",
-    "heval_core": "explaining",
+    "prompt_service": "explaining lm plugins records",
+    "heval_core": "explaining metrics records",
     "explaining":
         "citations datasets explainers figures lm metrics plugins present.html prompting records regimes statistics texts",
-    "figures": "citations evaluation explaining metrics plugins present present.html prompting records statistics texts",
+    "figures": "citations evaluation metrics plugins present present.html prompting records statistics texts",
     "evaluation": "citations metrics plugins prompting records statistics store techniques",
     "store": "citations records statistics",
     "present": "plugins present.html records",

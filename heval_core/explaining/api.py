@@ -1,4 +1,4 @@
-"""Explains one prompt: `explain` for notebooks, and the object it returns, which the command line and the sidebar use too.
+"""Explains one prompt, in a notebook or on the command line: `explain` its first word, `explain_answer` a whole answer.
 
 The scores equal those of the batch job: all of them come from `pipeline.explain_request`.
 """
@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from heval_core.explaining.arguments import check_options, one_of, request_of, several, text
-from heval_core.explaining.word_origins import Bounds
 from heval_core.figures.highlights import Scored, highlights
 from heval_core.figures.palette import in_order
 from heval_core.plugins import catalogue, protocols
@@ -26,13 +25,14 @@ from heval_core.records import Attribution, Behaviour, HEvalError, head_name
 from heval_core.records.groups import document_of
 from heval_core.records.stored_instances import PromptDocument
 from heval_core.records.vocabulary import group_title
+from heval_core.records.whole_answers import Bounds
 from heval_core.statistics.scores import normalise, tied
 
 if TYPE_CHECKING:  # importing this costs no torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from heval_core.explaining.pipeline import Explained, Request
-    from heval_core.explaining.whole_answer_json import ExplainedAnswer
+    from heval_core.explaining.answer import Answer
+    from heval_core.explaining.pipeline import Explained
     from heval_core.lm.model import LanguageModel
 
 Say = Callable[[str], None] | None
@@ -52,99 +52,132 @@ def explain(
     target: str = "answer",
     match: str = "first",
     template: str | None = None,
-    generate: int | None = None,
-    answer: str | None = None,
-    bounds: Bounds = Bounds(),  # noqa: B008
     device: str = "auto",
     dtype: str = "auto",
     say: Say = None,
-) -> Explanation | ExplainedAnswer:
-    """Explain which tokens of a prompt a model's answer came from.
-
-    model: a Hugging Face id, a local folder, a model in memory with its `tokenizer`, or the result of
-        `heval_core.lm.loading.load` (which loads a model once for many prompts). A model in memory stays on its device; it is
-        put into evaluation mode, decodes greedily afterwards, and runs GELUs and its unembedding faster (the same numbers).
-    context: documents: texts, or LangChain's or LlamaIndex's (`arguments`). context_answer: each one's answer, which tells
-        where the model's came from. memory_answer: what it is taken to remember; by default it is asked without context.
-    explainers: keys, with options (`"fa(target=prob)"`); by default the batch job's, of a whole answer those under ten passes.
-    target: `answer` explains the answer given, `context` the first document's. match: the group is decided by the answer's
-        first token (`first`) or by its text (`text`). Neither is for whole answers. template: `chat` asks through the
-        tokenizer's; or a layout with {documents} and {question}; by default the model's own.
-    generate, answer: explain every word of an answer of at most so many tokens, or of one given (bounds: see `sources`).
-    say: is told what it will take before it begins; a terminal and a notebook show how far it is.
-    An explainer that this model does not allow is left out, and its reason stands in `refused`.
-    Raises HEvalError, with one sentence, if the prompt cannot be explained, or if no explainer can.
-    """
-    check_options(match, target, template, dtype, generate, answer)
-    request = request_of(question, context, context_answer, memory_answer, answer)
-    chosen = methods_of(catalogue.split(explainers) if isinstance(explainers, str) else explainers)
-    lm = _language_model(model, tokenizer, device, dtype)
-    with lm.asked_in(template):
-        if generate is None and answer is None:
-            return _of_one_word(lm, request, chosen, match, target, say)
-        return _of_whole_answer(lm, request, chosen, explainers is None, generate, answer, bounds, say)
-
-
-def _of_one_word(
-    lm: LanguageModel, request: Request, chosen: list[protocols.Method], match: str, target: str, say: Say
 ) -> Explanation:
+    """Explain which tokens of a prompt the first word of a model's answer came from.
+
+    Args:
+        model: a name that `models` lists, a Hugging Face id, a folder, a model in memory with its `tokenizer`, or the
+            result of `heval_core.lm.loading.load`, which loads a model once for many prompts. A model in memory stays on its
+            device; it is put into evaluation mode, decodes greedily afterwards, and runs GELUs and its unembedding faster (the
+            same numbers).
+        question: what the model is asked.
+        context: the documents: a text or a list of them, or LangChain's or LlamaIndex's documents, which have names.
+        tokenizer: of a model in memory, and of no other.
+        explainers: keys, with options (`"fa(target=prob)"`); by default the batch job's.
+        context_answer: each document's answer, which tells where the model's came from.
+        memory_answer: what the model is taken to remember; by default it is asked without context.
+        target: `answer` explains the answer given, `context` the first document's.
+        match: the group is decided by the answer's first token (`first`), by its text (`text`), or within it (`within`).
+        template: `chat` asks through the tokenizer's chat template; or a layout with {documents} and {question}; by default
+            the model's own.
+        device, dtype: where and in which precision a model is loaded; for one that is loaded already they stay `auto`.
+        say: called with what it will take, in one sentence, before it begins; a terminal and a notebook show how far it is.
+
+    Returns:
+        The prompt with each explainer's scores, (n,) for its n tokens. An explainer that this model does not allow is left
+        out, and its reason stands in `refused`.
+
+    Raises:
+        HEvalError: with one sentence, if an argument is wrong, the prompt cannot be explained, or no explainer can.
+    """
+    check_options(match, target, template, dtype)
+    request = request_of(question, context, context_answer, memory_answer)
+    chosen, lm = methods_of(explainers), _language_model(model, tokenizer, device, dtype)
     from heval_core.explaining.pipeline import able_of, explain_request
     from heval_core.explaining.price import passes_of
     from heval_core.explaining.whole_answer import tokenised
     from heval_core.lm.passes import progress
 
-    prompt = tokenised(lm, request)
-    with progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], None), say):
-        return Explanation(explain_request(lm, request, chosen, match=match, target=target), request.names)
+    with lm.asked_in(template):
+        prompt = tokenised(lm, request)
+        with progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], None), say):
+            return Explanation(explain_request(lm, request, chosen, match=match, target=target), request.names)
 
 
-def _of_whole_answer(
-    lm: LanguageModel,
-    request: Request,
-    chosen: list[protocols.Method],
-    usual: bool,
-    generate: int | None,
-    answer: str | None,
-    bounds: Bounds,
-    say: Say,
-) -> ExplainedAnswer:
-    """usual: whether nobody chose the explainers, so that the dear ones are left out."""
+def explain_answer(
+    model: str | Path | LanguageModel | PreTrainedModel,
+    *,
+    question: str,
+    context: Any = (),
+    generate: int | None = None,
+    answer: str | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    explainers: str | Iterable[str] | None = None,
+    template: str | None = None,
+    bounds: Bounds = Bounds(),  # noqa: B008
+    device: str = "auto",
+    dtype: str = "auto",
+    say: Say = None,
+) -> Answer:
+    """Explain a whole answer: on what each of its words rests, and which documents its sentences cite.
+
+    Args:
+        model, question, context, tokenizer, template, device, dtype, say: as for `explain`.
+        generate: the model writes at most so many tokens; by default 60.
+        answer: one that is given word for word, instead; then nothing is written.
+        explainers: keys, with options; by default those of the batch job that take under ten passes.
+        bounds: from how many nats on a word rests on a document, and the like: see `heval_core.explaining.word_origins`.
+
+    Returns:
+        The answer: its `text`, its `words` with what they rest on, its `sentences` with their citations, and more. An
+        explainer that has no scores stands in `generated.refused`, with its reason.
+
+    Raises:
+        HEvalError: with one sentence, if an argument is wrong, or there is no answer to explain.
+    """
+    check_options(template=template, dtype=dtype, generate=generate, answer=answer)
+    request = request_of(question, context, answer=answer)
+    chosen, lm = methods_of(explainers), _language_model(model, tokenizer, device, dtype)
+    from heval_core.explaining.answer import explained_answer
     from heval_core.explaining.pipeline import able_of
     from heval_core.explaining.price import passes_of, too_dear
     from heval_core.explaining.whole_answer import WRITTEN, Wanted, tokenised
-    from heval_core.explaining.whole_answer_json import explained_answer
     from heval_core.lm.passes import progress
 
-    prompt, wanted = tokenised(lm, request), Wanted(WRITTEN if generate is None else generate, answer, bounds=bounds)
-    dear = too_dear(prompt, chosen) if usual else {}
-    chosen = [method for method in chosen if method.key not in dear]
-    with progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], wanted), say):
-        found = explained_answer(lm, request, chosen, wanted)
+    with lm.asked_in(template):
+        prompt, wanted = tokenised(lm, request), Wanted(generate or WRITTEN, answer, bounds=bounds)
+        dear = too_dear(prompt, chosen) if explainers is None else {}
+        chosen = [method for method in chosen if method.key not in dear]
+        with progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], wanted), say):
+            found = explained_answer(lm, request, chosen, wanted)
     return replace(found, generated=replace(found.generated, refused=found.generated.refused | dear))
 
 
-def methods_of(keys: Iterable[str] | None) -> list[protocols.Method]:
-    """The methods with these keys, without duplicates (two spellings of one variant); for None, the default methods.
+def methods_of(explainers: str | Iterable[str] | None) -> list[protocols.Method]:
+    """Return the methods of some keys, without duplicates (two spellings of one variant); for None, the default methods.
 
     Raises HEvalError for an unknown key, or a control.
     """
+    keys = catalogue.split(explainers) if isinstance(explainers, str) else explainers
     given = several("explainers", catalogue.default_methods() if keys is None else keys, "keys, such as 'fa,attn'")
     methods = [catalogue.method(text(f"explainers[{index}]", key)) for index, key in enumerate(given)]
     return list({method.key: method for method in methods}.values())
 
 
 def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> LanguageModel:
-    """The model, loaded or wrapped if necessary. Raises HEvalError for a model in memory without a tokenizer."""
+    """Return the model, loaded or wrapped if necessary. Raises HEvalError for a model in memory without a tokenizer, and for
+    what would be ignored."""
     from heval_core.lm.faults import plain
     from heval_core.lm.loading import as_language_model, identify, load
     from heval_core.lm.model import LanguageModel
 
+    loaded, named = isinstance(model, LanguageModel), isinstance(model, (str, os.PathLike))
+    if not (loaded or named or callable(model)):
+        raise HEvalError(f"model is {model!r:.60}; it must be a name, a folder, or a model in memory.")
+    if tokenizer is not None and (loaded or named):
+        raise HEvalError("tokenizer is of a model in memory; this model has its own, leave it out.")
+    for name, value in (("device", device), ("dtype", dtype)):
+        if value != "auto" and not named:
+            raise HEvalError(
+                f"{name} is {value!r}, but the model is loaded already; move or load it so, and leave {name} out."
+            )
+    if named:
+        return load(os.fspath(model), device, dtype)
     if isinstance(model, LanguageModel):
         return model
-    if isinstance(model, (str, os.PathLike)):
-        return load(os.fspath(model), device, dtype)
-    if not callable(model):
-        raise HEvalError(f"model is {model!r:.60}; it must be a name, a folder, or a model in memory.")
     if tokenizer is None:
         raise HEvalError("A model in memory needs its tokenizer too: explain(model, tokenizer=tokenizer, ...).")
     model = plain(model)
@@ -195,11 +228,17 @@ class Explanation:
         )
 
     def to_frame(self, raw: bool = False, level: str = "token") -> pd.DataFrame:
-        """One row per token: index, token, part of the prompt, and each explainer's score as metrics use it.
+        """Return a row per token: index, token, part of the prompt, and each explainer's score as metrics use it.
 
-        raw: add columns of the scores as the methods define them, `fa, raw`. level: one row per `word`, `sentence` or
-        `document` instead, with the sums of their tokens' scores; index is the first token.
-        Raises HEvalError for any other level.
+        Args:
+            raw: add columns of the scores as the methods define them, `fa, raw`.
+            level: a row per `word`, `sentence` or `document` instead, with its first token's index and the sums of scores.
+
+        Returns:
+            A table with a column for each explainer.
+
+        Raises:
+            HEvalError: for any other level.
         """
         one_of("level", level, LEVELS)
         units = units_of(self.tokens, self._parts(), level)
@@ -249,7 +288,7 @@ class Explanation:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `precompute explain --format json` prints.
+        """Return the object that the command `explain --format json` prints.
 
         Token indices count from 0, ends are exclusive. Scores are one float per token; those before first_ranked
         and from ranked_end on are a BOS's or a chat template's, never ranked.

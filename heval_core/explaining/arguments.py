@@ -49,15 +49,17 @@ def check_options(
     generate: Any = None,
     answer: Any = None,
 ) -> None:
-    """Raises HEvalError, with the nearest ones, for a word that an option of `explain` cannot have, for no number, and for an
-    option that a whole answer would ignore."""
+    """Raise HEvalError, with the nearest ones, for a word that an option of `explain` or `explain_answer` cannot have, for no
+    number, and for an answer that is given and to be generated."""
     from heval_core.lm.loading import DTYPES
 
     one_of("match", match, MATCHES)
     one_of("target", target, TARGETS)
     one_of("dtype", dtype, ("auto", *DTYPES))
-    if (match, target) != (MATCHES[0], TARGETS[0]) and (generate is not None or answer is not None):
-        raise HEvalError("match and target are of a one-word answer; leave them out with generate and answer.")
+    if generate is not None and answer is not None:
+        raise HEvalError(
+            "answer and generate are both given: an answer that is given is not generated; leave one of them out."
+        )
     if template is not None and not text("template", template).startswith(f"{CHAT}:") and "{" not in template:
         one_of("template", template, LAYOUTS)
     if generate is not None and (isinstance(generate, bool) or not isinstance(generate, Integral) or generate < 1):

@@ -1,12 +1,12 @@
 """Explains a whole answer, word by word: what it was written from, by every explainer, step by step.
 
-`explain_answer` gives the answer as it is written, then what leaving out documents says of all its words, then sentences and
+`answer_steps` gives the answer as it is written, then what leaving out documents says of all its words, then sentences and
 random levels, then one explainer after the other: each time all that is known so far, so that it can be shown at once, and
-left at any time. What an explainer says of a selection of words is the sum of its columns (`sources` has the rules).
+left at any time. What an explainer says of a selection of words is the sum of its columns (`word_origins` has the rules).
 *What it had already said*: S(w) = log p(w | x, answer before w) - log p(w | x), the nats that a word loses where it follows
 the prompt directly; its share is S / (S + nats lost without any document), of what is above 0. An explainer that scores the
-answer's earlier tokens too has a share of its own: the size of these scores among all of its sizes.
-What speaks for a word and against its rival (`Written.rivals`), Contrastive GIM says when it is asked.
+answer's earlier tokens too has a share of its own: the size of these scores among all of its sizes. Contrastive GIM says what
+speaks for a word and against its rival (`Written.rivals`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from itertools import cycle, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from heval_core.explainers.shared.left_out import logprobs_in, logprobs_without, units, without_earlier
 from heval_core.explaining import word_origins as rules
@@ -32,6 +31,7 @@ from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import assemble
 from heval_core.prompting.units import Matrix, Unit, indices_in
 from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
+from heval_core.records.whole_answers import AnswerWord, Bounds, Citation
 from heval_core.statistics.scores import check
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Wanted:
     answer: str | None = None
     draws: int = 20
     texts: tuple[str, ...] = ()
-    bounds: rules.Bounds = rules.Bounds()
+    bounds: Bounds = Bounds()
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,12 +206,10 @@ class Selection:
 
     def source(self) -> rules.Source | None:
         """What these words rest on; None before documents are known."""
-        generated = self.generated
-        if generated.together is None or generated.logprobs is None:
+        if self.generated.together is None or self.generated.logprobs is None:
             return None
-        together = float(self.total(generated.together))
-        alone = float(self.total(generated.logprobs)) - together
-        return rules.source_of(self.by_document(), self.level(), together, alone, generated.wanted.bounds)
+        together, logprob = (float(self.total(part)) for part in (self.generated.together, self.generated.logprobs))
+        return rules.source_of(self.by_document(), self.level(), together, logprob - together, self.generated.wanted.bounds)
 
     def level(self) -> float:
         """The random level; 0 before it is known, and where chance gives less."""
@@ -225,7 +223,7 @@ class Selection:
             nats[indices_in(matrix.units, self.generated.documents)] = self.total(matrix.values)
         return nats
 
-    def citations(self) -> list[rules.Citation]:
+    def citations(self) -> list[Citation]:
         """The documents that these words cite, strongest first; none before random levels are known."""
         if self.generated.drawn is None:
             return []
@@ -235,22 +233,30 @@ class Selection:
         sources = {str(source.source) for word in words if any(map(str.isalnum, word.text)) and (source := word.source())}
         return rules.citations_of(self.by_document(), self.level(), self.generated.wanted.bounds, sources)
 
-    def sources(self) -> pd.DataFrame:
-        """One row: what these words rest on, and the nats that they lose without each document."""
-        return pd.DataFrame([self.row()])
-
-    def row(self) -> dict[str, Any]:
-        source = self.source()
-        assert source is not None
-        nats = {f"document {number}": float(lost) for number, lost in enumerate(self.by_document(), start=1)}
-        return {"text": self.text, "source": source.source, "nats": source.nats, **nats}
+    def word(self) -> AnswerWord:
+        """Return what is known of these words as a record."""
+        generated, source = self.generated, self.source()
+        rival = generated.rivals.get(self.columns.start)
+        return AnswerWord(
+            start=self.columns.start,
+            end=self.columns.end,
+            text=self.text,
+            source=source and source.source,
+            nats=source and short(source.nats),
+            by_document=source and short(self.by_document()),
+            together=None if generated.together is None else short(self.total(generated.together)),
+            said_before=self.said_before(),
+            rival=rival and rival.text,
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """What `precompute explain --select` prints."""
-        rival = self.generated.rivals.get(self.columns.start)
-        row = asdict(self.columns) | self.row()
-        row |= {"citations": [cited._asdict() for cited in self.citations()], "said_before": self.said_before()}
-        return row | {"rival": rival and rival.text, "verdict": self.verdict()}
+        """Return what `precompute explain --select` prints."""
+        return asdict(self.word()) | {"citations": [*map(asdict, self.citations())], "verdict": self.verdict()}
+
+
+def short(values: Any) -> Any:
+    """Return a number with four digits, or all numbers of an array, as tuples."""
+    return tuple(map(short, values)) if np.ndim(values) else float(f"{values:.4g}")
 
 
 def with_foils(clean: CleanPass, target: Target) -> Target:
@@ -286,7 +292,7 @@ def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Se
     return matrix
 
 
-def explain_answer(
+def answer_steps(
     lm: LanguageModel, prompt: TokenisedPrompt, question: str, explainers: Iterable[Method], wanted: Wanted
 ) -> Iterator[tuple[str, Generated]]:
     """(step, all that is known), in this order: `token` for each token as it is written, `document`, `before`, `sentence`,

@@ -14,11 +14,8 @@ Reference: ours; leave-one-out as in RAG-E, citations as in ContextCite (arXiv 2
 """
 
 import functools
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,20 +24,10 @@ import numpy as np
 from heval_core.citations.annotators.shared.choice import level_of
 from heval_core.prompting.units import Matrix, Unit, indices_in
 from heval_core.records import Span
+from heval_core.records.whole_answers import MEMORY, UNCLEAR, Bounds, Citation
 
-MEMORY, UNCLEAR = "memory", "unclear"
 # Sentences nearly as long as a first choice that are left out beside it, at most.
 OTHERS = 5
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """See above; nats, a factor, nats, a probability."""
-
-    document: float = 0.3
-    lead: float = 2.0
-    memory: float = 0.3
-    known: float = 0.5
 
 
 class Source(NamedTuple):
@@ -48,14 +35,6 @@ class Source(NamedTuple):
 
     source: str
     nats: float
-
-
-class Citation(NamedTuple):
-    """document: from 1. level: the random level, in nats as well."""
-
-    document: int
-    nats: float
-    level: float
 
 
 def source_of(by_document: np.ndarray, level: float, together: float, alone: float, bounds: Bounds) -> Source:
@@ -123,21 +102,6 @@ def verdict(choices: Sequence[int], columns: Span, left_out: Matrix) -> dict[str
             "next": float(beside.max()) if len(beside) else None,
         },
     }
-
-
-def in_place_of(before: str, part: str, after: str, instead: str) -> str:
-    """A document with another text, or none, in place of a part of it; the white space around stays."""
-    new = re.sub(r"(?s)\S(.*\S)?", lambda _: instead.strip(), part) if instead.strip() else ""
-    return f"{before}{new}{after}".strip()
-
-
-def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
-    """Two answers, each word with whether the other lacks it there; white space around it does not count."""
-    stripped = [[word.strip() for word in words] for words in (old, new)]
-    blocks = SequenceMatcher(a=stripped[0], b=stripped[1], autojunk=False).get_matching_blocks()
-    kept = {block.a + offset for block in blocks for offset in range(block.size)}
-    stays = {block.b + offset for block in blocks for offset in range(block.size)}
-    return [(word, at not in kept) for at, word in enumerate(old)], [(word, at not in stays) for at, word in enumerate(new)]
 
 
 @functools.cache

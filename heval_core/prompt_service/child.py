@@ -2,9 +2,14 @@
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from heval_core.records import HEvalError, Prompt, Span, Target, TokenisedPrompt
+from heval_core.records.whole_answers import WholeAnswer, changes, read
+
+Say = Callable[[dict[str, Any]], None]
 
 
 def main() -> None:
@@ -14,17 +19,14 @@ def main() -> None:
     loaded: dict[Any, Any] = {}
 
     def say(message: dict[str, Any]) -> None:
-        answers.write(json.dumps(message, ensure_ascii=True) + "\n")
+        answers.write(json.dumps(message, default=asdict, ensure_ascii=True) + "\n")
         answers.flush()
-
-    def tell(said: Any) -> None:
-        say({"progress" if isinstance(said, str) else "partial": said})
 
     for line in sys.stdin:
         # Whatever ends this process from here on, it was this request: it must not be sent again.
         say({"progress": "starting"})
         try:
-            say({"result": _answer(json.loads(line), loaded, tell)})
+            serve(json.loads(line), loaded, say)
         except HEvalError as error:
             say({"error": str(error)})
         except Exception as error:  # the explorer shows one line; the trace is in its log
@@ -34,14 +36,52 @@ def main() -> None:
             say({"error": f"The worker failed ({type(error).__name__}); the log has the details."})
 
 
-def _answer(request: dict[str, Any], loaded: dict[Any, Any], progress: Any) -> Any:
-    lm = _model(request["model"], request.get("dtype", "float32"), loaded, progress)
+def serve(request: dict[str, Any], loaded: dict[Any, Any], say: Say) -> None:
+    """Carry out a request: report each step that is done, and what is new then."""
+    lm = _model(request["model"], request.get("dtype", "float32"), loaded, say)
     if request["op"] != "answer":
-        return _of_stored(lm, request)
-    from heval_core.explaining.whole_answer_json import answered
+        say({"result": _of_stored(lm, request)})
+        return
+    from heval_core.explaining.arguments import request_of
+    from heval_core.explaining.whole_answer import tokenised
 
+    known = read(request["before"]) if request.get("before") else None
     with lm.asked_in(request["template"]):
-        return answered(lm, request, progress)
+        prompt = tokenised(lm, request_of(request["question"], request["documents"]))
+        for step, answer in _steps(lm, prompt, request) if known is None else _more(lm, prompt, request, known):
+            say({"progress": f"{step} done"})
+            say({"new": changes(known, answer)})
+            known = answer
+    say({"result": None})  # it has been said
+
+
+def _steps(lm: Any, prompt: TokenisedPrompt, request: dict[str, Any]) -> Iterator[tuple[str, WholeAnswer]]:
+    """Write an answer and explain it: yield each step, and what is known by then."""
+    from heval_core.explaining.answer import Answer
+    from heval_core.explaining.whole_answer import Wanted, answer_steps
+    from heval_core.plugins import catalogue
+
+    methods, wanted = map(catalogue.method, request["explainers"]), Wanted(request["generate"], request["answer"])
+    for step, generated in answer_steps(lm, prompt, request["question"], methods, wanted):
+        yield step, Answer(generated, lm.template).record
+        if request.get("only_written") and generated.written.stopped:
+            return
+
+
+def _more(lm: Any, prompt: TokenisedPrompt, request: dict[str, Any], known: WholeAnswer) -> Iterator[tuple[str, WholeAnswer]]:
+    """Explain an answer that is known by others too; or some of its tokens, or why a word is not its rival."""
+    from heval_core.explaining.answer import extended, resumed
+    from heval_core.explaining.whole_answer import explained_by
+    from heval_core.plugins import catalogue
+
+    generated, part = resumed(lm, prompt, known), request.get("part")
+    for key in request["more"]:
+        if key not in generated.matrices:
+            ((_, generated),) = explained_by(generated, [catalogue.method(key)])
+        generated = generated.with_part(key, Span(*part)) if part else generated
+        yield key, extended(known, generated)
+    if request.get("against") is not None:
+        yield "against", extended(known, generated.with_contrast(request["against"]))
 
 
 def _of_stored(lm: Any, request: dict[str, Any]) -> Any:
@@ -81,9 +121,9 @@ def _refuse_another(lm: Any, prompt: TokenisedPrompt, expected: dict[str, Any]) 
         )
 
 
-def _model(name: str, dtype: str, loaded: dict[Any, Any], progress: Any) -> Any:
+def _model(name: str, dtype: str, loaded: dict[Any, Any], say: Say) -> Any:
     if (name, dtype) not in loaded:
-        progress("loading the model")
+        say({"progress": "loading the model"})
         from heval_core.lm.loading import load
 
         loaded.clear()  # one model at a time

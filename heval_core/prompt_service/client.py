@@ -2,8 +2,8 @@
 
 A thread of each worker carries out its requests, one after the other, so that a page only looks at how far its request is: it
 can be cancelled, outlives the page that began it, and a process that dies costs one request. Both sides say one JSON object a
-line: a request is answered by {"progress": text} and {"partial": what is known so far} any number of times, then by
-{"result": …} or {"error": text}.
+line: a request is answered by {"progress": text} and {"new": changes of an answer} any number of times, then by {"result": …}
+or {"error": text}. The result of an answer is all that was new.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 from typing import Any, Literal, NotRequired, TypedDict
 
 from heval_core.folders import ROOT
 from heval_core.records import HEvalError
 from heval_core.records.stored_instances import StoredInstance
+from heval_core.records.whole_answers import WholeAnswer, applied, read
 
 # Processes that are kept: each holds a model in memory.
 KEPT = 2
@@ -33,13 +34,13 @@ PATIENCE = 300.0
 
 @dataclass(eq=False)
 class Ticket:
-    """One request under way. progress: what has been said so far. partial: the result, as far as it is known. result, error:
-    one of them, when it is over."""
+    """One request under way. progress: what has been reported so far. partial: an answer, as far as it is known. result,
+    error: one of them, when it is over."""
 
     request: Request
     worker: Worker
     progress: list[str] = field(default_factory=list)
-    partial: Any = None
+    partial: WholeAnswer | None = None
     result: Any = None
     error: str = ""
     cancelled: bool = False
@@ -53,7 +54,7 @@ class Ticket:
         return sum(not other.over.is_set() for other in before)
 
     def wait(self) -> Any:
-        """The result, when it is there. Raises HEvalError with the child's message, or where the child died or is too busy."""
+        """Wait for the result. Raises HEvalError with the child's message, or where the child died or is too busy."""
         if not self.over.wait(PATIENCE) and self.ahead:
             self.worker.cancel(self)
             raise HEvalError("The worker is busy with another request; try again in a moment.")
@@ -63,7 +64,7 @@ class Ticket:
         return self.result
 
     def end(self, result: Any = None, error: str = "") -> None:
-        """It is over. One that was cancelled has no result, though that may have come too late to stop it."""
+        """End the request. One that was cancelled has no result, though that may have come too late to stop it."""
         self.result, self.error = (None, "Cancelled.") if self.cancelled else (result, error)
         self.over.set()
 
@@ -119,22 +120,23 @@ class Worker:
                     return
 
     def _converse(self, ticket: Ticket) -> Any:
-        """The result. A process that had ended before it heard of the request is replaced, once."""
-        heard = False
+        """Return the result. A process that had ended before it heard of the request is replaced, once."""
+        heard, known = False, dict[str, Any]()
         for _ in range(2):
             process = self._running()
             if ticket.cancelled:  # before there was a process that could be stopped
                 break
             for reply in _said(process, ticket.request):
                 if "result" in reply:
-                    return reply["result"]
+                    return reply["result"] if reply["result"] is not None else ticket.partial
                 if "error" in reply:
                     raise HEvalError(reply["error"])
                 heard = True
                 if "progress" in reply:
                     ticket.progress.append(reply["progress"])
-                else:
-                    ticket.partial = reply["partial"]
+                elif "new" in reply:
+                    known = applied(known or _before(ticket.request), reply["new"])
+                    ticket.partial = read(known)
             self.stop()
             if heard:
                 break
@@ -153,12 +155,17 @@ class Worker:
         return self.process
 
 
+def _before(request: Request) -> dict[str, Any] | None:
+    """Return the answer of which more is asked, as JSON has it."""
+    return asdict(request["before"]) if request["op"] == "answer" and "before" in request else None
+
+
 def _said(process: subprocess.Popen[str], request: Request) -> Iterator[dict[str, Any]]:
     """What a process says to a request, until it ends."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(BrokenPipeError, json.JSONDecodeError):
-        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.write(json.dumps(request, default=asdict) + "\n")
         process.stdin.flush()
         yield from map(json.loads, process.stdout)
 
@@ -184,7 +191,7 @@ def ask(request: Request) -> Any:
     return begin(request).wait()
 
 
-class Stored(TypedDict):
+class Expected(TypedDict):
     """What is stored of a prompt's answer: its tokens, and the logits of its candidates' first tokens."""
 
     tokens: list[str]
@@ -192,8 +199,8 @@ class Stored(TypedDict):
     logits: list[float]
 
 
-class Answer(TypedDict):
-    """Write an answer and explain all of it; the result is what `precompute explain --generate N --format json` prints.
+class AnswerRequest(TypedDict):
+    """Write an answer and explain all of it; the result is a `WholeAnswer`.
 
     model: a folder, here and below. dtype: float32, unless it says bfloat16. answer: given word for word, else the model
     writes at most `generate` tokens. more: explain a result `before` by these explainers as well, and do nothing again.
@@ -211,13 +218,13 @@ class Answer(TypedDict):
     answer: str | None
     dtype: NotRequired[str]
     more: NotRequired[list[str]]
-    before: NotRequired[Mapping[str, Any]]
+    before: NotRequired[WholeAnswer]
     part: NotRequired[list[int] | None]
     against: NotRequired[int | None]
     only_written: NotRequired[bool]
 
 
-class Heads(TypedDict):
+class HeadsRequest(TypedDict):
     """`heads`: every head's attention from the last position. `need`: the answer's lead over its competitor, and what it loses
     without each head; answer, foil: their token ids. Refused where the model does not say what is expected of it. template:
     from where to where a chat template's own text stands in the prompt."""
@@ -228,13 +235,13 @@ class Heads(TypedDict):
     template: list[list[int]]
     answer: NotRequired[int]
     foil: NotRequired[int]
-    expected: NotRequired[Stored]
+    expected: NotRequired[Expected]
 
 
-Request = Answer | Heads
+Request = AnswerRequest | HeadsRequest
 
 
-def asked_as_stored(instance: StoredInstance) -> Stored:
+def asked_as_stored(instance: StoredInstance) -> Expected:
     """What a request about a stored instance expects, so that the child refuses where its model answers otherwise."""
     return {
         "tokens": list(instance.tokens),

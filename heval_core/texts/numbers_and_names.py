@@ -12,28 +12,15 @@ How often it errs on answers that people wrote: `docs/answers.md`. Reference: ou
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heval_core.records.vocabulary import FUNCTION_WORDS
+from heval_core.records.whole_answers import Mention
 from heval_core.texts.markers import markers
-
-
-class Mention(NamedTuple):
-    """A number, date or name in an answer.
-
-    start, end: letters of the answer. documents: where it stands, from 1. asked: whether it stands in the question, and in no
-    document. near: a document, from 1, and what that says instead.
-    """
-
-    start: int
-    end: int
-    text: str
-    documents: tuple[int, ...]
-    asked: bool = False
-    near: tuple[int, str] | None = None
 
 
 class _Number(NamedTuple):
@@ -108,28 +95,26 @@ def mentions(answer: str, documents: Sequence[str], question: str = "") -> list[
     return sorted([*numbers, *names])
 
 
-def of_tokens(tokens: Sequence[str], documents: Sequence[str], question: str = "") -> list[dict[str, Any]]:
-    """Find the `mentions` of an answer in tokens, as its JSON has them: start and end are tokens."""
+def of_tokens(tokens: Sequence[str], documents: Sequence[str], question: str = "") -> tuple[Mention, ...]:
+    """Find the `mentions` of an answer in tokens: start and end are tokens."""
     ends, results = [*accumulate(map(len, tokens))], mentions("".join(tokens), documents, question)
-    spans = [{"start": bisect_right(ends, one.start), "end": bisect_right(ends, one.end - 1) + 1} for one in results]
-    lists = [{"documents": [*one.documents], "near": one.near and [*one.near]} for one in results]
-    return [one._asdict() | span | listed for one, span, listed in zip(results, spans, lists, strict=True)]
+    return tuple(replace(one, start=bisect_right(ends, one.start), end=bisect_right(ends, one.end - 1) + 1) for one in results)
 
 
-def nowhere(results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def nowhere(results: Sequence[Mention]) -> list[Mention]:
     """Return the mentions that stand neither in a document nor in the question."""
-    return [one for one in results if not one["documents"] and not one["asked"]]
+    return [one for one in results if not one.documents and not one.asked]
 
 
-def instead(one: Mapping[str, Any]) -> str:
+def instead(one: Mention) -> str:
     """Say what stands in a document instead of a mention that stands nowhere."""
-    return "{}: document {} says {}".format(one["text"], *one["near"]) if one["near"] else f"{one['text']}: in no document"
+    return "{}: document {} says {}".format(one.text, *one.near) if one.near else f"{one.text}: in no document"
 
 
-def standing(results: Sequence[Mapping[str, Any]]) -> str:
+def standing(results: Sequence[Mention]) -> str:
     """Say how many mentions stand in the documents, each counted once; empty for none."""
-    each = {folded(one["text"]): one for one in results}
-    inside, in_question = (sum(bool(one[where]) for one in each.values()) for where in ("documents", "asked"))
+    each = {folded(one.text): one for one in results}
+    inside, in_question = (sum(bool(getattr(one, where)) for one in each.values()) for where in ("documents", "asked"))
     what = "numbers and names stand" if len(each) > 1 else "number or name stands"
     only = f", {in_question} in your question alone" if in_question else ""
     return f"{inside} of {len(each)} {what} in your documents{only}." if each else ""

@@ -13,7 +13,7 @@ from heval_core.figures.plots import head_counts
 from heval_core.lm.installed import installed
 from heval_core.present.html import plain
 from heval_core.present.numbers import SHARE, change, interval, number, ordinal, percent
-from heval_core.prompt_service.client import Heads, ask, asked_as_stored
+from heval_core.prompt_service.client import HeadsRequest, ask, asked_as_stored
 from heval_core.records import HEvalError, head_name
 from heval_core.records.stored_instances import StoredInstance
 from heval_core.statistics.values import Column
@@ -76,7 +76,7 @@ def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
     """What the model answers about an instance. Raises HEvalError where it is not there, or answers otherwise than stored."""
     model = str(installed(instance.model, instance.revision))
     about = {"model": model, "prompt": instance.prompt, "template": instance.template}
-    return ask(cast(Heads, {**request, **about, "expected": asked_as_stored(instance)}))
+    return ask(cast(HeadsRequest, {**request, **about, "expected": asked_as_stored(instance)}))
 
 
 def with_map(

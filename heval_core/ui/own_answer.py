@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
 import streamlit as st
 
-from heval_core.figures.answer import Change, compared, drawn
+from heval_core.figures.answer import Change, Comparison, Drawn, DrawnMethod, compared, drawn
 from heval_core.present.html import plain
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.records.stored_instances import StoredInstance
+from heval_core.records.whole_answers import WholeAnswer, read
 from heval_core.store.reader import Reader
 from heval_core.ui import address, own_prompts, sidebar
 from heval_core.ui.component import component
@@ -28,8 +29,6 @@ _AGAIN, _CHANGED = "own_again", "own_changed"
 _SPAN = re.compile(r"(\d{1,4})-(\d{1,4})")
 _PLACE = re.compile(r"([1-9]\d?)(?:\.([1-9]\d{0,2}))?")
 _OLD = "You changed the prompt. This is still the old answer."
-_EMPTY: dict[str, Any] = {"tokens": [], "documents": [], "words": [], "sentences": [], "methods": [], "notes": []}
-_EMPTY |= dict.fromkeys(("status", "without", "old", "stands"))
 
 
 def under_way() -> bool:
@@ -66,7 +65,7 @@ def _watch() -> None:
 
 
 def status_of(ticket: Ticket) -> dict[str, Any]:
-    """How far a request is: its steps are documents, the answer's own words, sentences, the random level, and explainers."""
+    """Say how far a request is: its steps are documents, the answer's own words, sentences, the random level, explainers."""
     if ticket.ahead:
         return {"text": f"Busy: {ticket.ahead} request(s) ahead.", "done": 0}
     steps = [text.removesuffix(" done") for text in ticket.progress if text.endswith(" done")]
@@ -84,40 +83,42 @@ def status_of(ticket: Ticket) -> dict[str, Any]:
 
 
 def draw(
-    name: str,
-    asked: OwnPrompt,
-    result: Mapping[str, Any] | None,
-    status: Mapping[str, Any] | None = None,
-    *,
-    small: bool = False,
+    name: str, asked: OwnPrompt, result: WholeAnswer | None, status: Mapping[str, Any] | None = None, *, small: bool = False
 ) -> None:
-    """The answer with all that is known of it. name: its id. status: of one that is being computed. small: without the
+    """Draw the answer with all that is known of it. name: its id. status: of one that is being computed. small: without the
     choice of explainers, the matrix and what can be tried."""
-    data = {**_EMPTY, "model": asked.model, "small": small, **(drawn(result, asked.explainers) if result else {})}
-    more = (status or {}).get("more")
-    waits = [method for method in data["methods"] if method["values"] is None and not method["refused"]]
-    for first in [method for method in waits if more is None or method["key"] in more][: status is not None]:
-        first["running"] = True
+    shown = drawn(result, asked.explainers) if result else Drawn(asked.model)
+    if status is not None:
+        shown = replace(shown, methods=_with_the_next(shown.methods, status.get("more")))
     form: OwnPrompt | None = st.session_state.get(sidebar.FORM)
     here = asked.model in sidebar.models_here()
-    data |= {"id": name, "status": status, "view": _view(), "static": not here}
+    view, about = _view(), dict[str, Any]()
     if status is None and result:
         linked = None if small else _linked(result)
         if linked and st.session_state.get(_CHANGED) != (asked.id, linked) and here:
             _write_again(asked, linked, result)
         # Whatever explains it.
         old = form is not None and not small and here and replace(form, explainers=()) != replace(asked, explainers=())
-        data |= {"without": _without(asked, result), "old": _OLD if old else None}
+        without = _without(asked, result)
+        about = {"without": without and asdict(without), "old": _OLD if old else None}
         if not here and not small:
             st.caption(f"Written by {plain(asked.model)}, which is not installed here: it can be read, not asked again.")
-    if small and not data["view"]["chosen"] and len(data["sentences"]) > 1:  # something to see at first sight
-        data["view"]["chosen"] = [data["sentences"][1]["start"], data["sentences"][1]["end"]]
+    if small and not view["chosen"] and len(shown.sentences) > 1:  # something to see at first sight
+        view["chosen"] = [shown.sentences[1].start, shown.sentences[1].end]
     sidebar.say_refused()
-    _component(data, asked=lambda message: _answer(json.loads(message), asked, result or {}))
+    about |= {"id": name, "status": status, "view": view, "static": not here, "small": small}
+    _component(shown, asked=lambda message: _answer(json.loads(message), asked, result), **about)
+
+
+def _with_the_next(methods: Sequence[DrawnMethod], more: Sequence[str] | None) -> tuple[DrawnMethod, ...]:
+    """Return the methods, the one that is computed now marked. more: those that were asked for since; None for all."""
+    waits = (method for method in methods if method.values is None and not method.refused)
+    first = next((method for method in waits if more is None or method.key in more), None)
+    return tuple(replace(method, running=True) if method is first else method for method in methods)
 
 
 def draw_stored(results: Reader, instance: StoredInstance) -> None:
-    """The whole answer to an instance's prompt, if a run has stored one; it cannot be asked again here."""
+    """Draw the whole answer to an instance's prompt, if a run has stored one; it cannot be asked again here."""
     generated, unavailable = results.whole_answer(instance.instance_id)
     if generated is None and not unavailable:
         return
@@ -127,19 +128,21 @@ def draw_stored(results: Reader, instance: StoredInstance) -> None:
         return
     documents = [{"start": document.start, "end": document.end} for document in instance.documents]
     prompt = {"tokens": instance.tokens, "documents": documents, "question": asdict(instance.question_span)}
-    result = {"model": instance.model, **prompt, "generated": generated}
-    _component(_EMPTY | {"id": instance.instance_id, "static": True, "view": _view(), **drawn(result)})
+    answer = read({"model": instance.model, **prompt, "generated": generated})
+    _component(drawn(answer), id=instance.instance_id, static=True, view=_view())
 
 
-def _component(data: dict[str, Any], asked: Callable[[str], None] = lambda message: None) -> None:
-    """The answer, and notes below it; what the reader chooses is kept in the address. asked: a stored one asks for nothing."""
+def _component(shown: Drawn, asked: Callable[[str], None] = lambda message: None, **about: Any) -> None:
+    """Draw the answer, and notes below it; what the reader chooses stands in the address. asked: a stored one asks nothing.
+    about: what else the script reads."""
 
     def viewed(view: Mapping[str, Any]) -> None:
         span = view["chosen"]
         address.put(words=span and f"{span[0]}-{span[1]}", by=view["method"])
 
-    component("answer", f"answer_{data['id']}", data, view=viewed, asked=asked)
-    for note in data["notes"]:
+    data = dict.fromkeys(("status", "without", "old")) | asdict(shown) | about
+    component("answer", f"answer_{about['id']}", data, view=viewed, asked=asked)
+    for note in shown.notes:
         st.caption(plain(note))
 
 
@@ -149,8 +152,8 @@ def _view() -> dict[str, Any]:
     return {"chosen": [int(span[1]), int(span[2])] if span else None, "method": address.value("by") or None}
 
 
-def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: Mapping[str, Any]) -> None:
-    """The reader asks for an explainer, of all or some words, or for the answer after a change, is back from it, or stops."""
+def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: WholeAnswer | None) -> None:
+    """Do what the reader asks for: an explainer of all or some words, the answer after a change or before it, to stop."""
     models, ticket = sidebar.models_here(), st.session_state.get(sidebar.TICKET)
     if message["what"] == "back":
         st.session_state.pop(_CHANGED, None)
@@ -158,7 +161,7 @@ def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: Mapping[str, A
     elif ticket is not None:  # another request would take its place
         if message["what"] == "stop":
             ticket.worker.cancel(ticket)
-    elif asked.model not in models or message["what"] == "stop":
+    elif result is None or asked.model not in models or message["what"] == "stop":
         return
     elif message["what"] == "method":
         more, request = [key for key in (message["about"],) if key], sidebar.request_of(asked, models)
@@ -171,8 +174,8 @@ def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: Mapping[str, A
         _write_again(asked, change, result)
 
 
-def _linked(result: Mapping[str, Any]) -> Change | None:
-    """The change that the link names (`Change.place`); None where it names none that is there."""
+def _linked(result: WholeAnswer) -> Change | None:
+    """Return the change that the link names (`Change.place`); None where it names none that is there."""
     place = _PLACE.fullmatch(address.value("without"))
     change = place and Change(int(place[1]) - 1, int(place[2]) - 1 if place[2] else None, address.value("instead"))
     with suppress(IndexError):
@@ -180,15 +183,15 @@ def _linked(result: Mapping[str, Any]) -> Change | None:
     return None
 
 
-def _write_again(asked: OwnPrompt, change: Change, result: Mapping[str, Any]) -> None:
+def _write_again(asked: OwnPrompt, change: Change, result: WholeAnswer) -> None:
     st.session_state[_CHANGED] = asked.id, change
     request = sidebar.request_of(asked.changed(change.document, change.applied(result)), sidebar.models_here())
     request["only_written"] = True
     st.session_state[_AGAIN] = begin(request)
 
 
-def _without(asked: OwnPrompt, result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The answer before and after a document or a sentence was changed; None where none was."""
+def _without(asked: OwnPrompt, result: WholeAnswer) -> Comparison | None:
+    """Return the answer before and after a document or a sentence was changed; None where none was."""
     changed, ticket = st.session_state.get(_CHANGED), st.session_state.get(_AGAIN)
     if changed is None or changed[0] != asked.id or ticket is None:
         return None
@@ -197,8 +200,9 @@ def _without(asked: OwnPrompt, result: Mapping[str, Any]) -> dict[str, Any] | No
         return compared(result, ticket.result, change)
     if not ticket.over.is_set():
         st.fragment(_wait, run_every=0.3)()
-    before = [(word["text"], False) for word in result["generated"]["words"]]
-    return change.drawn() | {"said": ticket.error or "The answer is written again …", "before": before, "after": []}
+    before = [(word.text, False) for word in result.generated.words]
+    said = ticket.error or "The answer is written again …"
+    return Comparison(change.document, change.sentence, change.title, said, before)
 
 
 def _wait() -> None:

@@ -19,14 +19,15 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from heval_core.figures.answer import DOCUMENT, SCREENED, SENTENCE, drawn, on_card
+from heval_core.figures.answer import DOCUMENT, SCREENED, SENTENCE, Card, drawn, on_card
 from heval_core.folders import data_folder
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
+from heval_core.records.whole_answers import WholeAnswer, read
 
 # Where answers are kept: git-ignored; and those that come with the program.
 GALLERY, EXAMPLES = data_folder("answers"), data_folder("examples", bundled=True)
@@ -65,7 +66,7 @@ class OwnPrompt:
         return hashlib.sha256(ASKED.dump_json(self)).hexdigest()[:12]
 
     def changed(self, document: int, text: str = "") -> OwnPrompt:
-        """The same, asked with another text as one of its documents, or without it; the answer is written again."""
+        """Return the same, asked with another text as one of its documents, or without it; the answer is written again."""
         changed = (*self.documents[:document], *([text.strip()] if text.strip() else []), *self.documents[document + 1 :])
         return replace(self, documents=changed, answer=None, explainers=())
 
@@ -74,48 +75,48 @@ ASKED = TypeAdapter(OwnPrompt)
 
 
 class KeptAnswer(NamedTuple):
-    """result: what `precompute explain --generate N --format json` prints. title: of an example; empty for one's own."""
+    """title: of an example; empty for one's own."""
 
     asked: OwnPrompt
-    result: dict[str, Any]
+    result: WholeAnswer
     title: str = ""
 
 
 def gallery() -> Path:
-    """The folder of one's own answers; `HEVAL_ANSWERS` may name another."""
+    """Return the folder of one's own answers; `HEVAL_ANSWERS` may name another."""
     return Path(os.environ.get("HEVAL_ANSWERS") or GALLERY)
 
 
-def keep(asked: OwnPrompt, result: dict[str, Any]) -> str:
+def keep(asked: OwnPrompt, result: WholeAnswer) -> str:
     """Keep an answer, but not in place of one that knows more; the oldest of more than MOST_KEPT go. Returns its id."""
     folder, known = gallery(), None
     folder.mkdir(parents=True, exist_ok=True)
     with suppress(HEvalError):
         known = find(asked.id)
-    if known is None or len(known.result["generated"]["matrix"]) <= len(result["generated"]["matrix"]):
+    if known is None or len(known.result.generated.matrix) <= len(result.generated.matrix):
         write(folder / f"{asked.id}{_SUFFIX}", asked, result)
     for old in mine()[MOST_KEPT:]:
         remove(old)
     return asked.id
 
 
-def write(file: Path, asked: OwnPrompt, result: dict[str, Any], title: str = "") -> None:
-    """A whole file, or none. The same answer is the same file."""
-    content = {"version": VERSION, "title": title, "asked": asdict(asked), "result": result}
+def write(file: Path, asked: OwnPrompt, result: WholeAnswer, title: str = "") -> None:
+    """Write a whole file, or none. The same answer is the same file."""
+    content = {"version": VERSION, "title": title, "asked": asdict(asked), "result": asdict(result)}
     unfinished = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     unfinished.write_bytes(gzip.compress(json.dumps(content, ensure_ascii=False).encode(), mtime=0))
     unfinished.replace(file)
 
 
 def mine() -> list[str]:
-    """The ids of one's own answers, the newest first."""
+    """Return the ids of one's own answers, the newest first."""
     files = sorted(gallery().glob(f"*{_SUFFIX}"), key=_modified, reverse=True)
     names = [file.name.removesuffix(_SUFFIX) for file in files if file.is_file()]
     return [name for name in names if _OWN.fullmatch(name)]  # others are somebody's own files
 
 
 def remove(name: str) -> None:
-    """One's own answer goes; an example stays."""
+    """Remove one's own answer; an example stays."""
     (gallery() / f"{name}{_SUFFIX}").unlink(missing_ok=True)
 
 
@@ -128,18 +129,18 @@ def _modified(file: Path) -> int:
 
 
 def examples() -> list[str]:
-    """The ids of the answers that come with the program, in their order."""
+    """Return the ids of the answers that come with the program, in their order."""
     return sorted(file.name.removesuffix(_SUFFIX) for file in EXAMPLES.glob(f"*{_SUFFIX}"))
 
 
 def _file(name: str) -> Path:
-    """Where an answer is kept: one's own, else an example."""
+    """Return where an answer is kept: one's own, else an example."""
     file = gallery() / f"{name}{_SUFFIX}"
     return file if file.is_file() else EXAMPLES / file.name
 
 
 def find(name: str) -> KeptAnswer | None:
-    """A kept answer; None for one that was never here, or had to make room.
+    """Return a kept answer; None for one that was never here, or had to make room.
 
     Raises HEvalError for a file that is broken, too large, or of a newer version; it is anybody's, and nothing of it is run.
     """
@@ -155,21 +156,19 @@ def find(name: str) -> KeptAnswer | None:
             raise ValueError("it has no version")
         if content["version"] > VERSION:
             raise HEvalError(f"The saved answer {name} is of a newer HEval; update this one to open it.")
-        kept = KeptAnswer(ASKED.validate_json(json.dumps(content["asked"])), content["result"], str(content.get("title", "")))
+        asked = ASKED.validate_json(json.dumps(content["asked"]))
+        return KeptAnswer(asked, read(content["result"]), str(content.get("title", "")))
     except (ValueError, KeyError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise HEvalError(f"The saved answer {name} is broken; press Explain to compute it again.") from error
-    drawn(kept.result)
-    return kept
 
 
 class Summary(NamedTuple):
-    """Of a kept answer: what a list and a price need. seconds: of what runs without a click; None where that was stopped.
-    card: title, first words, what was found."""
+    """Of a kept answer: what a list and a price need. seconds: of what runs without a click; None where that was stopped."""
 
     model: str
     tokens: int
     seconds: float | None
-    card: dict[str, Any]
+    card: Card
 
 
 @functools.lru_cache(maxsize=256)
@@ -177,11 +176,11 @@ def _summary(name: str, modified: int) -> Summary | None:
     """Read once while the file stays as it is: every draw of the page lists them all. None for what cannot be opened."""
     with suppress(HEvalError):
         if kept := find(name):
-            asked, generated, tokens = kept.asked, kept.result["generated"], len(kept.result["tokens"])
-            ran = {DOCUMENT, SENTENCE, *at_once(asked.explainers, tokens)} - set(generated["refused"])
-            seconds = [float(matrix["seconds"]) for key, matrix in generated["matrix"].items() if key in ran]
+            asked, generated, tokens = kept.asked, kept.result.generated, len(kept.result.tokens)
+            ran = {DOCUMENT, SENTENCE, *at_once(asked.explainers, tokens)} - set(generated.refused)
+            seconds = [scores.seconds for key, scores in generated.matrix.items() if key in ran]
             title, question = (kept.title, asked.question) if kept.title else (f"{asked.model}: {asked.question}", "")
-            card = {"id": name, "title": title, "question": question, **on_card(drawn(kept.result))}
+            card = on_card(name, title, question, drawn(kept.result))
             return Summary(asked.model, tokens, sum(seconds) if len(seconds) == len(ran) else None, card)
     return None
 
@@ -191,11 +190,11 @@ def _summaries(names: Iterable[str]) -> Iterator[Summary]:
 
 
 def titles() -> dict[str, str]:
-    """Id ▶ title of one's own answers and of the examples; what cannot be opened is left out."""
-    return {summary.card["id"]: summary.card["title"] for summary in _summaries((*mine(), *examples()))}
+    """Return id ▶ title of one's own answers and of the examples; what cannot be opened is left out."""
+    return {summary.card.id: summary.card.title for summary in _summaries((*mine(), *examples()))}
 
 
-def cards() -> list[tuple[str, list[dict[str, Any]]]]:
+def cards() -> list[tuple[str, list[Card]]]:
     """(title, cards) of one's own newest answers, and of the examples; what cannot be opened is left out."""
     newest, ready = islice(_summaries(mine()), NEWEST), _summaries(examples())
     lists = (("Kept on this machine", newest), ("Answers that open at once", ready))
@@ -210,19 +209,19 @@ def seconds_of(model: str, tokens: int) -> float | None:
 
 
 def at_once(explainers: Iterable[str], tokens: int) -> list[str]:
-    """Those that run without a click, in their order; feature ablation of the sentences that matter comes last."""
+    """Return those that run without a click, in their order; feature ablation of the sentences that matter comes last."""
     keys = list(explainers)
     short = [key for key in keys if catalogue.method(key).cost(tokens).tokens <= AT_ONCE * tokens]
     return [*(key for key in short if key != SCREENED), *({SCREENED} & set(keys))]
 
 
 def packed(asked: OwnPrompt) -> str:
-    """A request as a parameter of a link."""
+    """Return a request as a parameter of a link."""
     return base64.urlsafe_b64encode(zlib.compress(ASKED.dump_json(asked), 9)).decode().rstrip("=")
 
 
 def unpacked(text: str) -> OwnPrompt | None:
-    """The request in a link; None if there is none in it. A link is anybody's text: types are checked, nothing is run."""
+    """Return the request in a link; None if there is none in it. A link is anybody's text: types are checked."""
     try:
         raw = zlib.decompressobj().decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), LONGEST)
         return ASKED.validate_json(raw)

@@ -27,7 +27,7 @@ from heval_core.lm.installed import installed_models as places_of_models
 from heval_core.plugins import catalogue
 from heval_core.present.html import plain
 from heval_core.present.numbers import so_many
-from heval_core.prompt_service.client import Answer, Ticket, begin
+from heval_core.prompt_service.client import AnswerRequest, Ticket, begin
 from heval_core.prompting.prompts import AUTO, CHAT, TEMPLATE, assemble
 from heval_core.records import HEvalError
 from heval_core.ui import address, links
@@ -119,7 +119,7 @@ def send(asked: OwnPrompt, models: dict[str, Path]) -> None:
     st.session_state[TICKET] = begin(request_of(asked, models))
 
 
-def request_of(asked: OwnPrompt, models: dict[str, Path]) -> Answer:
+def request_of(asked: OwnPrompt, models: dict[str, Path]) -> AnswerRequest:
     folder = models[asked.model]
     name = asked.model if "/" in asked.model else str(folder)  # a hub's model is loaded by its id
     tokens = size(asked, folder)[0] or 100

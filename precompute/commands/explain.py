@@ -3,14 +3,13 @@
 import argparse
 import json
 import re
-from functools import partial
 from typing import Any
 
-from heval_core.explaining.api import explain, methods_of
+from heval_core.explaining.api import explain, explain_answer, methods_of
 from heval_core.explaining.arguments import check_options
 from heval_core.explaining.price import DEAR
-from heval_core.explaining.whole_answer_json import ExplainedAnswer, answer_json
 from heval_core.lm.loading import load
+from heval_core.records.whole_answers import GeneratedAnswer
 from heval_core.texts.numbers_and_names import instead, nowhere, standing
 from precompute.commands.options import Commands, add_command, add_fields, helps_of, refuse
 from precompute.grid import Grid
@@ -50,21 +49,22 @@ def _explain(options: argparse.Namespace) -> int:
     check_options(options.match, options.target, options.template, options.dtype)
     check_options(generate=options.generate)
     methods_of(options.explainers)  # raises before the model is loaded
-    names = ("context", "question", "context_answer", "memory_answer", "template")
-    ask = partial(explain, load(options.model, options.device, options.dtype), **{n: getattr(options, n) for n in names})
+    names = ("context", "question", "template")
+    lm, prompt = load(options.model, options.device, options.dtype), {name: getattr(options, name) for name in names}
     result, selected = dict[str, Any](), None
     if not whole or options.format == "json":
-        one_word = {"match": options.match, "target": options.target}
-        result = ask(explainers=[] if whole else options.explainers, say=None if whole else say, **one_word).to_json()
+        one_word = {name: getattr(options, name) for name in usual}
+        explainers, told_to = ((), None) if whole else (options.explainers, say)
+        result = explain(lm, **prompt, **one_word, explainers=explainers, say=told_to).to_json()
     if whole:
-        answer = ask(explainers=options.explainers, generate=options.generate, answer=options.answer_text, say=say)
-        assert isinstance(answer, ExplainedAnswer)
-        result |= {"generated": answer_json(answer.generated)}
+        asked = {"generate": options.generate, "answer": options.answer_text, "explainers": options.explainers}
+        answer = explain_answer(lm, **prompt, **asked, say=say)
+        result["generated"] = answer.to_json()["generated"]
         if options.format == "text":
-            _print_answer(result["generated"])
-        if (said := options.select) is not None:
-            words = int(said) if said.isdecimal() and said not in re.findall(r"\d+", answer.generated.written.text) else said
-            result["selection"] = selected = answer.select(words).to_json()
+            _print_answer(answer.record.generated)
+        if (words := options.select) is not None:
+            by_number = words.isdecimal() and words not in re.findall(r"\d+", answer.text)
+            result["selection"] = selected = answer.select(int(words) if by_number else words).to_json()
     if options.format == "json":
         print(json.dumps(result, ensure_ascii=False))
     elif selected:
@@ -74,18 +74,17 @@ def _explain(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_answer(answer: dict[str, Any]) -> None:
-    print(f"{answer['text'].strip()} ({answer['stopped']})")
-    for note in [*answer["notes"], *(f"{key} is left out: {why}" for key, why in answer["refused"].items())]:
+def _print_answer(answer: GeneratedAnswer) -> None:
+    print(f"{answer.text.strip()} ({answer.stopped})")
+    for note in [*answer.notes, *(f"{key} is left out: {why}" for key, why in answer.refused.items())]:
         print(note)
-    if stands := standing(answer["numbers_and_names"]):
-        print(" ".join([stands, *(f"{instead(one)}." for one in nowhere(answer["numbers_and_names"]))]))
-    for sentence in answer["sentences"]:
-        cited = ", ".join(f"document {entry['document']} ({entry['nats']:.1f} nats)" for entry in sentence["citations"] or ())
-        print(f"\n{sentence['text'].strip()} [{cited or 'no single document'}]")
-        for word in answer["words"]:
-            if sentence["start"] <= word["start"] < sentence["end"]:
-                print(f"  {word['text'].strip():24}{word['source']:14}{word['nats']:8.2f} nats")
+    if stands := standing(answer.numbers_and_names):
+        print(" ".join([stands, *(f"{instead(one)}." for one in nowhere(answer.numbers_and_names))]))
+    for sentence in answer.sentences:
+        cited = ", ".join(f"document {entry.document} ({entry.nats:.1f} nats)" for entry in sentence.citations or ())
+        print(f"\n{sentence.text.strip()} [{cited or 'no single document'}]")
+        for word in filter(sentence.holds, answer.words):
+            print(f"  {word.text.strip():24}{word.source:14}{word.nats:8.2f} nats")
 
 
 def _print_selection(selected: dict[str, Any]) -> None:

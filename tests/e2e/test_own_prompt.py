@@ -161,10 +161,10 @@ def test_an_example_is_read_by_drag_shift_arrows_citation_and_matrix_and_its_spa
 
 def numbers_of_the_check(name, first, last):
     """What `sources.verdict` says of a span without the sentence that it loses most without: nats, shares of tokens."""
-    left = own_prompts.find(name).result["generated"]["matrix"][SENTENCE]
+    left = own_prompts.find(name).result.generated.matrix[SENTENCE]
     columns = Span(int(first.get_attribute("data-start")), int(last.get_attribute("data-end")))
-    units = tuple(Unit(unit["start"], unit["end"], f"document {unit['document']}") for unit in left["units"])
-    matrix = Matrix("sentence", units, np.array(left["values"]), changed=np.array(left["changed"], dtype=bool))
+    units = tuple(Unit(unit.start, unit.end, f"document {unit.document}") for unit in left.units)
+    matrix = Matrix("sentence", units, np.array(left.values), changed=np.array(left.changed, dtype=bool))
     best = int(matrix.values[:, columns.start : columns.end].sum(1).argmax())
     stands = verdict([best], columns, matrix)["stands"]
     return [f"{stands['nats']:.1f} nats", *(f"{100 * stands[part]:.0f} %" for part in ("changed", "others_changed"))]
@@ -257,7 +257,7 @@ def test_sentences_whose_tokens_a_screen_did_not_look_at_are_marked(page, tmp_pa
     kept, key = made_up(), f"fa(screen={screen})"
     units = [{"start": start, "end": end, "document": 1, "text": ""} for start, end in looked_at]
     more = {key: matrix("token", [[1.0] * 4] * len(units)) | {"units": units}}
-    result = made_up(matrix=kept.result["generated"]["matrix"] | more).result
+    result = made_up(matrix=kept.result.generated.matrix | more).result
     (file := tmp_path / "answer.html").write_text(answer_page(result, "Where?"), encoding="utf-8")
     with somebody_else(page) as page:
         page.goto(f"file://{file}")
@@ -276,8 +276,9 @@ def test_a_sentence_in_two_documents_is_the_source_in_both_and_what_comes_from_n
     left_out = {SENTENCE: whole, "fa": whole, "attn": whole | {"values": values[::-1]}}
     said = sentence(0, "".join(one["text"] for one in words), 1, 5.0, [5.0, 0.2]) | {"end": 7}
     texts = [own["text"] for own in words]
-    result = made_up(words=words, tokens=texts, sentences=[said], matrix=left_out, probabilities=[1.0] * 7).result
-    page_text = answer_page(result | {"tokens": tokens, "documents": units}, "Where?")
+    prompt, answer = {"tokens": tokens, "documents": units}, {"tokens": texts, "words": words, "sentences": [said]}
+    result = made_up(prompt=prompt, **answer, matrix=left_out, probabilities=[1.0] * 7).result
+    page_text = answer_page(result, "Where?")
     (file := tmp_path / "answer.html").write_text(page_text, encoding="utf-8")
     with somebody_else(page) as page:
         page.goto(f"file://{file}")

@@ -18,11 +18,10 @@ from heval_core.explaining.pipeline import Request, explain_request
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import load
 from heval_core.plugins import catalogue
-from heval_core.prompt_service import child
 from heval_core.records import HEvalError, Target
 from heval_core.techniques.shared.base import Setting
 from precompute.cli import main
-from tests.asked import PERU, QUESTION, asked, clean_of, runner_up, runner_ups, two_of
+from tests.asked import PERU, QUESTION, asked, clean_of, runner_up, runner_ups, served, two_of
 from tests.conftest import ARCHITECTURES, DEMO_MODELS
 from tests.fitted import fit_all
 from tests.literal_models import CONFIGURATIONS, PROJECTIONS, Plain
@@ -204,7 +203,7 @@ def test_nothing_is_started_or_fetched_by_an_explainer_a_technique_or_a_request_
     found = explain_request(lm, Request((PERU,), QUESTION, ("Lima",), "Oslo"), map(catalogue.method, keys))
     assert {*found.attributions, *found.refused} == {*keys}
     told = {"op": "answer", "documents": [PERU], "question": QUESTION, "explainers": keys, "template": "plain", "generate": 3}
-    assert child._answer(told | {"model": lm.key, "answer": "Lima"}, {(lm.key, "float32"): lm}, print)["tokens"]
+    assert served(told | {"model": lm.key, "answer": "Lima"}, {(lm.key, "float32"): lm}).tokens
     question = instance("Peru", "Lima", "Oslo")
     if kind not in REFUSED:
         with catalogue.find("technique", "ph3").applied(lm, Setting('{"heads": ["L0H1"]}')) as pruned:

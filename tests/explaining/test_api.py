@@ -10,7 +10,7 @@ import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from heval_core import explain
-from heval_core.lm import needs
+from heval_core.lm import loading, needs
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from precompute.cli import main
@@ -20,7 +20,6 @@ PROMPT = {
     "question": "What is the capital of Kenya?",
     "context": "The capital of Kenya is Lisbon.",
     "context_answer": "Lisbon",
-    "device": "cpu",
 }
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>&amp;"
 
@@ -57,11 +56,17 @@ def test_a_model_in_memory_is_asked_as_the_one_in_its_folder(model_folders, expl
     found = explain(model, tokenizer=tokenizer, **PROMPT)
     same_scores(found, explained.to_json())
     assert found.explained.model == explained.explained.model == "random-gpt2"
-    same_scores(explain(folder, **PROMPT), explained.to_json())
+    same_scores(explain(folder, **PROMPT, device="cpu"), explained.to_json())
     with pytest.raises(HEvalError, match="model is None; it must be a name, a folder, or a model in memory"):
         explain(None, question="Is it?")
     with pytest.raises(HEvalError, match="needs its tokenizer"):
         explain(model, **PROMPT)
+    lm = loading.load(str(folder), "cpu")
+    for other, ignored in ((model, {"device": "cpu"}), (model, {"dtype": "float32"}), (lm, {"device": "cpu"})):
+        with pytest.raises(HEvalError, match=f"{[*ignored][0]} is .*, but the model is loaded already; .* leave"):
+            explain(other, **PROMPT, **ignored)
+    with pytest.raises(HEvalError, match="this model has its own, leave it out"):
+        explain(lm, tokenizer=tokenizer, **PROMPT)
 
 
 def test_the_frame_has_a_row_per_token_with_its_part_of_the_prompt(explained):

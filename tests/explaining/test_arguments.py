@@ -7,12 +7,13 @@ from types import SimpleNamespace as Other
 
 import pytest
 
-from heval_core import explain
+from heval_core import explain, explain_answer
 from heval_core.explaining.arguments import check_options, request_of
-from heval_core.explaining.whole_answer_json import answered
 from heval_core.figures.answer import drawn
 from heval_core.records import HEvalError
+from heval_core.records.whole_answers import read
 from precompute.cli import main
+from tests.asked import served
 
 QUESTION, TEXTS = "What is the capital of Kenya?", ["The capital of Kenya is Lisbon.", "The capital of Peru is Lima."]
 NAN = float("nan")
@@ -43,13 +44,16 @@ WRONG = [
     ({"generate": 0}, "generate is 0; it must be a whole number, at least 1: the most tokens"),
     ({"generate": 2.5}, "generate is 2.5; it must be a whole number"), ({"generate": True}, "generate is True"),
     ({"explainers": ["mechlite"]}, "did you mean mechlight"),
+    ({"answer": "Lisbon", "generate": 5}, "answer and generate are both given: .* leave one of them out"),
+    ({"tokenizer": len}, "tokenizer is of a model in memory; this model has its own"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("given", "said"), WRONG)
 def test_anything_else_is_one_sentence_before_a_model_is_loaded(given, said):
+    function = explain_answer if {"answer", "generate"} & given.keys() else explain
     with pytest.raises(HEvalError, match=said) as error:
-        explain("no such model", **{"question": QUESTION, "context": TEXTS, **given})
+        function("no such model", **{"question": QUESTION, "context": TEXTS, **given})
     assert "\n" not in str(error.value)
 
 
@@ -57,8 +61,10 @@ def test_the_command_line_and_the_page_say_the_same(language_models, capsys):
     for option, value, said in (("--generate", "0", "generate is 0; it must"), ("--template", "chta", "did you mean chat?")):
         assert main(["explain", "--model", "no such model", "--question", QUESTION, option, value]) != 0
         assert said in capsys.readouterr().err
+    lm = language_models["gpt2"]
+    asked = {"op": "answer", "model": lm.key, "question": QUESTION, "documents": [TEXTS[0], None], "template": "plain"}
     with pytest.raises(HEvalError, match=r"context\[1\] is None; it must be a text"):
-        answered(language_models["gpt2"], {"question": QUESTION, "documents": [TEXTS[0], None]}, print)
+        served(asked | {"explainers": [], "generate": 1, "answer": None}, {(lm.key, "float32"): lm})
 
 
 class Hit:
@@ -104,18 +110,14 @@ def test_a_documents_name_is_shown_wherever_it_is_named(language_models):
     assert "document 1 (kenya.txt), answer unknown" in page
     assert "<b>peru" not in page
     assert [document.get("name") for document in found.to_json()["documents"]] == ["kenya.txt", None, "<b>peru"]
-    whole = explain(language_models["gpt2"], **asked, generate=4)
+    whole = explain_answer(language_models["gpt2"], **asked, generate=4)
     told = whole.to_json()
     assert [document.get("name") for document in told["documents"]] == ["kenya.txt", None, "<b>peru"]
-    assert [document.get("name") for document in drawn(json.loads(json.dumps(told)))["documents"]] == [
-        "kenya.txt",
-        None,
-        "<b>peru",
-    ]
+    shown = drawn(read(json.loads(json.dumps(told))))
+    assert [document.name for document in shown.documents] == ["kenya.txt", None, "<b>peru"]
     assert "kenya.txt" in whole._repr_html_()
     for frame, column in ((whole.sources(), "source"), (whole.citations(), "document")):
         names = {"document 1": "kenya.txt", "document 3": "<b>peru", 1: "kenya.txt", 3: "<b>peru"}
         assert list(frame["name"]) == [names.get(value, "") for value in frame[column]]
-    assert (
-        "name" not in explain(language_models["gpt2"], question=QUESTION, context=TEXTS, generate=4, explainers=[]).sources()
-    )
+    unnamed = explain_answer(language_models["gpt2"], question=QUESTION, context=TEXTS, generate=4, explainers=[])
+    assert "name" not in unnamed.sources()

@@ -17,7 +17,7 @@ import threading
 
 import pytest
 
-from heval_core.explaining.api import explain
+from heval_core.explaining.api import explain, explain_answer
 from heval_core.explaining.pipeline import Request
 from heval_core.explaining.price import DEAR, passes_of, too_dear
 from heval_core.explaining.whole_answer import Wanted, tokenised
@@ -42,7 +42,8 @@ def test_the_price_is_what_is_then_run(keys, answer, lm, asked):
     price = passes_of(asked, map(catalogue.method, keys), wanted)
     explain(lm, question=QUESTION, context=CONTEXT, explainers=keys)  # what is done once for each model
     with counting(lm) as counted:
-        explain(lm, question=QUESTION, context=CONTEXT, explainers=keys, answer=answer)
+        of_answer = {"answer": answer} if answer else {}
+        (explain_answer if answer else explain)(lm, question=QUESTION, context=CONTEXT, explainers=keys, **of_answer)
     assert price / 2 <= counted.passes(1, len(asked.ids)) <= 2 * price
 
 
@@ -50,13 +51,13 @@ def test_an_answer_is_explained_by_what_takes_few_passes_unless_more_is_named(lm
     assert [*too_dear(asked, catalogue.explainers().values())] == [
         key for key, one in catalogue.explainers().items() if one.cost(len(asked.ids)).tokens >= DEAR * len(asked.ids)
     ]
-    found = explain(lm, question=QUESTION, context=CONTEXT, generate=4)
+    found = explain_answer(lm, question=QUESTION, context=CONTEXT, generate=4)
     assert {"mechlight", "attn"} <= found.generated.matrices.keys()
     assert not {"fa", "ig"} & found.generated.matrices.keys()
     assert "it takes about 22 passes; it explains a whole answer where it is named" in found.generated.refused["ig"]
     assert found.generated.refused.keys() == {"fa", "ig"}
     assert "refused: fa, ig" in repr(found)
-    assert explain(lm, question=QUESTION, context=CONTEXT, generate=4, explainers="ig").generated.refused == {}
+    assert explain_answer(lm, question=QUESTION, context=CONTEXT, generate=4, explainers="ig").generated.refused == {}
 
 
 class Terminal(io.StringIO):

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from heval_core import explain
+from heval_core import explain_answer
 from heval_core.explaining import whole_answer
+from heval_core.explaining.answer import explained_answer, extended, record_of, resumed
 from heval_core.explaining.greedy_answer import Rival, given
 from heval_core.explaining.pipeline import Request
 from heval_core.explaining.whole_answer import DOCUMENT, SENTENCE, Wanted, matrix_of
-from heval_core.explaining.whole_answer_json import answer_json, explained_answer, from_json, with_more
 from heval_core.figures.answer import drawn
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError, Span, Target
+from heval_core.records.whole_answers import read
 from precompute.cli import main
 from tests.asked import KENYA, PERU, QUESTION, asked
 from tests.citations.copier import told
@@ -135,7 +136,7 @@ def test_origins_scores_of_a_document_sum_to_what_the_document_gives_each_token(
 @pytest.fixture(scope="module")
 def explained(language_models):
     keys = "fa,origin,contextcite,attn,mechlight,attnlrp"
-    return explain(language_models["gpt2"], question=QUESTION, context=TEXTS, answer=ANSWER, explainers=keys)
+    return explain_answer(language_models["gpt2"], question=QUESTION, context=TEXTS, answer=ANSWER, explainers=keys)
 
 
 def test_a_sentences_scores_are_the_sums_of_its_words(explained):
@@ -158,16 +159,17 @@ def test_an_explainer_of_sentences_is_asked_about_a_word_and_what_it_says_is_kep
     found = generated.with_part("attnlrp", word)
     assert generated.of(word).known("attnlrp") is None
     np.testing.assert_array_equal(found.of(word).known("attnlrp"), generated.of(word).scores("attnlrp"))
-    (part,) = answer_json(found)["matrix"]["attnlrp"]["parts"]
-    assert (part["start"], part["end"]) == (word.start, word.end)
-    np.testing.assert_allclose(part["values"], found.of(word).known("attnlrp"), rtol=1e-3)
-    assert not answer_json(found.with_part("attn", word))["matrix"]["attn"]["parts"]  # a sum of its columns
-    told, other = {**explained.to_json(), "generated": answer_json(found)}, generated.written.words[6]
-    again = from_json(generated.clean.lm, generated.written.prompt, told).with_part("attnlrp", other)
-    assert (more := with_more(told, again)["generated"])["verdicts"]["words"][2]["points"] == told["generated"]["verdicts"][
-        "words"
-    ][2]["points"]
-    assert [one["start"] for one in more["matrix"]["attnlrp"]["parts"]] == [word.start, other.start]
+    (part,) = record_of(found).matrix["attnlrp"].parts
+    assert (part.start, part.end) == (word.start, word.end)
+    np.testing.assert_allclose(part.values, found.of(word).known("attnlrp"), rtol=1e-3)
+    assert not record_of(found.with_part("attn", word)).matrix["attn"].parts  # a sum of its columns
+    known, other = dataclasses.replace(explained.record, generated=record_of(found)), generated.written.words[6]
+    again = resumed(generated.clean.lm, generated.written.prompt, known)
+    assert extended(known, again).generated.matrix == known.generated.matrix
+    more = extended(known, again.with_part("attnlrp", other)).generated
+    assert more.verdicts["words"][2]["points"] == known.generated.verdicts["words"][2]["points"]
+    assert [one.start for one in more.matrix["attnlrp"].parts] == [word.start, other.start]
+    assert more.words == known.generated.words
     with pytest.raises(HEvalError, match="The answer has no tokens 3 to 99"):
         generated.with_part("attnlrp", Span(3, 99))
     monkeypatch.setattr(type(explained.generated.clean.lm.model), "dtype", torch.bfloat16)
@@ -190,16 +192,20 @@ def test_variants_of_one_explainer_agree_once(explained):
     assert "fa" in generated.of(word).choices()
 
 
+def respelt(answer, *texts):
+    """An answer whose tokens spell something else."""
+    written = answer.generated.written
+    written = dataclasses.replace(written, tokens=(*texts, *[""] * (len(written.ids) - len(texts))))
+    return dataclasses.replace(answer, generated=dataclasses.replace(answer.generated, written=written))
+
+
 def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
     assert explained.select("is lisbon").text == explained.select((1, 3)).text == " is Lisbon"
     assert explained.select("isb").text == explained.select(2).text == " Lisbon"
-    written = explained.generated.written
-    written = dataclasses.replace(written, tokens=(" İİ", " Lisbon", " is", *[""] * (len(written.ids) - 3)))
-    other = dataclasses.replace(explained, generated=dataclasses.replace(explained.generated, written=written))
+    other = respelt(explained, " İİ", " Lisbon", " is")
     assert [other.select(words).text for words in ("is", "lisbon", "İİ")] == [" is", " Lisbon", " İİ"]
-    selection = explained.select("Lisbon")
-    assert selection.scores("attnlrp").shape == selection.scores("attn").shape
-    assert np.abs(selection.scores("attnlrp")).max() > 0
+    of_sentences, of_tokens = map(explained.select("Lisbon").scores, ("attnlrp", "attn"))
+    assert (of_sentences.shape, of_sentences.any()) == (of_tokens.shape, True)
     for words in ("Oslo", "", 99, -1, (7, 3)):
         with pytest.raises(HEvalError, match="The answer has no words .*; it has 8 words, from 0: It is Lisbon"):
             explained.select(words)
@@ -209,8 +215,7 @@ def test_a_selection_is_found_by_its_words_or_their_numbers(explained):
         explained.to_frame("token")
     assert list(explained.sources()["text"]) == [" It", " is", " Lisbon", ".", " Peru", " has", " Lima", "."]
     head, counts = repr(explained).split("; ")
-    assert head == "<ExplainedAnswer: random-gpt2 answers 'It is Lisbon. Peru has Lima.'"
-    assert " of 6 word" in counts  # the full stops are none
+    assert (head, " of 6 word" in counts) == (f"<Answer: random-gpt2 answers '{ANSWER}'", True)  # the full stops are none
     assert sum(int(part.split()[0]) for part in counts.split(", ")) == 6
 
 
@@ -235,15 +240,18 @@ def test_a_word_is_compared_with_another_that_might_stand_there(explained):
     values[place, likely] = torch.tensor([0.0, -1, -2, -3])
     assert written.rivals(values) == {place: Rival("Peru", likely[2])}
     generated = dataclasses.replace(explained.generated, rivals={place: Rival("Nairobi", foil)}).with_contrast(place)
-    told = {**explained.to_json(), "generated": answer_json(generated)}
-    assert next(own["rival"] for own in told["generated"]["words"] if own["start"] == place) == "Nairobi"
-    assert (compared := drawn(told)["methods"][-1])["title"] == "Contrastive GIM (ours), not “Nairobi”"
-    assert compared["parts"][0][:2] == [place, selection.columns.end]
-    np.testing.assert_allclose(compared["parts"][0][2], selection.against("Nairobi"), rtol=1e-3)
+    told = dataclasses.replace(explained.record, generated=record_of(generated))
+    assert next(own.rival for own in told.generated.words if own.start == place) == "Nairobi"
+    assert (compared := drawn(told).methods[-1]).title == "Contrastive GIM (ours), not “Nairobi”"
+    ((*span, values),) = compared.parts
+    assert span == [place, selection.columns.end]
+    np.testing.assert_allclose(values, selection.against("Nairobi"), rtol=1e-3)
 
 
 def test_the_json_object_has_what_was_agreed_and_is_json(explained):
     told = json.loads(json.dumps(explained.to_json()))
+    assert read(told) == explained.record
+    assert (explained.text, explained.words[2].text, explained.sentences[1].text) == (ANSWER, " Lisbon", " Peru has Lima.")
     answer = told["generated"]
     assert "".join(answer["tokens"]) == answer["text"] == f" {ANSWER}"
     assert {"start", "end", "text", "source", "nats", "by_document", "said_before"} <= set(answer["words"][0])
@@ -260,10 +268,7 @@ def test_the_json_object_has_what_was_agreed_and_is_json(explained):
     names = [("".join(answer["tokens"][own["start"] : own["end"]]), own["documents"]) for own in answer["numbers_and_names"]]
     assert names == [(" Lisbon", [1]), (" Peru", [2]), (" Lima", [2])]
     assert explained.not_in_documents().empty
-    written = dataclasses.replace(
-        explained.generated.written, tokens=(" In", " 1970", " Oslo", " had", " two", " Limas", " by", ".")
-    )
-    other = dataclasses.replace(explained, generated=dataclasses.replace(explained.generated, written=written))
+    other = respelt(explained, " In", " 1970", " Oslo", " had", " two", " Limas", " by", ".")
     assert other.not_in_documents().to_dict("list") == {
         "text": ["1970", "Oslo"], "asked": [False, False], "document": [None, None], "says": [None, None],
     }  # fmt: skip
@@ -310,7 +315,8 @@ def test_two_documents_that_say_the_same_leave_it_unclear(copying):
 
 def test_the_answer_is_written_again_without_what_is_said_to_be_its_source(language_models):
     def explained(*texts, **asked):
-        return explain(language_models["gpt2"], question=QUESTION, context=texts, explainers="attn", **{"generate": 8} | asked)
+        how = asked or {"generate": 8}
+        return explain_answer(language_models["gpt2"], question=QUESTION, context=texts, explainers="attn", **how)
 
     found = explained(f"{KENYA} It is 3.5 km.", PERU)
     again, plain = found.without(1), explained(PERU)
@@ -322,9 +328,7 @@ def test_the_answer_is_written_again_without_what_is_said_to_be_its_source(langu
     assert found.without(1, 2, "It has 9.").text == explained(f"{KENYA} It has 9.", PERU).generated.written.text
     assert found.without(1, 2).text == explained(KENYA, PERU).generated.written.text
     framed = found._repr_html_()
-    assert framed.startswith("<iframe")
-    assert "<script" not in framed
-    assert "&lt;script" in framed
+    assert (framed[:7], "<script" in framed, "&lt;script" in framed) == ("<iframe", False, True)
     with pytest.raises(HEvalError, match="no document 3; there are 2, from 1"):
         found.without(3)
     with pytest.raises(HEvalError, match="Document 1 has no sentence 3; it has 2, from 1"):  # as verdicts count them
@@ -345,22 +349,20 @@ def test_what_was_said_before_is_what_a_word_loses_directly_behind_the_prompt(ex
 
 def test_an_answer_without_documents_is_all_memory(language_models):
     keys = ("fa", "attn", DOCUMENT, SENTENCE)
-    found = explain(language_models["gpt2"], question=f"{KENYA} {QUESTION}", generate=6, explainers=",".join(keys))
-    assert set(found.sources()["source"]) == {"memory"}
-    assert found.citations().empty
+    found = explain_answer(language_models["gpt2"], question=f"{KENYA} {QUESTION}", generate=6, explainers=",".join(keys))
+    assert ({word.source for word in found.words}, found.citations().empty) == ({"memory"}, True)
     assert tuple(found.generated.matrices) == keys
     assert found.select(0).verdict() == {}
-    assert found.to_json()["generated"]["sentences"][0]["citations"] == []
+    assert found.sentences[0].citations == ()
 
 
 def test_parts_come_in_order(language_models):
-    lm = language_models["gpt2"]
-    methods = [catalogue.method(key) for key in ("attn", "fa")]
-    steps = whole_answer.explain_answer(lm, whole_answer.tokenised(lm, Request(TEXTS, QUESTION)), QUESTION, methods, Wanted(3))
+    lm, methods = language_models["gpt2"], [catalogue.method(key) for key in ("attn", "fa")]
+    steps = whole_answer.answer_steps(lm, whole_answer.tokenised(lm, Request(TEXTS, QUESTION)), QUESTION, methods, Wanted(3))
     seen = []
     for step, found in steps:
         seen.append(step)
-        json.dumps(answer_json(found))
+        json.dumps(dataclasses.asdict(record_of(found)))
         if step == "sentence":
             break
     assert seen == ["token"] * (len(seen) - 3) + ["document", "before", "sentence"]
@@ -373,7 +375,7 @@ def test_an_explainer_that_cannot_says_why_in_one_sentence(language_models):
         key, title, needs = "single", "Single", ()
 
     prompt = whole_answer.tokenised(lm, Request(TEXTS, QUESTION))
-    *_, (_, found) = whole_answer.explain_answer(lm, prompt, QUESTION, [Single()], Wanted(answer=ANSWER))
+    *_, (_, found) = whole_answer.answer_steps(lm, prompt, QUESTION, [Single()], Wanted(answer=ANSWER))
     assert found.refused == {"single": "Single does not explain a whole answer: it scores the first token of an answer only."}
 
 

@@ -9,7 +9,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from heval_core.explaining.api import explain
+from heval_core.explaining.api import explain, explain_answer
 from heval_core.lm.chat import turn_end
 from heval_core.lm.control import control_tokens_in
 from heval_core.lm.facts import ModelFacts
@@ -124,7 +124,8 @@ def chat_lm():
 
 def test_a_given_answer_is_text_and_the_result_says_so(chat_lm):
     word = chat_lm.tokenizer.eos_token
-    result = explain(chat_lm, context=["Lisbon is here."], question=QUESTION, answer=f"Lisbon.{word} Oslo", explainers=())
+    asked = {"context": ["Lisbon is here."], "question": QUESTION, "answer": f"Lisbon.{word} Oslo", "explainers": ()}
+    result = explain_answer(chat_lm, **asked)
     told = result.to_json()["generated"]
     assert chat_lm.tokenizer.eos_token_id not in told["token_ids"]
     assert told["text"].strip() == f"Lisbon.{word} Oslo"

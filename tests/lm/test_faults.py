@@ -11,9 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from heval_core import explain
 from heval_core.lm import entailment, loading
-from heval_core.prompt_service import child
 from heval_core.records import HEvalError
-from tests.asked import KENYA, QUESTION
+from tests.asked import KENYA, QUESTION, served
 from tests.explainers.test_every_architecture import demo_tokenizer
 from tests.literal_models import GROUPED
 
@@ -150,7 +149,7 @@ def test_an_odd_folder_is_refused_in_one_line_by_notebook_command_and_page(kind,
     assert prints(*command, "--device", "cpu", ends=2).err.splitlines()[-1] == f"error: {told}"
     asked = {"op": "answer", "documents": [KENYA], "question": QUESTION, "explainers": ["attn"], "template": "plain"}
     with pytest.raises(HEvalError) as error:
-        child._answer(asked | {"model": str(odd), "generate": 2, "answer": None}, {}, print)
+        served(asked | {"model": str(odd), "generate": 2, "answer": None})
     assert str(error.value) == told
 
 
@@ -227,18 +226,19 @@ def test_an_odd_model_in_memory_is_refused_in_one_line(kind, in_memory):
     assert str(error.value) == sentence
 
 
-def scores(model):
-    found = explain(model, tokenizer=demo_tokenizer(), **ASKED)
+def scores(model, **tokenizer):
+    found = explain(model, **tokenizer, **ASKED)
     assert not found.refused
     return {key: attribution.scores for key, attribution in found.attributions.items()}
 
 
 def test_what_only_runs_a_model_elsewhere_changes_nothing(in_memory, model_folders):
-    expected = scores(in_memory)
+    own = {"tokenizer": demo_tokenizer()}
+    expected = scores(in_memory, **own)
     merged = peft_model(in_memory).merge_and_unload()
     with torch.inference_mode():
         loaded_inside = loading.load(str(model_folders["qwen2"]), "cpu")
-        runs = [scores(torch.nn.DataParallel(merged)), scores(merged), scores(loaded_inside)]
+        runs = [scores(torch.nn.DataParallel(merged), **own), scores(merged, **own), scores(loaded_inside)]
     for found in runs:
         for key, row in expected.items():
             np.testing.assert_allclose(found[key], row, atol=1e-5, err_msg=key)

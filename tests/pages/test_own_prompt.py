@@ -162,7 +162,7 @@ def test_what_is_typed_while_an_answer_is_computed_stays_and_what_another_link_r
 
 
 def test_a_refusal_is_said_and_opens_nothing():
-    app = finished(over(error="The model is too small.", partial={}, request={"before": {}}), ASKED)
+    app = finished(over(error="The model is too small.", request={"before": made_up().result}), ASKED)
     assert "result" not in app.query_params
     assert [error.value for error in app.error] == ["The model is too small\\."]
 
@@ -230,14 +230,14 @@ def test_hostile_files_cost_their_own_answers_and_no_others(gallery):
         with pytest.raises(HEvalError, match="broken"):
             own_prompts.find(file.name.split(".")[0])
     (own,) = (cards for title, cards in own_prompts.cards() if title == "Kept on this machine")
-    assert [card["title"] for card in own] == ["demo-gpt2: Kept?"]
+    assert [card.title for card in own] == ["demo-gpt2: Kept?"]
     open_page("your_prompt")
     open_form()
 
 
 def test_an_answer_that_is_stopped_takes_nothing_from_the_one_that_is_kept():
     kept = made_up()
-    fewer = {key: kept.result["generated"]["matrix"][key] for key in ("document", "attn")}
+    fewer = {key: kept.result.generated.matrix[key] for key in ("document", "attn")}
     name = own_prompts.keep(kept.asked, kept.result)
     finished(over(partial=made_up(matrix=fewer).result, cancelled=True), kept.asked)
     assert own_prompts.find(name) == kept
@@ -311,20 +311,20 @@ def test_the_oldest_answers_make_room(monkeypatch, gallery):
 
 def test_what_is_drawn_is_what_the_object_says():
     kept = made_up()
-    data, said = drawn(kept.result, kept.asked.explainers), kept.result["generated"]
-    assert [(own["text"], own["source"], own["nats"]) for own in data["words"]] == [
-        (own["text"], own["source"], own["nats"]) for own in said["words"]
-    ]
-    assert [own["documents"] for own in data["sentences"]] == [own["by_document"] for own in said["sentences"]]
-    methods = {own["key"]: own for own in data["methods"]}
+    data, said = drawn(kept.result, kept.asked.explainers), kept.result.generated
+    for shown, known in ((data.words, said.words), (data.sentences, said.sentences)):
+        assert [{name: getattr(one, name) for name in vars(of)} for one, of in zip(shown, known, strict=True)] == [
+            *map(vars, known)
+        ]
+    methods = {own.key: own for own in data.methods}
     assert list(methods) == ["document(unit=sentence)", "attn", "cgim", "mechlight"]
     for key in ("document(unit=sentence)", "attn", "cgim"):
-        assert methods[key]["values"] == said["matrix"][key]["values"]
-        assert methods[key]["units"] == [[0, 4], [4, 8]]
-        assert bool(methods[key]["nats"]) == (key not in ("attn", "cgim"))
-    assert (methods["mechlight"]["values"], methods["mechlight"]["refused"]) == (None, "the model has no heads")
-    assert data["documents"] == [{"sentences": [[0, 4]]}, {"sentences": [[4, 8]]}]
-    assert data["words"][3]["probability"] == 1e-13
+        assert methods[key].values == said.matrix[key].values
+        assert methods[key].units == ((0, 4), (4, 8))
+        assert bool(methods[key].nats) == (key not in ("attn", "cgim"))
+    assert (methods["mechlight"].values, methods["mechlight"].refused) == (None, "the model has no heads")
+    assert [document.sentences for document in data.documents] == [((0, 4),), ((4, 8),)]
+    assert data.words[3].probability == 1e-13
 
 
 def test_a_file_of_its_own_makes_no_request_and_its_text_is_no_markup():
@@ -333,16 +333,16 @@ def test_a_file_of_its_own_makes_no_request_and_its_text_is_no_markup():
     assert "<img" not in page
     assert not re.findall(r"(?:src|href)=[\"']?(?:http|//)", page)
     data = json.loads(re.search(r"start\(\{ data: (.*), parentElement: document \}\);", page)[1])
-    assert data["words"] == json.loads(json.dumps(drawn(kept.result)["words"]))
+    assert data["words"] == json.loads(json.dumps(asdict(drawn(kept.result))["words"]))
 
 
 def test_a_card_has_every_word_with_its_bar_and_says_what_was_found():
     card = answer_card(made_up().result, "Where?")
     bars = {"document 1": HUES[0], "document 2": HUES[1], "memory": GREY}
     data = drawn(made_up().result)
-    assert re.findall(r'textLength="[^>]*>([^<]*)</text>', card) == [own["text"].strip() for own in data["words"]]
+    assert re.findall(r'textLength="[^>]*>([^<]*)</text>', card) == [own.text.strip() for own in data.words]
     sized = re.findall(r'height="([\d.]+)" rx="1.5" fill="(#\w+)"', card)
-    assert [colour for _, colour in sized] == [bars[own["source"]] for own in data["words"] if own["source"] in bars]
+    assert [colour for _, colour in sized] == [bars[own.source] for own in data.words if own.source in bars]
     first, memory, second = (float(height) for height, _ in sized)
     assert second > first > memory  # 6 nats, 3, none
     assert card.count("stroke-dasharray") == 1
@@ -350,7 +350,7 @@ def test_a_card_has_every_word_with_its_bar_and_says_what_was_found():
         "made-up wrote this: 1 of 3 words rests on document 1, 1 on document 2, 1 unclear." in card
     )  # a full stop is no word
     assert "made-up read this: 1 of 3 words rests on document 1, " in answer_card(made_up(given=True).result, "Where?")
-    assert on_card(data)["found"] == "1 of 3 rest on document 1"
+    assert on_card("id", "", "", data).found == "1 of 3 rest on document 1"
     assert re.findall(r"<tspan[^>]*>(\d)</tspan> ([^<]*)<", card) == [("1", "Iceland is cold."), ("2", "It costs 60.")]
     ElementTree.fromstring(answer_card(made_up().result, "What\x0cis \ud83d"))  # no character that XML does not know
 
@@ -359,16 +359,18 @@ def test_without_a_document_the_words_that_change_are_marked_and_whether_bars_ha
     before = made_up().result
     words = [word(0, " Iceland", "memory", 0.1), word(1, ".", "memory", 0.1), word(2, " cheap", "document 1", 1.0)]
     found = compared(before, made_up(words=words).result, Change(1))
-    assert found["before"] == [(" Iceland", False), (".", False), (" 60", True), (" maybe", True)]
-    assert found["after"] == [(" Iceland", False), (".", False), (" cheap", True)]
-    assert found["said"] == "Predicted: 1 word. 1 of the 2 that changed were among them; 0 stayed."
-    assert found["title"] == "Without document 2"
+    assert found.before == [(" Iceland", False), (".", False), (" 60", True), (" maybe", True)]
+    assert found.after == [(" Iceland", False), (".", False), (" cheap", True)]
+    assert found.said == "Predicted: 1 word. 1 of the 2 that changed were among them; 0 stayed."
+    assert found.title == "Without document 2"
     same = compared(before, before, Change(0, 0, "Iceland is warm."))
-    assert same["title"] == "With another sentence 1 of document 1"
-    assert same["said"] == "The answer stays the same, word for word."
-    longer = made_up(words=[*before["generated"]["words"], word(4, " so", "memory", 0.1)]).result
-    assert compared(before, longer, Change(0))["said"] == "No word goes; 1 more follow."
-    lines = before | {"tokens": ["One", ".\n", "Two.", "\nThree", "."], "documents": [{"start": 0, "end": 5}]}
+    assert same.title == "With another sentence 1 of document 1"
+    assert same.said == "The answer stays the same, word for word."
+    longer = made_up(words=[*before.generated.words, word(3, " so", "memory", 0.1)]).result
+    assert compared(before, longer, Change(0)).said == "No word goes; 1 more follow."
+    lines = made_up(
+        prompt={"tokens": ["One", ".\n", "Two.", "\nThree", "."], "documents": [{"start": 0, "end": 5}]}, matrix={}
+    ).result
     assert [Change(0, place).applied(lines) for place in (0, 1)] == ["Two.\nThree.", "One.\n\nThree."]
 
 
@@ -381,5 +383,5 @@ def test_a_change_replaces_its_sentence_and_knows_whose_words_it_was_said_to_giv
     before = made_up().result
     assert change.applied(before) == text
     words = [word(0, " Nothing", "memory", 0.1)]
-    said = compared(before, made_up(words=words).result, change)["said"]
+    said = compared(before, made_up(words=words).result, change).said
     assert said == f"Predicted: {source} word. {source} of the 4 that changed were among them; 0 stayed."

@@ -10,10 +10,10 @@ from itertools import pairwise
 import pytest
 
 from heval_core.lm.installed import has_chat_template, installed_models
-from heval_core.prompt_service import child
 from heval_core.prompting.prompts import AUTO, CHAT, TEMPLATE
 from heval_core.records import HEvalError
 from heval_core.ui import own_prompts, sidebar
+from tests.asked import served
 from tests.conftest import DEMO_MODELS
 from tests.pages.opening import open_form, send
 
@@ -83,16 +83,22 @@ def test_the_worker_asks_through_the_template_and_ranks_none_of_it(chatty):
 
     def answered(model, template):
         request = asdict(ASKED) | {"op": "answer", "model": str(model), "template": template}
-        return child._answer(request, loaded, lambda said: None)
+        return served(request, loaded)
 
     result = answered(chatty, CHAT)
-    assert result["prompt"] == "User: The capital of Kenya is Oslo.\n\nWhat is the capital of Kenya?\nAssistant:"
-    units = result["generated"]["matrix"]["attn"]["units"]
-    assert "".join(unit["text"] for unit in units).strip() == "The capital of Kenya is Oslo.\n\nWhat is the capital of Kenya?"
+    assert result.prompt == "User: The capital of Kenya is Oslo.\n\nWhat is the capital of Kenya?\nAssistant:"
+    units = result.generated.matrix["attn"].units
+    assert "".join(unit.text for unit in units).strip() == "The capital of Kenya is Oslo.\n\nWhat is the capital of Kenya?"
     # The next request is a plain one again, by the same loaded model.
-    assert answered(chatty, TEMPLATE)["prompt"] == "The capital of Kenya is Oslo. Q: What is the capital of Kenya? A:"
+    assert answered(chatty, TEMPLATE).prompt == "The capital of Kenya is Oslo. Q: What is the capital of Kenya? A:"
     with pytest.raises(HEvalError, match=r"^demo-gpt2 has no chat template, so it cannot be asked through one"):
         answered(installed_models()["demo-gpt2"].path, CHAT)
+
+
+def untimed(answer):
+    """An answer without what differs from run to run, and without verdicts."""
+    matrix = {key: replace(scores, seconds=0.0, passes=0.0) for key, scores in answer.generated.matrix.items()}
+    return replace(answer, generated=replace(answer.generated, matrix=matrix, verdicts={}))
 
 
 @pytest.mark.slow
@@ -100,34 +106,33 @@ def test_the_worker_goes_on_with_an_answer_and_tells_what_it_knows_as_it_knows_i
     loaded: dict = {}
     request = asdict(ASKED) | {"op": "answer", "model": str(chatty), "template": TEMPLATE, "explainers": ["attn"]}
     heard: list = []
-    first = child._answer(request, loaded, heard.append)
+    sent: list = []
+    first = served(request, loaded, heard, sent)
     steps = [text.removesuffix(" done") for text in heard if isinstance(text, str) and text != "token done"]
     assert steps == ["loading the model", "document", "before", "sentence", "level", "attn"]
-    written = [partial["generated"]["text"] for partial in heard if not isinstance(partial, str)]
+    written = [partial.generated.text for partial in heard if not isinstance(partial, str)]
     assert all(later.startswith(earlier) for earlier, later in pairwise(written))
+    assert sum(map(len, sent)) < 1.5 * len(json.dumps(asdict(first)))  # only what is new is sent
     heard.clear()
-    more = child._answer(request | {"more": ["attnlrp"], "before": json.loads(json.dumps(first))}, loaded, heard.append)
-    assert heard == ["attnlrp done"]  # nothing else was computed again
-    at_once = child._answer(request | {"explainers": ["attn", "attnlrp"]}, loaded, lambda said: None)
-    for matrix in (*more["generated"]["matrix"].values(), *at_once["generated"]["matrix"].values()):
-        matrix["seconds"] = matrix["passes"] = 0.0
-    (judged, expected) = (result["generated"].pop("verdicts")["words"][0] for result in (more, at_once))
+    more = served(request | {"more": ["attnlrp"], "before": first}, loaded, heard)
+    assert heard == ["attnlrp done", more]  # nothing else was computed again
+    at_once = served(request | {"explainers": ["attn", "attnlrp"]}, loaded)
+    (judged, expected) = (result.generated.verdicts["words"][0] for result in (more, at_once))
     assert judged["points"] == expected["points"]
     assert judged["beats"]["nats"] == pytest.approx(expected["beats"]["nats"], rel=1e-3)  # a kept answer has four digits
-    assert more == at_once
-    other = first | {"tokens": ["Of", " another", " model"]}
+    assert untimed(more) == untimed(at_once)
+    other = replace(first, tokens=("Of", *first.tokens[1:]))
     with pytest.raises(HEvalError, match=r"^chatty cuts this prompt into other tokens than when it was asked"):
-        child._answer(request | {"more": ["attnlrp"], "before": other}, loaded, heard.append)
+        served(request | {"more": ["attnlrp"], "before": other}, loaded)
     # An answer that is only written explains nothing.
-    only = child._answer(request | {"documents": [], "only_written": True}, loaded, heard.append)
-    assert only["generated"]["text"]
-    assert only["generated"]["matrix"] == {}
+    only = served(request | {"documents": [], "only_written": True}, loaded)
+    assert (bool(only.generated.text), only.generated.matrix) == (True, {})
     given = request | {"answer": "Nairobi is far away.", "explainers": ["cgim"]}
-    before = child._answer(given, loaded, heard.append)
-    heard.clear()
-    part = child._answer(given | {"more": ["cgim"], "part": [0, 1], "before": before}, loaded, heard.append)
-    assert heard == []  # its whole sentence is known, and one token of it is asked about
-    assert [(one["start"], one["end"]) for one in part["generated"]["matrix"]["cgim"]["parts"]] == [(0, 1)]
-    coarse = child._answer(request | {"dtype": "bfloat16"}, loaded, heard.append)
-    assert coarse["generated"]["notes"] == ["Computed in bfloat16, which is coarser than float32: small scores may differ."]
+    before = served(given, loaded)
+    part = served(given | {"more": ["cgim"], "part": [0, 1], "before": before}, loaded)
+    (one,) = part.generated.matrix["cgim"].parts  # its whole sentence is known, and one token of it is asked about
+    assert (one.start, one.end) == (0, 1)
+    assert part.generated.matrix["cgim"].values == before.generated.matrix["cgim"].values
+    coarse = served(request | {"dtype": "bfloat16"}, loaded, heard)
+    assert list(coarse.generated.notes) == ["Computed in bfloat16, which is coarser than float32: small scores may differ."]
     assert "loading the model" in heard

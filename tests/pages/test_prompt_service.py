@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import threading
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
@@ -12,10 +14,11 @@ import pytest
 from heval_core.lm.installed import installed, installed_models
 from heval_core.prompt_service import client
 from heval_core.prompt_service.client import Worker, asked_as_stored
-from heval_core.records import HEvalError
+from heval_core.records import HEvalError, whole_answers
 from heval_core.store.filters import Filter, expression
 from heval_core.ui.heads import picked_row
 from heval_core.ui.sidebar import count_tokens
+from tests.pages.whole_answers import made_up
 
 PATIENCE = 300  # seconds, of what never takes long
 
@@ -172,3 +175,24 @@ def test_a_search_that_would_keep_the_database_busy_is_refused(demo, search):
 @pytest.mark.parametrize("search", ["[A-Z]{2,9}", "(?:.?){60}x", "{", "a{2}{,}", "Kenya"])
 def test_a_search_with_a_few_repetitions_is_asked_as_it_is(search):
     assert expression(search) == search
+
+
+GROWING = [
+    made_up(words=(), sentences=(), matrix={}, refused={}).result,
+    made_up(matrix={}, refused={}).result,
+    made_up(refused={}).result,
+    made_up(words=made_up().result.generated.words[:1]).result,
+]
+
+
+def test_of_an_answer_that_grows_only_what_is_new_is_sent():
+    known, before = None, None
+    for now in GROWING:
+        known = whole_answers.applied(known, json.loads(json.dumps(whole_answers.changes(before, now), default=asdict)))
+        assert known == json.loads(json.dumps(asdict(now)))
+        before = now
+    assert whole_answers.changes(*GROWING[1:3])["generated"].keys() == {"matrix"}
+    assert whole_answers.changes({"a": (1, 2), "b": {"c": 0}}, {"a": (1, 3, 4), "b": {"d": 1}}) == {
+        "a": {"1": [3], "2": [4]}, "b": [{"d": 1}],  # no change has a word for what is gone
+    }  # fmt: skip
+    assert whole_answers.changes(now, now) == {}

@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
+from heval_core.records.whole_answers import read
 from heval_core.ui.own_prompts import KeptAnswer, OwnPrompt
 
 ASKED = OwnPrompt(
@@ -36,8 +37,11 @@ def matrix(unit, values, columns="token"):
     return {"unit": unit, "units": SENTENCES, "columns": columns, "values": values, **about}
 
 
-def made_up(question="Where?", **changed) -> KeptAnswer:
-    """Of its four words two come from documents, one from memory, one is unclear. cgim scores whole sentences."""
+def made_up(question="Where?", prompt=None, **changed) -> KeptAnswer:
+    """Of its four words two come from documents, one from memory, one is unclear. cgim scores whole sentences.
+
+    prompt, changed: what is otherwise of the prompt, and of the answer.
+    """
     generated = {
         "text": " Iceland. 60 maybe",
         "token_ids": [1, 2, 3, 4],
@@ -64,7 +68,8 @@ def made_up(question="Where?", **changed) -> KeptAnswer:
     }
     documents = [{"start": 0, "end": 4}, {"start": 4, "end": 8}]
     result = {"model": "made-up", "prompt": "".join(TOKENS), "tokens": TOKENS, "documents": documents}
-    return KeptAnswer(replace(ASKED, question=question), result | {"generated": generated | changed})
+    content = result | (prompt or {}) | {"generated": generated | changed}
+    return KeptAnswer(replace(ASKED, question=question), read(content))
 
 
 def over(**more) -> SimpleNamespace:

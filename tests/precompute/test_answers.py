@@ -1,19 +1,21 @@
 """Whole answers of a batch: stored, gone on with, read back, and shown on Instances as Your prompt shows them."""
 
 import dataclasses
+import json
+from dataclasses import asdict
 from itertools import islice
 
 import numpy as np
 import pytest
 
 from heval_core.evaluation.publishing import publish
+from heval_core.explaining.answer import explained_answer, record_of
 from heval_core.explaining.api import methods_of
 from heval_core.explaining.pipeline import Request
 from heval_core.explaining.whole_answer import SENTENCE, Wanted
-from heval_core.explaining.whole_answer_json import answer_json, explained_answer
-from heval_core.figures.answer import drawn
 from heval_core.prompting.styles import PromptStyle
 from heval_core.records import HEvalError
+from heval_core.records.whole_answers import read
 from heval_core.regimes import build
 from heval_core.regimes.padding import unrelated_texts
 from heval_core.store.filters import Filter
@@ -58,7 +60,7 @@ def test_a_stored_answer_is_what_explaining_its_prompt_gives(grid, results, lang
     wanted = Wanted(texts=tuple(islice(texts, 20)))
     now = explained_answer(language_models["gpt2"], asked, methods_of(["attn", "cgim"]), wanted)
     assert now.generated.written.prompt.tokens == instance.tokens
-    expected = answer_json(now.generated)
+    expected = json.loads(json.dumps(asdict(record_of(now.generated))))
     assert why == ""
     assert [stored[name] for name in ("text", "words", "sentences", "verdicts")] == [
         expected[name] for name in ("text", "words", "sentences", "verdicts")
@@ -143,4 +145,4 @@ def test_a_stored_answer_that_is_broken_is_one_line(results):
     (one, *_) = results.instance_ids(Filter(regime=("gold",)))
     generated, _ = results.whole_answer(one)
     with pytest.raises(HEvalError, match="The saved answer is broken"):
-        drawn({"model": "m", "tokens": [], "documents": [], "generated": {**generated, "words": [{}]}})
+        read({"model": "m", "tokens": [], "documents": [], "generated": {**generated, "words": [{}]}})

@@ -8,7 +8,6 @@ import pytest
 
 from heval_core.evaluation.publishing import publish
 from heval_core.figures.highlights import instance_page
-from heval_core.prompt_service import child
 from heval_core.prompt_service.client import asked_as_stored
 from heval_core.statistics.scores import average_ranks, tied
 from heval_core.store.filters import Filter
@@ -18,6 +17,7 @@ from heval_core.store.shards import ShardStore, _content_hash
 from heval_core.ui.instance_tables import tokens_of
 from heval_core.ui.reading import Row, answer_ranks, chance_rank, prompt_data
 from precompute.cli import main
+from tests.asked import served
 from tests.conftest import DEMO_MODELS
 
 pytestmark = pytest.mark.slow
@@ -137,11 +137,11 @@ def test_a_stored_chat_is_asked_again_as_it_is(chatty, reader, kept):
         "template": instance.template,
         "expected": asked_as_stored(instance),
     }
-    heads = child._answer({"op": "heads", **asked}, loaded, print)
+    heads = served({"op": "heads", **asked}, loaded)
     assert len(heads[0][0]) == len(instance.tokens)
     stored = reader.head_need(instance.instance_id)
     (foil,) = (own.token_id for own in instance.candidates if own.token_id != instance.predicted_id)
-    need = child._answer({"op": "need", "answer": instance.predicted_id, "foil": foil, **asked}, loaded, print)
+    need = served({"op": "need", "answer": instance.predicted_id, "foil": foil, **asked}, loaded)
     assert stored["lead"] == pytest.approx(need["lead"], rel=1e-4)
     assert stored["lost"] == pytest.approx(list(np.ravel(need["lost"])), rel=1e-3, abs=1e-4)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from heval_core.citations import mask
 from heval_core.figures.answer import spelt
+from heval_core.records.whole_answers import AnswerWord
 from heval_core.texts import markers
 
 CITING = {
@@ -111,8 +112,9 @@ def test_hostile_texts_take_no_longer_to_mask(hostile):
 
 
 def test_a_marker_is_no_word_of_an_answer_that_counts():
-    words = [{"text": text} for text in (" so", " [", "2", "].", " It", " 【", "1", "†", "b", "】", " costs", " 60", "²")]
-    assert [word["text"] for word in spelt(words)] == [" so", " It", " costs", " 60", "²"]
+    texts = (" so", " [", "2", "].", " It", " 【", "1", "†", "b", "】", " costs", " 60", "²")
+    words = [AnswerWord(place, place + 1, text) for place, text in enumerate(texts)]
+    assert [word.text for word in spelt(words)] == [" so", " It", " costs", " 60", "²"]
     assert spelt(words[1:4]) == words[1:4]
 
 

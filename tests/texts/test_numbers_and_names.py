@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heval_core.figures.answer import drawn, resting, verdict
+from heval_core.records.whole_answers import AnswerWord
 from heval_core.texts.numbers_and_names import mentions
 from tests.pages.whole_answers import TOKENS, made_up, word
 
@@ -74,25 +75,22 @@ def test_what_a_document_says_instead(answer, near):
 
 def test_a_sentence_cites_what_a_word_of_it_rests_on_and_says_what_stands_in_no_document():
     """Also of a file of before, which has citations without a word and no search."""
-    told = made_up().result["generated"]
-    weak = [word(0, " Iceland", "memory", 0.1), *told["words"][1:]]
+    weak = [word(0, " Iceland", "memory", 0.1), *made_up().result.generated.words[1:]]
     texts = {"tokens": [" Iceland", ".", " 61 and 62", " in Oslo"], "words": weak}
     data = drawn(made_up(**texts).result)
-    assert [[cited["document"] for cited in own["citations"]] for own in data["sentences"]] == [[], [2]]
-    assert [own["nowhere"] for own in data["sentences"]] == [
-        [],
-        ["61: in no document", "62: in no document", "Oslo: in no document"],
-    ]
-    assert [own["nowhere"] for own in data["words"]] == [None, None, "61: in no document", "Oslo: in no document"]
-    assert data["stands"] == "0 of 3 numbers and names stand in your documents."
-    assert resting(data["words"]) == "1 of 3 words rests on document 2, 1 on memory, 1 unclear"
+    assert [[cited.document for cited in own.citations] for own in data.sentences] == [[], [2]]
+    missing = ("61: in no document", "62: in no document", "Oslo: in no document")
+    assert [own.nowhere for own in data.sentences] == [(), missing]
+    assert [own.nowhere for own in data.words] == [None, None, "61: in no document", "Oslo: in no document"]
+    assert data.stands == "0 of 3 numbers and names stand in your documents."
+    assert resting(data.words) == "1 of 3 words rests on document 2, 1 on memory, 1 unclear"
     assert "62: in no document." in verdict(data)
     growing = drawn(made_up(**texts, stopped="").result)  # its last word may be half of one
-    assert (growing["stands"], growing["sentences"][1]["nowhere"]) == ("", [])
-    kept = made_up(**texts).result
-    assert drawn(kept | {"documents": []})["stands"] == "", "nothing to check"
-    asked = drawn(kept | {"tokens": [*TOKENS[:8], " Q:", " 62?"], "question": {"start": 8, "end": 10}})
-    assert asked["stands"] == "0 of 3 numbers and names stand in your documents, 1 in your question alone."
+    assert (growing.stands, growing.sentences[1].nowhere) == ("", ())
+    assert drawn(made_up(prompt={"documents": []}, **texts).result).stands == "", "nothing to check"
+    prompt = {"tokens": [*TOKENS[:8], " Q:", " 62?", " A:"], "question": {"start": 8, "end": 10}}
+    asked = drawn(made_up(prompt=prompt, **texts).result)
+    assert asked.stands == "0 of 3 numbers and names stand in your documents, 1 in your question alone."
 
 
 @pytest.mark.parametrize(("sources", "said"), [
@@ -101,4 +99,4 @@ def test_a_sentence_cites_what_a_word_of_it_rests_on_and_says_what_stands_in_no_
      "2 of 6 words rest on document 2, 1 on document 1, 2 on memory, 1 unclear"),
 ])  # fmt: skip
 def test_on_what_words_rest_documents_come_first(sources, said):
-    assert resting([{"text": "a", "source": source} for source in sources]) == said
+    assert resting([AnswerWord(0, 1, "a", source, 1.0) for source in sources]) == said

@@ -70,7 +70,7 @@ function drawCitations(data, sentence, number, act) {
   const text = wordsIn(data, [sentence.start, sentence.end]).map((word) => word.text).join("");
   const written = [...text.matchAll(/\[(\d[\d, ]*)\]/g)].flatMap((found) => found[1].split(",").map(Number));
   const wrong = [...new Set(written)].filter((one) => data.documents[one - 1] && !sentence.citations.some((citation) => citation.document === one));
-  const named = wrong.map((one) => having(element("span", "cite wrong", `[${one}] not needed`), { title: `The answer cites document ${one} here, but the model does not need it: the sentence loses ${nats(sentence.documents[one - 1])} nats without it, and not by a word of its own more than without a text about something else.` }));
+  const named = wrong.map((one) => having(element("span", "cite wrong", `[${one}] not needed`), { title: `The answer cites document ${one} here, but the model does not need it: the sentence loses ${nats(sentence.by_document[one - 1])} nats without it, and not by a word of its own more than without a text about something else.` }));
   if (!sentence.citations.length) return [element("span", "cite none", "no single document"), ...named];
   return sentence.citations.slice(0, 3).map((citation) => {
     const made = button(`cite ${hueOf(citation.document - 1)}`, `[${citation.document}] `, null, () => act.cite(number, citation.document - 1));
@@ -114,7 +114,7 @@ function readOut(data, method, chosen, act) {
     text.append(method.nats ? verb : `${method.title.split(",")[0]} points at `, element("b", "", inWords(first)), about && ` (${about})`, `: ${amount(method, first.value)} ${of}.`);
     if (second && amount(method, second.value) !== "0") text.append(` Next is ${nameOf(second)} with ${amount(method, second.value)}.`);
   }
-  const before = word ? word.before : sentence?.before;
+  const before = (word ?? sentence)?.said_before;
   if (before !== null && before !== undefined && before > 0.005) text.append(` ${Math.round(before * 100)} % of it follows from the answer’s own beginning.`);
   if (word?.probability < 1e-12) text.append(" The model would never have written it.");
   const rival = word?.rival && `against(${word.start})`;

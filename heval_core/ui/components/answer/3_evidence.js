@@ -106,15 +106,15 @@ const STRONG = 8; // nats: a document that gives less is drawn paler
 // Answer sentences × documents, in nats lost without the document: the level that is known first.
 function drawMatrix(data, chosen, act) {
   const title = element("h2", "", "Sentence by document");
-  if (!data.sentences.some((one) => one.documents)) return element("div", "matrix", title);
+  if (!data.sentences.some((one) => one.by_document)) return element("div", "matrix", title);
   const heads = data.documents.map((_, number) => element("th", hueOf(number), element("i"), `doc. ${number + 1}`));
   const table = element("table", "", element("tr", "", element("th", "", "answer"), ...heads));
-  const largest = Math.max(...data.sentences.flatMap((one) => one.documents ?? [0]), STRONG);
+  const largest = Math.max(...data.sentences.flatMap((one) => one.by_document ?? [0]), STRONG);
   data.sentences.forEach((sentence, number) => {
     const on = chosen && chosen[0] === sentence.start && chosen[1] === sentence.end;
     const row = element("tr", on ? "on" : "", element("td", "name", `${number + 1} ${sentence.text.trim().slice(0, 24)}…`));
     data.documents.forEach((_, document) => {
-      const value = sentence.documents?.[document], known = value !== undefined, inside = button("", known ? nats(value) : "…", null, () => act.cite(number, document));
+      const value = sentence.by_document?.[document], known = value !== undefined, inside = button("", known ? nats(value) : "…", null, () => act.cite(number, document));
       having(inside, { "data-name": `${number}.${document}`, "aria-label": `Sentence ${number + 1}, document ${document + 1}: ${known ? `${nats(value)} nats` : "not known yet"}` });
       const cell = element("td", `${hueOf(document)}${value > largest / 2 ? " most" : ""}`, inside);
       cell.style.setProperty("--share", known ? Math.max(0, value / largest).toFixed(3) : 0);
