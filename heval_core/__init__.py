@@ -45,9 +45,10 @@ wait_passively()
 
 
 def __getattr__(name: str) -> Any:
-    for module in _MODULES if name in __all__ else ():
-        if hasattr(found := importlib.import_module(f"heval_core.{module}"), name):
-            return getattr(found, name)
+    for room in _MODULES if name in __all__ else ():
+        module = importlib.import_module(f"heval_core.{room}")
+        if hasattr(module, name):
+            return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -191,9 +191,9 @@ CORE = {
     for room in ["explaining", "ui", "evaluation", "present", "statistics", "figures", "store", "plugins", "prompt_service"]
 }
 WORDING = {
-    no_verb: CORE - {"heval_core/statistics"} | {"pages", "heval_core", "precompute", "precompute/commands"},
+    no_verb: CORE - {"heval_core/statistics"} | {"pages", "precompute", "precompute/commands"},
     our_words: CORE | {"", "pages", "heval_core/metrics", "precompute", "precompute/commands"},
-    flags_as_indices: {"heval_core/explaining", "heval_core/ui"},
+    flags_as_indices: {"heval_core/explaining"},
     assignments_in_calls: {f"heval_core/{room}" for room in ("ui", "evaluation", "figures")},
 }
 

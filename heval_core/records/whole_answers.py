@@ -218,8 +218,8 @@ def read(content: Any) -> WholeAnswer:
         answer: WholeAnswer = _reader().validate_python(content)
     except ValueError as error:
         wrong = error.errors()[0] if hasattr(error, "errors") else {"loc": (), "msg": str(error)}
-        place = ".".join(map(str, wrong["loc"])) or "it"
-        raise HEvalError(f"The saved answer is broken: {place}: {wrong['msg']}.") from error
+        where = ".".join(map(str, wrong["loc"])) or "it"
+        raise HEvalError(f"The saved answer is broken: {where}: {wrong['msg']}.") from error
     return answer
 
 
