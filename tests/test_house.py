@@ -194,7 +194,7 @@ WORDING = {
     no_verb: CORE - {"heval_core/statistics"} | {"pages", "precompute", "precompute/commands"},
     our_words: CORE | {"", "pages", "heval_core/metrics", "precompute", "precompute/commands"},
     flags_as_indices: {"heval_core/explaining"},
-    assignments_in_calls: {f"heval_core/{room}" for room in ("ui", "evaluation", "figures")},
+    assignments_in_calls: {f"heval_core/{room}" for room in ("ui", "evaluation")},
 }
 
 
