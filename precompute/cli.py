@@ -1,22 +1,32 @@
-"""The command line: plan, run, fit, status, verify, publish, export, board, datasets, layouts, explain, models, citations.
+"""The command line, `heval` where the package is installed, else `python -m precompute`.
 
 Exit codes: 0 done, 1 some shards failed (the rest is kept), 2 wrong usage, 130 interrupted.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
+from heval_core import __version__
 from heval_core.records import HEvalError
+from precompute.messages import QUIET
 
 # Modules of commands ▶ the commands that they add. Only the module of the command that is given is imported.
 COMMANDS = {
     "grid": ("plan", "run"),
     "store": ("status", "verify", "publish", "export", "report"),
-    **{name: (name,) for name in ("datasets", "layouts", "models", "fit", "board", "explain", "citations")},
+    **{name: (name,) for name in ("open", "datasets", "layouts", "models", "fit", "board", "explain", "citations")},
 }
 
+EXAMPLES = """\
+{prog} explain --model demo-qwen2 --context "The capital of Kenya is Lisbon." --question "What is the capital of Kenya?"
+{prog} run --grid smoke --store mine && {prog} publish --store mine
+{prog} open mine
+
+Exit codes: 0 done, 1 some shards failed (the rest is kept), 2 wrong usage, 130 interrupted."""
 # What is finished of these stays where they are interrupted.
 KEEPING = ("run", "board", "citations")
 
@@ -26,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         options = parser_of(given).parse_args(given)
+        if options.quiet:
+            os.environ[QUIET] = "1"
         return int(options.command(options))
     except HEvalError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -41,7 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser_of(given: Sequence[str]) -> argparse.ArgumentParser:
     """given: the command with its options; without a command that there is, all are listed."""
-    parser = argparse.ArgumentParser(prog="python -m precompute", description=__doc__)
+    prog = "heval" if Path(sys.argv[0]).stem == "heval" else "python -m precompute"
+    as_written = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog=prog, description=EXAMPLES.format(prog=prog), formatter_class=as_written)
+    parser.add_argument("--version", action="version", version=f"heval {__version__}", help="print the version and exit")
     commands = parser.add_subparsers(required=True, metavar="command")
     modules = [module for module, names in COMMANDS.items() if given[:1] and given[0] in names]
     for module in modules or COMMANDS:

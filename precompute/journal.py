@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
@@ -12,6 +11,7 @@ from typing import Any
 from heval_core.datasets._reading import BadRecord
 from heval_core.lm.loading import Identity
 from heval_core.store.shards import ShardStore
+from precompute.messages import say
 from precompute.pair import Pair
 from precompute.questions import MOST_QUESTIONS, Questions
 from precompute.task import now
@@ -19,10 +19,6 @@ from precompute.techniques import Chosen
 
 LIBRARIES = ("torch", "transformers", "transformer-lens", "captum", "duckdb", "pyarrow", "numpy", "pandas")
 REPORTED_BAD = 20
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def note_start(store: ShardStore, configuration: dict[str, Any], device: str, dtype: str, seed: int) -> str:

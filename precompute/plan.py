@@ -16,6 +16,7 @@ from precompute.citations.chunks import Citations
 from precompute.citations.study import Source
 from precompute.highlights import Highlights
 from precompute.journal import left_out
+from precompute.messages import say_progress
 from precompute.pair import Pair, with_fits
 from precompute.questions import Questions
 from precompute.run import GridOrStudy, parts_of
@@ -46,6 +47,12 @@ class Line:
     @property
     def passes(self) -> int:
         return round(self.cost.passes)
+
+    def as_json(self) -> dict[str, Any]:
+        counts: dict[str, Any] = {"to_do": self.shards, "done": self.done}
+        if "regime" in self.where:
+            counts |= {"questions": self.count, "tokens": self.tokens, "passes": self.passes, "seconds": self.seconds}
+        return self.where | counts
 
 
 @dataclass
@@ -80,7 +87,7 @@ class Plan:
         hours are good to a factor of two. Raises HEvalError for a model that cannot be loaded.
         """
         if pair.model.name not in self.paces:
-            self.say(f"{pair.model.key}: timing a few prompts …")
+            say_progress(f"{pair.model.key}: timing a few prompts …")
             lm = pair.model.load(Loading(pair.grid.device, pair.grid.dtype, pair.grid.batch_tokens))
             prompts = pair.first_prompts(pair.grid.regimes[0])
             last_logits(lm, prompts)
@@ -145,6 +152,21 @@ def _of_study(part: Citations, planned: Plan) -> list[Line]:
     pair = " · ".join(names.values())
     planned.unavailable += [f"{pair} · {key} cannot be asked: {why}" for key, why in part.writing.unavailable]
     return list(lines.values())
+
+
+def as_json(planned: Plan) -> dict[str, Any]:
+    """Return what `plan --json` prints; `commands.grid.PLAN` says what stands in it."""
+    totals = {name: planned.total(name) for name in ("done", "later")}
+    timed = all(line.seconds is not None for line in planned.lines if line.shards)
+    return totals | {
+        "lines": [line.as_json() for line in planned.lines],
+        "to_do": planned.total("shards"),
+        "passes": planned.total("passes"),
+        "seconds": planned.total("seconds") if timed else None,
+        "searches": planned.searches,
+        "left_out": [{"name": name, "reason": reason} for name, reason in planned.left_out],
+        "unavailable": planned.unavailable,
+    }
 
 
 def as_lines(planned: Plan) -> Iterator[str]:

@@ -6,7 +6,6 @@ killed run or a full disk costs the tasks that were running, and nothing that wa
 
 import dataclasses
 import os
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -28,7 +27,7 @@ from precompute.citations.chunks import Citations, citations_of
 from precompute.citations.study import Study
 from precompute.grid import Grid
 from precompute.highlights import Highlights
-from precompute.journal import say
+from precompute.messages import say, say_progress, shows_bars
 from precompute.pair import Problems, pairs, with_fits
 from precompute.task import Task, missing_from, now
 from precompute.worker import Done, Executor, Loading, Local
@@ -131,7 +130,7 @@ class _Driver:
     def __init__(self, request: GridOrStudy, store: ShardStore, make_executor: MakeExecutor):
         self.request, self.store, self.make_executor = request, store, make_executor
         self.outcome = Outcome()
-        self.bar = tqdm(total=0, unit="shard", disable=not sys.stderr.isatty())
+        self.bar = tqdm(total=0, unit="shard", disable=not shows_bars())
         self.schedules: list[Schedule] = []
         self.loaded: set[str] = set()
 
@@ -229,13 +228,13 @@ class _Driver:
         for written in task.finished(done.result):
             entry = self.store.write(*written)
             if entry.kind == INSTANCE.name and entry.technique == TECHNIQUE and not entry.start:
-                say(usable.first_answers(entry, written[1]))
+                say_progress(usable.first_answers(entry, written[1]))
             self.store.event("shard", key=entry.key, rows=entry.rows, failed=entry.failed)
             self.outcome.computed += task.counts
             self.outcome.failed += bool(entry.failed)
             self.bar.update(int(task.counts))
         if self.bar.disable:
-            say(f"{self.outcome.computed}/{self.bar.total} {task.name} ({done.seconds:.1f} s)")
+            say_progress(f"{self.outcome.computed}/{self.bar.total} {task.name} ({done.seconds:.1f} s)")
 
     def _note_failures(self, task: Task, *failures: dict[str, Any]) -> None:
         journal.note_failures(self.store, [task.regime_key._asdict() | failure for failure in failures])

@@ -7,11 +7,13 @@ file's hash, and it may be deleted at any time.
 
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from tqdm import tqdm
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, modeling_gguf_pytorch_utils
 from transformers.utils import logging as transformers_logging
 
 from heval_core.lm.budget import first_line
@@ -32,6 +34,7 @@ def dequantised(file: Path, key: str) -> Path:
     where = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name, "trust_remote_code": False}
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     transformers_logging.disable_progress_bar()
+    modeling_gguf_pytorch_utils.tqdm = partial(tqdm, disable=True)  # this one has no switch
     try:
         AutoTokenizer.from_pretrained(**where).save_pretrained(unfinished)
         config = AutoConfig.from_pretrained(**where)

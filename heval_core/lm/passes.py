@@ -5,6 +5,7 @@ is recorded for a gradient counts twice, as its backward pass does as much work 
 arithmetic beside the blocks are no passes: seconds tell of them.
 """
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -68,7 +69,8 @@ def progress(lm: LanguageModel, prompt: TokenisedPrompt, passes: float, say: Cal
         seconds = passes * (time.perf_counter() - started)
         several = "pass" if round(passes) == 1 else "passes"
         say(f"about {passes:.0f} {several} over the prompt's {length} tokens, some {max(seconds, 1):.0f} s here")
-    seen = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
+    watched = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
+    seen = watched and not os.environ.get("TQDM_DISABLE")
 
     def advance(tokens: float) -> None:
         if (more := int(tokens / length) - bar.n) > 0:

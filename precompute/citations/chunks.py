@@ -31,6 +31,7 @@ from heval_core.store.shards import FORMAT, Entry, Shard, ShardStore
 from precompute import journal
 from precompute.citations.study import REGIME, SIZE, Source, Study, read_source
 from precompute.citations.tasks import ExplainTask, RecoverTask
+from precompute.messages import say
 from precompute.pair import Problems, dtype_of
 from precompute.task import Task, hashed, rows_like, unfinished
 from precompute.worker import Loading, Model, NoModel
@@ -279,7 +280,7 @@ class Citations:
             noted.add(source.dataset)
             journal.note_bad(self.store, source.dataset, source.bad)
             for text in journal.malformed(source.bad):
-                journal.say(text)
+                say(text)
             entry, malformed = self.store.entries().get(source.shard.key), len(source.bad)
             if entry is None or not self.store.intact(entry):
                 self.store.write(source.shard, source.rows())
@@ -289,12 +290,12 @@ class Citations:
         if writing.writer.model == SHIPPED:
             reasons = [(claim.id, why) for claim in source.claims for one in claim.written if (why := refused(one.text))]
             for claim_id, why in reasons[: journal.REPORTED_BAD]:
-                journal.say(f"{source.dataset} · {claim_id}: {why} The explanation was left out")
+                say(f"{source.dataset} · {claim_id}: {why} The explanation was left out")
         for reading in writing.readings:
             self._note_asked(study_key._replace(annotator=reading.key), reading.settings)
         for annotator, reason in writing.unavailable:
             self._note_asked(study_key._replace(annotator=annotator), "", str(reason))
-            journal.say(f"{writing.writer.key} · {source.dataset} · {annotator}: {reason}")
+            say(f"{writing.writer.key} · {source.dataset} · {annotator}: {reason}")
         return malformed
 
     def _note_asked(self, study_key: StudyKey, settings: str, unavailable: str = "") -> None:

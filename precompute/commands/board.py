@@ -17,6 +17,7 @@ from typing import Any
 
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.making import board
+from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.publishing import publish
 from heval_core.figures.board import harder_table, main_table
 from heval_core.folders import BUNDLED, data_folder, short
@@ -31,12 +32,12 @@ from heval_core.store.progress import only_writer
 from heval_core.store.published import published_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import Shard, ShardStore
-from precompute.commands.options import MATCH_HELP, STORE, Commands, Words, add_command, add_fields, given, refuse
+from precompute.commands.options import MATCH_HELP, STORE, Commands, Words, add_command, add_fields, given, print_json, refuse
 from precompute.compute import JobTask
 from precompute.custom_file import CustomFile, added, try_out
 from precompute.grid import GRIDS, Grid
 from precompute.highlights import Highlights
-from precompute.journal import say
+from precompute.messages import say, say_progress
 from precompute.pair import Pair, with_fits
 from precompute.plan import Plan
 from precompute.questions import open_dataset
@@ -47,15 +48,26 @@ OWN_STORE = short(data_folder("board"))
 # Where the bundled results have all explainers; and the fewest questions with which every group of answers has the 30
 # instances that RQ2 needs.
 DEFAULT = dataclasses.replace(
-    GRIDS["demo"], datasets=("world_capital",), regimes=("conflicting", "mixed"), explainers=(), limit=120, match="text"
+    GRIDS["demo"],
+    models=tuple(name for name in GRIDS["demo"].models if Path(name).is_dir()),  # a wheel has one of them
+    datasets=("world_capital",),
+    regimes=("conflicting", "mixed"),
+    explainers=(),
+    limit=120,
+    match="text",
 )
 LEGEND = "Of the questions, 0 is chance and 1 the best possible; in brackets 95 % intervals."
 WHOSE = ("model", "revision", "dataset", "fingerprint", "settings", "regime", "technique", "kind", "explainer")
+KEYS = (
+    "explainers (key, title, control), values (by explainer and column, with their interval, chance and best), quality (the "
+    "mean of the questions), costs, conclusion, and open (what cannot be said)"
+)
 KINDS = (INSTANCE.name, ATTRIBUTION.name, *MEASURED)
 
 
 def add(commands: Commands) -> None:
-    parser = add_command(commands, "board", _board, "explainers by question; --explainer sets one of your own beside them")
+    text = "explainers by question; --explainer sets one of your own beside them"
+    parser = add_command(commands, "board", _board, text, keys=KEYS)
     parser.add_argument(
         "--explainer",
         action="append",
@@ -73,7 +85,7 @@ def add(commands: Commands) -> None:
         group,
         Grid,
         (*names, "faithfulness", "faithfulness_protected"),
-        models="by default the three demo models",
+        models="by default demo models",
         datasets=f"by default {DEFAULT.datasets[0]}",
         limit=f"questions per dataset, {DEFAULT.limit} by default",
         match=f"{MATCH_HELP}; here the text by default",
@@ -90,23 +102,26 @@ def add(commands: Commands) -> None:
 
 def _board(options: argparse.Namespace) -> int:
     if not options.explainer:
-        refuse(options, vars(options).keys() - {"command", "store"}, "only with --explainer is anything run.")
+        refuse(options, vars(options).keys() - {"command", "store", "json", "quiet"}, "only with --explainer is anything run.")
         store = options.store or STORE
-        _print(published_file(store), Filter(), (), store)
+        _print(published_file(store), Filter(), (), store, options.json)
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     store, beside = options.store or OWN_STORE, getattr(options, "beside", BUNDLED["demo"][1])
     if store.resolve() == beside.resolve():
         raise HEvalError(f"--store and --beside are both {store}; results of your own explainer need a store of their own.")
-    failed = _beside(dataclasses.replace(DEFAULT, **given(options, Grid)), options.explainer, store, beside)
+    failed = _beside(dataclasses.replace(DEFAULT, **given(options, Grid)), options.explainer, store, beside, options.json)
     if failed:
         say(f"{failed} failures; see above, and: python -m precompute status --store {store}")
     return 1 if failed else 0
 
 
-def _print(published: Path, selection: Filter, keys: tuple[str, ...], store: Path) -> None:
+def _print(published: Path, selection: Filter, keys: tuple[str, ...], store: Path, as_json: bool) -> None:
     """The board and what can be said of it. keys: of one's own explainers, which come with their file only."""
     made = board(Reader(published), selection)
+    if as_json:
+        print_json(_json(made))
+        return
     for table in (main_table(made), harder_table(made)):
         if table.heads:
             print(table.text(), end="\n\n")
@@ -118,7 +133,14 @@ def _print(published: Path, selection: Filter, keys: tuple[str, ...], store: Pat
     print(f"open it: HEVAL_STORE={store} {streamlit} run app.py")
 
 
-def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path) -> int:
+def _json(made: Board) -> dict[str, Any]:
+    verdict = conclusion(made)
+    frames = {name: getattr(made, name).to_dict("records") for name in ("values", "quality", "costs")}
+    rows = [dataclasses.asdict(row) for row in made.rows]
+    return {"explainers": rows} | frames | {"conclusion": verdict.said, "open": verdict.open}
+
+
+def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, as_json: bool) -> int:
     """Run explainers from files (`CustomFile.read`) on a grid, beside those that `source` has of its models and datasets, and
     print the board; how many files, models or shards failed. Each that fails is said; the others go on.
 
@@ -134,7 +156,8 @@ def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path) -> int
         # As their results name them: a dataset may be asked for by a path.
         datasets = tuple(open_dataset(name).key for name in grid.datasets)
         lender, store = Lender(ShardStore(source)), ShardStore(folder)
-        explainers = (*(grid.explainers or lender.explainers(models, datasets)), *keys)
+        others = grid.explainers or lender.explainers(models, datasets) or catalogue.default_methods()
+        explainers = (*others, *keys)
         # One shard holds all of a regime's questions, so that a board of another limit shares none with this one.
         board_grid = dataclasses.replace(
             grid, explainers=explainers, custom=tuple(file for file, _ in accepted), shard_size=grid.limit or 200
@@ -143,11 +166,13 @@ def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path) -> int
         store.create()
         with only_writer(folder):
             _prepare(board_grid, store, lender, keys)
-        say(f"{lender.taken} shards taken from {source}; running {', '.join(keys)} …")
+        say_progress(f"{lender.taken} shards taken from {source}; running {', '.join(keys)} …")
         outcome = run(board_grid, folder)
         if outcome.interrupted:
             raise KeyboardInterrupt
-        _print(publish(folder), Filter(model=tuple(models), dataset=datasets, regime=board_grid.regimes), keys, folder)
+        _print(
+            publish(folder), Filter(model=tuple(models), dataset=datasets, regime=board_grid.regimes), keys, folder, as_json
+        )
     return outcome.failed + bool(outcome.stopped) + len(names) - len(keys)
 
 

@@ -7,7 +7,6 @@ the groups of its answers, are known once it has been run: `--store` adds them.
 
 import argparse
 import json
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -31,16 +30,26 @@ from heval_core.records.regime_keys import ordered_regimes, read_key
 from heval_core.regimes.padding import fitted
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import Commands, add_command, add_fields, add_regimes, existing, refuse, regimes_of
+from precompute.commands.options import (
+    Commands,
+    add_command,
+    add_fields,
+    add_regimes,
+    existing,
+    print_json,
+    refuse,
+    regimes_of,
+)
 from precompute.grid import Grid
-from precompute.journal import say
+from precompute.messages import say, shows_bars
 from precompute.questions import Questions, load_questions, open_dataset
 
 RELATIONS_SHOWN = 8
 
 
 def add(commands: Commands) -> None:
-    parser = add_command(commands, "datasets", _datasets, "the contents of each dataset, and what the filters leave")
+    keys = "datasets (each as --format json prints it) and missing (name, reason), those whose file is not here"
+    parser = add_command(commands, "datasets", _datasets, "the contents of each dataset, and what filters leave", keys=keys)
     add_fields(
         parser,
         Grid,
@@ -55,7 +64,7 @@ def add(commands: Commands) -> None:
         action="store_true",
         help="name every record that was left out, and every question that a regime drops, with its reason",
     )
-    parser.add_argument("--format", choices=["json", "text"], default="text")
+    parser.add_argument("--format", choices=["json", "text"], default="text", help="json prints a list of objects")
 
 
 def _datasets(options: argparse.Namespace) -> int:
@@ -65,7 +74,7 @@ def _datasets(options: argparse.Namespace) -> int:
     refuse(options, ["length" if options.length else "regimes"], "lengths are in a model's tokens; name --models too.", padded)
     store = existing(options.store) if options.store else None
     models = [identify(name) for name in options.models]
-    sections = []
+    sections, missing, as_text = [], list[dict[str, str]](), options.format == "text" and not options.json
     for name in options.datasets or catalogue.plugins("dataset"):
         try:
             section = _summary(name, models, options, store)
@@ -73,12 +82,16 @@ def _datasets(options: argparse.Namespace) -> int:
             if options.datasets:
                 raise
             # Nobody asked for this dataset by name, so a missing file is no error.
-            say(f"{name}: {error}\n")
+            missing.append({"name": name, "reason": str(error)})
+            if not options.json:
+                say(f"{name}: {error}\n")
             continue
         sections.append(section)
-        if options.format == "text":
+        if as_text:
             print(*_as_lines(section), "", sep="\n", flush=True)
-    if options.format == "json":
+    if options.json:
+        print_json({"datasets": sections, "missing": missing})
+    elif not as_text:
         print(json.dumps(sections, ensure_ascii=False))
     return 1 if any(section["malformed"] for section in sections) else 0
 
@@ -130,7 +143,7 @@ def _of_regime(questions: Questions, regime: str, options: argparse.Namespace, m
 
     def prompts() -> Iterator[Prompt]:
         description = f"{questions.dataset} · {regime}"
-        for place, fact in enumerate(tqdm(questions.facts, desc=description, leave=False, disable=not sys.stderr.isatty())):
+        for place, fact in enumerate(tqdm(questions.facts, desc=description, leave=False, disable=not shows_bars())):
             try:
                 instance = regimes.build(fact, regime, questions.pool, options.seed, style, place)
                 check_documents(instance, Memory(fact.answer, ()))

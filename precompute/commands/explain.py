@@ -13,15 +13,15 @@ from heval_core.records.whole_answers import GeneratedAnswer
 from heval_core.texts.numbers_and_names import instead, nowhere, standing
 from precompute.commands.options import Commands, add_command, add_fields, helps_of, refuse
 from precompute.grid import Grid
-from precompute.journal import say
+from precompute.messages import say_progress
 
 
 def add(commands: Commands) -> None:
     parser = add_command(commands, "explain", _explain, "explain one prompt")
-    parser.add_argument("--model", required=True)
+    parser.add_argument("--model", required=True, help="a name that `models` lists, a hub id, a folder, or a GGUF file")
     parser.add_argument("--context", action="append", default=[], help="a document; give it once for each")
-    parser.add_argument("--question", required=True)
-    parser.add_argument("--memory-answer")
+    parser.add_argument("--question", required=True, help="what is asked about the documents, or from memory without any")
+    parser.add_argument("--memory-answer", help="what the model remembers; by default it is asked without documents")
     parser.add_argument("--context-answer", action="append", default=[], help="one per --context, in order")
     add_fields(
         parser,
@@ -34,7 +34,9 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--select", metavar="WORDS", help="of a whole answer: these words, as it says them, or a word's number"
     )
-    parser.add_argument("--format", choices=["json", "text"], default="text")
+    parser.add_argument(
+        "--format", choices=["json", "text"], default="text", help="whether tables or one JSON object is printed"
+    )
     parser.set_defaults(explainers=None)
 
 
@@ -54,11 +56,11 @@ def _explain(options: argparse.Namespace) -> int:
     result, selected = dict[str, Any](), None
     if not whole or options.format == "json":
         one_word = {name: getattr(options, name) for name in usual}
-        explainers, told_to = ((), None) if whole else (options.explainers, say)
+        explainers, told_to = ((), None) if whole else (options.explainers, say_progress)
         result = explain(lm, **prompt, **one_word, explainers=explainers, say=told_to).to_json()
     if whole:
         asked = {"generate": options.generate, "answer": options.answer_text, "explainers": options.explainers}
-        answer = explain_answer(lm, **prompt, **asked, say=say)
+        answer = explain_answer(lm, **prompt, **asked, say=say_progress)
         result["generated"] = answer.to_json()["generated"]
         if options.format == "text":
             _print_answer(answer.record.generated)

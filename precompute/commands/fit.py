@@ -25,8 +25,8 @@ from heval_core.prompting.styles import style_of
 from heval_core.records import REGIMES, Fact, HEvalError
 from precompute.commands.options import STORE, Commands, add_command, add_fields
 from precompute.grid import Grid
-from precompute.journal import say
 from precompute.memory import Memories, Prompting
+from precompute.messages import say
 from precompute.pair import needing
 from precompute.questions import Questions, load_questions
 

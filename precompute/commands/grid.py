@@ -10,15 +10,19 @@ from heval_core.datasets.quotesum import QuoteSum
 from heval_core.evaluation.usable import notes
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import Commands, add_command, add_fields, add_regimes, given, refuse, regimes_of
+from precompute.commands.options import Commands, add_command, add_fields, add_regimes, given, print_json, refuse, regimes_of
 from precompute.commands.store import failure_lines
 from precompute.grid import GRIDS, Grid
-from precompute.journal import say
-from precompute.plan import as_lines, plan
+from precompute.messages import say
+from precompute.plan import as_json, as_lines, plan
 from precompute.questions import open_dataset
 from precompute.run import run
 from precompute.worker import Local, on_ray
 
+PLAN = (
+    "lines (where, and its shards to do and done; of a grid also questions, tokens of a prompt, passes, seconds), to_do, "
+    "done, passes, seconds (null where no model was timed), searches, later, left_out (name, reason) and unavailable"
+)
 # What only explanations need, and what only models that answer.
 OF_EXPLANATIONS = ["answers", "cap", "faithfulness", "faithfulness_protected", "head_need", "keep_heads", "target", "timing"]
 OF_ANSWERING = [*OF_EXPLANATIONS[1:], "decoy", "length", "match", "memory", "place", "regimes", "techniques"]
@@ -44,11 +48,11 @@ def add_plan_and_run(
     commands: Commands, asked_of: Callable[[argparse.Namespace], Any], plan_help: str, run_help: str
 ) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """Both commands. asked_of: their options ▶ a `Grid` or a `Study`."""
-    plan = add_command(commands, "plan", _plan, plan_help, store=True)
+    plan = add_command(commands, "plan", _plan, plan_help, store=True, keys=PLAN)
     run = add_command(commands, "run", _run, run_help, store=True)
     for parser in (plan, run):
         parser.set_defaults(asked_of=asked_of, calibrate=True)
-    run.add_argument("--executor", choices=["local", "ray"], default="local")
+    run.add_argument("--executor", choices=["local", "ray"], default="local", help="where it runs: in this process, or on Ray")
     ray = run.add_argument_group("with --executor ray", argument_default=argparse.SUPPRESS)
     ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")
     ray.add_argument("--workers", type=int, help="by default one per GPU; without GPUs, one per --cpus-per-worker CPUs")
@@ -59,8 +63,10 @@ def add_plan_and_run(
 def _plan(options: argparse.Namespace) -> int:
     asked = options.asked_of(options)
     planned = plan(asked, options.store, options.calibrate, say)
-    for line in as_lines(planned):
-        print(line)
+    if options.json:
+        print_json(as_json(planned))
+    else:
+        print(*as_lines(planned), sep="\n")
     return 1 if planned.left_out else 0
 
 

@@ -8,40 +8,69 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from heval_core.lm.installed import PACKAGED, Packaged, gguf_facts, has_chat_template, inside, installed_models, is_gguf
+from heval_core.lm.installed import (
+    PACKAGED,
+    Installed,
+    Packaged,
+    gguf_facts,
+    has_chat_template,
+    inside,
+    installed_models,
+    is_gguf,
+)
 from heval_core.records import HEvalError
-from precompute.commands.options import Commands, add_command, refuse
+from precompute.commands.options import Commands, add_command, print_json, refuse
+
+KEYS = (
+    "models (key, path, from, and architecture, megabytes, chat_template, licence, weights, or problem where it is of no "
+    "use; with --measure also measured) and not_installed (name, licence, problem)"
+)
 
 
 def add(commands: Commands) -> None:
-    parser = add_command(commands, "models", _list, "the language models that are on this machine")
+    parser = add_command(commands, "models", _list, "the language models that are on this machine", keys=KEYS)
     parser.add_argument("--measure", action="store_true", help="load each, and say how long it takes and how much memory")
     actions = parser.add_subparsers(metavar="add")
     adding = add_command(actions, "add", _add, "install a model that comes in packages")
-    adding.add_argument("name", choices=sorted(PACKAGED))
+    adding.add_argument("name", choices=sorted(PACKAGED), help="which of them")
     adding.add_argument("--accept", action="store_true", help="accept the model's terms without being asked")
 
 
 def _list(options: argparse.Namespace) -> int:
-    for key, installed in installed_models().items():
-        try:
-            about = "; ".join([*_about(installed.path), *([_loading(installed.path)] if options.measure else [])])
-        except HEvalError as error:
-            about = str(error).removesuffix(".")
-        print(f"{key}\n    {about}; from: {installed.source}")
-    for packaged in PACKAGED.values():
-        if problem := packaged.problem():
-            print(f"{packaged.name} ({packaged.licence}): {problem}")
+    here = [_facts(key, installed, options.measure) for key, installed in installed_models().items()]
+    absent = [
+        {"name": packaged.name, "licence": packaged.licence, "problem": problem}
+        for packaged in PACKAGED.values()
+        if (problem := packaged.problem())
+    ]
+    if options.json:
+        print_json({"models": here, "not_installed": absent})
+        return 0
+    for facts in here:
+        print(f"{facts['key']}\n    {facts.get('problem') or _about(facts)}; from: {facts['from']}")
+    for facts in absent:
+        print("{name} ({licence}): {problem}".format(**facts))
     return 0
 
 
-def _about(path: Path) -> list[str]:
-    """Architecture, size, layout, licence and quantisation of a model, as far as its files say."""
+def _facts(key: str, installed: Installed, measure: bool) -> dict[str, Any]:
+    """Return what a model's files say of it, by the words of KEYS. measure: load it too."""
+    path, facts = installed.path, {"key": key, "path": str(installed.path), "from": installed.source}
     weights = [path] if path.is_file() else list(path.glob("*.safetensors"))
-    size = f"{sum(file.stat().st_size for file in weights) / 1e6:,.0f} MB"
-    architecture, licence, stored = _of_gguf(path) if is_gguf(path) else _of_folder(path)
-    chat = "chat template" if has_chat_template(path) else "no chat template"
-    return [str(architecture), size, chat, f"licence {licence or 'not stated'}", stored]
+    try:
+        architecture, licence, stored = _of_gguf(path) if is_gguf(path) else _of_folder(path)
+    except HEvalError as error:
+        return facts | {"problem": str(error).removesuffix(".")}
+    about = {"architecture": architecture, "megabytes": sum(file.stat().st_size for file in weights) / 1e6}
+    about |= {"chat_template": has_chat_template(path), "licence": licence, "weights": stored}
+    return facts | about | ({"measured": _loading(path)} if measure else {})
+
+
+def _about(facts: dict[str, Any]) -> str:
+    chat = "chat template" if facts["chat_template"] else "no chat template"
+    licence = f"licence {facts['licence'] or 'not stated'}"
+    about = [str(facts["architecture"]), f"{facts['megabytes']:,.0f} MB", chat, licence, facts["weights"]]
+    return "; ".join([*about, *([facts["measured"]] if "measured" in facts else [])])
 
 
 # In a process of its own, whose largest memory is then the model's and its libraries'.

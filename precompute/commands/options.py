@@ -2,6 +2,8 @@
 
 import argparse
 import inspect
+import json
+import math
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -34,13 +36,32 @@ KEYS: Mapping[str, Callable[[], Collection[str]]] = {
 NAMED: Mapping[str, Callable[[], Collection[str]]] = {**KEYS, "template": lambda: LAYOUTS}
 
 
-def add_command(commands: Commands, name: str, function: Function, text: str, store: bool = False) -> argparse.ArgumentParser:
-    """store: whether it has the option --store."""
-    parser = commands.add_parser(name, help=text)
+def add_command(
+    commands: Commands, name: str, function: Function, text: str, store: bool = False, keys: str = ""
+) -> argparse.ArgumentParser:
+    """store: whether it has the option --store. keys: those of the object that its option --json prints, if it has one."""
+    parser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
     parser.set_defaults(command=function)
+    parser.add_argument("--quiet", action="store_true", help="say neither progress nor prices; errors are still said")
     if store:
-        parser.add_argument("--store", type=Path, default=STORE)
+        parser.add_argument("--store", type=Path, default=STORE, help=f"the folder of results; {STORE} by default")
+    if keys:
+        parser.add_argument("--json", action="store_true", help=f"print one JSON object, with {keys}")
     return parser
+
+
+def print_json(values: Mapping[str, Any]) -> None:
+    """Print one JSON object on a line; numbers that are not available are null."""
+    print(json.dumps(_known(values), ensure_ascii=False, default=str))
+
+
+def _known(value: Any) -> Any:
+    """Return a value with None in place of every NaN, which JSON has not."""
+    if isinstance(value, Mapping):
+        return {key: _known(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_known(part) for part in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def helps_of(kind: type[Options]) -> dict[str, str]:

@@ -16,10 +16,15 @@ from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.store.progress import CellProgress, Progress, progress
 from heval_core.store.published import check_published
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import Commands, add_command, existing, words
+from precompute.commands.options import Commands, add_command, existing, print_json, words
+from precompute.messages import say_progress
 
 # More than anyone reads on a terminal.
 SHOWN_FAILURES = 100
+STATUS = (
+    "done and missing (shards), process (of the run that is active, or null), seconds_left, cells (model, dataset, regime, "
+    "technique, shards by state, rows by explainer), failures, notes, and outdated (whether to publish again)"
+)
 WHOSE = ("model", "dataset", "technique", "explainer")
 
 
@@ -38,7 +43,7 @@ def add(commands: Commands) -> None:
 
 def add_checks(commands: Commands) -> None:
     """`status` and `verify`, which are the same for all studies of a store."""
-    status = add_command(commands, "status", _status, "what is done, and what failed", store=True)
+    status = add_command(commands, "status", _status, "what is done, and what failed", store=True, keys=STATUS)
     status.add_argument("--watch", type=float, metavar="SECONDS", help="repeat until the run ends")
     add_command(commands, "verify", _verify, "check every shard, and the published file", store=True)
 
@@ -47,6 +52,8 @@ def _status(options: argparse.Namespace) -> int:
     existing(options.store)
     while True:
         state = progress(options.store)
+        if options.json:
+            return _status_json(state, options.store)
         note_lines = (f"note: {line}" for line in notes(ShardStore(options.store)))
         text = "\n".join([*_status_lines(state), *note_lines, *_outdated_line(options.store)])
         again = options.watch and state.process is not None
@@ -54,6 +61,13 @@ def _status(options: argparse.Namespace) -> int:
         if not again:
             return 1 if state.failures else 0
         time.sleep(options.watch)
+
+
+def _status_json(state: Progress, store: Path) -> int:
+    cells = [cell.key._asdict() | {"shards": cell.shards, "rows": cell.rows} for cell in state.cells]
+    whole = vars(state) | {"cells": cells, "notes": notes(ShardStore(store)), "outdated": is_outdated(store)}
+    print_json(whole)
+    return 1 if state.failures else 0
 
 
 def _status_lines(state: Progress) -> Iterator[str]:
@@ -124,7 +138,7 @@ def _line(state: PublishProgress) -> str:
 def _publish(options: argparse.Namespace) -> int:
     for line in left_out(existing(options.store)):
         print(line, file=sys.stderr)
-    print(publish(options.store, tell=lambda state: print(_line(state), file=sys.stderr)))
+    print(publish(options.store, tell=lambda state: say_progress(_line(state))))
     return 0
 
 
