@@ -60,7 +60,7 @@ class Chosen:
         if self.key == TECHNIQUE:
             return {}
         weights = hashlib.sha256(self.setting.weights).hexdigest() if self.setting.weights else ""
-        return {"technique": repr(self.technique), "setting": self.setting.text, "weights": weights}
+        return {"technique": catalogue.identity("technique", self.technique), "setting": self.setting.text, "weights": weights}
 
     def within(self, settings: str) -> str:
         """Return `Entry.settings` under this choice: answers under two settings of a technique must never be published
@@ -277,7 +277,8 @@ def search_tasks(pair: Pair) -> list[SearchTask]:
         technique = catalogue.find("technique", key)
         if is_searched(technique):
             reads = [technique.reads()] if technique.reads() else []
-            depends = [FORMAT, "search", *pair.state.values(), repr(technique), kinds, facts, pair.grid.seed]
+            identity = catalogue.identity("technique", technique)
+            depends = [FORMAT, "search", *pair.state.values(), identity, kinds, facts, pair.grid.seed]
             shard = pair.shard(TRIAL.name, [*depends, *reads], technique=key, stop=len(indices))
             # Each adapter is trained by itself.
             variants.setdefault(key if technique.preparation == "trained" else plain(key), []).append(shard)

@@ -68,7 +68,7 @@ def source_hash() -> str:
 @cache
 def evaluator_id() -> str:
     """16 hexadecimal digits, the same for the same code, plug-in settings and versions of LIBRARIES; cached per process."""
-    settings = [repr(metric) for _, metric in sorted(catalogue.plugins("metric").items())]
-    settings += [repr(control) for _, control in sorted(catalogue.explainers(control=True).items())]
+    settings = [catalogue.identity("metric", metric) for _, metric in sorted(catalogue.plugins("metric").items())]
+    settings += [catalogue.identity("explainer", control) for _, control in sorted(catalogue.explainers(control=True).items())]
     versions = [f"{name} {version(name)}" for name in LIBRARIES]
     return hashlib.sha256("\n".join([source_hash(), *settings, *versions]).encode()).hexdigest()[:16]

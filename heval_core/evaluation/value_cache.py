@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from heval_core import metrics
 from heval_core.evaluation.evaluator import computing
 from heval_core.metrics._features import Labelled, LearnedMetric
+from heval_core.plugins import catalogue
 from heval_core.records import RegimeKey
 from heval_core.statistics import scores, subsampling
 from heval_core.statistics.subsampling import Error
@@ -76,7 +77,10 @@ class ValueCache:
 
     def of_all(self, metric: LearnedMetric, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Value]]:
         """Like the metric's `of_all`, with the k of each; kept values are not computed again."""
-        asked = (f"{_sources()}|{metric!r}|{k}|{target.digest}" for k, target in zip(ks, data, strict=True))
+        asked = (
+            f"{_sources()}|{catalogue.identity('metric', metric)}|{k}|{target.digest}"
+            for k, target in zip(ks, data, strict=True)
+        )
         keys = [hashlib.sha256(text.encode()).hexdigest()[:24] for text in asked]
         missing = [slot for slot, key in enumerate(keys) if key not in self._known]
         self.missed += len(missing)

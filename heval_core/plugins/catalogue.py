@@ -1,22 +1,26 @@
-"""Finds the plug-ins by importing their folders. `protocols` states what each kind of plug-in declares.
+"""Finds the plug-ins by importing their folders, and those that other packages offer. `protocols` states what each declares.
 
-A new file with a `PLUGIN` is all it takes to add one. Importing plug-ins never imports torch; only running them does.
-A file that offers none, as it is half-written or has another's key, is named once, and costs only itself (`broken`).
-A plug-in from outside the package can be added to this process (`add`); other processes do not know it.
+A new file with a `PLUGIN` is all it takes to add one; another package names its own as an entry point of a group such as
+`heval.explainers` (`group_of`). Importing plug-ins never imports torch; only running them does. What offers none, as it is
+half-written or has another's key, is named once, and costs only itself (`broken`).
+A plug-in from a file of one's own can be added to this process (`add`); other processes do not know it.
 """
 
 import difflib
 import functools
+import hashlib
 import importlib
 import inspect
 import logging
 import pkgutil
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
+from importlib import metadata
 from math import isfinite
-from typing import Any, Literal, TypeGuard, get_args, get_type_hints, overload
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeGuard, get_args, get_type_hints, overload
 
 from heval_core.plugins import protocols
 from heval_core.plugins.protocols import Control, Fitted, Method, Plugin, Technique
@@ -44,42 +48,88 @@ _ADDED: dict[tuple[str, str], tuple[Any, str]] = {}
 
 def plugins(kind: str) -> dict[str, Any]:
     """All plug-ins of one kind by key; kind: one of KINDS."""
-    return own(kind) | {plugin.key: plugin for (plugin_kind, _), (plugin, _) in _ADDED.items() if plugin_kind == kind}
+    found = _read(kind)
+    added = {plugin.key: plugin for (plugin_kind, _), (plugin, _) in _ADDED.items() if plugin_kind == kind}
+    return found.own | {key: plugin for key, (plugin, _) in found.of_others.items()} | added
 
 
 def own(kind: str) -> dict[str, Any]:
     """Those that are a part of this program."""
-    return _read(kind)[0]
+    return _read(kind).own
 
 
 def broken(kind: str) -> dict[str, str]:
-    """Files that offer no plug-in of a kind, and why: by the key that two of them have, else by the file's name."""
-    return _read(kind)[1]
+    """What offers no plug-in of a kind, and why: by the key that two of them have, else by the name of file or entry point."""
+    return _read(kind).broken
+
+
+def group_of(kind: str) -> str:
+    """Return the group of entry points by which other packages offer plug-ins of a kind, such as `heval.explainers`."""
+    return f"heval.{KINDS[kind].rpartition('.')[2]}"
+
+
+class _Read(NamedTuple):
+    """of_others: key ▶ a plug-in of another package, and what its code is."""
+
+    own: dict[str, Any]
+    of_others: dict[str, tuple[Any, str]]
+    broken: dict[str, str]
+
+
+class _Offer(NamedTuple):
+    """name: of file or entry point. where: for people. package: the other package with its version; empty for a file here."""
+
+    name: str
+    where: str
+    load: Callable[[], Any]
+    package: str = ""
+
+
+def _offers(kind: str) -> Iterator[_Offer]:
+    package = importlib.import_module(f"heval_core.{KINDS[kind]}")
+    files = (module for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
+    for name in sorted(module.name for module in files if module.name[0] != "_"):
+        module = f"{package.__name__}.{name}"
+        yield _Offer(name, f"{module.replace('.', '/')}.py", functools.partial(_plugin_in, module))
+    for point in sorted(metadata.entry_points(group=group_of(kind))):
+        whose = f"{point.dist.name} {point.dist.version}" if point.dist else point.module
+        yield _Offer(point.name, f"{point.value} of {whose}", point.load, whose)
+
+
+def _plugin_in(module: str) -> Any:
+    return getattr(importlib.import_module(module), "PLUGIN", None)
 
 
 @functools.cache
-def _read(kind: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """`own` and `broken`."""
-    package = importlib.import_module(f"heval_core.{KINDS[kind]}")
-    files = (module for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
-    offered, faults = defaultdict[str, dict[str, Any]](dict), dict[str, str]()
-    for name in sorted(module.name for module in files if module.name[0] != "_"):
-        module = f"{package.__name__}.{name}"
-        file = f"{module.replace('.', '/')}.py"
+def _read(kind: str) -> _Read:
+    offered, faults = defaultdict[str, list[tuple[_Offer, Any]]](list), dict[str, str]()
+    for offer in _offers(kind):
         try:
-            plugin: Any = getattr(importlib.import_module(module), "PLUGIN", None)
+            plugin = offer.load()
             why = f"PLUGIN {lacking}" if (lacking := fault(kind, plugin)) else ""
-        except (Exception, SystemExit) as error:  # whatever a file raises that somebody is writing
+        except (Exception, SystemExit) as error:  # whatever code raises that somebody is writing
             why = f"{type(error).__name__}: {error}"
         if why:
-            faults[name] = f"{file} cannot be used: {why}."
+            faults[offer.name] = f"{offer.where} cannot be used: {why}."
         else:
-            offered[plugin.key][file] = plugin
-    for key, twice in ((key, " and ".join(by_file)) for key, by_file in offered.items() if len(by_file) > 1):
-        faults[key] = f"{twice} have the same key {key!r}; none of them is used until each has its own."
+            offered[plugin.key].append((offer, plugin))
+    read = _Read({}, {}, faults)
+    for key, ((offer, plugin), *others) in offered.items():
+        if others:
+            twice = " and ".join(other.where for other, _ in offered[key])
+            faults[key] = f"{twice} have the same key {key!r}; none of them is used until each has its own."
+        elif offer.package:
+            read.of_others[key] = plugin, f"{offer.package} {_hash_of(plugin)}"
+        else:
+            read.own[key] = plugin
     for text in faults.values():
         logging.getLogger(__name__).warning(text)
-    return {key: next(iter(by_file.values())) for key, by_file in offered.items() if len(by_file) == 1}, faults
+    return read
+
+
+def _hash_of(plugin: Any) -> str:
+    """Of the file that defines a plug-in's class."""
+    return hashlib.sha256(Path(inspect.getfile(type(plugin))).read_bytes()).hexdigest()[:16]
 
 
 def fault(kind: str, plugin: Any) -> str:
@@ -243,10 +293,11 @@ def remove(kind: str, key: str) -> None:
     find.cache_clear()
 
 
-def identity(kind: str, plugin: Plugin) -> str:
+def identity(kind: str, plugin: Any) -> str:
     """What a plug-in's results depend on: its settings, and its code where that is no part of this program."""
-    added = _ADDED.get((kind, plugin.key.partition("(")[0]))
-    return f"{plugin!r} from {added[1]}" if added else repr(plugin)
+    key = plugin.key.partition("(")[0]
+    outside = _ADDED.get((kind, key)) or _read(kind).of_others.get(key)
+    return f"{plugin!r} from {outside[1]}" if outside else repr(plugin)
 
 
 def docstring(plugin: Plugin) -> str:

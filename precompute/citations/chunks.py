@@ -164,7 +164,7 @@ def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
     reader = NoModel() if writer.model == SHIPPED else _speaking(writer.model, study)
     prompt = [] if writer.model == SHIPPED else [writer.prompt, prompt_text(writer.prompt)]
     plugin = catalogue.find("selector", selector)
-    of_selector = [repr(plugin), prompt_text(plugin.prompt) if hasattr(plugin, "prompt") else ""]
+    of_selector = [catalogue.identity("selector", plugin), prompt_text(plugin.prompt) if hasattr(plugin, "prompt") else ""]
     depends = [FORMAT, EXPLANATION.name, writer.key, reader.depends(dtype_of(study)), prompt, of_selector, study.seed]
     readings, unavailable = dict[str, Reading](), list[tuple[str, Exception]]()
     for annotator in dict.fromkeys(catalogue.find("annotator", key).key for key in study.annotators):
@@ -184,7 +184,13 @@ def _reading(study: Study, key: str, writer: Writer) -> Reading:
         # Its key names its model as results do: a folder by its name, wherever it lies.
         result_key = annotator.key.replace(f"model={annotator.model}", f"model={reader.key}")
         annotator = catalogue.find("annotator", result_key)
-    depends = [FORMAT, RECOVERY.name, annotator.key, repr(annotator), reader.depends(dtype_of(study))]
+    depends = [
+        FORMAT,
+        RECOVERY.name,
+        annotator.key,
+        catalogue.identity("annotator", annotator),
+        reader.depends(dtype_of(study)),
+    ]
     return Reading(annotator.key, reader, hashed(depends, 12))
 
 
