@@ -7,6 +7,9 @@ from typing import NamedTuple
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
 
+# What is renamed, for a model or data to have another name.
+_KEPT_IN = {"model": "folders or files", "weights": "folders or files", "file": "files", "data": "files"}
+
 
 class SameName(HEvalError):
     """Two models, or two files of data, with one name: nothing is begun."""
@@ -34,8 +37,8 @@ def check_known(store: ShardStore, origins: Sequence[Origin]) -> None:
         if before and not any(own.path == other.path or own.state == other.state for other in before):
             there, here = (path or "its usual place" for path in (before[-1].path, own.path))
             raise SameName(
-                f"The store {store.folder} has results of other {own.what} called {own.name}, from {there}, not {here}; give "
-                "one of the two another name, or use another store (--store)."
+                f"The store {store.folder} has results of other {own.what} called {own.name}, from {there}, not {here}; "
+                f"rename one of the two {_KEPT_IN[own.what]}, or use another store (--store)."
             )
 
 
@@ -50,4 +53,4 @@ def check_apart(what: str, named: list[tuple[str, str]]) -> None:
     known: dict[str, str] = {}
     for given, name in named:
         if (first := known.setdefault(name, given)) != given:
-            raise SameName(f"{first} and {given} are both called {name}; give one {what} another name.")
+            raise SameName(f"{first} and {given} are both called {name}; rename one of the {_KEPT_IN[what]}.")

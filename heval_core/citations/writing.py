@@ -62,6 +62,9 @@ def writer_of(text: str) -> Writer:
         model, opened = text, ""
     if not model.strip():
         raise HEvalError(f"{text!r} names no writer; give {SHIPPED}, a model, or MODEL(prompt=ID).")
+    if Path(model).is_file() and not model.endswith(".gguf"):
+        own = f"explanations that are written already stand in the file of claims: --claims {model} --writers {SHIPPED}"
+        raise HEvalError(f"The writer {model!r} is a file, and no model; {own}.")
     if not opened:
         return Writer(model)
     name, _, prompt = (part.strip() for part in options.removesuffix(")").partition("="))

@@ -77,7 +77,8 @@ class Form:
         if len(columns) < 2 or not all(columns) or line.startswith("[") or "\ufffd" in line:
             return self.other(path, f"is no JSON: it begins with {line[:40]!r}")
         lists = "a table's lists are text, so save JSON lines where it was made" if _KNOWN.keys() & columns else ""
-        way = lists or _AS_LINES % f"csv({{0}}, sep={sign!r})"
+        fits = {*self.needed} <= {*columns} and (not self.known or {*self.known} & {*columns})
+        way = lists or (_AS_LINES % f"csv({{0}}, sep={sign!r})" if fits else "")  # else it would be refused, too
         return self.other(path, f"is a {name} table with the columns {', '.join(columns)}", way)
 
 

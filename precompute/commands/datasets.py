@@ -115,6 +115,7 @@ def _summary(name: str, models: list[Identity], options: argparse.Namespace, sto
     return {
         "dataset": questions.dataset,
         "title": dataset.title,
+        "path": getattr(dataset, "path", None),
         "reference": dataset.reference,
         "fingerprint": questions.fingerprint,
         "records": questions.records,
@@ -204,7 +205,8 @@ def _answered(store: ShardStore, dataset: str) -> Iterator[dict[str, Any]]:
 
 def _as_lines(section: dict[str, Any]) -> Iterator[str]:
     left_out, usable = section["left_out"], section["questions"]
-    yield f"{section['dataset']} · {section['title']} ({section['reference']})"
+    where = f", {section['path']}" if section["path"] else ""
+    yield f"{section['dataset']} · {section['title']} ({section['reference']}){where}"
     yield (
         f"  {section['records']:,} records read: {section['malformed']:,} malformed, {sum(left_out.values()):,} left out, "
         f"{usable:,} questions under {len(section['relations'])} relations; {section['looked_at']:,} looked at"

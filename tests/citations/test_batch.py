@@ -265,13 +265,14 @@ def test_where_every_explanation_has_one_passage_sample_and_full_are_the_same(fi
 
 WRONG = {
     "names no writer": {"writers": ("",)},
+    "is a file, and no model; explanations that are written already stand in": {"writers": (__file__,)},
     "There is no selector 'nearest'": {"selectors": ("nearest",)},
     "There is no annotator 'oracle'": {"annotators": ("oracle",)},
     "--masking is 'half'; it must be sample or full.": {"masking": "half"},
     "--limit is 0; it must be at least 1.": {"limit": 0},
     "There is no file /no/such/file.": {"claims": ("lines=/no/such/file",)},
     "--shard-size is 0; it must be at least 1.": {"shard_size": 0},
-    "lines=a and lines=b are both called lines; give one file another name.": {"claims": ("lines=a", "lines=b")},
+    "lines=a and lines=b are both called lines; rename one of the files.": {"claims": ("lines=a", "lines=b")},
 }
 
 

@@ -182,4 +182,4 @@ def test_two_models_with_one_key_are_not_mixed(model_folders, tmp_path, capsys):
     shutil.copytree(model_folders["gpt2"], other)
     asked = ["--models", str(model_folders["qwen2"]), str(other), "--datasets", "world_capital", "--limit", "2"]
     assert main(["plan", *asked, "--no-calibrate", "--store", str(tmp_path / "store")]) == 2
-    assert f"{other} are both called {other.name}; give one model another name" in capsys.readouterr().err
+    assert f"{other} are both called {other.name}; rename one of the folders or files" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from heval_core import __version__, folders
 from precompute.cli import COMMANDS, main, parser_of
 from precompute.commands import open as opening
 from precompute.messages import QUIET
+from tests.datasets import samples
 
 
 def actions(parser, name=""):
@@ -100,3 +101,12 @@ def test_data_lies_in_the_checkout_and_of_a_package_in_the_users_folder(tmp_path
     monkeypatch.setenv("XDG_CACHE_HOME", "/home/me/.cache")
     assert str(folders.data_folder("results")) == "/home/me/.cache/heval/results"
     assert folders.data_folder("real", bundled=True) == tmp_path / "real"
+
+
+def test_two_files_of_one_name_are_listed_with_their_paths(tmp_path, prints):
+    files = []
+    for folder, subject in (("a", "Kenya"), ("b", "Peru")):
+        (tmp_path / folder).mkdir()
+        files.append(samples.write_lines(tmp_path / folder / "mine.jsonl", [samples.own(subject)]))
+    heads = [line for line in prints("datasets", "--datasets", *files).out.splitlines() if line.startswith("mine ")]
+    assert [head.rpartition(", ")[2] for head in heads] == [*map(str, files)]

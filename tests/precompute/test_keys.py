@@ -287,15 +287,13 @@ def test_two_files_of_one_name_are_refused_in_one_run_and_in_one_store(here, cap
     other.write_text(lines({"Togo": "Oslo", "Mali": "Rome"}))
     for first in ("run", "plan"):
         assert main([first, *command(here, here / "store", one, other)[1:]]) == 2
-        assert f"{one} and {other} are both called test; give one file another name." in capsys.readouterr().err
+        assert f"{one} and {other} are both called test; rename one of the files." in capsys.readouterr().err
     assert main(command(here, here / "store", one)) == 0
     kept = {entry.key for entry in ShardStore(here / "store").entries().values()}
     capsys.readouterr()
     for first in ("run", "plan"):
         assert main([first, *command(here, here / "store", other)[1:]]) == 2
-        said = (
-            f"has results of other data called test, from {one}, not {other}; give one of the two another name, or use another"
-        )
+        said = f"has results of other data called test, from {one}, not {other}; rename one of the two files, or use another"
         assert said in capsys.readouterr().err
     assert {entry.key for entry in ShardStore(here / "store").entries().values()} == kept
     moved = shutil.move(one, here / "test.jsonl")  # the same data elsewhere; and edited where it is known to lie
@@ -315,7 +313,7 @@ def test_two_folders_of_one_name_are_refused_in_one_store(here, model_folders, c
     shutil.copytree(here / "tiny", one)
     shutil.copytree(model_folders["gpt2"], other)
     assert main(command(here, here / "store", here / "test.jsonl", models=(one, other))) == 2
-    assert f"{one} and {other} are both called checkpoint-500; give one model another name." in capsys.readouterr().err
+    assert f"{one} and {other} are both called checkpoint-500; rename one of the folders or files." in capsys.readouterr().err
     assert main(command(here, here / "store", here / "test.jsonl", models=(one,))) == 0
     assert main(command(here, here / "store", here / "test.jsonl", models=(other,))) == 2
     assert f"has results of other weights called checkpoint-500, from {one}, not {other};" in capsys.readouterr().err
