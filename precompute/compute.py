@@ -31,10 +31,10 @@ from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION
 from heval_core.store.shards import Shard
 from precompute.memory import AskingTask
 from precompute.questions import Questions
-from precompute.task import MEASURED, WRITTEN, Failure, Result, Row, cost, named, together, total
+from precompute.task import MEASURED, WRITTEN, Failure, Result, ShardRow, cost, named, together, total
 from precompute.techniques import PLAIN, Arrangement, UnderTechniques
 
-Rows = list[Row]
+Rows = list[ShardRow]
 # Texts for the random level of a whole answer. They are of all the data set, and so neither the limit nor the shard decides.
 MOST = 20
 _OF_DOCUMENTS = ("answer", "kind", "origin", "source")
@@ -140,7 +140,7 @@ class _Computation:
             prompted = [error] * len(ready)
         return self._usable(zip(map(self._index, ready), prompted, strict=True))
 
-    def _add_dropped(self, index: int, columns: Row) -> None:
+    def _add_dropped(self, index: int, columns: ShardRow) -> None:
         for shard in self.task.shards:
             if shard.kind == "instance":
                 self._add(shard, index, [self._about(index) | columns])
@@ -272,7 +272,7 @@ class _Computation:
         fact = self.questions.facts[index]
         return self.task.instance_id(self.lm.style, fact.id, technique or self.task.arrangement.main.key)
 
-    def _about(self, index: int) -> Row:
+    def _about(self, index: int) -> ShardRow:
         fact = self.questions.facts[index]
         about = {name: getattr(fact, name) for name in ("subject", "relation", "question")}
         return about | {"place": index, "fact_id": fact.id, "true_answer": fact.answer}
@@ -343,7 +343,7 @@ def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Metho
     return {"generated": json.dumps(generated, ensure_ascii=False), "seconds": json.dumps(costs)}
 
 
-def losses(faithful: Faithful) -> Row:
+def losses(faithful: Faithful) -> ShardRow:
     """Return losses. The two means are exact; each K's own loss is for a closer look, and compresses better when rounded."""
     means = {name: getattr(faithful, name) for name in ("replacement", "comprehensiveness", "sufficiency")}
     curves = {name: np.array(getattr(faithful, name), dtype=np.float32) for name in ("masked", "kept")}

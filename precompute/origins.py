@@ -20,7 +20,7 @@ def where_is(path: Path | str | None) -> str:
     return str(Path(path).resolve()) if path else ""
 
 
-class Origin(NamedTuple):
+class InputOrigin(NamedTuple):
     """what: weights or data. path: of its folder or file, see `where_is`. state: its revision or fingerprint."""
 
     what: str
@@ -29,9 +29,9 @@ class Origin(NamedTuple):
     state: str
 
 
-def check_known(store: ShardStore, origins: Sequence[Origin]) -> None:
+def check_known(store: ShardStore, origins: Sequence[InputOrigin]) -> None:
     """Raises SameName where the store has results of another one of a name; what was moved, or edited, is the same."""
-    known = [Origin(**line) for line in store.journal("origin")]
+    known = [InputOrigin(**line) for line in store.journal("origin")]
     for own in origins:
         before = [other for other in known if other[:2] == own[:2]]
         if before and not any(own.path == other.path or own.state == other.state for other in before):
@@ -42,7 +42,7 @@ def check_known(store: ShardStore, origins: Sequence[Origin]) -> None:
             )
 
 
-def note_origins(store: ShardStore, origins: Sequence[Origin]) -> None:
+def note_origins(store: ShardStore, origins: Sequence[InputOrigin]) -> None:
     """What is computed from, so that `check_known` knows it."""
     known = store.journal("origin")
     store.note("origin", *(own._asdict() for own in origins if own._asdict() not in known))

@@ -31,7 +31,7 @@ from heval_core.records.regime_keys import read_key
 from heval_core.regimes.padding import fitted
 from heval_core.store.shards import Shard, ShardStore
 from precompute.grid import Grid, Options
-from precompute.origins import Origin, SameName, check_apart, check_known, where_is
+from precompute.origins import InputOrigin, SameName, check_apart, check_known, where_is
 from precompute.questions import Questions, load_questions
 from precompute.task import hashed
 from precompute.worker import Model
@@ -81,10 +81,10 @@ class Pair:
         }
 
     @property
-    def origins(self) -> tuple[Origin, Origin]:
+    def origins(self) -> tuple[InputOrigin, InputOrigin]:
         model, data = self.model, self.questions
-        weights = Origin("weights", model.key, where_is(model.identity.path), model.revision)
-        return weights, Origin("data", data.dataset, where_is(data.path), data.fingerprint)
+        weights = InputOrigin("weights", model.key, where_is(model.identity.path), model.revision)
+        return weights, InputOrigin("data", data.dataset, where_is(data.path), data.fingerprint)
 
     @property
     def cap(self) -> int | None:

@@ -13,7 +13,7 @@ from heval_core.present.table import Table
 from heval_core.records import Cost, HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.citations.chunks import Citations
-from precompute.citations.study import Source
+from precompute.citations.study import ClaimSource
 from precompute.highlights import Highlights
 from precompute.journal import left_out
 from precompute.messages import say_progress
@@ -56,7 +56,7 @@ class Line:
 
 
 @dataclass
-class Plan:
+class RunPlan:
     """What a run would compute.
 
     searches: settings of techniques still to be found; what depends on them is not counted yet. datasets: of a grid, by name;
@@ -67,7 +67,7 @@ class Plan:
     lines: list[Line] = field(default_factory=list)
     searches: int = 0
     datasets: dict[str, Questions] = field(default_factory=dict)
-    sources: dict[str, Source] = field(default_factory=dict)
+    sources: dict[str, ClaimSource] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     unavailable: list[str] = field(default_factory=list)
     # Seconds per token, by model.
@@ -98,19 +98,19 @@ class Plan:
         return self.paces[pair.model.name]
 
 
-def plan(request: GridOrStudy, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> Plan:
+def plan(request: GridOrStudy, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> RunPlan:
     """Plan what is missing; nothing is written. Raises HEvalError for wrong options.
 
     calibrated: load each model of a grid that has something to do, and time one batch of prompts.
     """
     request.check()
-    planned, store = Plan(say), ShardStore(folder)
+    planned, store = RunPlan(say), ShardStore(folder)
     for part in parts_of(with_fits(request, folder), store, planned):
         planned.lines += _of_study(part, planned) if isinstance(part, Citations) else _of_pair(part, planned, calibrated)
     return planned
 
 
-def _of_pair(part: Highlights, planned: Plan, calibrated: bool) -> Iterator[Line]:
+def _of_pair(part: Highlights, planned: RunPlan, calibrated: bool) -> Iterator[Line]:
     known = part.tasks()
     left = unfinished(known, part.store)
     planned.datasets[part.questions.dataset] = part.questions
@@ -138,7 +138,7 @@ def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:
         yield cost(WRITTEN, tokens)
 
 
-def _of_study(part: Citations, planned: Plan) -> list[Line]:
+def _of_study(part: Citations, planned: RunPlan) -> list[Line]:
     planned.sources |= {part.source.dataset: part.source}
     names = {"claims": part.source.dataset, "writer": part.writing.writer.key, "selector": part.writing.selector}
     lines: dict[str, Line] = {}
@@ -154,7 +154,7 @@ def _of_study(part: Citations, planned: Plan) -> list[Line]:
     return list(lines.values())
 
 
-def as_json(planned: Plan) -> dict[str, Any]:
+def as_json(planned: RunPlan) -> dict[str, Any]:
     """Return what `plan --json` prints; `commands.grid.PLAN` says what stands in it."""
     totals = {name: planned.total(name) for name in ("done", "later")}
     timed = all(line.seconds is not None for line in planned.lines if line.shards)
@@ -169,7 +169,7 @@ def as_json(planned: Plan) -> dict[str, Any]:
     }
 
 
-def as_lines(planned: Plan) -> Iterator[str]:
+def as_lines(planned: RunPlan) -> Iterator[str]:
     for questions in planned.datasets.values():
         yield from left_out(questions)
     for source in planned.sources.values():
@@ -200,7 +200,7 @@ def _line(line: Line) -> dict[str, Any]:
     return line.where | {"questions": line.count} | done | costs
 
 
-def _cost(planned: Plan) -> str:
+def _cost(planned: RunPlan) -> str:
     if planned.sources:
         return ""
     timed = planned.total("shards") and all(line.seconds is not None for line in planned.lines if line.shards)

@@ -35,7 +35,7 @@ from precompute.worker import Done, Executor, Loading, Local
 MakeExecutor = Callable[[Loading], Executor]
 GridOrStudy = Grid | Study
 # Tasks that belong together: of a model and a dataset, or of all citations.
-Part = Highlights | Citations
+StudyPart = Highlights | Citations
 
 
 @dataclass
@@ -68,7 +68,7 @@ def run(request: GridOrStudy, folder: Path, make_executor: MakeExecutor = Local)
         return _Driver(with_fits(request, folder), store, make_executor).go()
 
 
-def parts_of(request: GridOrStudy, store: ShardStore, problems: Problems) -> Iterator[Part]:
+def parts_of(request: GridOrStudy, store: ShardStore, problems: Problems) -> Iterator[StudyPart]:
     """Yield what is planned together. problems: hears of what cannot be read or had."""
     if isinstance(request, Study):
         yield from citations_of(request, store, problems)
@@ -91,7 +91,7 @@ class Schedule:
     planned: the shards that are known so far, by key; missing: the keys of those that are to be made.
     """
 
-    def __init__(self, part: Part, store: ShardStore):
+    def __init__(self, part: StudyPart, store: ShardStore):
         self.part, self._store = part, store
         self.waiting: list[Task] = []
         self.planned: dict[str, Shard] = {}

@@ -21,7 +21,7 @@ from heval_core.records import REPLACEMENTS, TECHNIQUE, Cost, RegimeKey
 from heval_core.store.kinds import ANSWER, BEHAVIOUR, EXPLANATION, FAITHFULNESS, FAITHFULNESS_PROTECTED, MEMORY, TRIAL
 from heval_core.store.shards import Entry, Shard, ShardStore
 
-Row = dict[str, Any]
+ShardRow = dict[str, Any]
 # Kinds of shards that later tasks of the same run read: a damaged one is made again.
 _READ_AGAIN = (MEMORY.name, TRIAL.name, EXPLANATION.name)
 # How each kind of faithfulness is measured. The repr of a value is part of its shards' keys.
@@ -50,7 +50,7 @@ class Failure:
 class Result:
     """The rows of each shard, by its key, and what failed."""
 
-    rows: dict[str, list[Row]]
+    rows: dict[str, list[ShardRow]]
     failures: list[Failure]
 
 
@@ -101,7 +101,7 @@ class Task:
         """Return the cost with prompts of so many tokens."""
         raise NotImplementedError
 
-    def finished(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
+    def finished(self, result: Result) -> Iterator[tuple[Shard, list[ShardRow], int]]:
         """Yield each shard with its rows, which get the columns that the shard itself has, and how many instances failed."""
         for shard in self.shards:
             cell = {**shard.cell._asdict(), "revision": shard.revision}
@@ -112,7 +112,7 @@ class Task:
         return sum(failure.explainer in ("", shard.explainer or shard.kind) for failure in result.failures)
 
 
-def rows_like(store: ShardStore, shard: Shard, entries: Iterable[Entry], same: Sequence[str]) -> Iterator[Row]:
+def rows_like(store: ShardStore, shard: Shard, entries: Iterable[Entry], same: Sequence[str]) -> Iterator[ShardRow]:
     """Yield the rows of those entries that agree with a shard in some columns, which may be of the same things as its own will
     be.
 

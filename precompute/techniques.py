@@ -22,11 +22,11 @@ from heval_core.prompting.prompts import memory_prompt, prompt_of
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEvalError, NotHere
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT, Shard
-from heval_core.techniques.shared.base import Development, Question, Setting, Trial
+from heval_core.techniques.shared.base import Answerable, Development, Setting, Trial
 from precompute.memory import AskingTask, Prompting
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.task import Failure, Result, Row, named
+from precompute.task import Failure, Result, ShardRow, named
 
 # One question of so many is a development question.
 DEVELOPMENT_SHARE = 4
@@ -176,15 +176,15 @@ class UnderTechniques:
         scores: torch.Tensor = chosen.technique.combined(answered.clean.logits, self._logits_alone(answered), chosen.setting)
         return scores
 
-    def rows(self, chosen: Chosen, answered: Answered) -> list[Row]:
+    def rows(self, chosen: Chosen, answered: Answered) -> list[ShardRow]:
         """Make a row for each instance, without its id."""
         alone = self._logits_alone(answered)
         with_context = self._scores(chosen, answered).double().log_softmax(-1)
         without: torch.Tensor = chosen.technique.combined(alone, alone, chosen.setting).double().log_softmax(-1)
         return [self._row(chosen, one, with_context[index], without[index]) for index, one in enumerate(answered.prepared)]
 
-    def _row(self, chosen: Chosen, prepared: Prepared, with_context: torch.Tensor, alone: torch.Tensor) -> Row:
-        columns: Row = self._columns[prepared.instance.id]
+    def _row(self, chosen: Chosen, prepared: Prepared, with_context: torch.Tensor, alone: torch.Tensor) -> ShardRow:
+        columns: ShardRow = self._columns[prepared.instance.id]
         target, true = columns["memory_id"], columns["true_ids"]
         if prepared.instance.regime in FOLLOWED:
             # Of several accepted first tokens the one that is likelier in context.
@@ -221,7 +221,7 @@ class SearchTask(AskingTask):
         return f"{' · '.join(self.regime_key[:2])} · search for {', '.join(shard.technique for shard in self.shards)}"
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
-        rows: dict[str, list[Row]] = {}
+        rows: dict[str, list[ShardRow]] = {}
         failures, development = list[Failure](), None
         for shard in self.shards:
             try:
@@ -237,13 +237,13 @@ class SearchTask(AskingTask):
 
     def _development(self, lm: LanguageModel, questions: Questions) -> Development:
         """Prepare the development questions, by context kind. Raises HEvalError where there are too few of every kind."""
-        by_kind: dict[str, tuple[Question, ...]] = {}
+        by_kind: dict[str, tuple[Answerable, ...]] = {}
         for kind in self.kinds:
             usable = Prompting(kind, self.grid.seed, self.memories).usable(lm, questions, self.indices)
             instances = [prepared.instance for prepared in usable]
             if len(instances) >= FEWEST:
                 known = memory_tokens(lm, (instance.question for instance in instances))
-                by_kind[kind] = tuple(Question(one, accepted_tokens(lm, one), known[one.question]) for one in instances)
+                by_kind[kind] = tuple(Answerable(one, accepted_tokens(lm, one), known[one.question]) for one in instances)
         if not by_kind:
             raise HEvalError(
                 f"{questions.dataset} has fewer than {FEWEST} development questions of every kind of context; a search needs "
@@ -251,7 +251,7 @@ class SearchTask(AskingTask):
             )
         return Development(lm, questions.dataset, by_kind, self.grid.seed)
 
-    def finished(self, result: Result) -> Iterator[tuple[Shard, list[Row], int]]:
+    def finished(self, result: Result) -> Iterator[tuple[Shard, list[ShardRow], int]]:
         """Yield the shards, whose settings are the results of the search."""
         for shard, rows, failed in super().finished(result):
             setting = setting_in(rows)
@@ -259,7 +259,7 @@ class SearchTask(AskingTask):
             yield replace(shard, settings=within), rows, failed
 
 
-def setting_in(rows: Sequence[Row]) -> Setting | None:
+def setting_in(rows: Sequence[ShardRow]) -> Setting | None:
     """Read what a search has chosen. rows: of its shard. None where the technique is unavailable."""
     chosen = [row for row in rows if row["chosen"]]
     weights = next((row["weights"] for row in chosen if row["weights"]), b"")
@@ -356,7 +356,7 @@ def _trial(development: Development, setting: Setting, predicted: dict[str, list
     return Trial(setting, {kind: sum(right) / n[kind] for kind, right in hits.items()}, n)
 
 
-def _rows(trials: Sequence[Trial], best: Sequence[int]) -> list[Row]:
+def _rows(trials: Sequence[Trial], best: Sequence[int]) -> list[ShardRow]:
     """Make the rows of a trial shard: one for each setting and kind."""
     return [
         {

@@ -33,7 +33,7 @@ from heval_core.store.shards import FORMAT, Shard
 from precompute.memory import AskingTask
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.task import Failure, Result, Row, cost, named, now, total
+from precompute.task import Failure, Result, ShardRow, cost, named, now, total
 
 PROMPTS, ROUNDS = 8, 3
 # Fewer prompts where these many tokens come to fewer: feature ablation of 1,024 tokens takes a minute on one core.
@@ -103,7 +103,7 @@ def _length(prepared: Prepared) -> int:
     return len(prepared.prompt.ids)
 
 
-def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[list[Row], dict[str, Exception]]:
+def alone(answered: Answered, explainers: Iterable[Method]) -> tuple[list[ShardRow], dict[str, Exception]]:
     """Time each explainer by itself for one prompt. Returns rows, and the errors of those that failed, but were not refused.
 
     passes: see `heval_core.lm.passes`; None where the round that counts them had to be run again in smaller batches.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -46,10 +46,14 @@ def code_lines(path: Path) -> int:
     return len(text.splitlines()) - len(empty)
 
 
+def product_files() -> list[Path]:
+    """The product's files, without plug-ins."""
+    return [path for path in files(PRODUCT, ".py") if not re.search(r"^PLUGIN\b", path.read_text("utf-8"), re.MULTILINE)]
+
+
 @functools.cache
 def sizes() -> dict[str, int]:
-    product = [path for path in files(PRODUCT, ".py") if not re.search(r"^PLUGIN\b", path.read_text("utf-8"), re.MULTILINE)]
-    product, tests = ([path for path in some if code_lines(path)] for some in (product, files(["tests"], ".py")))
+    product, tests = ([path for path in some if code_lines(path)] for some in (product_files(), files(["tests"], ".py")))
     return {
         "lines of the product": sum(map(code_lines, product)),
         "files of the product": len(product),
@@ -98,6 +102,28 @@ def test_functions_are_short():
                     lines -= {*range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)}
                 too_long |= {f"{path.relative_to(ROOT).as_posix()} {node.name}"} if len(lines) > FUNCTION_LINES else set()
     assert not too_long
+
+
+# What plug-ins of a kind share; and two records whose name is in the keys of what is stored.
+NAMED_ALIKE = {"Base", "Passage"}
+
+
+def types_of(path: Path) -> Iterator[str]:
+    """Names of the types that a file defines, without another name's (`Tensor: TypeAlias = "torch.Tensor"`)."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+            name = ast.unparse(node.target if isinstance(node, ast.AnnAssign) else node.targets[0])
+            if re.fullmatch(r"[A-Z]\w*[a-z]\w*", name) and not ast.unparse(node.value).strip("'").endswith(f".{name}"):
+                yield name
+
+
+def test_a_type_is_defined_once():
+    """A plug-in's class bears its method's name, which another kind may have too."""
+    defined = [(name, path.name) for path in product_files() for name in types_of(path)]
+    counts = Counter(name for name, _ in defined)
+    assert not [place for place in defined if counts[place[0]] > 1 and place[0] not in NAMED_ALIKE]
 
 
 def tree() -> Iterator[tuple[str, tuple[Path, ...]]]:

@@ -187,6 +187,12 @@ def test_who_may_import_whom():
             assert other in MAY_IMPORT[own], f"{path.relative_to(ROOT)} imports {name}"
 
 
+def test_rooms_stand_in_an_order():
+    """What a part may import stands below it in the table, so that nothing leads back up."""
+    order = list(MAY_IMPORT)
+    assert not [(part, other) for part in order for other in MAY_IMPORT[part] if order.index(other) < order.index(part)]
+
+
 def test_pages_name_queries_and_nothing_else_of_the_store():
     for path, own, name in imports_of_parts():
         if own == "pages" and part_of(name) == "store":

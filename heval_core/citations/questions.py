@@ -6,7 +6,7 @@
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 
-from heval_core.citations.records import Claim, Explained, Question, Sentence
+from heval_core.citations.records import CitedSentence, Claim, Explained, Question
 from heval_core.texts import markers
 from heval_core.texts.splitting import sentences as split
 
@@ -34,7 +34,9 @@ def explained(
     parts = [part.strip() for part in written]
     given = claim.in_order(set(selected))
     read = [(part, *markers.read(part)) for part in parts]
-    sentences = tuple(Sentence(part, bare, tuple(number for number in cited if number in given)) for part, bare, cited in read)
+    sentences = tuple(
+        CitedSentence(part, bare, tuple(number for number in cited if number in given)) for part, bare, cited in read
+    )
     named = dict.fromkeys(number for _, _, cited in read for number in cited)
     if reason := refused(" ".join(parts)):
         return Explained(claim, writer, selector, given, (), prompt, problems=(reason,))
@@ -106,7 +108,7 @@ def _about_passages(claim: Claim, selected: Sequence[int], given: Sequence[int],
         yield f"The text cites {_passages(beyond)}, which the writer was not given."
 
 
-def _about_sentences(sentences: Sequence[Sentence], named: Collection[int]) -> Iterator[str]:
+def _about_sentences(sentences: Sequence[CitedSentence], named: Collection[int]) -> Iterator[str]:
     if not sentences:
         yield "The explanation is empty."
         return

@@ -24,7 +24,7 @@ _FIELD = re.compile(r"\{(passages|claim|verdict)\}")
 
 
 @dataclass(frozen=True)
-class Layout:
+class ClaimLayout:
     """How a prompt for an explanation is written.
 
     text: with its places. passage: the line of one passage, with {number} and {text}.
@@ -46,7 +46,7 @@ def prompt_text(prompt_id: str) -> str:
 
 
 @functools.cache
-def layout(prompt_id: str = "") -> Layout:
+def layout(prompt_id: str = "") -> ClaimLayout:
     """Return the layout with an id; "" is the default.
 
     Raises HEvalError for an unknown id, and for a file that is no layout.
@@ -55,7 +55,7 @@ def layout(prompt_id: str = "") -> Layout:
     return parsed(prompt_id, prompt_text(prompt_id))
 
 
-def parsed(prompt_id: str, text: str) -> Layout:
+def parsed(prompt_id: str, text: str) -> ClaimLayout:
     """Parse the text of a layout's file. Raises HEvalError where a field is missing, or stands there twice."""
     first, _, rest = text.partition("\n")
     line = LINE
@@ -67,7 +67,7 @@ def parsed(prompt_id: str, text: str) -> Layout:
             f"The prompt {prompt_id!r} is no layout: it needs {{passages}}, may have {{claim}} and {{verdict}}, each once, "
             "and the line of a passage needs {text}, once."
         )
-    return Layout(prompt_id, text.rstrip("\n"), line)
+    return ClaimLayout(prompt_id, text.rstrip("\n"), line)
 
 
 def shown(passage: Passage) -> str:
@@ -75,7 +75,7 @@ def shown(passage: Passage) -> str:
     return f"{passage.title}: {passage.text}" if passage.title else passage.text
 
 
-def explanation_prompt(claim: Claim, passages: Sequence[Passage], layout: Layout) -> Prompt:
+def explanation_prompt(claim: Claim, passages: Sequence[Passage], layout: ClaimLayout) -> Prompt:
     """Fill the prompt for an explanation. `documents`: the line of each passage, in order; `question`: the claim.
 
     Braces in a claim or a passage are text, never a field.
@@ -97,6 +97,6 @@ def explanation_prompt(claim: Claim, passages: Sequence[Passage], layout: Layout
     return Prompt(text, tuple(lines), question, ((),) * len(lines))
 
 
-def _line(passage: Passage, layout: Layout) -> str:
+def _line(passage: Passage, layout: ClaimLayout) -> str:
     before, _, after = layout.passage.partition("{text}")
     return shown(passage).join(part.replace("{number}", str(passage.number)) for part in (before, after))

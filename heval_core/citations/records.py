@@ -64,7 +64,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class CitedSentence:
     """One sentence of an explanation. text: as it was written, with its markers. bare: without any marker.
 
     cited: the numbers of the passages that it cites, in order, each once; only those that the writer was given.
@@ -88,7 +88,7 @@ class Explained:
     writer: str
     selector: str
     selected: tuple[int, ...]
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[CitedSentence, ...]
     prompt: str = ""
     sources: tuple[tuple[int, ...], ...] | None = None
     problems: tuple[str, ...] = ()

@@ -20,13 +20,13 @@ from math import comb
 
 import numpy as np
 
-Scores = tuple[float, float, float]
+SetScores = tuple[float, float, float]
 TRANSPARENT = 0.6
 # A mean of F1s of .6 may be a little less, as a sum of fractions.
 ROUNDING = 1e-9
 
 
-def set_scores(predicted: Iterable[int], gold: Iterable[int]) -> Scores:
+def set_scores(predicted: Iterable[int], gold: Iterable[int]) -> SetScores:
     """Compute (precision, recall, F1) of two sets, each 0 where it is undefined.
 
     Args:
@@ -37,7 +37,7 @@ def set_scores(predicted: Iterable[int], gold: Iterable[int]) -> Scores:
     return _scores(len(chosen & right), len(chosen), len(right))
 
 
-def _scores(hits: int, size: int, golds: int) -> Scores:
+def _scores(hits: int, size: int, golds: int) -> SetScores:
     return (hits / size, hits / golds, 2 * hits / (size + golds)) if hits else (0.0, 0.0, 0.0)
 
 
@@ -71,13 +71,13 @@ def _ratio(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
     return np.divide(upper, lower, out=np.zeros(len(upper)), where=lower != 0)
 
 
-def retrieval(selected: Collection[int], chains: Sequence[Collection[int]]) -> Scores | None:
+def retrieval(selected: Collection[int], chains: Sequence[Collection[int]]) -> SetScores | None:
     """Compute (precision, recall, F1), each the best chain's; None where nobody selected passages."""
     by_chain = [set_scores(selected, chain) for chain in chains]
     return _best(by_chain) if by_chain else None
 
 
-def chance_retrieval(size: int, passages: Collection[int], chains: Sequence[Collection[int]]) -> Scores | None:
+def chance_retrieval(size: int, passages: Collection[int], chains: Sequence[Collection[int]]) -> SetScores | None:
     """Compute (precision, recall, F1) expected of `size` random passages; None where nobody selected passages.
 
     passages: the numbers of all passages of the claim. Raises ValueError where there are fewer than `size`, or not all of a
@@ -96,7 +96,7 @@ def chance_retrieval(size: int, passages: Collection[int], chains: Sequence[Coll
 
 
 @lru_cache(maxsize=4096)
-def _expected(size: int, alike: tuple[tuple[tuple[bool, ...], int], ...]) -> Scores:
+def _expected(size: int, alike: tuple[tuple[tuple[bool, ...], int], ...]) -> SetScores:
     """Compute the expected scores. alike: (which chains a passage is in, how many such passages there are)."""
     chains = len(alike[0][0])
     lengths = [sum(count for within, count in alike if within[chain]) for chain in range(chains)]
@@ -121,5 +121,5 @@ def _expected(size: int, alike: tuple[tuple[tuple[bool, ...], int], ...]) -> Sco
     return precision, recall, f1
 
 
-def _best(by_chain: Sequence[Scores]) -> Scores:
+def _best(by_chain: Sequence[SetScores]) -> SetScores:
     return max(scored[0] for scored in by_chain), max(scored[1] for scored in by_chain), max(scored[2] for scored in by_chain)

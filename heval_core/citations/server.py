@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from heval_core.citations.speaker import Answer, storable
+from heval_core.citations.speaker import Reply, storable
 from heval_core.records import HEvalError
 
 KEYS = ("HEVAL_LLM_KEY", "OPENAI_API_KEY")
@@ -72,7 +72,7 @@ class Server:
     def identity(self) -> str:
         return f"server {self.address} model {self.key} temperature 0 seed {self.seed}"
 
-    def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
+    def answer(self, prompts: Sequence[str], tokens: int) -> list[Reply]:
         """Ask for one answer per prompt, each as a user's turn; several requests are under way at once.
 
         Once the server has failed IN_A_ROW times in a row, the rest of this call gets a problem at once. The next call tries
@@ -89,9 +89,9 @@ class Server:
         self.problems |= {answer.problem for answer in answers if answer.problem}
         return answers
 
-    def _answer(self, prompt: str, tokens: int) -> Answer:
+    def _answer(self, prompt: str, tokens: int) -> Reply:
         if self._failures >= IN_A_ROW:
-            return Answer("", problem=f"not asked: the server at {self.address} failed {IN_A_ROW} times in a row")
+            return Reply("", problem=f"not asked: the server at {self.address} failed {IN_A_ROW} times in a row")
         try:
             response = self._client.chat.completions.with_raw_response.create(
                 model=self.key,
@@ -115,7 +115,7 @@ class Server:
             problem = f"the server at {self.address} cannot be reached: {self._line(error.__cause__ or error)}"
         except Exception as error:  # whatever one prompt or one answer makes the client raise
             problem = f"the server could not be asked: {self._line(error)}"
-        return Answer("", problem=problem)
+        return Reply("", problem=problem)
 
     def _count(self, failed: bool) -> None:
         with self._counting:
@@ -155,7 +155,7 @@ def _address(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") or "/v1", "", ""))
 
 
-def _read(body: bytes, tokens: int) -> Answer:
+def _read(body: bytes, tokens: int) -> Reply:
     """Read the answer in a response. It is read here because the client takes any JSON for an answer."""
     try:
         response = json.loads(body)
@@ -163,10 +163,10 @@ def _read(body: bytes, tokens: int) -> Answer:
         text = choice["message"]["content"]
         full = choice.get("finish_reason") == "length"
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return Answer("", problem="the server answered something that is no chat completion")
+        return Reply("", problem="the server answered something that is no chat completion")
     if not isinstance(text, str):
-        return Answer("", problem="the server answered without a text")
+        return Reply("", problem="the server answered without a text")
     usage = response.get("usage")
     used = usage.get("completion_tokens") if isinstance(usage, dict) else None
     # A text that was cut off has all its tokens, whether the server counts them or not.
-    return Answer.of_text(text, tokens if full else used if type(used) is int and used >= 0 else None)
+    return Reply.of_text(text, tokens if full else used if type(used) is int and used >= 0 else None)

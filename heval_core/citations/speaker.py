@@ -36,7 +36,7 @@ _NOTHING = ("none", "-1", "[]", "[-1]")
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """What was answered. problem: why there is no answer ("" if there is one): refused, timed out, too long a prompt, …
 
     tokens: how many were generated; None where that is not told.
@@ -47,7 +47,7 @@ class Answer:
     problem: str = ""
 
     @classmethod
-    def of_text(cls, text: str, tokens: int | None) -> Answer:
+    def of_text(cls, text: str, tokens: int | None) -> Reply:
         """Make an answer of what a model generated, stripped, without thoughts spoken aloud. tokens: with the thoughts."""
         spoken = storable(text)
         if _THOUGHT in spoken:
@@ -86,7 +86,7 @@ class Speaker(Protocol):
     def key(self) -> str: ...
     @property
     def identity(self) -> str: ...
-    def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
+    def answer(self, prompts: Sequence[str], tokens: int) -> list[Reply]:
         """Generate greedy answers of at most `tokens` tokens, one per prompt, through the chat template where there is one.
 
         Never raises for one prompt: its answer has a problem then.
@@ -121,7 +121,7 @@ def ask_with_retry(
     return values
 
 
-def _parsed(answer: Answer, what: str, existing: Collection[int]) -> Numbers:
+def _parsed(answer: Reply, what: str, existing: Collection[int]) -> Numbers:
     return (None, answer.problem) if answer.problem else numbers_in(answer.text, what, existing)
 
 
@@ -174,13 +174,13 @@ class LocalSpeaker:
         dtype = str(self._lm.model.dtype).removeprefix("torch.")
         return f"model {self.key}@{self._lm.revision} {dtype} {'chat' if self.chat else 'plain'} greedy"
 
-    def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
+    def answer(self, prompts: Sequence[str], tokens: int) -> list[Reply]:
         """Generate one answer per prompt; prompts of similar length run together, within the model's budget of tokens.
 
         A prompt that fills the model's positions gets a problem, and so does an answer that the last position cuts off, and a
         prompt that the device's memory does not hold.
         """
-        answers: list[Answer] = [Answer("")] * len(prompts)
+        answers: list[Reply] = [Reply("")] * len(prompts)
         askable: dict[int, tuple[int, ...]] = {}
         for index, prompt in enumerate(prompts):
             request = Prompt(storable(prompt), (), Span(0, len(prompt)), (), chat=self.chat)
@@ -192,7 +192,7 @@ class LocalSpeaker:
             answers[index] = answer
         return answers
 
-    def _generated(self, prompts: list[tuple[int, ...]], tokens: int) -> list[Answer]:
+    def _generated(self, prompts: list[tuple[int, ...]], tokens: int) -> list[Reply]:
         generation = self._lm.generation
         try:
             written = generation.greedy(prompts, tokens)
@@ -202,26 +202,26 @@ class LocalSpeaker:
             return [answer for ids in prompts for answer in self._generated([ids], tokens)]
         return [self._answer(ids, generated, tokens) for ids, generated in zip(prompts, written, strict=True)]
 
-    def _answer(self, prompt: tuple[int, ...], written: tuple[int, ...], tokens: int) -> Answer:
+    def _answer(self, prompt: tuple[int, ...], written: tuple[int, ...], tokens: int) -> Reply:
         room = self._lm.positions - len(prompt)
         if room <= 0:
-            return Answer("", problem=f"the prompt has {len(prompt)} tokens; {self.key} reads at most {self._lm.positions}")
+            return Reply("", problem=f"the prompt has {len(prompt)} tokens; {self.key} reads at most {self._lm.positions}")
         ended = bool(written) and written[-1] in self._lm.generation.end_ids
         if len(written) == room < tokens and not ended:
-            return Answer(
+            return Reply(
                 "",
                 len(written),
                 f"the answer was cut off after {room} tokens: with the prompt they are the {self._lm.positions} that "
                 f"{self.key} reads",
             )
         # Without the end of text: only an answer that the cap cut off has as many tokens as the cap.
-        return Answer.of_text(self._lm.decode(list(written)), len(written) - ended)
+        return Reply.of_text(self._lm.decode(list(written)), len(written) - ended)
 
 
-def _failed(error: Exception) -> Answer:
+def _failed(error: Exception) -> Reply:
     from heval_core.lm.budget import first_line
 
-    return Answer("", problem=first_line(error))
+    return Reply("", problem=first_line(error))
 
 
 class CachedSpeaker:
@@ -249,12 +249,12 @@ class CachedSpeaker:
         """Of the other one, where it has any; see `Server`."""
         return getattr(self._speaker, "problems", ())
 
-    def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
+    def answer(self, prompts: Sequence[str], tokens: int) -> list[Reply]:
         """See `Speaker.answer`. A prompt that occurs several times is asked once."""
         marks = [self._mark(prompt, tokens) for prompt in prompts]
         with self._answering:
             new = {mark: prompt for mark, prompt in zip(marks, prompts, strict=True) if mark not in self._known}
-            results, waiting = dict[str, Answer](), list(new)
+            results, waiting = dict[str, Reply](), list(new)
             for start in range(0, len(waiting), PORTION):
                 portion = waiting[start : start + PORTION]
                 self.requests += len(portion)
@@ -275,11 +275,11 @@ class CachedSpeaker:
         return hashlib.sha256(request.encode()).hexdigest()[:32]
 
 
-def _stored(file: Path, speaker: str) -> Iterator[tuple[str, Answer]]:
+def _stored(file: Path, speaker: str) -> Iterator[tuple[str, Reply]]:
     """Yield what is saved of one speaker. A line of another form is passed over."""
     for entry in read_lines(file):
         try:
             if entry["speaker"] == speaker and isinstance(entry["text"], str):
-                yield str(entry["asked"]), Answer(entry["text"], entry["tokens"])
+                yield str(entry["asked"]), Reply(entry["text"], entry["tokens"])
         except (LookupError, TypeError):
             continue

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heval_core.citations import questions
-from heval_core.citations.reading import DEFAULT, Layout, explanation_prompt, layout
+from heval_core.citations.reading import DEFAULT, ClaimLayout, explanation_prompt, layout
 from heval_core.citations.records import Claim, Explained, Written
-from heval_core.citations.speaker import Answer, Selection, Speaker
+from heval_core.citations.speaker import Reply, Selection, Speaker
 from heval_core.records import HEvalError
 
 SHIPPED = "shipped"
@@ -29,7 +29,7 @@ TOKENS = 600
 
 
 @dataclass(frozen=True)
-class Writer:
+class ClaimWriter:
     """Who writes explanations.
 
     model: SHIPPED, or what is loaded or asked for. prompt: its id; it means nothing for SHIPPED.
@@ -49,7 +49,7 @@ class Writer:
         return model if self.prompt == DEFAULT else f"{model}(prompt={self.prompt})"
 
 
-def writer_of(text: str) -> Writer:
+def writer_of(text: str) -> ClaimWriter:
     """Parse a writer: `shipped`, `MODEL` or `MODEL(prompt=ID)`.
 
     Raises HEvalError for other options, and for an unknown prompt.
@@ -66,7 +66,7 @@ def writer_of(text: str) -> Writer:
         own = f"explanations that are written already stand in the file of claims: --claims {model} --writers {SHIPPED}"
         raise HEvalError(f"The writer {model!r} is a file, and no model; {own}.")
     if not opened:
-        return Writer(model)
+        return ClaimWriter(model)
     name, _, prompt = (part.strip() for part in options.removesuffix(")").partition("="))
     if not options.endswith(")"):
         raise HEvalError(f"The options of {text!r} need a closing bracket: {model}(prompt=ID).")
@@ -76,14 +76,14 @@ def writer_of(text: str) -> Writer:
         )
     if model.strip() == SHIPPED:
         raise HEvalError(f"{SHIPPED} stands for explanations that came with the claims; they have no prompt.")
-    return Writer(model.strip(), _layout(prompt).id)
+    return ClaimWriter(model.strip(), _layout(prompt).id)
 
 
 def write(
     claims: Sequence[Claim],
     selections: Sequence[Selection],
     speaker: Speaker,
-    writer: Writer,
+    writer: ClaimWriter,
     selector: str,
     tokens: int = TOKENS,
 ) -> list[Explained]:
@@ -108,7 +108,7 @@ def write(
     return explanations
 
 
-def _explained(blank: Explained, answer: Answer, tokens: int) -> Explained:
+def _explained(blank: Explained, answer: Reply, tokens: int) -> Explained:
     if answer.problem:
         return dataclasses.replace(blank, problems=(f"The model gave no explanation: {answer.problem}.",))
     read = questions.explained(blank.claim, blank.writer, blank.selector, blank.selected, answer.text, prompt=blank.prompt)
@@ -137,7 +137,7 @@ def shipped(claim: Claim) -> list[Explained]:
     return explanations
 
 
-def _layout(prompt_id: str) -> Layout:
+def _layout(prompt_id: str) -> ClaimLayout:
     """Return the layout of a prompt. Raises HEvalError for an unknown id, and for one that does not ask for an explanation."""
     if prompt_id.startswith("selecting-"):
         raise HEvalError(f"The prompt {prompt_id!r} asks for passages; a writer needs one that asks for an explanation.")

@@ -124,7 +124,7 @@ def another_date(date: str, key: str) -> str:
     return _DATE.sub(resampled, date)
 
 
-class Answers:
+class AnswersByType:
     """The answers of a dataset by type, of which substitutes are taken."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 
 from heval_core.datasets._forms import Form
 from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, text_of, texts_of
-from heval_core.datasets._swaps import Answers, swapped, type_of
+from heval_core.datasets._swaps import AnswersByType, swapped, type_of
 from heval_core.prompting.prompts import mentions
 from heval_core.records import Dropped, Fact, Passage
 
@@ -44,7 +44,7 @@ class NaturalQuestions:
 
     def facts(self) -> Iterator[Record]:
         """Read the file twice, because substitutes are other answers. Raises HEvalError if it is missing or empty."""
-        path, answers = locate(self.key, self.path, _ORIGIN), Answers()
+        path, answers = locate(self.key, self.path, _ORIGIN), AnswersByType()
         for fact in read_each(json_lines(path, Form(known=("ctxs", "answers"))), self._question):
             if isinstance(fact, Fact):
                 answers.add(fact.question, fact.answer)
@@ -81,7 +81,7 @@ class NaturalQuestions:
             accepted=tuple(answer for answer in answers if answer != stated),
         )
 
-    def _fact(self, answers: Answers, record: dict[str, Any]) -> Fact:
+    def _fact(self, answers: AnswersByType, record: dict[str, Any]) -> Fact:
         fact = self._question(record)
         assert fact.own is not None
         substitute = answers.substitute(fact.question, fact.answer, fact.accepted, fact.own.text)

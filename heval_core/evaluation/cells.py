@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heval_core.evaluation.scored import Measurements, Regime, Scored, measured_metrics, regime_of
+from heval_core.evaluation.scored import Measurements, Regime, ScoredRegime, measured_metrics, regime_of
 from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics._features import Labelled, LearnedMetric, labelled
 from heval_core.metrics.shared.cell import KS, Cell
@@ -27,7 +27,7 @@ from heval_core.plugins.protocols import Metric
 from heval_core.records import CELL, CellKey, RegimeKey
 from heval_core.records.regime_keys import mirror
 from heval_core.statistics.bootstrap import UNKNOWN, Interval, Resamples
-from heval_core.statistics.values import Each, Questions, Value, defined, replicates
+from heval_core.statistics.values import Each, Resampled, Value, defined, replicates
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import TABLES
 from heval_core.store.reader import Reader
@@ -169,7 +169,7 @@ def evaluate(
         for paired in mirrors:
             swap_inputs.update({(paired, explainer, k): inputs for k in ks if (inputs := paired.one_way(cell, k)) is not None})
 
-    questions = Questions(regime.resamples, regime.facts)
+    questions = Resampled(regime.resamples, regime.facts)
     values: list[CellValue] = []
     resampled: dict[int, Value] = {}
     for key, by_explainer in estimates(metrics, cells, ks, cache, visit).items():
@@ -183,7 +183,7 @@ def evaluate(
     return Evaluated(list(chain(*scores.values())), values, swap_inputs)
 
 
-def evaluate_all(whole: Regime, scored: Scored, **how: Any) -> tuple[Evaluated, Mirrored]:
+def evaluate_all(whole: Regime, scored: ScoredRegime, **how: Any) -> tuple[Evaluated, Mirrored]:
     """Every explainer of a regime, each on the instances for which it has scores: one that failed on some is measured on the
     rest. Only those that have scores for all are compared with their mirrors. how: see `evaluate`.
     """
@@ -213,7 +213,7 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int, drawn: bool = 
     for (_, dataset, *_), instances in reader.measured_instances(chosen).groupby(list(CELL), sort=False):
         ids, regime = list(instances["instance_id"]), regime_of(instances, reader.resamples(str(dataset)))
         measured = Measurements.of(reader.measured_of(ids, list(measured_metrics())))
-        scored = Scored(reader.scores_of(ids), measured, reader.scores_of(ids, towards_context=True))
+        scored = ScoredRegime(reader.scores_of(ids), measured, reader.scores_of(ids, towards_context=True))
         evaluated, mirror = evaluate_all(regime, scored, metrics=[plugin], ks=(k,), wanted=None if drawn else ())
         values += evaluated.values
         mirrored.append(mirror)
@@ -232,7 +232,7 @@ def swap_values(regimes: Iterable[Mirrored]) -> Iterator[CellValue]:
         order = np.argsort(shared)
         shared, mirrored = shared[order], mirrored[order]
         facts = first.facts[shared]
-        questions = Questions(first.resamples, facts)
+        questions = Resampled(first.resamples, facts)
         for own, inputs in first.swap_inputs.items() if len(shared) else ():
             if (swapped := second.swap_inputs.get(own)) is not None:
                 metric, explainer, k = own

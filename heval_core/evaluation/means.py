@@ -131,11 +131,11 @@ def controls_of(results: Reader) -> list[str]:
     return list(explainers[explainers["control"].astype(bool)]["key"])
 
 
-Wanted = tuple[tuple[str, ...], tuple[str, ...]]
+WantedParts = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def cells_and_means(
-    results: Reader, chosen: Filter, metric: str, k: int, wanted: Sequence[Wanted]
+    results: Reader, chosen: Filter, metric: str, k: int, wanted: Sequence[WantedParts]
 ) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
     """A metric's cells, those that are not available too, and for each (parts, by) the means over those that count: see
     `means_of`. by: any of model, dataset, regime and part. Raises HEvalError for an unknown metric.
@@ -220,10 +220,10 @@ def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, cell
 
 
 # Group ▶ (resamples,) sums of stored values, and their numbers.
-OfGroups = dict[str, tuple[np.ndarray, np.ndarray]]
+GroupSums = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-def _sums(results: Reader, dataset: str, stored: pd.DataFrame) -> dict[tuple[str, ...], OfGroups]:
+def _sums(results: Reader, dataset: str, stored: pd.DataFrame) -> dict[tuple[str, ...], GroupSums]:
     """By regime, explainer, metric and part."""
     names = [*CELL, "explainer", "metric", "part", "group"]
     of_columns = stored.groupby(names, sort=False)
@@ -237,14 +237,14 @@ def _sums(results: Reader, dataset: str, stored: pd.DataFrame) -> dict[tuple[str
     # Explainers of a regime have the same numbers of instances, which are counted once.
     numbers, inverse = np.unique(totals[1], axis=1, return_inverse=True)
     resampled = resampled_sums(results.resamples(dataset).of(questions), np.concatenate([totals[0], numbers], axis=1))
-    sums: dict[tuple[str, ...], OfGroups] = {}
+    sums: dict[tuple[str, ...], GroupSums] = {}
     for column, (*key, group) in enumerate(stored[names].drop_duplicates().itertuples(index=False, name=None)):
         pair = resampled[:, column], resampled[:, count + inverse.ravel()[column]]
         sums.setdefault(tuple(key), {})[group] = pair
     return sums
 
 
-def _drawn(of_groups: OfGroups, mean: Mean) -> np.ndarray:
+def _drawn(of_groups: GroupSums, mean: Mean) -> np.ndarray:
     pairs = [pair for group, pair in of_groups.items() if not mean.groups or group in mean.groups]
     if not pairs:
         return np.full(1, np.nan)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from heval_core.evaluation import cells, patterns
 from heval_core.evaluation.board.making import measures_of_boards
 from heval_core.evaluation.findings import paper
-from heval_core.evaluation.scored import TOGETHER, Measurements, Regime, Scored, measured_metrics, regime_of
+from heval_core.evaluation.scored import TOGETHER, Measurements, Regime, ScoredRegime, measured_metrics, regime_of
 from heval_core.evaluation.techniques import tables
 from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
@@ -128,10 +128,10 @@ class Measuring:
             return None
         ids = list(used["instance_id"])
         usual, towards_context = (writer.reader().scores_of(ids, towards) for towards in (False, True))
-        scored = Scored(usual, Measurements.of(_faithful(store, entries)), towards_context)
+        scored = ScoredRegime(usual, Measurements.of(_faithful(store, entries)), towards_context)
         return self._measured(regime_of(used, self.resamples[shards.key.dataset]), scored)
 
-    def _measured(self, regime: Regime, scored: Scored) -> cells.Mirrored:
+    def _measured(self, regime: Regime, scored: ScoredRegime) -> cells.Mirrored:
         cache = ValueCache(self.store.folder, regime.key, paper.WANTED, self.keep)
         evaluated, mirrored = cells.evaluate_all(regime, scored, cache=cache, wanted=_wanted())
         cache.save()
@@ -238,7 +238,7 @@ def _wanted() -> frozenset[tuple[str, str, int]]:
     }
 
 
-def _paired(whole: Regime, scored: Scored, evaluated: cells.Evaluated) -> list[cells.CellValue]:
+def _paired(whole: Regime, scored: ScoredRegime, evaluated: cells.Evaluated) -> list[cells.CellValue]:
     """The values for findings. If a method lacks scores for some instances, all methods are measured on the others."""
     present = sorted({*scored.attributions.rows["explainer"]} & {*paper.METHODS})
     regime = scored.common(whole, present)

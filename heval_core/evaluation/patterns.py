@@ -21,7 +21,7 @@ from heval_core.records.groups import document_of
 from heval_core.records.regime_keys import read_key
 from heval_core.records.vocabulary import FUNCTION_WORDS, PATTERN_KINDS, PATTERNS
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.statistics.values import Column
+from heval_core.statistics.values import Sums
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import TABLES
 from heval_core.store.reader import Reader
@@ -148,7 +148,7 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
             sums = by_fact[[*patterns, *(f"{key}_chance" for key in patterns), "n"]].sum()
             questions = np.unique(resamples(str(dataset)).questions(by_fact["fact_id"]), return_inverse=True)[1]
             for key in patterns:
-                column = Column(by_fact[key].to_numpy(float), by_fact["n"].to_numpy(float), ends=(0.0, 1.0))
+                column = Sums(by_fact[key].to_numpy(float), by_fact["n"].to_numpy(float), ends=(0.0, 1.0))
                 interval = column.by(questions, questions.max() + 1).bounded().interval()
                 share, chance = sums[[key, f"{key}_chance"]] / sums["n"]
                 where = (dataset, technique, explainer, key)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from heval_core.metrics.shared.broken_ties import reciprocal
 from heval_core.statistics.bounded import Bounded, sum_interval
-from heval_core.statistics.values import Column
+from heval_core.statistics.values import Sums
 from heval_core.store.kinds import QUOTED
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
@@ -81,4 +81,4 @@ def _cell(rows: pd.DataFrame, overlap: pd.Series) -> dict[str, Any]:
 def _by_question(rows: pd.DataFrame, values: np.ndarray) -> Bounded:
     """Return the mean of values between 0 and 1, and how much each question moves it."""
     questions = pd.Series(values).groupby(rows["question_id"].to_numpy()).agg(["sum", "size"]).astype(float)
-    return Column(questions["sum"].to_numpy(), questions["size"].to_numpy(), ends=(0.0, 1.0)).bounded()
+    return Sums(questions["sum"].to_numpy(), questions["size"].to_numpy(), ends=(0.0, 1.0)).bounded()

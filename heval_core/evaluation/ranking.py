@@ -41,7 +41,7 @@ AT = {
 # Of a band with more members than these it is said how many they are.
 NAMED = 4
 # Key ▶ a name as it is written.
-Written = Callable[[str], str]
+NameOf = Callable[[str], str]
 
 
 def ahead(rows: pd.DataFrame, drawn: Mapping[str, np.ndarray], controls: Collection[str] = ()) -> dict[str, list[str]]:
@@ -168,7 +168,7 @@ def _turned(above: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
     return {key: [other for other, lower in above.items() if key in lower] for key in above}
 
 
-def clauses(rankings: Mapping[str, Ranking], name: Written) -> list[str]:
+def clauses(rankings: Mapping[str, Ranking], name: NameOf) -> list[str]:
     """Say who is best at what, which controls no method beats, and who does worse than guessing: a clause for each band.
 
     rankings: by what they are of, such as `finding the token`. name: how a key is written, such as in bold.
@@ -198,7 +198,7 @@ def _by_places(keys_by_task: Mapping[str, Sequence[str]]) -> dict[str, list[str]
     return by_tasks
 
 
-def _controls(keys: Sequence[str], name: Written) -> str:
+def _controls(keys: Sequence[str], name: NameOf) -> str:
     the = "" if len(keys) > NAMED else f"the {'control' if len(keys) == 1 else 'controls'} "
     return the + who(keys, name, "control")
 
@@ -207,12 +207,12 @@ def _listed(tasks: Sequence[str]) -> str:
     return "all three questions" if [*tasks] == [AT[question] for question in ("RQ1", "RQ2", "RQ3")] else listed(tasks)
 
 
-def who(keys: Sequence[str], name: Written, what: str = "method") -> str:
+def who(keys: Sequence[str], name: NameOf, what: str = "method") -> str:
     """Name `A, B and C`, or `nine methods`."""
     return listed([name(key) for key in keys]) if len(keys) <= NAMED else counted(len(keys), what)
 
 
-def valued(own: Ranking, at: str, name: Written, value: Written, short: Written) -> list[str]:
+def valued(own: Ranking, at: str, name: NameOf, value: NameOf, short: NameOf) -> list[str]:
     """Return the clauses of one ranking, with the value of the best, or with the lowest and the highest of the band."""
     texts, last = clauses({at: own}, name), own.best[-1]
     texts[0] += f": {value(last) if len(own.best) == 1 else f'{short(last)} to {short(own.best[0])}'}"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from heval_core.metrics.shared.cell import Cell, Fixed, Layout, Measured
+from heval_core.metrics.shared.cell import Cell, Fixed, MeasuredValues, Positions
 from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.plugins import catalogue
 from heval_core.records import CELL, HEvalError, RegimeKey
@@ -34,7 +34,7 @@ class Regime:
     key: RegimeKey
     ids: np.ndarray
     facts: np.ndarray
-    layout: Layout
+    layout: Positions
     resamples: Resamples
 
     @functools.cached_property
@@ -48,7 +48,7 @@ class Regime:
         return Regime(self.key, self.ids[chosen], self.facts[chosen], self.layout.rows(chosen), self.resamples)
 
 
-def layout_of(instances: pd.DataFrame) -> Layout:
+def layout_of(instances: pd.DataFrame) -> Positions:
     """Build the layout from the columns length (of the prompt), first_ranked, ranked_end, document_starts, document_ends,
     answer_tokens, group.
 
@@ -58,7 +58,7 @@ def layout_of(instances: pd.DataFrame) -> Layout:
         indices = [int(token) for tokens in row.answer_tokens for token in tokens]
         if indices and not 0 <= min(indices) <= max(indices) < row.length:
             raise HEvalError(f"Instance {row.instance_id} has answer tokens outside its prompt of {row.length} tokens.")
-    return Layout.of(
+    return Positions.of(
         list(instances["length"]),
         list(instances["first_ranked"]),
         [list(zip(*ends, strict=True)) for ends in zip(instances["document_starts"], instances["document_ends"], strict=True)],
@@ -107,7 +107,7 @@ class ScoreRows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredRegime:
     """The stored scores of one regime, of which only some explainers' are in memory at a time.
 
     towards: like attributions, but for the first document's answer, whatever the model answered.
@@ -159,7 +159,7 @@ def cell_of(
     regime: Regime,
     explainer: str,
     usual: ScoreRows,
-    measured: Mapping[tuple[str, str], Measured] | None = None,
+    measured: Mapping[tuple[str, str], MeasuredValues] | None = None,
     towards: ScoreRows | None = None,
 ) -> Cell:
     """Build one explainer's cell. usual: one row for each of the regime's instances.
@@ -207,14 +207,14 @@ def _fixed(regime: Regime, explainer: str, table: np.ndarray, towards: ScoreRows
     return Fixed(fixed, there)
 
 
-def measured_of(regime: Regime, explainer: str, found: Measurements) -> dict[tuple[str, str], Measured]:
+def measured_of(regime: Regime, explainer: str, found: Measurements) -> dict[tuple[str, str], MeasuredValues]:
     """Return the batch job's measurements of one explainer, by metric and part.
 
     Chance is the random control's value on the same instances, NaN without it.
     """
     positions, nothing = found.ids.get_indexer(regime.ids), np.full(len(found.ids) + 1, np.nan)
     return {
-        (metric, part): Measured(
+        (metric, part): MeasuredValues(
             found.values[metric, part, explainer][positions], found.values.get((metric, part, "random"), nothing)[positions]
         )
         for part in MeasuredMetric.parts

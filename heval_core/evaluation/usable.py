@@ -13,7 +13,7 @@ from heval_core.records import TECHNIQUE, RegimeKey
 from heval_core.records.groups import compared_groups
 from heval_core.records.regime_keys import read_key
 from heval_core.records.vocabulary import DROP_REASONS
-from heval_core.statistics.values import SMALLEST_GROUP, Column
+from heval_core.statistics.values import SMALLEST_GROUP, Sums
 from heval_core.store.filters import Filter
 from heval_core.store.kinds import INSTANCE
 from heval_core.store.reader import Reader
@@ -105,7 +105,7 @@ def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
     rows = []
     for (model, dataset), by_question in reader.same_group_counts(chosen).groupby(["model", "dataset"]):
         counts = by_question.groupby("question")[["same", "n"]].sum().to_numpy(dtype=float)
-        share = Column(counts[:, 0], counts[:, 1], ends=(0.0, 1.0)).bounded()
+        share = Sums(counts[:, 0], counts[:, 1], ends=(0.0, 1.0)).bounded()
         same, n = (int(total) for total in counts.sum(axis=0))
         low, high = share.interval()
         rows.append((model, dataset, n, same, same / n, low, high))

@@ -17,9 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from heval_core.explaining.greedy_answer import Written, write
+from heval_core.explaining.greedy_answer import GreedyAnswer, write
 from heval_core.explaining.pipeline import Request
-from heval_core.explaining.whole_answer import COMPARES, Generated, Selection, Wanted, answer_steps, finished, short, tokenised
+from heval_core.explaining.whole_answer import (
+    COMPARES,
+    Generated,
+    Wanted,
+    WordSelection,
+    answer_steps,
+    finished,
+    short,
+    tokenised,
+)
 from heval_core.figures.answer import Change, answer_page, changed_words, resting, sentences_of, spelt
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
@@ -111,7 +120,7 @@ class Answer:
         """What a notebook shows: a frame of its own, which makes no request."""
         return render("framed.html", page=answer_page(self.record, self.record.question.text(self.record.tokens).strip()))
 
-    def select(self, words: str | int | tuple[int, int]) -> Selection:
+    def select(self, words: str | int | tuple[int, int]) -> WordSelection:
         """Select some words of the answer.
 
         Args:
@@ -270,7 +279,7 @@ def resumed(lm: LanguageModel, prompt: TokenisedPrompt, known: WholeAnswer) -> G
     if prompt.tokens != known.tokens:
         raise HEvalError(f"{lm.key} cuts this prompt into other tokens than when it was asked; click Explain to ask it again.")
     answer = known.generated
-    written = Written(prompt, answer.token_ids, answer.tokens, answer.probabilities, answer.stopped, answer.given)
+    written = GreedyAnswer(prompt, answer.token_ids, answer.tokens, answer.probabilities, answer.stopped, answer.given)
     generated, _ = finished(Generated(written, Wanted(), CleanPass(lm, [prompt])))
     return replace(
         generated,
@@ -299,7 +308,7 @@ def _matrix(scores: ExplainerScores) -> Matrix:
     return Matrix(scores.unit, units, values, None if changed is None else changed.astype(bool), before, scores.columns)
 
 
-def _sentence(selection: Selection, words: tuple[AnswerWord, ...]) -> AnswerSentence:
+def _sentence(selection: WordSelection, words: tuple[AnswerWord, ...]) -> AnswerSentence:
     found, columns = selection.generated, selection.columns
     # Before random levels are known, only of an answer without documents.
     known = found.drawn is not None or (found.together is not None and not found.documents)
@@ -315,7 +324,7 @@ def _sentence(selection: Selection, words: tuple[AnswerWord, ...]) -> AnswerSent
     )
 
 
-def _contrast(selection: Selection) -> Contrast:
+def _contrast(selection: WordSelection) -> Contrast:
     start, end = selection.columns.start, selection.columns.end
     values, seconds = selection.generated.contrasts[start]  # of the ranked tokens
     against = selection.generated.rivals[start].text

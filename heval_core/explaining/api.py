@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # importing this costs no torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from heval_core.explaining.answer import Answer
-    from heval_core.explaining.pipeline import Explained
+    from heval_core.explaining.pipeline import ExplainedRequest
     from heval_core.lm.model import LanguageModel
 
 Say = Callable[[str], None] | None
@@ -196,7 +196,7 @@ class Explanation:
     names: of the documents, "" for one without.
     """
 
-    explained: Explained
+    explained: ExplainedRequest
     names: tuple[str, ...] = ()
 
     @property

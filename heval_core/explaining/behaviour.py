@@ -101,7 +101,7 @@ def leaks(document: Document, subject: str, answer: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Names:
+class Named:
     """A candidate answer before the model has answered: its group, text and accepted first tokens."""
 
     group: str
@@ -115,7 +115,7 @@ def name_candidates(
     memory: Memory | None = None,
     match: str = "first",
     agreeing: bool = False,
-) -> tuple[Names, ...]:
+) -> tuple[Named, ...]:
     """The documents' known answers, and the memory answer where it is a candidate.
 
     agreeing: whether documents may give one answer: then each has a candidate, and that answer's group is `ambiguous`.
@@ -125,11 +125,11 @@ def name_candidates(
     does it matter: then its answer is `ambiguous`.
     """
     names = [
-        Names(group, answer, lm.first_tokens(answer))
+        Named(group, answer, lm.first_tokens(answer))
         for group, answer in zip(context_groups(len(answers)), answers, strict=True)
         if answer
     ]
-    names += [Names(MEMORY, memory.text, memory.first_tokens)] if memory else []
+    names += [Named(MEMORY, memory.text, memory.first_tokens)] if memory else []
     if not all(name.first_tokens for name in names):
         raise Dropped("answer has no token")
     distinct = {(alike(name.text), name.group == MEMORY): name for name in names}.values() if agreeing else names
@@ -176,7 +176,7 @@ def check_names(lm: LanguageModel, instance: Instance, prompt: TokenisedPrompt) 
                     raise Dropped("answer too often")
 
 
-def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory, match: str = "first") -> tuple[Names, ...]:
+def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory, match: str = "first") -> tuple[Named, ...]:
     """The candidates of an instance: the answers of its documents, and memory's. Raises Dropped as `name_candidates` does.
 
     If memory begins as one of the accepted answers of a gold document does, it is no candidate of its own, whatever `match`
@@ -189,7 +189,7 @@ def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory, ma
     gold = replace(context, first_tokens=tokens)
     if not memory.first_tokens:
         raise Dropped("answer has no token")
-    return (gold,) if memory.first_tokens[0] in tokens else (gold, Names(MEMORY, memory.text, memory.first_tokens))
+    return (gold,) if memory.first_tokens[0] in tokens else (gold, Named(MEMORY, memory.text, memory.first_tokens))
 
 
 def check_labels(lm: LanguageModel, labels: Sequence[str]) -> None:
@@ -217,22 +217,22 @@ def greedy_texts(lm: LanguageModel, prompts: Sequence[TokenisedPrompt], logits: 
 
 
 @dataclass(frozen=True)
-class Said:
+class Greedy:
     """A model's greedy answer, and the group that its text gives."""
 
     text: str
     group: str
 
 
-def said(lm: LanguageModel, clean: CleanPass, names: Sequence[tuple[Names, ...]]) -> list[Said]:
+def said(lm: LanguageModel, clean: CleanPass, names: Sequence[tuple[Named, ...]]) -> list[Greedy]:
     """The greedy answer to each prompt of a pass, and the candidate that it begins with."""
     texts = greedy_texts(lm, clean.prompts, clean.logits)
-    return [Said(text, group_by_text(_answers(candidates), text)) for text, candidates in zip(texts, names, strict=True)]
+    return [Greedy(text, group_by_text(_answers(candidates), text)) for text, candidates in zip(texts, names, strict=True)]
 
 
 def up_to_answers(
-    lm: LanguageModel, prompts: Sequence[TokenisedPrompt], names: Sequence[tuple[Names, ...]]
-) -> list[tuple[TokenisedPrompt, tuple[Names, ...], Said]]:
+    lm: LanguageModel, prompts: Sequence[TokenisedPrompt], names: Sequence[tuple[Named, ...]]
+) -> list[tuple[TokenisedPrompt, tuple[Named, ...], Greedy]]:
     """For `within`: each prompt with what the model says before its answer, and that answer.
 
     The candidate's first tokens then also have the one with which the model begins it there. A prompt whose answer is no
@@ -243,27 +243,27 @@ def up_to_answers(
 
 
 def _up_to_answer(
-    lm: LanguageModel, prompt: TokenisedPrompt, names: tuple[Names, ...], ids: tuple[int, ...]
-) -> tuple[TokenisedPrompt, tuple[Names, ...], Said]:
+    lm: LanguageModel, prompt: TokenisedPrompt, names: tuple[Named, ...], ids: tuple[int, ...]
+) -> tuple[TokenisedPrompt, tuple[Named, ...], Greedy]:
     ends = [lm.decode(ids[:count]) for count in range(len(ids) + 1)]
     group, position = group_within(_answers(names), ends[-1])
     if group in ("other", "denied"):
-        return prompt, names, Said(ends[-1], group)
+        return prompt, names, Greedy(ends[-1], group)
     first = next(count for count in range(len(ids)) if len(ends[count + 1]) > position)
     pieces = tuple(ends[count + 1][len(ends[count]) :] for count in range(first))
     begun = tuple(
         replace(name, first_tokens=_unique((*name.first_tokens, ids[first]))) if name.group == group else name
         for name in names
     )
-    return prompt.followed_by(ids[:first], pieces) if first else prompt, begun, Said(ends[-1], group)
+    return prompt.followed_by(ids[:first], pieces) if first else prompt, begun, Greedy(ends[-1], group)
 
 
-def _answers(names: tuple[Names, ...]) -> list[tuple[str, str]]:
+def _answers(names: tuple[Named, ...]) -> list[tuple[str, str]]:
     return [(name.group, name.text) for name in names]
 
 
 def observe(
-    lm: LanguageModel, logits: torch.Tensor, names: tuple[Names, ...], memory_answer: str, said: Said | None = None
+    lm: LanguageModel, logits: torch.Tensor, names: tuple[Named, ...], memory_answer: str, said: Greedy | None = None
 ) -> Behaviour:
     """The model's answer in context, its group, and every candidate's logit and probability. logits: (V,) float32.
 
@@ -291,7 +291,7 @@ def observe(
     )
 
 
-def _representative(name: Names, names: tuple[Names, ...], logits: torch.Tensor) -> int:
+def _representative(name: Named, names: tuple[Named, ...], logits: torch.Tensor) -> int:
     """The likeliest of a candidate's first tokens, leaving out those it shares with another candidate."""
     shared = {token_id for other in names if other is not name for token_id in other.first_tokens}
     unshared = [token_id for token_id in name.first_tokens if token_id not in shared]

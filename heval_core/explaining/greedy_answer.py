@@ -46,7 +46,7 @@ class Rival(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class GreedyAnswer:
     """An answer of m tokens. tokens: their texts, which together spell it; of a character in several tokens the first has all
     of it. probabilities: each given all before it. stopped: why no more was written; empty while it is being written. given:
     whether somebody else wrote it."""
@@ -131,7 +131,7 @@ class Written:
         return notes
 
 
-def write(clean: CleanPass, most: int, question: str) -> Iterator[Written]:
+def write(clean: CleanPass, most: int, question: str) -> Iterator[GreedyAnswer]:
     """Yield the model's greedy answer to the prompt of a pass: as it grows, token by token, and at last the finished one.
 
     most: tokens. Raises HEvalError where nothing can be written, or where nothing is: no token, or none that is a word.
@@ -163,8 +163,8 @@ def write(clean: CleanPass, most: int, question: str) -> Iterator[Written]:
         if kept is not None:
             del ids[kept:], probabilities[kept:]
             break
-        yield Written(prompt, tuple(ids), tokens, tuple(probabilities))
-    written = Written(prompt, tuple(ids), spell(ids), tuple(probabilities), stopped)
+        yield GreedyAnswer(prompt, tuple(ids), tokens, tuple(probabilities))
+    written = GreedyAnswer(prompt, tuple(ids), spell(ids), tuple(probabilities), stopped)
     if not written.text.strip():
         what = "only special tokens or white space" if written.ids else "nothing"
         raise HEvalError(
@@ -174,7 +174,7 @@ def write(clean: CleanPass, most: int, question: str) -> Iterator[Written]:
     yield written
 
 
-def given(clean: CleanPass, text: str) -> Written:
+def given(clean: CleanPass, text: str) -> GreedyAnswer:
     """Return an answer that somebody else wrote, after the prompt of a pass.
 
     Raises HEvalError where it is empty or too long.
@@ -188,7 +188,7 @@ def given(clean: CleanPass, text: str) -> Written:
         )
     spelt = notes(control_tokens_in(text, lm.tokenizer))
     prompt = dataclasses.replace(prompt, notes=tuple(dict.fromkeys((*prompt.notes, *spelt))))
-    written = Written(prompt, ids, speller(lm, prompt)(ids), (), "it was given", True)
+    written = GreedyAnswer(prompt, ids, speller(lm, prompt)(ids), (), "it was given", True)
     if not written.text.strip():
         raise HEvalError("The answer is empty; write one, or let the model write (--generate).")
     logprobs = in_float64(written.after(clean).logits_at(written.target.positions)[0]).log_softmax(-1)

@@ -11,9 +11,9 @@ from functools import partial
 from itertools import groupby
 
 from heval_core.explaining.behaviour import (
+    Greedy,
     Memory,
-    Names,
-    Said,
+    Named,
     answer_target,
     answers_a_compared_group,
     check_documents,
@@ -50,9 +50,9 @@ class Prepared:
     instance: Instance
     prompt: TokenisedPrompt
     memory_answer: str
-    names: tuple[Names, ...] = ()
+    names: tuple[Named, ...] = ()
     dropped_because: str | None = None
-    said: Said | None = None
+    said: Greedy | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainedRequest:
     """A request with the model's answer and the requested explainers' attributions. target: what was explained, one of
     TARGETS; target_text: its first token. attributions: by explainer. refused: each explainer without one, and why."""
 
@@ -204,7 +204,7 @@ class Explained:
 
 def explain_request(
     lm: LanguageModel, request: Request, explainers: Iterable[Method], match: str = "first", target: str = "answer"
-) -> Explained:
+) -> ExplainedRequest:
     """Explain a prompt of one's own by the same code path as the batch.
 
     match: see `answer`. target: `answer` explains the answer given, `context` the first document's against its competitor.
@@ -238,7 +238,7 @@ def explain_request(
     if refused and not attributions:
         raise _all_refused(refused)
     text, foil = lm.decode(explained.ids), f"{lm.decode(explained.foils).strip()} ({explained.foil_kind})"
-    return Explained(lm.key, prepared[0].prompt, behaviour, answers, target, text, foil, attributions, refused)
+    return ExplainedRequest(lm.key, prepared[0].prompt, behaviour, answers, target, text, foil, attributions, refused)
 
 
 def _all_refused(refused: dict[str, str]) -> HEvalError:
@@ -273,7 +273,7 @@ def _answers_of(request: Request) -> tuple[str | None, ...]:
 
 def _named(
     lm: LanguageModel, answers: tuple[str | None, ...], memory: Memory | None, match: str, memory_given: bool
-) -> tuple[Names, ...]:
+) -> tuple[Named, ...]:
     """Return the candidate answers.
 
     memory_given: whether somebody said what memory is, who is told where it agrees with a document.

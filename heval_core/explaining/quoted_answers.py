@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
+from heval_core.citations.records import CitedSentence, Claim, Explained, Passage, Question
 from heval_core.explainers.shared.left_out import units
-from heval_core.explaining.greedy_answer import Written, given
+from heval_core.explaining.greedy_answer import GreedyAnswer, given
 from heval_core.explaining.pipeline import Request
 from heval_core.explaining.whole_answer import columns_of, matrix_of, tokenised, with_foils
 from heval_core.lm.clean_pass import CleanPass
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Part:
+class QuotedPart:
     """kind: sentence or span. place: its number among these. columns: its tokens. gold: where it is from, of documents or of
     their sentences. copied: the share of its words that stand in its documents."""
 
@@ -54,9 +54,9 @@ class Reading:
 
     clean: CleanPass
     target: Target
-    written: Written
+    written: GreedyAnswer
     sentences: tuple[Unit, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[QuotedPart, ...]
 
     def text(self, columns: range) -> str:
         return "".join(self.written.tokens[columns.start : columns.stop]).strip()
@@ -72,7 +72,7 @@ def read(lm: LanguageModel, quoted: Quoted) -> Reading:
     return Reading(clean, with_foils(clean, written.target), written, sentences, tuple(parts))
 
 
-def _starts(written: Written) -> list[int]:
+def _starts(written: GreedyAnswer) -> list[int]:
     """Return where each token begins in the answer, and the last one ends, in letters; white space before it does not
     count.
     """
@@ -80,7 +80,7 @@ def _starts(written: Written) -> list[int]:
     return [start - before for start in written.starts]
 
 
-def _sentences(quoted: Quoted, written: Written) -> Iterator[Part]:
+def _sentences(quoted: Quoted, written: GreedyAnswer) -> Iterator[QuotedPart]:
     starts = _starts(written)
     for number, unit in enumerate(written.sentences):
         start, end = starts[unit.start], starts[unit.end]
@@ -88,10 +88,10 @@ def _sentences(quoted: Quoted, written: Written) -> Iterator[Part]:
         if 0 < len(gold) < len(quoted.documents):
             words, stated = _words(quoted.answer[max(0, start) : end]), {w for d in gold for w in _words(quoted.documents[d])}
             copied = sum(word in stated for word in words) / max(1, len(words))
-            yield Part("sentence", number, unit.indices, tuple(sorted(gold)), copied)
+            yield QuotedPart("sentence", number, unit.indices, tuple(sorted(gold)), copied)
 
 
-def _spans(quoted: Quoted, written: Written, sentences: Sequence[Unit]) -> Iterator[Part]:
+def _spans(quoted: Quoted, written: GreedyAnswer, sentences: Sequence[Unit]) -> Iterator[QuotedPart]:
     starts, tokens = _starts(written), written.prompt.tokens
     for index, (start, end, document) in enumerate(quoted.spans):
         first, last = np.searchsorted(starts, (start, end - 1), "right") - 1
@@ -108,7 +108,7 @@ def _spans(quoted: Quoted, written: Written, sentences: Sequence[Unit]) -> Itera
             and letters[unit.end - span.start] > match.start()
         }
         if 0 < len(gold) < len(sentences):
-            yield Part("span", index, range(int(first), int(last) + 1), tuple(sorted(gold)), 1.0)
+            yield QuotedPart("span", index, range(int(first), int(last) + 1), tuple(sorted(gold)), 1.0)
 
 
 def _words(text: str) -> list[str]:
@@ -154,7 +154,7 @@ def by_annotator(reading: Reading, annotator: Annotator, quoted: Quoted) -> list
 def _annotated(annotator: Annotator, quoted: Quoted, passages: Sequence[str], texts: Sequence[str]) -> np.ndarray:
     """Compute an annotator's scores of each text for each passage, (K, S)."""
     numbered = tuple(Passage(number, text) for number, text in enumerate(passages, start=1))
-    sentences = tuple(Sentence(text, text, ()) for text in texts)
+    sentences = tuple(CitedSentence(text, text, ()) for text in texts)
     claim = Claim(quoted.id, quoted.question, "", numbered)
     explained = Explained(claim, "people", "all", tuple(range(1, len(numbered) + 1)), sentences)
     choices = annotator.annotate([Question(explained, source.number, tuple(texts), frozenset()) for source in numbered], None)

@@ -22,7 +22,7 @@ import numpy as np
 
 from heval_core.explainers.shared.left_out import logprobs_in, logprobs_without, units, without_earlier
 from heval_core.explaining import word_origins as rules
-from heval_core.explaining.greedy_answer import Rival, Written, given, write
+from heval_core.explaining.greedy_answer import GreedyAnswer, Rival, given, write
 from heval_core.explaining.pipeline import Request, able_of
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import require
@@ -73,7 +73,7 @@ class Generated:
     for its rival, and the seconds that this took.
     """
 
-    written: Written
+    written: GreedyAnswer
     wanted: Wanted
     clean: CleanPass = field(repr=False)
     logprobs: np.ndarray | None = None
@@ -91,9 +91,9 @@ class Generated:
     def documents(self) -> tuple[Span, ...]:
         return self.written.prompt.documents
 
-    def of(self, columns: Span) -> Selection:
+    def of(self, columns: Span) -> WordSelection:
         """What is known of some of the answer's tokens."""
-        return Selection(self, Span(columns.start, columns.end))
+        return WordSelection(self, Span(columns.start, columns.end))
 
     def against(self, place: int, token: int, key: str = COMPARES) -> np.ndarray:
         """(U,) what an explainer says of one token of the answer, against another one in its place."""
@@ -131,7 +131,7 @@ class Generated:
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class WordSelection:
     """Some words of an answer, and what is known of them so far. columns: their tokens."""
 
     generated: Generated
@@ -204,7 +204,7 @@ class Selection:
         prior, documents = (max(0.0, float(self.total(part))) for part in (before, together))
         return round(prior / (prior + documents), 4) if prior + documents else 0.0
 
-    def source(self) -> rules.Source | None:
+    def source(self) -> rules.WordSource | None:
         """What these words rest on; None before documents are known."""
         if self.generated.together is None or self.generated.logprobs is None:
             return None

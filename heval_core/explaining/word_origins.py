@@ -30,23 +30,23 @@ from heval_core.records.whole_answers import MEMORY, UNCLEAR, Bounds, Citation
 OTHERS = 5
 
 
-class Source(NamedTuple):
+class WordSource(NamedTuple):
     """source: `document 1` …, `memory` or `unclear`. nats: of the strongest document; without documents: of all together."""
 
     source: str
     nats: float
 
 
-def source_of(by_document: np.ndarray, level: float, together: float, alone: float, bounds: Bounds) -> Source:
+def source_of(by_document: np.ndarray, level: float, together: float, alone: float, bounds: Bounds) -> WordSource:
     """by_document: (D,) E of each. together: the nats lost without all. alone: the log-probability without any document."""
     if not len(by_document):
-        return Source(MEMORY, together)
+        return WordSource(MEMORY, together)
     best, *rest = np.sort(by_document)[::-1]
     if best > max(bounds.document, level) and best >= bounds.lead * max(rest, default=0.0):
-        return Source(f"document {int(by_document.argmax()) + 1}", float(best))
+        return WordSource(f"document {int(by_document.argmax()) + 1}", float(best))
     if abs(together) < bounds.memory and alone >= np.log(bounds.known):
-        return Source(MEMORY, together)
-    return Source(UNCLEAR, float(best))
+        return WordSource(MEMORY, together)
+    return WordSource(UNCLEAR, float(best))
 
 
 def citations_of(by_document: np.ndarray, level: float, bounds: Bounds, words: Collection[str]) -> list[Citation]:

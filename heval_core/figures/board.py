@@ -9,18 +9,18 @@ from dataclasses import replace
 
 import pandas as pd
 
-from heval_core.evaluation.board.records import EVERY_SIZE, Board, Column, column_groups
+from heval_core.evaluation.board.records import EVERY_SIZE, Board, BoardColumn, column_groups
 from heval_core.evaluation.comparisons import against, tally
 from heval_core.figures import dots
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
-from heval_core.figures.front import Front, Point, Ticks, ends
+from heval_core.figures.front import Front, PlottedPoint, Ticks, ends
 from heval_core.figures.measures import SCALED
 from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names, short_model
 from heval_core.present.numbers import COST, P, change, interval_of, number, passes, short, so_many
-from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, crossed, number_cell
+from heval_core.present.table import IN_BOLD, Fields, Head, Row, Table, TableCell, crossed, number_cell
 from heval_core.records.vocabulary import DECOYS
 from heval_core.records.vocabulary import counted as in_words
 
@@ -45,8 +45,8 @@ _HARDER = (
     "these values do."
 )
 # A head, and the cells of those rows that have one.
-_Part = tuple[Head, dict[str, Cell]]
-_NOTHING = Cell(why="not available")
+_Part = tuple[Head, dict[str, TableCell]]
+_NOTHING = TableCell(why="not available")
 _NATIVE, _DIFFERENCE = ("native", "native_low", "native_high"), ("difference", "low", "high")
 
 
@@ -70,7 +70,7 @@ def _figure(
     board: Board,
     names: Names,
     title: str,
-    titled_columns: Sequence[tuple[Column, str, str]],
+    titled_columns: Sequence[tuple[BoardColumn, str, str]],
     *,
     ranked: bool = False,
     compact: bool = False,
@@ -80,7 +80,7 @@ def _figure(
     ranks, means = overall.ranks(), board.quality.set_index("explainer")["value"].to_dict()
     for explainer in board.rows:
         hint, id = names.meaning("explainer", explainer.key), (explainer.key, ALL_QUESTIONS, ALL)
-        row = dots.Row(explainer.key, explainer.title, explainer.control, hint, colour(explainer.key), id=id)
+        row = dots.DotRow(explainer.key, explainer.title, explainer.control, hint, colour(explainer.key), id=id)
         mean, best = number(means.get(explainer.key)), explainer.key in overall.bold
         rows.append(replace(row, rank=ranks.get(explainer.key, ""), mean=mean, best=best) if ranked else row)
     panels = [_panel(board, *of_panel, ticks=not compact) for of_panel in titled_columns]
@@ -91,7 +91,7 @@ def _figure(
     return DotFigure(title, rows, panels, axis, () if compact else legend, compact=compact)
 
 
-def _panel(board: Board, column: Column, title: str, hint: str, *, ticks: bool) -> Panel:
+def _panel(board: Board, column: BoardColumn, title: str, hint: str, *, ticks: bool) -> Panel:
     values = board.values[board.values["column"] == column.key]
     single = board.by_model[board.by_model["column"] == column.key].dropna(subset=["value"])
     # One model's tick would be its mean once more.
@@ -105,14 +105,14 @@ def _panel(board: Board, column: Column, title: str, hint: str, *, ticks: bool) 
     return Panel(title, slots, note, hint, chance=0.0)
 
 
-def _slot(key: str, title: str, column: Column, mean: Record | None, single: pd.DataFrame, best: bool) -> Slot:
+def _slot(key: str, title: str, column: BoardColumn, mean: Fields | None, single: pd.DataFrame, best: bool) -> Slot:
     """mean: the row of `Board.values`. single: rows of `Board.by_model`, of all explainers."""
     if mean is None or mean["cells"] < mean["of"] or pd.isna(mean["value"]):
         why = "not available" if mean is None else str(mean["reason"])
         lacking = () if mean is None or pd.isna(mean["value"]) else (said(mean, column.measure),)
         return Slot(missing=Dot(0.0, (title, *lacking, why), (key, column.key, ALL)))
 
-    def dot(row: Record, place: str, model: str, low: float = math.nan, high: float = math.nan) -> Dot:
+    def dot(row: Fields, place: str, model: str, low: float = math.nan, high: float = math.nan) -> Dot:
         about = (f"{title} · {place}", said(row, column.measure), counted(row))
         return Dot(row["value"], about, (key, column.key, model), low, high)
 
@@ -121,13 +121,13 @@ def _slot(key: str, title: str, column: Column, mean: Record | None, single: pd.
     return Slot((dot(mean, column.title, ALL, mean["low"], mean["high"]),), cells, number(mean["value"]), best)
 
 
-def said(row: Record, measure: Measure, *, scaled: bool = True) -> str:
+def said(row: Fields, measure: Measure, *, scaled: bool = True) -> str:
     """`0.38 [0.37, 0.39] of 1 (0 = guessing), that is 18 [18, 19] ranks (chance 0.0)`."""
     native = f"{interval_of(row, of=_NATIVE)} {measure.unit} (chance {number(row['native_chance'])})"
     return f"{interval_of(row)} {SCALED if scaled else measure.shown_unit}, that is {native}"
 
 
-def counted(row: Record) -> str:
+def counted(row: Fields) -> str:
     return f"mean over {so_many(row['cells'], 'cell')}, {int(row['n']):,} instances"
 
 
@@ -135,7 +135,7 @@ def pair_figure(pairs: pd.DataFrame, names: Names) -> DotFigure:
     """A row for each model and dataset, a panel for each question: differences in the colour of the one that is ahead; hollow
     where the difference does not hold. pairs: rows of `Board.pairs` of one pair, turned alike."""
     by_cell, same_dataset = crossed(pairs, ["model", "dataset"], "column"), pairs["dataset"].nunique() == 1
-    rows = [dots.Row(f"{m} {d}", m if same_dataset else f"{m} · {names.dataset(d)}") for m, d in by_cell]
+    rows = [dots.DotRow(f"{m} {d}", m if same_dataset else f"{m} · {names.dataset(d)}") for m, d in by_cell]
     panels = []
     for question in [key for key in QUESTIONS if key in set(pairs["column"])]:
         differences = [by_question.get(question) for by_question in by_cell.values()]
@@ -146,7 +146,7 @@ def pair_figure(pairs: pd.DataFrame, names: Names) -> DotFigure:
     return DotFigure("One against another", rows, panels, axis, legend, "click a dot for its instances")
 
 
-def _difference(row: Record, names: Names) -> Slot:
+def _difference(row: Fields, names: Names) -> Slot:
     ahead = row["first"] if row["difference"] > 0 else row["second"]
     about = (
         f"{names.explainer(row['first'])} against {names.explainer(row['second'])} · {row['model']}",
@@ -201,12 +201,12 @@ def _passes_axis(cheap: float, dear: float) -> Ticks:
     return Ticks("forward passes, cheaper →", -dear, -cheap, ticks)
 
 
-def _point(row: Record, board: Board) -> Point:
+def _point(row: Fields, board: Board) -> PlottedPoint:
     key, value, x = str(row["explainer"]), float(row["value"]), -math.log10(row["whole_passes"])
     about = [board.titles[key], f"quality {interval_of(row)}", f"{passes(row['whole_passes'])} over the prompt"]
     about += ["on the front: no other method is as good and as cheap"] if row["on_front"] else []
     id, around = (key, ALL_QUESTIONS, ALL), ends(value, row["low"], row["high"])
-    return Point(id, board.titles[key], tuple(about), x, value, (x, x), around, colour(key), bool(row["on_front"]))
+    return PlottedPoint(id, board.titles[key], tuple(about), x, value, (x, x), around, colour(key), bool(row["on_front"]))
 
 
 def whole_table(board: Board) -> Table:
@@ -276,7 +276,7 @@ def _harder(board: Board) -> list[_Part]:
     return [_of_column(board, column) for columns in groups.values() for column in columns]
 
 
-def _of_column(board: Board, column: Column) -> _Part:
+def _of_column(board: Board, column: BoardColumn) -> _Part:
     values, best = board.values, board.ranking(column).bold
     hint = f"{column.measure.headline or column.measure.title}: {column.measure.meaning}"
     hint += "" if column.scaled or column.measure.protected else f" {NOT_PROTECTED}"
@@ -298,7 +298,7 @@ def _wins(board: Board) -> _Part:
     cells = {}
     for row in board.rows if len(board.methods) > 1 else ():
         if record := board.record(row.key):
-            cells[row.key] = Cell("–".join(map(str, record)), why=f"of {sum(record)} comparisons with methods")
+            cells[row.key] = TableCell("–".join(map(str, record)), why=f"of {sum(record)} comparisons with methods")
     about = "Against each other method, at each question, in each model and dataset: wins – ties – losses (Holm, p < .05)"
     return Head("won – tied – lost", about), cells
 
@@ -309,7 +309,7 @@ def _costs(board: Board) -> list[_Part]:
     for size, costs in board.costs[board.costs["size"] != EVERY_SIZE].groupby("size"):
         tokens = f"{costs['tokens'].median():,.0f} tokens"
         cells = {
-            str(row.explainer): Cell(
+            str(row.explainer): TableCell(
                 value=row.whole_passes,
                 unit=COST,
                 why=f"together as long as {passes(row.whole_passes)} over all of it; {passes(row.passes)} declared",
@@ -319,7 +319,7 @@ def _costs(board: Board) -> list[_Part]:
         about = f"Forward passes over a prompt of {tokens} (size {size}), counted or else declared; a backward pass is one"
         parts.append((Head(f"passes, {tokens}", about), cells))
         timed = {
-            str(row.explainer): Cell(
+            str(row.explainer): TableCell(
                 value=1000 * row.seconds,
                 unit=COST,
                 beside=f"({number(row.ratio, COST)} × fa)",
@@ -331,9 +331,9 @@ def _costs(board: Board) -> list[_Part]:
     return parts
 
 
-def _pair(counts: Mapping[str, float] | None, same: bool, control: bool) -> Cell:
+def _pair(counts: Mapping[str, float] | None, same: bool, control: bool) -> TableCell:
     if counts is None:
-        return Cell("") if same else _NOTHING
+        return TableCell("") if same else _NOTHING
     mean = f"mean difference {number(counts['mean difference'])}, in {counts['compared']} comparisons"
     score = f"{counts['wins']}–{counts['ties']}–{counts['losses']}"
-    return Cell(score, why=mean, best=not control and counts["wins"] == counts["compared"])
+    return TableCell(score, why=mean, best=not control and counts["wins"] == counts["compared"])

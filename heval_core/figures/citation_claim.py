@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.citations.records import Explained, Recovery, Sentence, StoredExplanation
+from heval_core.citations.records import CitedSentence, Explained, Recovery, StoredExplanation
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, PERSON, Names
 from heval_core.present.numbers import number
@@ -211,7 +211,7 @@ def marked_by(
     return [Marked(key, tuple(answers.get(key, ())), gold, names, heaviest.get(key, ())) for key in keys]
 
 
-def _line(sentence: Sentence, passage: int | None, run: Sequence[int], gold: bool) -> dict[str, Any]:
+def _line(sentence: CitedSentence, passage: int | None, run: Sequence[int], gold: bool) -> dict[str, Any]:
     pieces = [("", sentence.text)] if passage is None else masked(sentence.text, passage, sentence.cited)
     last, count = (f"–{run[-1] + 1}", [("", f" × {len(run)}")]) if len(run) > 1 else ("", [])
     return {"pieces": [*pieces, *count], "gold": gold, "number": f"{run[0] + 1}{last}"}

@@ -13,7 +13,7 @@ from heval_core.figures.dots import Dot, DotFigure, Panel, Slot
 from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, TRUTH, Names
 from heval_core.present.numbers import VALUE, interval_of, number
-from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, counted, crossed, number_cell, reason
+from heval_core.present.table import IN_BOLD, Fields, Head, Row, Table, TableCell, counted, crossed, number_cell, reason
 from heval_core.records import TEXT_CONTROLS
 from heval_core.records.vocabulary import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS
 from heval_core.records.vocabulary import counted as so_many
@@ -77,11 +77,11 @@ def answered(cells: pd.DataFrame, measure: str, maskings: Sequence[str]) -> pd.D
     return own.assign(chance=one.fillna(own["chance"].astype(float)))
 
 
-def _row(key: str, names: Names, title: str) -> dots.Row:
-    return dots.Row(key, title, names.control(key), names.meaning("annotator", key), annotator_colour(key, names))
+def _row(key: str, names: Names, title: str) -> dots.DotRow:
+    return dots.DotRow(key, title, names.control(key), names.meaning("annotator", key), annotator_colour(key, names))
 
 
-def told(row: Record | None, id: Sequence[str], names: Names) -> list[str]:
+def told(row: Fields | None, id: Sequence[str], names: Names) -> list[str]:
     """Say a cell in words: who and where, its number beside its chance, and how many there are; or why there is none.
 
     id: of its mark, which begins with writer and annotator.
@@ -95,7 +95,7 @@ def told(row: Record | None, id: Sequence[str], names: Names) -> list[str]:
     return [where, value + chance, *counts]
 
 
-def _slot(rows: Sequence[Record | None], id: tuple[str, ...], names: Names) -> Slot:
+def _slot(rows: Sequence[Fields | None], id: tuple[str, ...], names: Names) -> Slot:
     """Draw a slot. rows: of several maskings the second is hollow."""
     marks, several = [], len(rows) > 1
     for index, row in enumerate(rows):
@@ -155,15 +155,15 @@ def alphas_table(agreements: pd.DataFrame, writer: str, names: Names) -> Table:
     keys, rows = names.in_order([*of_writer["first"], *of_writer["second"]]), []
     for index, key in enumerate(keys):
         numbers = [_alpha(pairs, key, other, names) for other in keys[: index + 1]]
-        rows.append(Row((names.annotator(key),), (*numbers, *[Cell("")] * (len(keys) - index - 1)), names.control(key)))
+        rows.append(Row((names.annotator(key),), (*numbers, *[TableCell("")] * (len(keys) - index - 1)), names.control(key)))
     heads = tuple(Head(names.annotator(key), colour=annotator_colour(key, names)) for key in keys)
     return Table(f"Agreement between annotators of explanations by {writer}", ("",), heads, tuple(rows))
 
 
-def _alpha(pairs: Mapping[frozenset[str], Record], key: str, other: str, names: Names) -> Cell:
+def _alpha(pairs: Mapping[frozenset[str], Fields], key: str, other: str, names: Names) -> TableCell:
     row = pairs.get(frozenset((key, other)))
     if key == other and key != PEOPLE and row is None:
-        return Cell("", tint=0)
+        return TableCell("", tint=0)
     who = f"{names.annotator(key)} " + ("among themselves" if key == other else f"and {names.annotator(other)}")
     cell = number_cell(row, of=("alpha", "low", "high"))
     if row is None or cell.value is None:
@@ -199,7 +199,7 @@ def annotator_title(key: str, names: Names) -> str:
     return f"{names.annotator(key)} (control)" if key and names.control(key) else names.annotator(key)
 
 
-def with_chance(row: Record | None, best: bool = False) -> Cell:
+def with_chance(row: Fields | None, best: bool = False) -> TableCell:
     """Return a number with its interval, and its chance where it has one. best: whether it is bold."""
     chance = None if row is None or pd.isna(row["chance"]) else float(row["chance"])
     return number_cell(row, chance=chance, best=best)
@@ -233,7 +233,7 @@ def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
                 number_cell(whole, of=("delta", "delta_low", "delta_high")),
                 with_chance(apart),
                 with_chance(span),
-                Cell(" · ".join(counted(row and row["n"]).main for row in (whole, span))),
+                TableCell(" · ".join(counted(row and row["n"]).main for row in (whole, span))),
             )
             rows.append(Row((str(model), names.dataset(str(dataset)), title), numbers, key in TEXT_CONTROLS))
     return Table(

@@ -32,7 +32,7 @@ class Stretch(NamedTuple):
     code: bool = False
 
 
-class Entry(NamedTuple):
+class DefinitionPart(NamedTuple):
     """What stands under a label. note: what the label says in brackets."""
 
     term: str
@@ -47,7 +47,7 @@ class Definition(NamedTuple):
     mark: str
     colour: str
     lead: tuple[Stretch, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[DefinitionPart, ...]
 
 
 def definition(title: str, docstring: str, reference: str, mark: str = "", colour: str = "") -> Definition:
@@ -55,10 +55,10 @@ def definition(title: str, docstring: str, reference: str, mark: str = "", colou
     first, *rest = docstring.strip().split("\n\n")
     # Without examples that a machine checks.
     entries = _entries(_lines("\n\n".join(part for part in rest if not part.lstrip().startswith(">>>"))))
-    about = [Entry(term, note, _stretches(text)) for term, note, text in entries if text and term != "Reference"]
+    about = [DefinitionPart(term, note, _stretches(text)) for term, note, text in entries if text and term != "Reference"]
     longest = max((reference, *(text.rstrip(".") for term, _, text in entries if term == "Reference")), key=len)
     if longest not in ("", mark, "None"):
-        about.append(Entry("Reference", "", _stretches(longest)))
+        about.append(DefinitionPart("Reference", "", _stretches(longest)))
     return Definition(title, mark, colour, _stretches(_lead(title, _lines(first))), tuple(about))
 
 

@@ -49,7 +49,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Row:
+class DotRow:
     """hint: what it is, in a sentence. hue: of its dots; without one they are ink, and hollow where that says something.
     shape: of OUTLINES, before its title. strong: whether that is filled. note: below it. rank, mean: as they are written.
     best: whether its mean is bold. id: what a click on its name is of."""
@@ -94,7 +94,7 @@ class DotFigure:
     """legend: (sign, text), without controls and what is missing. hint: what a click does. compact: in little room."""
 
     title: str
-    rows: Sequence[Row]
+    rows: Sequence[DotRow]
     panels: Sequence[Panel]
     axis: Axis = Axis()
     legend: Sequence[tuple[str, str]] = ()
@@ -109,7 +109,7 @@ class DotFigure:
         return [*self.legend, *controls, *([("missing", "not available")] if missing else [])] if self.legend else []
 
     @cached_property
-    def lines(self) -> list[tuple[Row, float, float]]:
+    def lines(self) -> list[tuple[DotRow, float, float]]:
         """Each row with its top, below the panels' heads, and its height."""
         lines, top = [], self.head + 2.0
         for index, row in enumerate(self.rows):
@@ -169,7 +169,7 @@ class DotFigure:
 
 
 def axis_over(
-    rows: Sequence[Row],
+    rows: Sequence[DotRow],
     panels: Sequence[Panel],
     better: str = "",
     words: Sequence[tuple[float, str]] = (),

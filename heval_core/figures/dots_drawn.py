@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby, product
 from typing import Any, NamedTuple
 
-from heval_core.figures.dots import FOOT, GAP, RANK, Dot, DotFigure, Panel, Row, Slot
+from heval_core.figures.dots import FOOT, GAP, RANK, Dot, DotFigure, DotRow, Panel, Slot
 from heval_core.figures.palette import RIM, luminance
 from heval_core.present.drawing import Drawing, Mark, Scale, as_svg, stylesheet, wrapped
 from heval_core.present.html import render
@@ -47,7 +47,7 @@ def as_drawing(figure: DotFigure) -> Drawing:
     return drawing
 
 
-class Part(NamedTuple):
+class FigurePart(NamedTuple):
     """One of the figures that stand side by side where there is room. note: under its title."""
 
     figure: DotFigure | Drawing
@@ -55,7 +55,7 @@ class Part(NamedTuple):
     note: str = ""
 
 
-def as_html(*parts: Part) -> str:
+def as_html(*parts: FigurePart) -> str:
     drawn = [{"title": part.title, "note": part.note, **_as_page(part.figure)} for part in parts]
     return render("figure.html", parts=drawn, style=stylesheet())
 
@@ -185,7 +185,9 @@ def _chance(panel: Panel, scale: Scale) -> float:
     return known[0] if alike and not scale.beyond(known[0]) else math.nan
 
 
-def _slot(drawing: Drawing, figure: DotFigure, line: tuple[Row, float, float], slot: Slot, at: Scale, chance: float) -> None:
+def _slot(
+    drawing: Drawing, figure: DotFigure, line: tuple[DotRow, float, float], slot: Slot, at: Scale, chance: float
+) -> None:
     """Draw a slot. line: of `figure.lines`. chance: of the panel, where it has one."""
     row, top, height = line
     y = top + (10 if slot.cells and not row.control else height / 2)
@@ -208,13 +210,13 @@ def _slot(drawing: Drawing, figure: DotFigure, line: tuple[Row, float, float], s
         _numbers(drawing, figure, row, slot, at, y, chance)
 
 
-def _lowered(row: Row, centres: Sequence[float], at: Scale) -> Sequence[float]:
+def _lowered(row: DotRow, centres: Sequence[float], at: Scale) -> Sequence[float]:
     """Return which of two dots that would hide each other's sign stands a little above the other."""
     near = len(centres) == 2 and not row.control and abs(centres[0] - centres[1]) < 0.07 * (at.right - at.left)
     return (-4, 6) if near else [0] * len(centres)
 
 
-def _numbers(drawing: Drawing, figure: DotFigure, row: Row, slot: Slot, at: Scale, y: float, chance: float) -> None:
+def _numbers(drawing: Drawing, figure: DotFigure, row: DotRow, slot: Slot, at: Scale, y: float, chance: float) -> None:
     """Draw one number beside all dots; one for each where those of a control stand far apart."""
     centres, wide = [at.cut(dot.value) for dot in slot.dots], at.right - at.left
     kind = "quiet" if row.control else "strong" if slot.best else "number"
@@ -268,7 +270,7 @@ def _beyond(side: int, size: float = 5.0) -> list[Mark]:
     return [Mark("left" if side < 0 else "right", "beyond", x=-side * size * 0.6, size=size)] if side else []
 
 
-def _dot(row: Row, dot: Dot) -> list[Mark]:
+def _dot(row: DotRow, dot: Dot) -> list[Mark]:
     if row.control:
         return [_CONTROL]
     hue = dot.hue or row.hue
@@ -283,7 +285,7 @@ def _dot(row: Row, dot: Dot) -> list[Mark]:
     return [*marks, Mark("text", "sign", y=3.8, text=dot.sign, anchor="middle", hue=ink)] if dot.sign else marks
 
 
-_SOME = Row("", "", hue=_GREY)
+_SOME = DotRow("", "", hue=_GREY)
 # A sign of the legend ▶ how wide it is with the room behind it, and where its marks stand.
 _SIGNS = {
     "pair": (48, {9: _dot(_SOME, Dot(0, sign="1")), 33: _dot(_SOME, Dot(0, sign="2", hollow=True))}),

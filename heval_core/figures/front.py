@@ -27,7 +27,7 @@ def _wide(text: str, strong: bool) -> float:
 
 
 @dataclass(frozen=True)
-class Point:
+class PlottedPoint:
     """title: beside it. about: lines of its title. look: the hue of an explainer, or the shape of a technique's family."""
 
     id: tuple[str, ...]
@@ -64,7 +64,7 @@ class Front:
     """
 
     about: str
-    points: Sequence[Point]
+    points: Sequence[PlottedPoint]
     x: Ticks
     y: Ticks
     level: Sequence[tuple[float, float]] = ()

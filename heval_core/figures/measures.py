@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from heval_core.evaluation.means import ABOVE, Wanted
+from heval_core.evaluation.means import ABOVE, WantedParts
 from heval_core.evaluation.ranking import Ranking, ranking
-from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
-from heval_core.figures.dots import Row as DotRow
+from heval_core.figures.dots import Dot, DotFigure, DotRow, Panel, Slot, axis_over
 from heval_core.figures.outcomes import in_regime_order
 from heval_core.figures.palette import colour, in_order
 from heval_core.metrics.shared.measure import Measure
@@ -19,7 +18,7 @@ from heval_core.plugins.measures import part_title
 from heval_core.present.html import render
 from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
 from heval_core.present.numbers import COUNT, EXACT, VALUE, interval_of, number, so_many, span
-from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, counted, crossed, number_cell
+from heval_core.present.table import IN_BOLD, Fields, Head, Row, Table, TableCell, counted, crossed, number_cell
 from heval_core.records import CELL, REGIMES
 from heval_core.records.regime_keys import ordered_regimes
 from heval_core.statistics.values import normalised
@@ -32,7 +31,7 @@ _DIRECTION = {"high": "higher is better", "low": "lower is better", "zero": "clo
 _BOUND = "Some intervals are the means of the cells' intervals, which is 95 % or more."
 
 
-def wanted_of(measure: Measure) -> tuple[Wanted, ...]:
+def wanted_of(measure: Measure) -> tuple[WantedParts, ...]:
     """Return the means that a measure's figure and table are made of: `Measured.parts`, `.regimes` and `.overall`."""
     return (measure.parts, ("regime", "part")), (measure.together, ("regime",)), (measure.together, ())
 
@@ -138,7 +137,7 @@ class Measured:
         wrong = known["above_low"] > 0 if self.measure.best == "low" else known["above_high"] < 0
         return wrong.groupby(known["explainer"]).agg(wrong="sum", numbers="size")
 
-    def told(self, row: Record) -> str:
+    def told(self, row: Fields) -> str:
         """Say `0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance. row: see `in_unit`."""
         words = f"{interval_of(row, of=_AT)} {self.unit}"
         return words if self.scaled or self.measure.paired else f"{words} (chance {number(row['at_chance'])})"
@@ -189,19 +188,19 @@ def _legend(measured: Measured, several: bool) -> list[tuple[str, str]]:
     return legend + ([("below", side)] if side else [])
 
 
-def by_place(frame: pd.DataFrame, panel: str = "regime") -> dict[tuple[str, str], list[Record]]:
+def by_place(frame: pd.DataFrame, panel: str = "regime") -> dict[tuple[str, str], list[Fields]]:
     """Group rows of a table by panel and explainer.
 
     panel: the column that is a panel's. Plain records: a figure has hundreds, and frames of one row each would take most of a
     page's time.
     """
-    records: dict[tuple[str, str], list[Record]] = {}
+    records: dict[tuple[str, str], list[Fields]] = {}
     for record in frame.drop(columns=["details", "group_sizes"], errors="ignore").to_dict("records"):
         records.setdefault((record[panel], record["explainer"]), []).append(record)
     return records
 
 
-def _dot(row: Record, measured: Measured, names: Names) -> Dot:
+def _dot(row: Fields, measured: Measured, names: Names) -> Dot:
     """Draw the dot of a mean, or of a single cell, which has no interval."""
     mean = "model" not in row
     id = (row["explainer"], *((ALL, ALL) if mean else (row["model"], row["dataset"])), row["regime"], row["part"])
@@ -218,7 +217,7 @@ def _dot(row: Record, measured: Measured, names: Names) -> Dot:
     return Dot(row["at"], about, id, row["at_low"], row["at_high"], row["at_chance"], second, sign)
 
 
-def _missing(row: DotRow, regime: str, cells: Sequence[Record], chance: float) -> Dot:
+def _missing(row: DotRow, regime: str, cells: Sequence[Fields], chance: float) -> Dot:
     reasons = dict.fromkeys(str(cell["unavailable"]) for cell in cells if not pd.isna(cell["unavailable"]))
     about = (f"{row.title} · {regime_title(regime)}", "not available", *(reasons or ["it was not measured here"]))
     return Dot(chance, about, (row.key, ALL, ALL, regime, ALL))
@@ -248,7 +247,7 @@ def measure_table(found: Measured, names: Names, k: int = 0, *, parts: bool = Fa
         ran = f"in {int(cells[key])} of {int(cells.max())} cells" if key in cells.index and key in found.few else ""
         if not biased:
             known = key in found.wrong_side.index
-            row.append(Cell("{wrong} of {numbers}".format(**found.wrong_side.loc[key])) if known else Cell())
+            row.append(TableCell("{wrong} of {numbers}".format(**found.wrong_side.loc[key])) if known else TableCell())
         rows.append(Row((names.explainer(key),), tuple(row), key in names.controls, ran))
     heads = [column.head for column in columns]
     side = "above" if found.measure.best == "low" else "below"
@@ -312,15 +311,15 @@ def cells_table(cells: pd.DataFrame) -> Table:
         n = max(int(row["n"]) for row in per_explainer.values())
         sizes = next(iter(per_explainer.values()))["group_sizes"].strip("{}").replace('"', "")
         # One group has the size n.
-        about = [counted(n), *([Cell(sizes if "," in sizes else "")] if grouped else [])]
-        about.append(Cell(span([row["chance"] for row in per_explainer.values()], EXACT)))
+        about = [counted(n), *([TableCell(sizes if "," in sizes else "")] if grouped else [])]
+        about.append(TableCell(span([row["chance"] for row in per_explainer.values()], EXACT)))
         titles = tuple(titled.get(key, str)(value) for key, value in zip(names, values, strict=True) if key in keys)
         rows.append(Row(titles, (*about, *(_with_n(per_explainer.get(key), n) for key in explainers))))
     heads = ["n", *(["groups"] if grouped else []), "chance", *explainers]
     return Table("Every cell", tuple(keys), tuple(Head(head, left=head == "groups") for head in heads), tuple(rows))
 
 
-def _with_n(row: Record | None, n: int) -> Cell:
+def _with_n(row: Fields | None, n: int) -> TableCell:
     """Write a number with its n: of the cell; an explainer with fewer instances shows its own."""
     fewer = row is not None and not pd.isna(row["value"]) and int(row["n"]) != n
     return number_cell(row, beside=f"n = {int(row['n'])}" if row is not None and fewer else "")

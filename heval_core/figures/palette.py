@@ -16,7 +16,7 @@ from heval_core.plugins import catalogue
 from heval_core.present.names import TRUTH, Names, annotator_name
 
 
-class Look(NamedTuple):
+class MethodLook(NamedTuple):
     """symbol: of a dot, in Plotly's words."""
 
     colour: str
@@ -70,7 +70,7 @@ SHAPES = {
 }
 
 
-def look(explainer: str) -> Look:
+def look(explainer: str) -> MethodLook:
     """Return a look.
 
     An explainer that is no part of this program looks like none that is, installed or not; a variant like its method.
@@ -79,30 +79,30 @@ def look(explainer: str) -> Look:
     plain = _look_of(name)
     if not options:
         return plain
-    return Look(_related(plain.colour), VARIANTS[zlib.crc32(options.encode()) % len(VARIANTS)])
+    return MethodLook(_related(plain.colour), VARIANTS[zlib.crc32(options.encode()) % len(VARIANTS)])
 
 
-def _look_of(name: str) -> Look:
+def _look_of(name: str) -> MethodLook:
     plugin = catalogue.own("explainer").get(name)
     if plugin is not None:
         return look_of_control(plugin.order) if plugin.control else look_of_method(plugin.order)
     turn, hue = divmod(zlib.crc32(name.encode()), len(COLOURS))
-    return Look(COLOURS[hue], _OF_OTHERS[turn % len(_OF_OTHERS)])
+    return MethodLook(COLOURS[hue], _OF_OTHERS[turn % len(_OF_OTHERS)])
 
 
-def look_of_method(number: int) -> Look:
+def look_of_method(number: int) -> MethodLook:
     """Return the look of a method. number: from 1.
 
     A symbol is of the first eight colours, the next one of the other seven.
     """
     turn, hue = divmod(number - 1, len(COLOURS))
     sign = 2 * turn + (hue >= len(_FOUR + _FOUR_MORE))
-    return Look(COLOURS[hue], _SYMBOLS[sign % len(_SYMBOLS)])
+    return MethodLook(COLOURS[hue], _SYMBOLS[sign % len(_SYMBOLS)])
 
 
-def look_of_control(number: int) -> Look:
+def look_of_control(number: int) -> MethodLook:
     """Return the look of a control. number: from 1."""
-    return Look(_GREYS[(number - 1) % len(_GREYS)], _OF_CONTROLS[(number - 1) % len(_OF_CONTROLS)])
+    return MethodLook(_GREYS[(number - 1) % len(_GREYS)], _OF_CONTROLS[(number - 1) % len(_OF_CONTROLS)])
 
 
 def colour(explainer: str) -> str:

@@ -14,7 +14,7 @@ from heval_core.figures.measures import by_place, row_of
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, interval_of
-from heval_core.present.table import Cell, Head, Record, Row, Table, counted, crossed, number_cell
+from heval_core.present.table import Fields, Head, Row, Table, TableCell, counted, crossed, number_cell
 from heval_core.records.vocabulary import PATTERNS
 
 # An instance in ten may be missing, such as where a run failed in part.
@@ -60,14 +60,14 @@ def pattern_figure(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> 
     return DotFigure("What ranks first, by kind", rows, panels, axis, legend, "click a mark for its instances below")
 
 
-def _slot(row: dots.Row, means: Sequence[Record], single: Sequence[Record], names: Names) -> Slot:
+def _slot(row: dots.DotRow, means: Sequence[Fields], single: Sequence[Fields], names: Names) -> Slot:
     dots = tuple(_dot(mean, ALL, row, names) for mean in means)
     # One dataset's tick would be the mean once more.
     cells = () if len(single) < 2 else tuple(_dot(cell, cell["dataset"], row, names) for cell in single)
     return Slot(dots, cells, f"{100 * means[0]['share']:.0f} %" if means else "")
 
 
-def _dot(record: Record, dataset: str, row: dots.Row, names: Names) -> Dot:
+def _dot(record: Fields, dataset: str, row: dots.DotRow, names: Names) -> Dot:
     where = f"mean over {record['datasets']} datasets" if dataset == ALL else names.dataset(dataset)
     about = (
         f"{row.title} · {PATTERNS[record['pattern']].title} · {where}",
@@ -88,7 +88,7 @@ def pattern_table(counts: pd.DataFrame) -> Table:
             rows.append(Row((*names, explainer), (counted(next(iter(per_pattern.values()))["n"]), *shares)))
         # Explainers that ran on fewer instances have another chance level.
         chance = of_dataset[of_dataset["n"] == of_dataset["n"].max()].groupby("pattern")["chance"].mean()
-        levels = (Cell(value=float(chance[name]), unit=SHARE) if name in chance else Cell() for name in present)
-        rows.append(Row((*names, "chance"), (Cell(), *levels)))
+        levels = (TableCell(value=float(chance[name]), unit=SHARE) if name in chance else TableCell() for name in present)
+        rows.append(Row((*names, "chance"), (TableCell(), *levels)))
     heads = [Head("n"), *(Head(name.replace("_", " "), PATTERNS[name].meaning) for name in present)]
     return Table("", (*keys, "explainer"), tuple(heads), tuple(rows))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from heval_core.evaluation.techniques.front import Expected
 from heval_core.figures.dots_drawn import shaped
-from heval_core.figures.front import Front, Point, Ticks, ends
+from heval_core.figures.front import Front, PlottedPoint, Ticks, ends
 from heval_core.figures.palette import SHAPES
 from heval_core.plugins.protocols import TECHNIQUE_FAMILIES
 from heval_core.present.drawing import Drawing, Mark
@@ -168,7 +168,7 @@ def titles_at_points(rows: Sequence[Mapping[str, Any]], names: Names) -> list[st
     return [listed(groups.get(index, [])) for index in range(len(rows))]
 
 
-def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:
+def _point(row: Mapping[str, Any], title: str, names: Names) -> PlottedPoint:
     key, share = str(row["technique"]), row["share_on_front"]
     x, y = row["context_faithfulness"], row["robustness"]
     x_ends, y_ends = ((row[f"{name}_low"], row[f"{name}_high"]) for name in ("faithfulness", "robustness"))
@@ -182,7 +182,7 @@ def _point(row: Mapping[str, Any], title: str, names: Names) -> Point:
     ]
     look = SHAPES[names.technique_family(key)]
     lines = tuple(filter(None, about))
-    return Point((key, ALL), title, lines, x, y, ends(x, *x_ends), ends(y, *y_ends), look, bool(row["on_front"]))
+    return PlottedPoint((key, ALL), title, lines, x, y, ends(x, *x_ends), ends(y, *y_ends), look, bool(row["on_front"]))
 
 
 def _axis(title: str, shares: pd.DataFrame) -> Ticks:

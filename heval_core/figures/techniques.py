@@ -14,7 +14,7 @@ from heval_core.figures.palette import SHAPES
 from heval_core.present.drawing import Scale
 from heval_core.present.names import SIGNED, Names, change_unit, measure_name, regime_meaning, regime_title, value_unit
 from heval_core.present.numbers import CHANGE, VALUE, P, change, interval_of, tick, with_unit
-from heval_core.present.table import IN_BOLD, Cell, Head, Record, Row, Table, crossed, number_cell, reason, value_cell
+from heval_core.present.table import IN_BOLD, Fields, Head, Row, Table, TableCell, crossed, number_cell, reason, value_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE, head_name
 from heval_core.records.vocabulary import BEHAVIOURS, FEATURES, REGIMES, counted
 
@@ -31,7 +31,7 @@ def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: C
     measured = cells[cells["measure"] == measure]
     by_cell = {(row["technique"], row["regime"]): row for row in measured.to_dict("records")}
     rows = [
-        dots.Row(
+        dots.DotRow(
             key,
             names.label(key),
             hint=names.cost_in_words(key),
@@ -66,7 +66,7 @@ def ranked(cells: pd.DataFrame, names: Names) -> list[str]:
     return sorted(names.techniques_in_order(known["technique"]), key=lambda key: -totals.get(key, -math.inf))
 
 
-def _difference(row: Record | None, key: str, kind: str, measure: str, names: Names) -> Slot:
+def _difference(row: Fields | None, key: str, kind: str, measure: str, names: Names) -> Slot:
     """Filled and bold where the interval leaves out 0."""
     head = f"{names.technique(key)}, {regime_title(kind).lower()}"
     if row is None or pd.isna(row["delta"]):
@@ -78,17 +78,17 @@ def _difference(row: Record | None, key: str, kind: str, measure: str, names: Na
     return Slot((Dot(at, about, (key, kind), low, high, hollow=not sure),), text=text, best=sure)
 
 
-def told(row: Record, measure: str) -> str:
+def told(row: Fields, measure: str) -> str:
     """A cell in words: `72 % [66, 78], +22 points [14, 30] against Regular`."""
     alone = row["technique"] == TECHNIQUE or pd.isna(row["delta"])
     return _value(row, measure) + ("" if alone else f", {_change(row, measure)} against Regular")
 
 
-def _value(row: Record, measure: str) -> str:
+def _value(row: Fields, measure: str) -> str:
     return interval_of(row, value_unit(measure))
 
 
-def _change(row: Record, measure: str) -> str:
+def _change(row: Fields, measure: str) -> str:
     return interval_of(row, change_unit(measure), CHANGES, signed=True)
 
 
@@ -139,7 +139,7 @@ def technique_table(
             number_cell(by_technique.get(key), unit(column.measure), of, best=key in bold)
             for column, by_technique, bold in zip(columns, column_rows, best, strict=True)
         ]
-        cost = Cell(names.cost(key) or "–", why=names.cost_in_words(key))
+        cost = TableCell(names.cost(key) or "–", why=names.cost_in_words(key))
         rows.append(Row((names.technique(key),), (*numbers, cost), note="on the front" if key in front else ""))
     heads = [Head(column.title + ("" if column.measure in SIGNED else ", %"), column.meaning) for column in columns]
     heads.append(Head("cost of an answer", "Forward passes, Regular's being 1, and what precedes the first answer"))
@@ -238,7 +238,7 @@ def setting_words(text: str) -> str:
     return ": ".join(filter(None, parts)) or "nothing to choose"
 
 
-def _training(parsed: Record) -> str:
+def _training(parsed: Fields) -> str:
     """What an adapter was trained on, and how long: see `techniques/fine_tuning.py`."""
     kinds, losses = parsed["examples"], parsed["held_out_loss"]
     of = ", ".join(f"{count:,} {name}" for name, count in kinds.items())

@@ -24,7 +24,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import lacks
 from heval_core.records import HEvalError
 
-Pair = tuple[torch.Tensor, torch.Tensor]
+LowRankPair = tuple[torch.Tensor, torch.Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Adapter:
     model: str
     revision: str
     scale: float
-    pairs: Mapping[str, Pair]
+    pairs: Mapping[str, LowRankPair]
 
     def as_bytes(self) -> bytes:
         """Write it as a safetensors file; equal adapters give equal bytes."""

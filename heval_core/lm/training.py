@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from heval_core.lm.adapting import Adapter, Pair, linear_layers
+from heval_core.lm.adapting import Adapter, LowRankPair, linear_layers
 from heval_core.lm.facts import ModelFacts
 from heval_core.records import HEvalError, NotHere
 
@@ -126,7 +126,7 @@ def _with_adapter(facts: ModelFacts, recipe: Recipe) -> torch.nn.Module:
 
 
 def _adapter(facts: ModelFacts, model: torch.nn.Module, recipe: Recipe) -> Adapter:
-    pairs: dict[str, Pair] = {}
+    pairs: dict[str, LowRankPair] = {}
     for name in linear_layers(facts):
         layer: Any = model.get_submodule(name)
         a, b = (getattr(layer, part)["default"].weight.detach().cpu().clone() for part in ("lora_A", "lora_B"))

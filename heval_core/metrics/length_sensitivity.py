@@ -24,7 +24,7 @@ from heval_core.metrics.shared.broken_ties import reciprocal
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
 from heval_core.metrics.shared.ranks import Base, Ranked, of_answer
-from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, normalised, too_small
+from heval_core.statistics.values import SMALLEST_GROUP, Each, Sums, Value, normalised, too_small
 
 PER = 100.0
 FEWEST_LENGTHS = 5
@@ -74,12 +74,12 @@ class LengthSensitivity(Base):
             reason = f"prompts have {different} of the {FEWEST_LENGTHS} different lengths needed"
         if reason:
             return Value(part, sizes=sizes, unavailable=reason)
-        columns: list[Column] = []
+        columns: list[Sums] = []
         for of_group, defined in zip(values, used, strict=True):
             # Centred first, because the means of squares below would lose digits otherwise.
             x = (lengths - lengths[defined].mean()) / PER
             y = np.where(defined, of_group, 0.0)
-            columns += [Column.of(column, defined) for column in (x, y, x * y, x * x)]
+            columns += [Sums.of(column, defined) for column in (x, y, x * y, x * x)]
         slopes = [slope(lengths[defined], of_group[defined]) for of_group, defined in zip(values, used, strict=True)]
         spread = float(np.sqrt(np.mean([lengths[defined].var() for defined in used])))
         return Value(

@@ -16,7 +16,7 @@ import pandas as pd
 from heval_core.plugins import catalogue
 from heval_core.plugins.measures import part_title
 from heval_core.plugins.protocols import ANNOTATOR_FAMILIES, TECHNIQUE_FAMILIES
-from heval_core.present.numbers import POINTS, SCORE, SHARE, Unit
+from heval_core.present.numbers import POINTS, SCORE, SHARE, Format
 from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.records.regime_keys import read_key
 from heval_core.records.vocabulary import BEHAVIOURS, DECOYS, POSITIONS, REGIMES, dataset_title, group_title, short_name
@@ -275,11 +275,11 @@ def measure_name(measure: str) -> str:
     return BEHAVIOURS[measure].short if measure in BEHAVIOURS else measure
 
 
-def value_unit(measure: str) -> Unit:
+def value_unit(measure: str) -> Format:
     """Return the unit of a measure of behaviour."""
     return SCORE if measure in SIGNED else SHARE
 
 
-def change_unit(measure: str) -> Unit:
+def change_unit(measure: str) -> Format:
     """Return the unit of the difference of two of its values."""
     return SCORE if measure in SIGNED else POINTS

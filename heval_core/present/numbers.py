@@ -17,7 +17,7 @@ VALUE = ("value", "low", "high")
 
 
 @dataclass(frozen=True)
-class Unit:
+class Format:
     """How values are written. digits: a pattern for a finite value, or a function of it: a number with a hyphen for minus.
     sign: what stands behind it. A unit of a table that pages keep and read again equals its own, and is another object."""
 
@@ -70,29 +70,29 @@ def _two_digits(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def decimals(count: int) -> Unit:
+def decimals(count: int) -> Format:
     """So many decimals, whatever the value."""
-    return Unit(f"{{:,.{count}f}}")
+    return Format(f"{{:,.{count}f}}")
 
 
 # Scores and all that is neither a share nor a cost; ranks and nats too.
-SCORE = Unit(_score)
-CHANGE = Unit(_signed)
+SCORE = Format(_score)
+CHANGE = Format(_signed)
 # Probabilities of tests.
-P = Unit(_p)
-SHARE = Unit(_percents, " %")
-POINTS = Unit(_points, " points")
+P = Format(_p)
+SHARE = Format(_percents, " %")
+POINTS = Format(_points, " points")
 # Passes, milliseconds, and how often one thing is another.
-COST = Unit(_two_digits)
+COST = Format(_two_digits)
 # Counts, tokens and characters.
 COUNT = decimals(0)
 # For tables of all numbers.
 EXACT = decimals(3)
-THREE_DIGITS = Unit("{:.3g}")
-PERCENT_EXACT = Unit(lambda share: f"{100 * share:.1f}", " %")
+THREE_DIGITS = Format("{:.3g}")
+PERCENT_EXACT = Format(lambda share: f"{100 * share:.1f}", " %")
 
 
-def number(value: float | None, unit: Unit = SCORE) -> str:
+def number(value: float | None, unit: Format = SCORE) -> str:
     """Without its unit's sign: `0.42`, `−3.1`, `72`; a dash for a missing value."""
     if value is None or pd.isna(value):
         return MISSING
@@ -100,7 +100,7 @@ def number(value: float | None, unit: Unit = SCORE) -> str:
     return text.lstrip("-") if not text.strip("-0.") else text.replace("-", MINUS)
 
 
-def with_unit(value: float | None, unit: Unit = SCORE) -> str:
+def with_unit(value: float | None, unit: Format = SCORE) -> str:
     """`72 %`, `0.42`, `28 points`."""
     text = number(value, unit)
     return text if text == MISSING else text + unit.sign
@@ -111,30 +111,30 @@ def percent(share: float | None) -> str:
     return with_unit(share, SHARE)
 
 
-def change(value: float | None, unit: Unit = SCORE) -> str:
+def change(value: float | None, unit: Format = SCORE) -> str:
     """With its sign, a plus too, and without its unit's: `+0.42`, `−3.1`, `0.00`."""
     text = number(value, unit)
     return text if text.startswith((MINUS, MISSING)) or not text.strip("0.") else f"+{text}"
 
 
-def brackets(low: float | None, high: float | None, unit: Unit = SCORE) -> str:
+def brackets(low: float | None, high: float | None, unit: Format = SCORE) -> str:
     """An interval: `[0.40, 0.44]`; empty for a missing one."""
     return "" if low is None or pd.isna(low) else f"[{number(low, unit)}, {number(high, unit)}]"
 
 
-def interval(value: float | None, low: float | None, high: float | None, unit: Unit = SCORE, *, signed: bool = False) -> str:
+def interval(value: float | None, low: float | None, high: float | None, unit: Format = SCORE, *, signed: bool = False) -> str:
     """A value with its interval, if any: `0.42 [0.40, 0.44]`, `72 % [66, 78]`; a dash for none. signed: as `change` does."""
     text = change(value, unit) + unit.sign if signed and not pd.isna(value) else with_unit(value, unit)
     return text if text == MISSING else f"{text} {brackets(low, high, unit)}".rstrip()
 
 
-def interval_of(row: Mapping[Any, Any], unit: Unit = SCORE, of: Sequence[str] = VALUE, *, signed: bool = False) -> str:
+def interval_of(row: Mapping[Any, Any], unit: Format = SCORE, of: Sequence[str] = VALUE, *, signed: bool = False) -> str:
     """The same of a row of a table. of: the names of the three."""
     value, low, high = (row[name] for name in of)
     return interval(value, low, high, unit, signed=signed)
 
 
-def span(values: Iterable[float], unit: Unit = SCORE) -> str:
+def span(values: Iterable[float], unit: Format = SCORE) -> str:
     """The least and the most: `0.10 to 0.30`; one number where they are written alike, a dash where there are none."""
     known = [value for value in values if not pd.isna(value)]
     ends = [number(end, unit) for end in (min(known), max(known))] if known else [MISSING]

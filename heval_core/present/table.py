@@ -23,7 +23,7 @@ from heval_core.present.numbers import (
     SHARE,
     THREE_DIGITS,
     VALUE,
-    Unit,
+    Format,
     brackets,
     decimals,
     number,
@@ -39,11 +39,11 @@ _LATEX = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }  # fmt: skip
 # A row of a frame.
-Record = Mapping[Any, Any]
+Fields = Mapping[Any, Any]
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """What stands at one place: a number with its interval, in its unit; or a text, by default the dash of what is missing.
 
     mark: right behind it, such as an asterisk. chance, beside: in small. why: said where one points at it. best: in bold.
@@ -54,7 +54,7 @@ class Cell:
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    unit: Unit = SCORE
+    unit: Format = SCORE
     chance: float | None = None
     mark: str = ""
     beside: str = ""
@@ -96,7 +96,7 @@ class Row:
     """titles: one for each key of the table. note: in small behind the last of them. control: set apart from the methods."""
 
     titles: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     control: bool = False
     note: str = ""
 
@@ -125,7 +125,7 @@ class Table:
         return any(cell.tint is not None for row in self.rows for cell in row.cells)
 
     @classmethod
-    def of(cls, lines: pd.DataFrame | Iterable[Record], title: str = "") -> Table:
+    def of(cls, lines: pd.DataFrame | Iterable[Fields], title: str = "") -> Table:
         """Every column as it is; lists as text. The columns of text before the first one of numbers are the rows' titles."""
         frame = pd.DataFrame(lines)
         cells = {str(name): [_cell(value) for value in frame[name]] for name in frame.columns}
@@ -137,7 +137,7 @@ class Table:
         rows = tuple(Row(tuple(cell.whole for cell in line[:keys]), tuple(line[keys:])) for line in of_rows)
         return cls(title, tuple(names[:keys]), heads, rows)
 
-    def exact(self, unit: Unit | None = None) -> Table:
+    def exact(self, unit: Format | None = None) -> Table:
         """Scores in another unit, by default with three digits of the largest; shares in percent with a decimal."""
         if unit is None:
             cells = (cell for row in self.rows if not row.control for cell in row.cells if cell.unit == SCORE)
@@ -204,46 +204,46 @@ def escaped(text: object) -> str:
     return "".join(_LATEX.get(character, character) for character in " ".join(str(text).split()))
 
 
-def number_cell(row: Record | None, unit: Unit = SCORE, of: Sequence[str] = VALUE, **more: Any) -> Cell:
+def number_cell(row: Fields | None, unit: Format = SCORE, of: Sequence[str] = VALUE, **more: Any) -> TableCell:
     """A row's number with its interval; of a missing one the reason. of: the names of these three. more: fields of a cell."""
     if row is None or pd.isna(row[of[0]]):
-        return Cell(why=reason(row))
+        return TableCell(why=reason(row))
     value, low, high = (None if pd.isna(row[name]) else float(row[name]) for name in of)
-    return Cell(value=value, low=low, high=high, unit=unit, **more)
+    return TableCell(value=value, low=low, high=high, unit=unit, **more)
 
 
-def reason(row: Record | None) -> str:
+def reason(row: Fields | None) -> str:
     """Why a row has no number."""
     why = None if row is None else row.get("unavailable")
     return "not measured here" if why is None or pd.isna(why) else str(why)
 
 
-def value_cell(value: Any, unit: Unit = SCORE) -> Cell:
+def value_cell(value: Any, unit: Format = SCORE) -> TableCell:
     """A number by itself, which may be missing."""
-    return Cell() if value is None or pd.isna(value) else Cell(value=float(value), unit=unit)
+    return TableCell() if value is None or pd.isna(value) else TableCell(value=float(value), unit=unit)
 
 
-def counted(count: Any) -> Cell:
+def counted(count: Any) -> TableCell:
     return value_cell(count, COUNT)
 
 
-def crossed(frame: pd.DataFrame, down: Sequence[str], across: str) -> dict[tuple[Any, ...], dict[str, Record]]:
+def crossed(frame: pd.DataFrame, down: Sequence[str], across: str) -> dict[tuple[Any, ...], dict[str, Fields]]:
     """The rows of a frame by the values of some columns, then by that of another; in its order."""
-    by_place: dict[tuple[Any, ...], dict[str, Record]] = {}
+    by_place: dict[tuple[Any, ...], dict[str, Fields]] = {}
     for row in frame.to_dict("records"):
         by_place.setdefault(tuple(row[name] for name in down), {})[row[across]] = row
     return by_place
 
 
-def _cell(value: Any) -> Cell:
-    if isinstance(value, Cell):
+def _cell(value: Any) -> TableCell:
+    if isinstance(value, TableCell):
         return value
     if isinstance(value, list | tuple | np.ndarray):
-        return Cell(", ".join(map(str, value)))
+        return TableCell(", ".join(map(str, value)))
     if pd.api.types.is_scalar(value) and pd.isna(value):
-        return Cell()
+        return TableCell()
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        return Cell(str(value))
+        return TableCell(str(value))
     if isinstance(value, int | np.integer):
         return counted(value)
     return value_cell(value, THREE_DIGITS if 0 < abs(float(value)) < 1e-3 else EXACT)

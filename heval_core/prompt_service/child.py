@@ -9,7 +9,7 @@ from typing import Any
 from heval_core.records import HEvalError, Prompt, Span, Target, TokenisedPrompt
 from heval_core.records.whole_answers import WholeAnswer, changes, read
 
-Say = Callable[[dict[str, Any]], None]
+Send = Callable[[dict[str, Any]], None]
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
             say({"error": f"The worker failed ({type(error).__name__}); the log has the details."})
 
 
-def serve(request: dict[str, Any], loaded: dict[Any, Any], say: Say) -> None:
+def serve(request: dict[str, Any], loaded: dict[Any, Any], say: Send) -> None:
     """Carry out a request: report each step that is done, and what is new then."""
     lm = _model(request["model"], request.get("dtype", "float32"), loaded, say)
     if request["op"] != "answer":
@@ -121,7 +121,7 @@ def _refuse_another(lm: Any, prompt: TokenisedPrompt, expected: dict[str, Any]) 
         )
 
 
-def _model(name: str, dtype: str, loaded: dict[Any, Any], say: Say) -> Any:
+def _model(name: str, dtype: str, loaded: dict[Any, Any], say: Send) -> Any:
     if (name, dtype) not in loaded:
         say({"progress": "loading the model"})
         from heval_core.lm.loading import load

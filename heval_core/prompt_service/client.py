@@ -37,8 +37,8 @@ class Ticket:
     """One request under way. progress: what has been reported so far. partial: an answer, as far as it is known. result,
     error: one of them, when it is over."""
 
-    request: Request
-    worker: Worker
+    request: ServiceRequest
+    worker: PromptWorker
     progress: list[str] = field(default_factory=list)
     partial: WholeAnswer | None = None
     result: Any = None
@@ -69,7 +69,7 @@ class Ticket:
         self.over.set()
 
 
-class Worker:
+class PromptWorker:
     """One child process for one model, started with the first request. tickets: those under way, the one it is at first."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Worker:
         self.tickets: list[Ticket] = []
         self._changing = threading.Lock()
 
-    def begin(self, request: Request) -> Ticket:
+    def begin(self, request: ServiceRequest) -> Ticket:
         ticket = Ticket(request, self)
         with self._changing:
             self.tickets.append(ticket)
@@ -155,12 +155,12 @@ class Worker:
         return self.process
 
 
-def _before(request: Request) -> dict[str, Any] | None:
+def _before(request: ServiceRequest) -> dict[str, Any] | None:
     """Return the answer of which more is asked, as JSON has it."""
     return asdict(request["before"]) if request["op"] == "answer" and "before" in request else None
 
 
-def _said(process: subprocess.Popen[str], request: Request) -> Iterator[dict[str, Any]]:
+def _said(process: subprocess.Popen[str], request: ServiceRequest) -> Iterator[dict[str, Any]]:
     """What a process says to a request, until it ends."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -171,14 +171,14 @@ def _said(process: subprocess.Popen[str], request: Request) -> Iterator[dict[str
 
 
 # By their models, that of the newest request last.
-_workers: dict[str, Worker] = {}
+_workers: dict[str, PromptWorker] = {}
 _registry = threading.Lock()
 
 
-def begin(request: Request) -> Ticket:
+def begin(request: ServiceRequest) -> Ticket:
     """Ask the worker of the request's model. Of more than KEPT the one unused for longest is stopped, if it is idle."""
     with _registry:
-        _workers[request["model"]] = worker = _workers.pop(request["model"], None) or Worker()
+        _workers[request["model"]] = worker = _workers.pop(request["model"], None) or PromptWorker()
         ticket = worker.begin(request)
         for name in list(_workers)[:-KEPT]:
             if all(earlier.over.is_set() for earlier in _workers[name].tickets):
@@ -186,7 +186,7 @@ def begin(request: Request) -> Ticket:
         return ticket
 
 
-def ask(request: Request) -> Any:
+def ask(request: ServiceRequest) -> Any:
     """Ask the worker of the request's model, and wait; raises as `Ticket.wait`."""
     return begin(request).wait()
 
@@ -238,7 +238,7 @@ class HeadsRequest(TypedDict):
     expected: NotRequired[Expected]
 
 
-Request = AnswerRequest | HeadsRequest
+ServiceRequest = AnswerRequest | HeadsRequest
 
 
 def asked_as_stored(instance: StoredInstance) -> Expected:

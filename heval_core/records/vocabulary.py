@@ -9,7 +9,7 @@ from typing import NamedTuple
 from heval_core.records.groups import document_of
 
 
-class Word(NamedTuple):
+class Term(NamedTuple):
     """A word that people meet.
 
     short: the title where there is little room; the title itself where it is short enough.
@@ -21,15 +21,15 @@ class Word(NamedTuple):
     short: str
 
 
-Words = Mapping[str, Word]
+Vocabulary = Mapping[str, Term]
 
 
-def _words(*rows: tuple[str, ...]) -> dict[str, Word]:
+def _words(*rows: tuple[str, ...]) -> dict[str, Term]:
     """Build words from rows: (key, title), then meaning and short title where they say something."""
-    return {key: Word(key, title, more[0] if more else "", more[1] if len(more) > 1 else title) for key, title, *more in rows}
+    return {key: Term(key, title, more[0] if more else "", more[1] if len(more) > 1 else title) for key, title, *more in rows}
 
 
-def titles(words: Words) -> dict[str, str]:
+def titles(words: Vocabulary) -> dict[str, str]:
     """Map key ▶ title."""
     return {word.key: word.title for word in words.values()}
 

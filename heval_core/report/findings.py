@@ -17,7 +17,7 @@ from heval_core.evaluation.findings.claims import CONTRADICTED, SUPPORTED
 from heval_core.present.drawing import Drawing, Mark, Scale
 from heval_core.present.names import names_of
 from heval_core.present.numbers import EXACT, interval_of, number, short
-from heval_core.present.table import Cell, Head, Record, Row, Table, number_cell, value_cell
+from heval_core.present.table import Fields, Head, Row, Table, TableCell, number_cell, value_cell
 from heval_core.store.reader import Reader
 
 AXIS = (
@@ -44,7 +44,7 @@ class ForestRow:
     levels, where there are any.
     """
 
-    finding: Record
+    finding: Fields
     style: str
     sign: str
     effect: str
@@ -55,7 +55,7 @@ class ForestRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class StudyFindings:
     """Sentences of a paper as tests. findings: rows of a table of findings. titles: explainer ▶ what it is called."""
 
     key: str
@@ -74,7 +74,7 @@ class Study:
         return "Of {}, {} in these results, {} contradicted, and {} open.".format(of, *phrases) if len(self.findings) else ""
 
     @cached_property
-    def _decided(self) -> list[tuple[Record, Record | None, float | None]]:
+    def _decided(self) -> list[tuple[Fields, Fields | None, float | None]]:
         """Each finding with the effect that decides, and the paper's value of that."""
         opened = [
             row | {name: json.loads(row[name]) for name in ("effects", "levels")} for row in self.findings.to_dict("records")
@@ -115,18 +115,18 @@ def _so_many(count: int, one: str, several: str) -> str:
     return f"{count or 'none'} {several if count > 1 else one}"
 
 
-def studies_of(results: Reader) -> tuple[Study, Study, Study]:
+def studies_of(results: Reader) -> tuple[StudyFindings, StudyFindings, StudyFindings]:
     """Return the findings about explainers, techniques and citations; each may be empty."""
     names = names_of(results)
     titles = {key: title for key, title in names.explainers.items() if key not in names.controls}
     return (
-        Study("", "", results.findings(), titles),
-        Study("techniques", "Techniques: what makes a model use its context", results.findings("techniques"), {}),
-        Study("citations", "Citations: does an explanation rest on what it cites?", results.findings("citations"), {}),
+        StudyFindings("", "", results.findings(), titles),
+        StudyFindings("techniques", "Techniques: what makes a model use its context", results.findings("techniques"), {}),
+        StudyFindings("citations", "Citations: does an explanation rest on what it cites?", results.findings("citations"), {}),
     )
 
 
-def findings_table(here: Study, taught: Study | None, models: str) -> Table:
+def findings_table(here: StudyFindings, taught: StudyFindings | None, models: str) -> Table:
     """Make a table with a row for each sentence of the paper.
 
     taught: the same study of models with a taught rule, where it is published.
@@ -135,7 +135,7 @@ def findings_table(here: Study, taught: Study | None, models: str) -> Table:
     rows = []
     for row in here.rows:
         texts = (f"{row.sign} {row.finding['verdict']}", row.effect, row.reported, row.number)
-        cells = [*map(Cell, texts), *([_of_taught(beside.get(row.finding["key"]))] if taught else [])]
+        cells = [*map(TableCell, texts), *([_of_taught(beside.get(row.finding["key"]))] if taught else [])]
         rows.append(Row((row.finding["sentence"],), tuple(cells)))
     heads = [
         Head("verdict", left=True),
@@ -147,11 +147,11 @@ def findings_table(here: Study, taught: Study | None, models: str) -> Table:
     return Table("Findings", ("sentence",), tuple(heads), tuple(rows))
 
 
-def _of_taught(row: ForestRow | None) -> Cell:
-    return Cell(f"{row.sign} {row.finding['verdict']}, {row.number}", why=row.effect) if row else Cell()
+def _of_taught(row: ForestRow | None) -> TableCell:
+    return TableCell(f"{row.sign} {row.finding['verdict']}, {row.number}", why=row.effect) if row else TableCell()
 
 
-def toward(effect: Record, value: float) -> float:
+def toward(effect: Fields, value: float) -> float:
     """Measure how far a value is from the limit, in the direction of the sentence.
 
     By hand: .3 that should be below .1 is .2 on the wrong side; −.4 that should be above 0 is .4 on it.
@@ -162,12 +162,12 @@ def toward(effect: Record, value: float) -> float:
     return float(value - effect["least"] if effect["most"] is None else effect["most"] - value)
 
 
-def _between(effect: Record, names: tuple[str, str]) -> tuple[float, float]:
+def _between(effect: Fields, names: tuple[str, str]) -> tuple[float, float]:
     lower, upper = sorted(toward(effect, effect[name]) for name in names)
     return lower, upper
 
 
-def deciding(effects: Sequence[Record]) -> Record | None:
+def deciding(effects: Sequence[Fields]) -> Fields | None:
     """Choose the deciding effect: of those that contradict the sentence, else of those that leave it open, else of all, the
     one furthest against it.
     """
@@ -176,7 +176,7 @@ def deciding(effects: Sequence[Record]) -> Record | None:
     return min(contradicting or undecided or effects, key=lambda effect: toward(effect, effect["value"]), default=None)
 
 
-def paper_value(record: Record, effect: Record | None) -> float | None:
+def paper_value(record: Fields, effect: Fields | None) -> float | None:
     """Return the paper's value of an effect that is the difference of two values that it reports; None if it does not.
 
     A value that the paper gives in passing, in brackets, is another statistic, and no part of a difference.
@@ -197,7 +197,7 @@ def spelled(text: str, titles: Mapping[str, str]) -> str:
     return re.sub(r"(?<!\w)-(?=\d)", "−", re.sub(r"[a-z]+", lambda word: titles.get(word[0], word[0]), text))
 
 
-def _row(finding: Record, effect: Record | None, paper: float | None, scale: Scale, titles: Mapping[str, str]) -> ForestRow:
+def _row(finding: Fields, effect: Fields | None, paper: float | None, scale: Scale, titles: Mapping[str, str]) -> ForestRow:
     style, sign = STYLES.get(finding["verdict"], ("open", "?"))
     drawing = Drawing(WIDTH, HEIGHT, f"{finding['verdict']}: {finding['sentence']}")
     drawing.line("limit", (scale.at(0), 0), (scale.at(0), HEIGHT))
@@ -223,14 +223,14 @@ def _row(finding: Record, effect: Record | None, paper: float | None, scale: Sca
     return ForestRow(readable, style, sign, name, value, number(paper, EXACT), drawing, tables)
 
 
-def claimed(effect: Record) -> str:
+def claimed(effect: Fields) -> str:
     """Return the range that a sentence claims, where it is not simply above 0."""
     if effect["most"] is None:
         return "" if effect["least"] == 0 else f", claimed above {effect['least']:g}"
     return f", claimed below {effect['most']:g}"
 
 
-def effects_of(row: Record) -> Table:
+def effects_of(row: Fields) -> Table:
     """Make a table of the effects of a finding: value, interval, expected range, and how many cells agree."""
     return Table.of(
         {
@@ -245,7 +245,7 @@ def effects_of(row: Record) -> Table:
     )
 
 
-def levels_of(row: Record) -> Table:
+def levels_of(row: Fields) -> Table:
     """Make a table of a finding's values beside the paper's own; empty where the paper reports none."""
     return Table.of(
         {

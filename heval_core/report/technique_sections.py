@@ -22,8 +22,8 @@ from heval_core.figures.techniques import (
     unavailable,
 )
 from heval_core.present.names import Names, measure_name, names_of
-from heval_core.present.numbers import EXACT, VALUE, Unit
-from heval_core.present.table import Cell, Table, counted, number_cell, value_cell
+from heval_core.present.numbers import EXACT, VALUE, Format
+from heval_core.present.table import Table, TableCell, counted, number_cell, value_cell
 from heval_core.records import CONTEXT_KINDS, TECHNIQUE
 from heval_core.records.vocabulary import BEHAVIOURS, REGIMES
 from heval_core.report.section import Plan, Section
@@ -125,12 +125,12 @@ def _costs(results: Reader, plan: Plan) -> Section:
     table = pd.DataFrame(
         {
             "technique": map(names.technique, keys),
-            "passes for an answer": [value_cell(price.passes, Unit("{:g}")) for price in prices],
+            "passes for an answer": [value_cell(price.passes, Format("{:g}")) for price in prices],
             "before the first answer": [price.preparation or "nothing" for price in prices],
             "settings tried": [counted(counts.get(key) or None) for key in keys],
         }
     )
-    written = table.map(lambda held: None if held == Cell() else held.main if isinstance(held, Cell) else held)
+    written = table.map(lambda held: None if held == TableCell() else held.main if isinstance(held, TableCell) else held)
     text = (
         "Forward passes for an answer, Regular's being 1, and what precedes the first answer; settings tried: the most for a "
         "model and dataset. Decoding techniques share their two passes: all of them together cost little more than one. "

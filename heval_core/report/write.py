@@ -19,7 +19,7 @@ from heval_core.present.html import TEMPLATES, digest, render
 from heval_core.present.table import Table
 from heval_core.records import HEvalError
 from heval_core.report.citation_sections import CHAPTER, has_citations
-from heval_core.report.findings import AXIS, VERDICTS, Study, studies_of
+from heval_core.report.findings import AXIS, VERDICTS, StudyFindings, studies_of
 from heval_core.report.section import Section
 from heval_core.report.sections import sections
 from heval_core.store.published import published_file
@@ -47,7 +47,7 @@ class Report:
 
     snapshot_id: str
     note: str
-    studies: tuple[Study, Study, Study]
+    studies: tuple[StudyFindings, StudyFindings, StudyFindings]
     headline: pd.DataFrame
     sections: tuple[Section, ...]
     provenance: tuple[tuple[str, pd.DataFrame], ...]

@@ -1,9 +1,9 @@
 """A value and how sure it is: one `Value` for a mean of instances, a value on halves, and a measured number.
 
 Formula: a mean, or a sum of means, each times a factor, plus a constant (`combine` for what is no such sum). What each
-instance, or each question with all its answers, adds to a mean is a `Column`. `replicates` is the same number under (R, U)
+instance, or each question with all its answers, adds to a mean is a `Sums`. `replicates` is the same number under (R, U)
 weights, the draws of each unit; (R,) of many values come from one matrix product. `total` adds values up, `mean_of` makes a
-value of the `Each` of some groups, and `Questions` of columns over the questions of a cell, with their replicates in `drawn`.
+value of the `Each` of some groups, and `Resampled` of columns over the questions of a cell, with their replicates in `drawn`.
 
 Intervals, 95 %, by what a value is made of:
 - columns with `ends`, their least and largest possible value, such as hits and reciprocal ranks: mid-P and MOVER
@@ -53,7 +53,7 @@ class Each(NamedTuple):
         return Each(self.part, *(np.where(group, values, np.nan) for values in self[1:]))
 
 
-class Column(NamedTuple):
+class Sums(NamedTuple):
     """A mean, by what each of U instances or questions adds to it: (U,) sums of values, and (U,) how many there are.
 
     factor: with which the mean enters a value. ends: the least and the largest possible value; None where there are none.
@@ -67,7 +67,7 @@ class Column(NamedTuple):
     @classmethod
     def of(
         cls, values: np.ndarray, used: np.ndarray | None = None, factor: float = 1.0, ends: tuple[float, float] | None = None
-    ) -> Column:
+    ) -> Sums:
         """Sum (N,) values of instances, those that are used; by default those that are defined."""
         used = np.isfinite(values) if used is None else used
         return cls(np.where(used, values, 0.0), used.astype(np.float64), factor, ends)
@@ -83,7 +83,7 @@ class Column(NamedTuple):
         """Return how far each unit's values are above the mean, (U,), summing to 0."""
         return self.sums - self.mean() * self.counts
 
-    def by(self, places: np.ndarray, units: int) -> Column:
+    def by(self, places: np.ndarray, units: int) -> Sums:
         """Return the same mean, by what larger units add to it. places: (U,) the number of each one's larger unit."""
         return self._replace(sums=np.bincount(places, self.sums, units), counts=np.bincount(places, self.counts, units))
 
@@ -116,13 +116,13 @@ class Value(NamedTuple):
     best: float = NAN
     sizes: tuple[tuple[str, int], ...] = ()
     unavailable: str | None = None
-    columns: tuple[Column, ...] = ()
+    columns: tuple[Sums, ...] = ()
     shift: float = 0.0
     combine: Callable[[np.ndarray], np.ndarray] | None = None
     limits: tuple[float, float] | None = None
     p: float = NAN
     details: tuple[tuple[str, float], ...] = ()
-    chance_columns: tuple[Column, ...] = ()
+    chance_columns: tuple[Sums, ...] = ()
     chance_se: float = 0.0
     counted: int = 0
     error: subsampling.Error | None = None
@@ -195,7 +195,7 @@ class Value(NamedTuple):
         low, high = subsampling.interval(self.value, error, self.bound)
         return Interval(low, min(high, self.best)) if self.best > self.chance else Interval(max(low, self.best), high)
 
-    def _influence(self, columns: tuple[Column, ...]) -> tuple[np.ndarray, int]:
+    def _influence(self, columns: tuple[Sums, ...]) -> tuple[np.ndarray, int]:
         """Return how much each question moves the value, summing to 0; and the degrees of freedom of the value's error.
 
         To first order: the slope of the value in each mean, times the instance's contribution to that mean.
@@ -234,7 +234,7 @@ def replicates(values: Sequence[Value], weights: np.ndarray) -> list[np.ndarray]
     One matrix product serves all columns of all values.
     """
     index_of: dict[int, int] = {}
-    columns: list[Column] = []
+    columns: list[Sums] = []
     for value in values:
         for column in value.columns if value.unavailable is None else ():
             if index_of.setdefault(id(column.sums), len(columns)) == len(columns):
@@ -292,7 +292,7 @@ def mean_of(
     groups; by default those of their parts. ends: the least and the largest possible value of an instance.
     """
     factors = factors or (1 / len(groups),) * len(groups)
-    columns = tuple(Column.of(each.value, factor=factor, ends=ends) for each, factor in zip(groups, factors, strict=True))
+    columns = tuple(Sums.of(each.value, factor=factor, ends=ends) for each, factor in zip(groups, factors, strict=True))
     named = zip(names or [each.part for each in groups], columns, strict=True)
     sizes = tuple((name, column.n) for name, column in named)
     if reason := too_small(sizes, smallest):
@@ -324,7 +324,7 @@ def too_small(sizes: tuple[tuple[str, int], ...], needed: int) -> str | None:
     return next(reasons, None)
 
 
-class Questions:
+class Resampled:
     """The questions (or claims) of a cell with their resamples, which are those of the other cells of a dataset."""
 
     def __init__(self, resamples: Resamples, facts: Iterable[str]):
@@ -343,7 +343,7 @@ class Questions:
         values: np.ndarray,
         once: bool = False,
         ends: tuple[float, float] | None = None,
-    ) -> Column:
+    ) -> Sums:
         """Sum (N,) values by the question of each; NaN is left out. once: every question counts once."""
         values = np.asarray(values, dtype=float)
         known = ~np.isnan(values)
@@ -352,7 +352,7 @@ class Questions:
         counts = np.bincount(places, minlength=self._count).astype(float)
         if once:
             sums, counts = sums / np.maximum(counts, 1), np.minimum(counts, 1)
-        return Column(sums, counts, ends=ends)
+        return Sums(sums, counts, ends=ends)
 
     def by_question(self, value: Value, facts: Sequence[str] | np.ndarray) -> Value:
         """Return the same number, by what each question adds to it. value: of (N,) instances that ask these facts."""
@@ -361,7 +361,7 @@ class Questions:
         )
         return value._replace(columns=whole, chance_columns=of_chance)
 
-    def means(self, columns: Mapping[Key, Column]) -> dict[Key, Value]:
+    def means(self, columns: Mapping[Key, Sums]) -> dict[Key, Value]:
         """Return the mean of each column that has any value, with replicates, in one matrix product for all."""
         used = {key: column for key, column in columns.items() if column.n}
         drawn = resampled_means(self.weights, [(column.sums, column.counts) for column in used.values()])

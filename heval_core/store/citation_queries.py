@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.citations.records import Claim, Explained, Passage, Recovery, Sentence, StoredExplanation
+from heval_core.citations.records import CitedSentence, Claim, Explained, Passage, Recovery, StoredExplanation
 from heval_core.records import HEvalError
 from heval_core.store.published import Database
 
@@ -147,7 +147,7 @@ def explanation_of(row: Mapping[str, Any], claim: Claim) -> StoredExplanation:
         row["writer"],
         row["selector"],
         tuple(row["selected"]),
-        tuple(Sentence(*parts) for parts in zip(row["sentences"], row["bare"], cited or (), strict=True)),
+        tuple(CitedSentence(*parts) for parts in zip(row["sentences"], row["bare"], cited or (), strict=True)),
         row["prompt_id"],
         sources,
         (row["unavailable"],) if row["unavailable"] else tuple(row["problems"]),

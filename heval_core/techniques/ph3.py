@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from heval_core.prompting.prompts import mentions, prompt_of
 from heval_core.records import HEvalError, Instance, TokenisedPrompt, head_name
-from heval_core.techniques.shared.base import Base, Development, Question, Setting, Trial, best_by
+from heval_core.techniques.shared.base import Answerable, Base, Development, Setting, Trial, best_by
 
 if TYPE_CHECKING:
     import torch
@@ -156,14 +156,14 @@ def effects(development: Development) -> tuple[torch.Tensor, torch.Tensor]:
     return by_head[..., 0], by_head[..., 1]
 
 
-def identifying(development: Development) -> list[tuple[Question, TokenisedPrompt, TokenisedPrompt]]:
+def identifying(development: Development) -> list[tuple[Answerable, TokenisedPrompt, TokenisedPrompt]]:
     """Select conflicting questions whose memory is exact, each with its prompt and its corrupted twin's; at most MOST
     of them.
     """
     lm, questions = development.lm, development.questions.get("conflicting", ())
     # Of a name in running text; each name is tokenised once.
     length = cache(lambda name: len(lm.encode(f" {name}")))
-    identified: list[tuple[Question, TokenisedPrompt, TokenisedPrompt]] = []
+    identified: list[tuple[Answerable, TokenisedPrompt, TokenisedPrompt]] = []
     for question in questions:
         instance = question.instance
         answers = (instance.true_answer, *instance.accepted)

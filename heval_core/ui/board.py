@@ -12,7 +12,7 @@ import streamlit as st
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board
-from heval_core.evaluation.board.records import ASKED, Board, Column
+from heval_core.evaluation.board.records import ASKED, Board, BoardColumn
 from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.usable import FEWEST
 from heval_core.figures import front
@@ -26,7 +26,7 @@ from heval_core.figures.board import (
     pair_figure,
     pairs_table,
 )
-from heval_core.figures.dots_drawn import Part, as_drawing
+from heval_core.figures.dots_drawn import FigurePart, as_drawing
 from heval_core.figures.measures import picked_html
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.html import plain, render
@@ -38,10 +38,10 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
 from heval_core.ui.exports import draw_table, picture
-from heval_core.ui.marks import Selection, draw_instances
+from heval_core.ui.marks import MarkSelection, draw_instances
 from heval_core.ui.published_results import names_of, query
 
-MARK = Selection("mark", ("explainer", "column", "model"))
+MARK = MarkSelection("mark", ("explainer", "column", "model"))
 NOTHING = (
     "No explainer ran on what these filters leave. Remove a filter above, or run the batch job with `--explainers fa,ig,attn` "
     "and publish; this page then compares them by the three questions and by cost."
@@ -72,10 +72,10 @@ def draw_overall(results: Reader, chosen: Filter, made: Board) -> None:
     if made.questions:
         selection(results, chosen, made)
         figure, quality = by_question(made, names_of(results)), front_figure(made)
-        parts = [Part(figure)]
+        parts = [FigurePart(figure)]
         if quality is not None:
             note = "Line and bold: the front, where nothing is better and cheaper."
-            parts.append(Part(front.as_drawing(quality, 400, 430), "Quality against cost", note))
+            parts.append(FigurePart(front.as_drawing(quality, 400, 430), "Quality against cost", note))
         with st.container(key="board_figures"):
             MARK.draw("board_figure", *parts)
         without_numbers(results, made)
@@ -155,7 +155,7 @@ def selection(results: Reader, chosen: Filter, made: Board) -> None:
             links.link_behind(results, counted, key, None if column is None else column.measure)
 
 
-def _of_column(made: Board, column: Column, key: str, model: str) -> str:
+def _of_column(made: Board, column: BoardColumn, key: str, model: str) -> str:
     values = made.values if model == ALL else made.by_model[made.by_model["model"] == model]
     rows = values[(values["column"] == column.key) & (values["explainer"] == key)].to_dict("records")
     if not rows or pd.isna(rows[0]["value"]):
@@ -175,7 +175,7 @@ def _of_mean(made: Board, key: str) -> str:
     return " · ".join(parts)
 
 
-def behind(made: Board, chosen: Filter, column: Column | None, key: str, model: str) -> Filter | None:
+def behind(made: Board, chosen: Filter, column: BoardColumn | None, key: str, model: str) -> Filter | None:
     """Return exactly the instances that a mark counts; None where there are none. column: None for all questions."""
     columns = made.questions if column is None else (column,)
     cells = made.places[made.places["column"].isin([own.key for own in columns]) & (made.places["explainer"] == key)]
@@ -224,7 +224,7 @@ def draw_prompts(results: Reader, chosen: Filter, made: Board) -> None:
                 draw_table(results, harder, exported_board(made), "board-harder", {"filter": str(chosen)})
 
 
-PAIR = Selection("pair", ("first", "second", "model", "dataset", "column"))
+PAIR = MarkSelection("pair", ("first", "second", "model", "dataset", "column"))
 SHOWN = 10
 
 

@@ -32,7 +32,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, listing
 from heval_core.ui.component import component
 from heval_core.ui.exports import draw_table
-from heval_core.ui.marks import Selection, draw_figures
+from heval_core.ui.marks import MarkSelection, draw_figures
 from heval_core.ui.published_results import names_of, query
 
 # Measures that the figure on top can show.
@@ -108,7 +108,7 @@ def choose_measure(shown: Shown) -> tuple[str, str]:
 
 
 TITLE = "Hide a citation: can a reader put it back?"
-MARK = Selection("point", ("writer", "annotator"))
+MARK = MarkSelection("point", ("writer", "annotator"))
 _DEMO = (
     "Rules wrote these explanations in three hands, careful, sloppy and padding, and two tiny models read them. They say "
     "nothing about real models."

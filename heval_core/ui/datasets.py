@@ -21,7 +21,7 @@ from heval_core.store.progress import progress
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from heval_core.ui import links
-from heval_core.ui.marks import Selection, draw_plotly
+from heval_core.ui.marks import MarkSelection, draw_plotly
 from heval_core.ui.published_results import in_words, names_of, query, results_folder
 
 
@@ -47,7 +47,7 @@ def draw(results: Reader, chosen: Filter) -> None:
     draw_job(results, results_folder())
 
 
-BAR = Selection("bar", ("dataset", "regime", "outcome"))
+BAR = MarkSelection("bar", ("dataset", "regime", "outcome"))
 
 
 def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:

@@ -20,7 +20,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, measured_cells
 from heval_core.ui.exports import draw_table
-from heval_core.ui.marks import Selection, draw_plotly
+from heval_core.ui.marks import MarkSelection, draw_plotly
 from heval_core.ui.published_results import names_of, query
 
 
@@ -75,7 +75,7 @@ def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
     )
 
 
-DOT = Selection("dot", ("model", "dataset", "regime", "part", "explainer"))
+DOT = MarkSelection("dot", ("model", "dataset", "regime", "part", "explainer"))
 
 
 def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) -> None:

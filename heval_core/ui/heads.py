@@ -16,13 +16,13 @@ from heval_core.present.numbers import SHARE, change, interval, number, ordinal,
 from heval_core.prompt_service.client import HeadsRequest, ask, asked_as_stored
 from heval_core.records import HEvalError, head_name
 from heval_core.records.stored_instances import StoredInstance
-from heval_core.statistics.values import Column
+from heval_core.statistics.values import Sums
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.marks import draw_plotly
 from heval_core.ui.published_results import query
-from heval_core.ui.reading import Pieces, Row, answer_of, answer_ranks
+from heval_core.ui.reading import Phrase, ReadingRow, answer_of, answer_ranks
 
 # Heads that are named beside the strip, and ringed in the map; and below what share of the lead a loss is hardly one.
 NAMED, HARDLY = 5, 0.1
@@ -52,7 +52,7 @@ def head_at(name: str) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def picked_row(results: Reader, instance: StoredInstance, name: str) -> Row | str:
+def picked_row(results: Reader, instance: StoredInstance, name: str) -> ReadingRow | str:
     """The attention of a head as a row of the surface; a sentence where it was not kept and the model is not here."""
     layer, head = head_at(name)
     scores = results.head_attention(instance.instance_id, layer, head)
@@ -63,7 +63,7 @@ def picked_row(results: Reader, instance: StoredInstance, name: str) -> Row | st
         except HEvalError as error:
             return f"The attention of {name} was not kept for this instance (--keep-heads), and cannot be computed. {error}"
     about = "Where the head that you picked looks from the last token."
-    return Row(name, f"head {name}", False, scores, about=about, picked=True)
+    return ReadingRow(name, f"head {name}", False, scores, about=about, picked=True)
 
 
 def _identity(own: StoredInstance) -> tuple[str, ...]:
@@ -80,14 +80,14 @@ def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
 
 
 def with_map(
-    results: Reader, instance: StoredInstance, heads: HeadMap | None, rows: list[Row], pick: str
-) -> tuple[list[Row], dict[str, Any] | None]:
+    results: Reader, instance: StoredInstance, heads: HeadMap | None, rows: list[ReadingRow], pick: str
+) -> tuple[list[ReadingRow], dict[str, Any] | None]:
     """The rows with a picked head's, and what the surface draws of all heads. Where it was not stored what the answer needs of
     each, the model can be asked."""
     if heads is None:
         return rows, None
     picked = picked_row(results, instance, pick) if pick else None
-    rows = [*rows, picked] if isinstance(picked, Row) else rows
+    rows = [*rows, picked] if isinstance(picked, ReadingRow) else rows
     refused, need = picked if isinstance(picked, str) else "", results.head_need(instance.instance_id)
     foils = {candidate.group: candidate for candidate in instance.candidates}
     foil = foils.get(heads.foil.removeprefix("candidate "))
@@ -99,10 +99,10 @@ def with_map(
         except HEvalError as error:
             refused = str(error)
     lead = f"{pick} instead of {heads.chosen}" if pick else f"{heads.chosen} chosen"
-    text: Pieces = [("b", lead), ("", f": {change(heads.of(pick or heads.chosen))} for "), ("i", answer)]
+    text: Phrase = [("b", lead), ("", f": {change(heads.of(pick or heads.chosen))} for "), ("i", answer)]
     text += [("", " over "), ("i", against)]
     second = f"; runner-up {heads.runner_up} (dashed) {change(heads.of(heads.runner_up))}" if heads.runner_up else ""
-    no_pick: Pieces = [("", f"{second}. Pick any square to see where it looks.")]
+    no_pick: Phrase = [("", f"{second}. Pick any square to see where it looks.")]
     text += _of_picked(instance, heads, rows, pick, answer) if pick else no_pick
     return rows, {
         "strengths": [[round(float(value), 4) for value in layer] for layer in heads.strengths],
@@ -117,9 +117,9 @@ def with_map(
     }
 
 
-def _of_picked(instance: StoredInstance, heads: HeadMap, rows: list[Row], pick: str, answer: str) -> Pieces:
+def _of_picked(instance: StoredInstance, heads: HeadMap, rows: list[ReadingRow], pick: str, answer: str) -> Phrase:
     """The picked head beside the chosen one: in S, and in the rank of the answer."""
-    pieces: Pieces = [("", f", {number(heads.of(heads.chosen) - heads.of(pick))} less than the chosen head.")]
+    pieces: Phrase = [("", f", {number(heads.of(heads.chosen) - heads.of(pick))} less than the chosen head.")]
     ranks = answer_ranks(instance, [row for row in rows if row.picked or row.explainer == "mechlight"])
     if pick in ranks and "mechlight" in ranks:
         pieces += [("", " It would put "), ("i", answer), ("", f" {ordinal(ranks[pick])}, not {ordinal(ranks['mechlight'])}.")]
@@ -133,7 +133,7 @@ def need_data(heads: HeadMap, lead: float, lost: np.ndarray) -> dict[str, Any]:
     more = sum(loss > of_chosen for loss in losses.values())
     largest = [name for name in sorted(losses, key=lambda name: -losses[name])[:NAMED] if losses[name] > 0]
     verdict = "No" if of_chosen <= 0 else "Hardly" if of_chosen < HARDLY * abs(lead) else "Partly" if more else "Yes"
-    pieces: Pieces = [
+    pieces: Phrase = [
         ("b", f"{verdict}:"),
         ("", f" without {heads.chosen} the lead goes from {number(lead)} to {number(lead - of_chosen)}. "),
     ]
@@ -164,7 +164,7 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
 
     needs = query(results, Reader.needed_most, replace(chosen, model=(model,)), heads=table.shape[1])
     if len(needs):
-        share = Column(needs["most"].to_numpy(float), needs["n"].to_numpy(float), ends=(0.0, 1.0)).bounded()
+        share = Sums(needs["most"].to_numpy(float), needs["n"].to_numpy(float), ends=(0.0, 1.0)).bounded()
         often = plain(interval(share.value, *share.interval(), SHARE))
         always = percent(needs["heads"].explode().value_counts().max() / share.n)
         st.markdown(f"In {often} of {share.n:,} the answer needs the chosen head most. Always one head: {always} at best.")

@@ -22,7 +22,7 @@ from heval_core.statistics.scores import average_ranks
 from heval_core.store.reader import Reader
 from heval_core.ui import listing
 from heval_core.ui.published_results import names_of, query
-from heval_core.ui.reading import Row
+from heval_core.ui.reading import ReadingRow
 
 TIED = "Tied scores"
 
@@ -60,7 +60,7 @@ def part_in_words(part: str) -> str:
     return part if document is None else "the document" if part.upper() == "C" else f"document {document + 1}"
 
 
-def tokens_of(instance: StoredInstance, rows: Sequence[Row]) -> pd.DataFrame:
+def tokens_of(instance: StoredInstance, rows: Sequence[ReadingRow]) -> pd.DataFrame:
     tokens, gold = instance.tokens, instance.answer_tokens
     ranked = np.isin(np.arange(len(tokens)), instance.ranked)
 

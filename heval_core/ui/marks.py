@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.dots import DotFigure
-from heval_core.figures.dots_drawn import Part, as_html
+from heval_core.figures.dots_drawn import FigurePart, as_html
 from heval_core.figures.plots import ids_of, legible
 from heval_core.present.drawing import id_of
 from heval_core.store.reader import Reader
@@ -25,7 +25,7 @@ _REMOVED = ["select2d", "lasso2d", "autoScale2d"]
 
 
 @dataclass(frozen=True)
-class Selection:
+class MarkSelection:
     """parameter: of the address. parts: what the id of a mark consists of; a figure's ids may have more parts behind these."""
 
     parameter: str
@@ -36,7 +36,7 @@ class Selection:
         """Of the picked mark; empty without one."""
         return tuple(address.values(self.parameter))
 
-    def draw(self, key: str, *figures: Part | DotFigure) -> None:
+    def draw(self, key: str, *figures: FigurePart | DotFigure) -> None:
         """Draw figures of which a click picks a mark."""
         draw_figures(key, *figures, on_pick=self.pick, picked=id_of(self.id) if self.id else "")
 
@@ -80,7 +80,7 @@ def _texts(id: Any) -> list[str]:
     return [part for part in id if isinstance(part, str)] if isinstance(id, list) else []
 
 
-def draw_figures(key: str, *figures: Part | DotFigure, on_pick: OnPick, picked: str = "") -> None:
+def draw_figures(key: str, *figures: FigurePart | DotFigure, on_pick: OnPick, picked: str = "") -> None:
     """Draw figures of marks.
 
     on_pick: called with the id of the mark that is clicked, or on which Enter is pressed. picked: the id of the one that is
@@ -91,7 +91,7 @@ def draw_figures(key: str, *figures: Part | DotFigure, on_pick: OnPick, picked: 
         if mark_id := _texts(json.loads(picked)):
             on_pick(mark_id)
 
-    parts = [figure if isinstance(figure, Part) else Part(figure) for figure in figures]
+    parts = [figure if isinstance(figure, FigurePart) else FigurePart(figure) for figure in figures]
     component("marks", key, {"html": as_html(*parts), "picked": picked}, picked=told)
 
 

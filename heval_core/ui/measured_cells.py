@@ -13,7 +13,7 @@ import streamlit as st
 
 from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.means import cells_and_means, means_of
-from heval_core.evaluation.ranking import AT, Written, sentences, valued
+from heval_core.evaluation.ranking import AT, NameOf, sentences, valued
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, as_normalised, figure_of, measure_table, of_measure, picked_html, wanted_of
 from heval_core.metrics._features import LearnedMetric
@@ -31,10 +31,10 @@ from heval_core.ui import address, links
 from heval_core.ui.board import choose_question
 from heval_core.ui.exports import picture, table_exports
 from heval_core.ui.filters import kept
-from heval_core.ui.marks import Selection
+from heval_core.ui.marks import MarkSelection
 from heval_core.ui.published_results import names_of, query
 
-CELL = Selection("cell", ("explainer", "model", "dataset", "regime", "part"))
+CELL = MarkSelection("cell", ("explainer", "model", "dataset", "regime", "part"))
 _SINK = "If a tokenizer adds no BOS, the first token of the first document becomes the attention sink."
 
 
@@ -104,7 +104,7 @@ def verdict(found: Measured, names: Names) -> str:
     return f"{sentences(clauses)} {below}".strip()
 
 
-def _wrong_side(measured: Measured, methods: Sequence[str], bold: Written) -> str:
+def _wrong_side(measured: Measured, methods: Sequence[str], bold: NameOf) -> str:
     """Which methods' whole intervals lie on the wrong side of chance, in how many cells."""
     counts = measured.wrong_side.loc[list(methods)].query("wrong > 0").sort_values("wrong", ascending=False, kind="stable")
     phrases = [f"{bold(str(key))} in {row['wrong']} of {row['numbers']}" for key, row in counts.head(_NAMED).iterrows()]

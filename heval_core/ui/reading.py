@@ -29,11 +29,11 @@ from heval_core.ui.component import component
 from heval_core.ui.published_results import names_of
 
 # A sentence in pieces that the surface draws: `b`, `i` or nothing, and a text of the data as it is.
-Pieces = list[tuple[str, str]]
+Phrase = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Row(Scored):
+class ReadingRow(Scored):
     """about: what it does, in a sentence. picked: whether it is a head that the reader picked, and no explainer of its own."""
 
     about: str = ""
@@ -55,7 +55,7 @@ class Block:
     used: bool = False
 
 
-def row_data(row: Row, places: range) -> dict[str, Any]:
+def row_data(row: ReadingRow, places: range) -> dict[str, Any]:
     """A row as the surface draws it: normalised scores, ranks as the metrics count them, and the best tokens for every k.
 
     places: the units that are ranked. `strength` is how strong a unit's tint is, from 0 to 1 at the strongest that is ranked.
@@ -80,7 +80,7 @@ def row_data(row: Row, places: range) -> dict[str, Any]:
     }
 
 
-def prompt_data(instance: StoredInstance, rows: Sequence[Row], level: str = "token") -> dict[str, Any]:
+def prompt_data(instance: StoredInstance, rows: Sequence[ReadingRow], level: str = "token") -> dict[str, Any]:
     """What the surface draws: units of the level, with indices of blocks and answers counted in these.
 
     The answer's rank in a row is that of its best token in the used document, whatever the level.
@@ -110,7 +110,7 @@ def prompt_data(instance: StoredInstance, rows: Sequence[Row], level: str = "tok
     }
 
 
-def answer_ranks(instance: StoredInstance, rows: Sequence[Row]) -> dict[str, float]:
+def answer_ranks(instance: StoredInstance, rows: Sequence[ReadingRow]) -> dict[str, float]:
     """Explainer ▶ the rank of the used answer's best token, ties at their average; empty if no document was used."""
     if instance.used_document is None:
         return {}
@@ -175,11 +175,11 @@ def document_caption(instance: StoredInstance, index: int) -> str:
     return " · ".join(parts)
 
 
-def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list[Row]:
+def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list[ReadingRow]:
     """Rows of the stored attributions, methods first, controls last."""
     names = names_of(results)
     return [
-        Row(
+        ReadingRow(
             key,
             names.explainer(key),
             attributions[key].signed,
@@ -192,9 +192,9 @@ def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list
     ]
 
 
-def sentence(instance: StoredInstance, rows: Sequence[Row]) -> Pieces:
+def sentence(instance: StoredInstance, rows: Sequence[ReadingRow]) -> Phrase:
     """What the model answered, and which method puts the answer highest and lowest among its tokens."""
-    pieces: Pieces = [("", "The model answers "), ("b", answer_of(instance)), ("", f", {answer_from(instance.group)}.")]
+    pieces: Phrase = [("", "The model answers "), ("b", answer_of(instance)), ("", f", {answer_from(instance.group)}.")]
     if instance.group == "other" and is_fragment(instance.predicted_text):
         return [*pieces, ("", " That is no whole answer: choose another layout, or let its first sentence decide.")]
     methods = [row for row in rows if not row.control and not row.picked]
@@ -227,7 +227,7 @@ def facts(instance: StoredInstance, dataset: str, technique: str = "") -> str:
 MODES = ("text", "rows")
 
 
-def view_of(rows: Sequence[Row], heads: Sequence[str], units: int) -> dict[str, Any]:
+def view_of(rows: Sequence[ReadingRow], heads: Sequence[str], units: int) -> dict[str, Any]:
     """What the address asks to see of a prompt, each of its parameters by its name. Shows an error for what is not here.
 
     painted: one or two explainers; `head` is a head that was picked. drawn: the picked set of explainers, empty for the first
@@ -263,7 +263,7 @@ def keep(view: dict[str, Any], first: str) -> None:
 
 def draw(
     instance: StoredInstance,
-    rows: Sequence[Row],
+    rows: Sequence[ReadingRow],
     view: dict[str, Any],  # see `view_of`
     heads: dict[str, Any] | None,
     asked: Callable[[str], None],

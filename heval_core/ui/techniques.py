@@ -10,7 +10,7 @@ import streamlit as st
 
 from heval_core.evaluation.ranking import ranking, who
 from heval_core.evaluation.techniques.front import Expected, Point, expected, leaders, points
-from heval_core.figures.dots_drawn import Part
+from heval_core.figures.dots_drawn import FigurePart
 from heval_core.figures.front import as_drawing
 from heval_core.figures.technique_front import cards, equal_line, front_figure
 from heval_core.figures.techniques import TOTAL, differences_figure, technique_table, told, unavailable
@@ -24,7 +24,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, links
 from heval_core.ui.exports import draw_table, link_button
 from heval_core.ui.filters import row
-from heval_core.ui.marks import Selection
+from heval_core.ui.marks import MarkSelection
 from heval_core.ui.published_results import names_of, query
 
 TITLE = "Which technique fits my documents?"
@@ -34,7 +34,7 @@ BY_KIND = ("bcu", "ccu", "accuracy", "memory_kept", "neither", "bcu_unknown")
 BUDGETS = {"1": (1.0, False), "2": (2.0, False), "4": (4.0, False), "training": (float("inf"), True)}
 _PAY = {"1": "1 ×", "2": "up to 2 ×", "4": "up to 4 ×", "training": "training too"}
 _USUAL, _USUAL_PAY = 75, "2"
-MARK = Selection("point", ("technique", "kind of context"))
+MARK = MarkSelection("point", ("technique", "kind of context"))
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def advise(results: Reader, compared: Compared) -> None:
     line = equal_line(best, good / 100) if ranked else []
     front = as_drawing(front_figure(compared.front, compared.names, line, line_label))
     good_answers = cards(ranked, unaffordable, compared.names, compared.on_front)
-    parts = Part(good_answers, "Good answers to expect, of 100"), Part(front, "Following against ignoring")
+    parts = FigurePart(good_answers, "Good answers to expect, of 100"), FigurePart(front, "Following against ignoring")
     MARK.draw("technique_marks", *parts)
     st.caption(
         f"{_told_apart(compared)} A good answer follows a document about the question, true or not, and keeps to memory, "
@@ -226,7 +226,7 @@ def evidence(results: Reader, compared: Compared) -> None:
             unit = change_unit(measure).sign.strip()
             title = f"{measure_name(measure)}: difference to Regular" + (f", in {unit}" if unit else "")
             note = "Filled: the 95 % interval leaves out 0. Bold: on the front. Click a mark for its answers."
-            MARK.draw("technique_differences", Part(figure, title, note))
+            MARK.draw("technique_differences", FigurePart(figure, title, note))
         table = technique_table(compared.cells, measure, names, compared.on_front)
         about = {"model": compared.model, "dataset": names.dataset(compared.dataset), "shown": measure}
         joined = compared.cells.join(compared.front.set_index("technique")[["on_front", "share_on_front"]], on="technique")

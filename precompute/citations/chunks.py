@@ -16,7 +16,7 @@ from heval_core.citations.questions import refused
 from heval_core.citations.reading import prompt_text
 from heval_core.citations.server import Server
 from heval_core.citations.speaker import CachedSpeaker, LocalSpeaker, Speaker
-from heval_core.citations.writing import SHIPPED, Writer
+from heval_core.citations.writing import SHIPPED, ClaimWriter
 from heval_core.evaluation.citations.standing import ASKED, StudyKey
 from heval_core.lm import entailment
 from heval_core.lm.loading import Identity, identify, in_template
@@ -29,7 +29,7 @@ from heval_core.store.citation_queries import explanation_of
 from heval_core.store.kinds import EXPLANATION, RECOVERY
 from heval_core.store.shards import FORMAT, Entry, Shard, ShardStore
 from precompute import journal
-from precompute.citations.study import REGIME, SIZE, Source, Study, read_source
+from precompute.citations.study import REGIME, SIZE, ClaimSource, Study, read_source
 from precompute.citations.tasks import ExplainTask, RecoverTask
 from precompute.messages import say
 from precompute.pair import Problems, dtype_of
@@ -84,7 +84,7 @@ class Entailing(NoModel):
         return entailment.load(self.name, loading.device, loading.dtype, loading.batch_tokens)
 
 
-Reader = NoModel | Model
+ReadingModel = NoModel | Model
 _identified = cache(identify)
 
 
@@ -100,11 +100,11 @@ def _in_own_template(name: str) -> Identity:
         return in_template(_identified(name), TEMPLATE)
 
 
-def _speaking(name: str, study: Study) -> Reader:
+def _speaking(name: str, study: Study) -> ReadingModel:
     return Served(study.llm, name) if study.llm else Speaking(name, _identified(name))
 
 
-def _reading_with(annotator: Annotator, writer: Writer, study: Study) -> Reader:
+def _reading_with(annotator: Annotator, writer: ClaimWriter, study: Study) -> ReadingModel:
     """Choose what an annotator reads a writer's explanations with.
 
     Raises Unavailable where it would read with the writer's model, which cannot be had; HEvalError for an unknown model.
@@ -129,11 +129,11 @@ def _reading_with(annotator: Annotator, writer: Writer, study: Study) -> Reader:
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnnotatorReading:
     """An annotator with what it reads with. settings: see `Entry`."""
 
     key: str
-    reader: Reader
+    reader: ReadingModel
     settings: str
 
     def shard(self, explained: Shard, part: str) -> Shard:
@@ -151,22 +151,22 @@ class Writing:
     unavailable: why others cannot, by key; an HEvalError for those whose model there is not.
     """
 
-    writer: Writer
+    writer: ClaimWriter
     selector: str
-    reader: Reader
+    reader: ReadingModel
     settings: str
-    readings: tuple[Reading, ...]
+    readings: tuple[AnnotatorReading, ...]
     unavailable: tuple[tuple[str, Exception], ...]
 
 
-def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
+def writing_of(study: Study, writer: ClaimWriter, selector: str) -> Writing:
     """Plan a writer's explanations. Raises HEvalError for a model of the writer that does not exist."""
     reader = NoModel() if writer.model == SHIPPED else _speaking(writer.model, study)
     prompt = [] if writer.model == SHIPPED else [writer.prompt, prompt_text(writer.prompt)]
     plugin = catalogue.find("selector", selector)
     of_selector = [catalogue.identity("selector", plugin), prompt_text(plugin.prompt) if hasattr(plugin, "prompt") else ""]
     depends = [FORMAT, EXPLANATION.name, writer.key, reader.depends(dtype_of(study)), prompt, of_selector, study.seed]
-    readings, unavailable = dict[str, Reading](), list[tuple[str, Exception]]()
+    readings, unavailable = dict[str, AnnotatorReading](), list[tuple[str, Exception]]()
     for annotator in dict.fromkeys(catalogue.find("annotator", key).key for key in study.annotators):
         try:
             reading = _reading(study, annotator, writer)
@@ -177,7 +177,7 @@ def writing_of(study: Study, writer: Writer, selector: str) -> Writing:
     return Writing(writer, selector, reader, hashed(depends, 12), tuple(readings.values()), tuple(unavailable))
 
 
-def _reading(study: Study, key: str, writer: Writer) -> Reading:
+def _reading(study: Study, key: str, writer: ClaimWriter) -> AnnotatorReading:
     annotator = catalogue.find("annotator", key)
     reader = _reading_with(annotator, writer, study)
     if annotator.model:
@@ -191,10 +191,10 @@ def _reading(study: Study, key: str, writer: Writer) -> Reading:
         catalogue.identity("annotator", annotator),
         reader.depends(dtype_of(study)),
     ]
-    return Reading(annotator.key, reader, hashed(depends, 12))
+    return AnnotatorReading(annotator.key, reader, hashed(depends, 12))
 
 
-def check_names(source: Source, writing: Writing) -> None:
+def check_names(source: ClaimSource, writing: Writing) -> None:
     """Raise HEvalError where what a writer writes could not be told from what came with the claims."""
     shipped = {explanation.writer for claim in source.claims for explanation in claim.written}
     if writing.writer.model != SHIPPED and writing.selector == SHIPPED and writing.writer.key in shipped:
@@ -210,7 +210,7 @@ class Citations:
 
     questions = None
 
-    def __init__(self, study: Study, store: ShardStore, source: Source, writing: Writing):
+    def __init__(self, study: Study, store: ShardStore, source: ClaimSource, writing: Writing):
         self.study, self.store, self.source, self.writing = study, store, source, writing
         # Explanations of some claims, with what each annotator is asked about them, once they are known.
         self.tasks = list(self._tasks())
@@ -317,7 +317,7 @@ def citations_of(study: Study, store: ShardStore, problems: Problems) -> list[Ci
 
     Raises HEvalError where two writers would have one name.
     """
-    sources, writings = list[Source](), list[Writing]()
+    sources, writings = list[ClaimSource](), list[Writing]()
     for name in study.claims:
         try:
             sources.append(read_source(name))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from heval_core.citations.records import Claim, Explained
-from heval_core.citations.writing import SHIPPED, Writer, writer_of
+from heval_core.citations.writing import SHIPPED, ClaimWriter, writer_of
 from heval_core.datasets._reading import BadRecord
 from heval_core.evaluation.citations.standing import ASKED, standing
 from heval_core.plugins import catalogue
@@ -57,7 +57,7 @@ class Study(Options):
 
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {"masking": tuple(MASKINGS)}
 
-    def pairs(self) -> Iterator[tuple[Writer, str]]:
+    def pairs(self) -> Iterator[tuple[ClaimWriter, str]]:
         """Yield writers with selectors, each once. Explanations that came with their claims have their own passages."""
         for writer in dict.fromkeys(map(writer_of, self.writers)):
             keys = (SHIPPED,) if writer.model == SHIPPED else self.selectors
@@ -87,7 +87,7 @@ class Study(Options):
 
 
 @dataclass(frozen=True)
-class Source:
+class ClaimSource:
     """Claims from one file.
 
     claims: in the order of the data. bad: records that cannot be used, in the same order. fingerprint: of all claims.
@@ -135,7 +135,7 @@ def open_claims(name: str) -> ClaimData:
     return opened
 
 
-def read_source(name: str) -> Source:
+def read_source(name: str) -> ClaimSource:
     """Read a source. Raises HEvalError as `open_claims`, and where the data is missing or foreign."""
     data = open_claims(name)
     claims: dict[str, Claim] = {}
@@ -148,7 +148,7 @@ def read_source(name: str) -> Source:
         else:
             claims[record.id] = record
     fingerprint = fingerprint_of(sum(digest(repr(claim)) for claim in claims.values()))
-    return Source(data.key, tuple(claims.values()), tuple(bad), fingerprint)
+    return ClaimSource(data.key, tuple(claims.values()), tuple(bad), fingerprint)
 
 
 def _row(dataset: str, claim: Claim) -> dict[str, Any]:

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from heval_core.citations.questions import questions, sampled
 from heval_core.citations.records import Choice, Claim, Explained, Question, StoredExplanation
-from heval_core.citations.writing import SHIPPED, Writer, shipped, write
+from heval_core.citations.writing import SHIPPED, ClaimWriter, shipped, write
 from heval_core.plugins import catalogue
 from heval_core.store.shards import Shard
 from precompute.citations.study import SAMPLE
-from precompute.task import Failure, Result, Row, Task, hashed, named
+from precompute.task import Failure, Result, ShardRow, Task, hashed, named
 
 
-class Part(NamedTuple):
+class TaskPart(NamedTuple):
     """What is asked about: a claim, or a question. owner: what it is asked together with. claim, place: where it stands."""
 
     owner: str
@@ -35,17 +35,17 @@ class AskTask(Task):
     stored: rows that an earlier run has made in the same way; they are not made again.
     """
 
-    stored: tuple[Row, ...] = field(default=(), repr=False, kw_only=True)
+    stored: tuple[ShardRow, ...] = field(default=(), repr=False, kw_only=True)
 
     @property
     def name(self) -> str:
         return " · ".join((self.shards[0].model, self.shards[0].dataset, self.shards[0].technique, self.what))
 
-    def rows_of(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
+    def rows_of(self, parts: Sequence[TaskPart], reader: Any) -> Sequence[list[ShardRow]]:
         """Make the rows of each part."""
         raise NotImplementedError
 
-    def each(self, parts: Sequence[Part], reader: Any, failures: list[Failure]) -> Iterator[list[Row]]:
+    def each(self, parts: Sequence[TaskPart], reader: Any, failures: list[Failure]) -> Iterator[list[ShardRow]]:
         """Yield the rows of each part that has some, with the seconds that they took."""
         if not parts:
             return
@@ -73,21 +73,21 @@ class AskTask(Task):
 class ExplainTask(AskTask):
     """Select passages and write explanations; one shard."""
 
-    writer: Writer
+    writer: ClaimWriter
     claims: tuple[Claim, ...]
     seed: int
 
     def do(self, ready: Any, questions: None) -> Result:
         stored = {row["claim_id"] for row in self.stored}
         rows, failures = list(self.stored), list[Failure]()
-        left = [Part(claim.id, claim.id, claim.id, claim) for claim in self.claims if claim.id not in stored]
+        left = [TaskPart(claim.id, claim.id, claim.id, claim) for claim in self.claims if claim.id not in stored]
         for results in self.each(left, ready, failures):
             rows += results
         order = [claim.id for claim in self.claims]
         rows.sort(key=lambda row: order.index(row["claim_id"]))
         return Result({self.keys[0]: rows}, failures)
 
-    def rows_of(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
+    def rows_of(self, parts: Sequence[TaskPart], reader: Any) -> Sequence[list[ShardRow]]:
         claims = [part.about for part in parts]
         return [[self._row(explained) for explained in explanations] for explanations in self._explained(claims, reader)]
 
@@ -100,7 +100,7 @@ class ExplainTask(AskTask):
         written = write(claims, selections, reader, self.writer, selector.key)
         return [[explained] for explained in written]
 
-    def _row(self, item: Explained) -> Row:
+    def _row(self, item: Explained) -> ShardRow:
         """Make a row. An explanation without a sentence is unavailable, for its problems."""
         dataset, claim = self.shards[0].dataset, item.claim
         passages = [[passage.number, passage.title, passage.text] for passage in claim.passages]
@@ -160,7 +160,7 @@ class RecoverTask(AskTask):
         known = {(row["explanation_id"], row["passage"]): row for row in self.stored}
         wanted, failures = self.wanted, list[Failure]()
         left = [
-            Part(stored.id, stored.explained.claim.id, f"{stored.explained.claim.id} [{question.passage}]", question)
+            TaskPart(stored.id, stored.explained.claim.id, f"{stored.explained.claim.id} [{question.passage}]", question)
             for stored in self.explanations
             for question in questions(stored.explained)
             if (stored.id, question.passage) in wanted.keys() - known.keys()
@@ -170,11 +170,11 @@ class RecoverTask(AskTask):
         by_key = {key: [known[pair] for pair, of in wanted.items() if of == key and pair in known] for key in self.keys}
         return Result(by_key, failures)
 
-    def rows_of(self, parts: Sequence[Part], reader: Any) -> Sequence[list[Row]]:
+    def rows_of(self, parts: Sequence[TaskPart], reader: Any) -> Sequence[list[ShardRow]]:
         choices = catalogue.find("annotator", self.annotator).annotate([part.about for part in parts], reader)
         return [[self._row(choice, part.owner, part.about)] for choice, part in zip(choices, parts, strict=True)]
 
-    def _row(self, choice: Choice, explanation_id: str, question: Question) -> Row:
+    def _row(self, choice: Choice, explanation_id: str, question: Question) -> ShardRow:
         """Make a row. Raises ValueError for a choice that does not fit the explanation."""
         count = len(question.sentences)
         if not all(0 <= index < count for index in choice.chosen):

@@ -39,10 +39,10 @@ from precompute.grid import GRIDS, Grid
 from precompute.highlights import Highlights
 from precompute.messages import say, say_progress
 from precompute.pair import Pair, with_fits
-from precompute.plan import Plan
+from precompute.plan import RunPlan
 from precompute.questions import open_dataset
 from precompute.run import parts_of, run
-from precompute.task import MEASURED, Row, rows_like, unfinished
+from precompute.task import MEASURED, ShardRow, rows_like, unfinished
 
 OWN_STORE = short(data_folder("board"))
 # Where the bundled results have all explainers; and the fewest questions with which every group of answers has the 30
@@ -242,7 +242,7 @@ class Lender:
                     part.store.write(shard, rows)
                     self.taken += 1
 
-    def _rows(self, pair: Pair, shard: Shard, ids: Mapping[str, int]) -> list[Row]:
+    def _rows(self, pair: Pair, shard: Shard, ids: Mapping[str, int]) -> list[ShardRow]:
         """The source's rows for a shard, in the order of the questions; those of other settings of the explainer left out."""
         settings = _settings(pair, shard)
         near = [entry for entry in self.entries if entry.start < shard.stop and shard.start < entry.stop]
@@ -270,7 +270,7 @@ def _of_own_code(shard: Shard) -> bool:
 def _prepare(grid: Grid, store: ShardStore, lender: Lender, own_keys: Sequence[str]) -> None:
     """Take what the lender has, with its runs and models, and remove what is of another limit or older file."""
     planned, ranges = set[str](), set[tuple[str, str, int, int]]()
-    for part in parts_of(grid, store, Plan()):  # what cannot be read or had, the run says
+    for part in parts_of(grid, store, RunPlan()):  # what cannot be read or had, the run says
         assert isinstance(part, Highlights)
         shards = list(part.shards())
         lender.lend(part)

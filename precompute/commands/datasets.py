@@ -21,8 +21,8 @@ from heval_core.explaining.behaviour import Memory, check_documents
 from heval_core.lm.loading import Identity, identify, tokenizer_of
 from heval_core.lm.spans import tokenise, tokenise_all
 from heval_core.plugins import catalogue
-from heval_core.present.numbers import Unit
-from heval_core.present.table import Cell, Table, number_cell
+from heval_core.present.numbers import Format
+from heval_core.present.table import Table, TableCell, number_cell
 from heval_core.prompting.prompts import prompt_of
 from heval_core.prompting.styles import style_of
 from heval_core.records import REGIMES, TECHNIQUE, Dropped, HEvalError, Instance, Prompt, RegimeKey
@@ -243,5 +243,5 @@ def _counts(counts: dict[str, int], first: bool = True) -> str:
     return ", ".join(f"{name} {count:,}" if first else f"{count:,} {name}" for name, count in counts.items())
 
 
-def _range(spread: dict[str, float] | None) -> Cell:
-    return number_cell(spread, Unit("{:.0f}"), ("mean", "p5", "p95")) if spread else Cell()
+def _range(spread: dict[str, float] | None) -> TableCell:
+    return number_cell(spread, Format("{:.0f}"), ("mean", "p5", "p95")) if spread else TableCell()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.board.making import board_of, measures_of_boards
-from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
+from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, BoardRow
 from heval_core.evaluation.cells import COLUMNS
 from heval_core.metrics.shared.measure import Measure
 from heval_core.records.regime_keys import read_key
@@ -82,7 +82,7 @@ def planted(
     """A board. table: see `truth_of`; or truth with its explainers. where: see `cells_of`."""
     keys = list(table or explainers)
     measured = cells_of(truth or truth_of(table or {}), keys, **where)  # type: ignore[arg-type]
-    rows = [Row(key, "Own (ours)" if key == "ours" else key.upper(), key in controls) for key in keys]
+    rows = [BoardRow(key, "Own (ours)" if key == "ours" else key.upper(), key in controls) for key in keys]
     timed = [float("nan"), float("nan")]
     costs = [[key, EVERY_SIZE, 100.0, float(own), float(own), 100, *timed] for key, own in (passes or {}).items()]
     return board_of(measured, rows, pd.DataFrame(costs, columns=COSTS))

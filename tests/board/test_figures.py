@@ -9,7 +9,7 @@ import pytest
 
 from heval_core.evaluation.board.costs import costs_shown
 from heval_core.evaluation.board.making import board_of
-from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, Row
+from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, BoardRow
 from heval_core.figures.board import by_prompts, by_question, front_figure, harder_table, main_table, pairs_table, whole_table
 from heval_core.present.names import Names
 from heval_core.present.numbers import passes
@@ -159,7 +159,7 @@ def of_costs(seconds: float, attn: float) -> Board:
     timed, other = [seconds, 1.0], [attn, attn / seconds]
     costs = [["fa", EVERY_SIZE, 40.0, 40.0, 20.0, 9, *timed], ["fa", "1", 30.0, 30.0, 15.0, 3, *timed]]
     costs += [["attn", EVERY_SIZE, 40.0, 1.0, 1.0, 9, *other], ["attn", "1", 30.0, 1.0, 1.0, 3, *other]]
-    rows = [Row(key, key, False) for key in table]
+    rows = [BoardRow(key, key, False) for key in table]
     return board_of(cells_of(truth_of(table), list(table)), rows, pd.DataFrame(costs, columns=COSTS))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from heval_core.evaluation.board import making
 from heval_core.evaluation.board.making import NO_DECOYS, NO_LENGTHS, NOT_ASKED, board, board_of, measures_of_boards
-from heval_core.evaluation.board.records import COSTS, FRAMES, Row
+from heval_core.evaluation.board.records import COSTS, FRAMES, BoardRow
 from heval_core.store.filters import Filter
 from tests.board.planted import BEST, CHANCE, cells_of, level, planted, truth_of
 
@@ -219,7 +219,7 @@ def test_a_number_over_other_instances_than_those_of_most_methods_is_not_compare
         return measured
 
     table = {"a": level(0.5, 0.5, 0.5), "b": level(0.4, 0.4, 0.4), "c": level(0.9, 0.9, 0.9)}
-    rows = [Row(key, key, False) for key in table]
+    rows = [BoardRow(key, key, False) for key in table]
     made = board_of(uneven(cells_of(truth_of(table), list(table))), rows, pd.DataFrame(columns=COSTS))
     assert value(made, "RQ2", "c")["reason"] == "lacks 2 of 4 cells"
     by_model = made.by_model.set_index(["model", *KEY])

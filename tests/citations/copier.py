@@ -13,7 +13,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from heval_core.citations.records import Claim, Explained, Passage, Sentence
+from heval_core.citations.records import CitedSentence, Claim, Explained, Passage
 
 KEYS = tuple(f"thing{number}" for number in range(60))
 VALUES = tuple(f"Value{number}" for number in range(60))
@@ -74,5 +74,5 @@ def explained(seed: int, passages: int = 8, copied: int = 4, nothing: int = 2) -
     rng.shuffle(order)
     claim = Claim(f"planted-{seed}", "the", "is", tuple(Passage(k + 1, told[k]) for k in range(passages)))
     sources = tuple((k + 1,) if k < passages else () for k in order)
-    sentences = tuple(Sentence(told[k], told[k], ()) for k in order)
+    sentences = tuple(CitedSentence(told[k], told[k], ()) for k in order)
     return Explained(claim, "copier", "all", tuple(range(1, passages + 1)), sentences, sources=sources)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from heval_core.citations.questions import explained
-from heval_core.citations.records import Claim, Explained, Passage, Question, Sentence
-from heval_core.citations.speaker import Answer
+from heval_core.citations.records import CitedSentence, Claim, Explained, Passage, Question
+from heval_core.citations.speaker import Reply
 
 TEXTS = (
     "The lake of Orvale froze in January.",
@@ -29,7 +29,7 @@ def explanation(text: str | Sequence[str], selected: Sequence[int] = (1, 2, 3, 4
 
 def of_texts(passages: Sequence[Passage], texts: Sequence[str], said: str = "Peru is a state.") -> Explained:
     """These sentences, without markers, from all of these passages."""
-    sentences = tuple(Sentence(text, text, ()) for text in texts)
+    sentences = tuple(CitedSentence(text, text, ()) for text in texts)
     return Explained(Claim("c", said, "true", tuple(passages)), "w", "all", tuple(p.number for p in passages), sentences)
 
 
@@ -43,11 +43,11 @@ class Scripted:
 
     key, identity = "scripted", "scripted 1"
 
-    def __init__(self, *answers: str | Answer):
+    def __init__(self, *answers: str | Reply):
         self.answers, self.asked, self.caps = list(answers), list[str](), list[int]()
 
-    def answer(self, prompts: Sequence[str], tokens: int) -> list[Answer]:
+    def answer(self, prompts: Sequence[str], tokens: int) -> list[Reply]:
         self.asked += prompts
         self.caps.append(tokens)
         answers = [self.answers.pop(0) for _ in prompts]
-        return [answer if isinstance(answer, Answer) else Answer(answer, 3) for answer in answers]
+        return [answer if isinstance(answer, Reply) else Reply(answer, 3) for answer in answers]

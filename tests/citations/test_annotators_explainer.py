@@ -12,7 +12,7 @@ from heval_core.citations.annotators.shared import weights
 from heval_core.citations.annotators.shared.choice import random_levels, resting
 from heval_core.citations.annotators.shared.weights import tokens_of
 from heval_core.citations.reading import explanation_prompt, layout, parsed
-from heval_core.citations.records import Claim, Explained, Passage, Sentence
+from heval_core.citations.records import CitedSentence, Claim, Explained, Passage
 from heval_core.lm.loading import load
 from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import CHAT
@@ -111,7 +111,7 @@ def test_the_passage_a_sentence_was_copied_from_is_found_and_a_sentence_from_not
 def test_hard_explanations_are_answered(copying, way):
     annotator = catalogue.find("annotator", f"explainer({way})")
     empty = dataclasses.replace(explained(0), sentences=())
-    blank = dataclasses.replace(explained(0), sentences=(Sentence("", "", ()), Sentence(" ", " ", ())))
+    blank = dataclasses.replace(explained(0), sentences=(CitedSentence("", "", ()), CitedSentence(" ", " ", ())))
     single = explained(0, passages=1, copied=1, nothing=0)
     assert [choice.scores for choice in annotator.annotate(questions(empty), copying)] == [()] * 8
     assert {choice.chosen for choice in annotator.annotate(questions(blank), copying)} == {frozenset()}
@@ -173,7 +173,11 @@ def test_passages_that_have_nothing_to_do_with_a_sentence_stay_below_the_level_a
 
 PASSAGES = (Passage(3, "Lima is {claim} its capital."), Passage(5, "It borders Chile.", "Peru"), Passage(9, "Unused."))
 CLAIM = Claim("1", "Peru is {verdict} large.", "true", PASSAGES)
-SENTENCES = (Sentence("Lima leads [3].", "Lima leads.", (3,)), Sentence("", "", ()), Sentence("It is big.", "It is big.", ()))
+SENTENCES = (
+    CitedSentence("Lima leads [3].", "Lima leads.", (3,)),
+    CitedSentence("", "", ()),
+    CitedSentence("It is big.", "It is big.", ()),
+)
 EXPLAINED = Explained(CLAIM, "w", "all", (3, 5), SENTENCES)
 
 

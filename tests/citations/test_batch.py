@@ -13,7 +13,7 @@ from heval_core.records import HEvalError
 from heval_core.store.progress import progress
 from heval_core.store.shards import ShardStore
 from precompute.cli import main
-from precompute.plan import Plan, as_lines, plan
+from precompute.plan import RunPlan, as_lines, plan
 from precompute.run import parts_of, run
 from precompute.worker import Local
 from tests.citations import samples
@@ -191,7 +191,7 @@ def test_a_plan_counts_before_during_and_after(first, claims, store):
 
 def test_tasks_are_frozen_and_picklable_and_need_no_model_where_nobody_reads_with_one(claims, store, monkeypatch):
     known(monkeypatch, Chooser("first", len))
-    (part,) = parts_of(study(claims, masking="full"), ShardStore(store), Plan())
+    (part,) = parts_of(study(claims, masking="full"), ShardStore(store), RunPlan())
     task, *_ = part.ready(())
     part.store.create()
     (made,) = task.finished(task.do(None, None))

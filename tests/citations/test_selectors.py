@@ -11,8 +11,8 @@ import pytest
 from heval_core.citations.reading import prompt_text
 from heval_core.citations.records import Written
 from heval_core.citations.selectors.lexical import overlaps
-from heval_core.citations.speaker import Answer, LocalSpeaker, Selection, ask_with_retry, numbers_in
-from heval_core.citations.writing import SHIPPED, Writer, shipped, write, writer_of
+from heval_core.citations.speaker import LocalSpeaker, Reply, Selection, ask_with_retry, numbers_in
+from heval_core.citations.writing import SHIPPED, ClaimWriter, shipped, write, writer_of
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from tests.citations.planted import Scripted, claim
@@ -105,7 +105,7 @@ def test_an_answer_that_cannot_be_read_is_told_and_asked_once_more():
 
 
 def test_a_speaker_that_fails_is_not_asked_again_and_the_others_are_read():
-    speaker = Scripted(Answer("", problem="refused"), "none", "x", Answer("", problem="timed out"))
+    speaker = Scripted(Reply("", problem="refused"), "none", "x", Reply("", problem="timed out"))
     refused, nothing, lost = selected("llm", claim(), claim(), claim(), speaker=speaker)
     assert refused == Selection((), "refused")
     assert nothing == Selection((), "the model says that the verdict rests on no passage")
@@ -141,7 +141,7 @@ ASKED = {
     "demo-careful": "d89935bdd380e4cc", "demo-padding": "2ecbd760a11bf119", "demo-sloppy": "484af5d015af3aa4",
 }  # fmt: skip
 
-WRITER = Writer("scripted")
+WRITER = ClaimWriter("scripted")
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -163,14 +163,14 @@ def test_the_model_sees_the_selected_passages_only_in_the_claims_order():
 
 def test_another_prompt_is_another_writer():
     speaker = Scripted("A [0]. B [1].")
-    (found,) = write([claim()], [Selection((0, 1))], speaker, Writer("scripted", "writing-2"), "human", tokens=50)
+    (found,) = write([claim()], [Selection((0, 1))], speaker, ClaimWriter("scripted", "writing-2"), "human", tokens=50)
     assert (found.writer, found.prompt, speaker.caps) == ("scripted(prompt=writing-2)", "writing-2", [50])
     assert "Cite every passage exactly once" in speaker.asked[0]
 
 
 def test_what_cannot_be_written_has_the_reason_and_the_rest_is_written():
     nothing, empty, lost, good = Selection((), "nobody selected"), Selection(()), Selection((2,)), Selection((0,))
-    speaker = Scripted(Answer("", problem="the server failed (500)"), "It froze [0]. It did.")
+    speaker = Scripted(Reply("", problem="the server failed (500)"), "It froze [0]. It did.")
     found = write([claim()] * 4, [nothing, empty, lost, good], speaker, WRITER, "human")
     assert [own.problems for own in found] == [
         ("No passage was selected: nobody selected.",),
@@ -184,7 +184,7 @@ def test_what_cannot_be_written_has_the_reason_and_the_rest_is_written():
 
 
 def test_an_explanation_that_reaches_the_cap_is_used_and_told():
-    (found,) = write([claim()], [Selection((0,))], Scripted(Answer("It froze [0]. And the", 7)), WRITER, "human", tokens=7)
+    (found,) = write([claim()], [Selection((0,))], Scripted(Reply("It froze [0]. And the", 7)), WRITER, "human", tokens=7)
     assert len(found.sentences) == 2
     assert found.problems == ("The explanation was cut off after 7 tokens.",)
 
@@ -224,10 +224,10 @@ def test_shipped_explanations_keep_their_writers_sentences_and_truth():
 
 
 @pytest.mark.parametrize(("text", "writer", "key"), [
-    ("shipped", Writer("shipped"), "shipped"), ("gpt2", Writer("gpt2"), "gpt2"),
-    (" org/name@main ", Writer("org/name@main"), "org/name"),
-    ("llama3:8b(prompt=writing-2)", Writer("llama3:8b", "writing-2"), "llama3:8b(prompt=writing-2)"),
-    ("gpt2( prompt = writing-1 )", Writer("gpt2"), "gpt2"),
+    ("shipped", ClaimWriter("shipped"), "shipped"), ("gpt2", ClaimWriter("gpt2"), "gpt2"),
+    (" org/name@main ", ClaimWriter("org/name@main"), "org/name"),
+    ("llama3:8b(prompt=writing-2)", ClaimWriter("llama3:8b", "writing-2"), "llama3:8b(prompt=writing-2)"),
+    ("gpt2( prompt = writing-1 )", ClaimWriter("gpt2"), "gpt2"),
 ])  # fmt: skip
 def test_a_writer_is_read_from_the_command_line(text, writer, key):
     assert writer_of(text) == writer

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from heval_core.citations.speaker import PORTION, Answer, CachedSpeaker, LocalSpeaker
+from heval_core.citations.speaker import PORTION, CachedSpeaker, LocalSpeaker, Reply
 from heval_core.lm.budget import NotEnoughMemory
 from heval_core.lm.chat import user_turn
 from heval_core.lm.loading import load
@@ -33,7 +33,7 @@ class Counting:
     def answer(self, prompts, tokens):
         self.asked += prompts
         return [
-            Answer("", problem="refused") if "fail" in prompt else Answer(f"{prompt} in {tokens}\u2028\n", 2)
+            Reply("", problem="refused") if "fail" in prompt else Reply(f"{prompt} in {tokens}\u2028\n", 2)
             for prompt in prompts
         ]
 
@@ -99,7 +99,7 @@ def test_a_prompt_that_the_memory_does_not_hold_leaves_the_others_their_answers(
     [("  7.\n", "7."), ("<think>a</think> b", "b"), ("unseen start</think>\nb", "b"), ("a <think> b", "a <think> b")],
 )
 def test_thoughts_and_white_space_are_no_part_of_an_answer(text, said):
-    assert Answer.of_text(text, 3) == Answer(said, 3)
+    assert Reply.of_text(text, 3) == Reply(said, 3)
 
 
 def test_nothing_is_asked_twice_not_even_after_a_new_start(tmp_path):

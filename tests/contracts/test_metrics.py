@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from heval_core.evaluation.scored import measured_metrics
 from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.description_length import mdl
-from heval_core.metrics.shared.cell import Cell, Fixed, Layout, Measured
+from heval_core.metrics.shared.cell import Cell, Fixed, MeasuredValues, Positions
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.plugins import catalogue
 from heval_core.plugins.measures import declared
@@ -19,7 +19,7 @@ METRICS = list(catalogue.plugins("metric").values())
 COUNT = 240
 
 
-def layout(dual: bool, count: int = COUNT, seed: int = 0) -> Layout:
+def layout(dual: bool, count: int = COUNT, seed: int = 0) -> Positions:
     """Prompts of 24 to 40 tokens after a BOS, with one document or two of their own lengths, and a question."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(24, 41, count)
@@ -27,10 +27,10 @@ def layout(dual: bool, count: int = COUNT, seed: int = 0) -> Layout:
     spans = [[(1, int(m)), (int(m), int(e))] if dual else [(1, int(e))] for m, e in zip(middle, end, strict=True)]
     gold = [[tuple(sorted(rng.choice(np.arange(*span), 2, replace=False))) for span in own] for own in spans]
     groups = rng.permutation(np.resize(["C1", "C2"] if dual else ["C", "M"], count))
-    return Layout.of(list(lengths), [1] * count, spans, gold, list(groups))
+    return Positions.of(list(lengths), [1] * count, spans, gold, list(groups))
 
 
-def oracle(where: Layout) -> Cell:
+def oracle(where: Positions) -> Cell:
     """The used document above all and its answer first, the unused one below all; the size of scores tells the group."""
     rng = np.random.default_rng(1)
     scores = 0.01 * rng.random(where.ranked.shape)
@@ -42,13 +42,13 @@ def oracle(where: Layout) -> Cell:
     return Cell(where, scores, fixed=Fixed(scores, everybody))
 
 
-def drawn(where: Layout, seed: int) -> Cell:
+def drawn(where: Positions, seed: int) -> Cell:
     """Scores that know nothing, a third of them tied; and what was measured of them as of a random control."""
     rng = np.random.default_rng(seed)
     scores, fixed = rng.choice([0.0, *rng.random(40)], (2, *where.ranked.shape))
     scores[rng.random(scores.shape) < 0.3] = 0.0
     measured = {
-        (key, part): Measured(*rng.exponential(1, (2, len(scores))))
+        (key, part): MeasuredValues(*rng.exponential(1, (2, len(scores))))
         for key in measured_metrics()
         for part in ("all", "deletion", "all_protected", "deletion_protected")
     }
@@ -125,7 +125,7 @@ def test_values_of_instances_keep_their_bounds_on_whatever_prompt(prompt):
     spans = [(first, 1 + end // 2), (1 + end // 2, end + 1)] if dual else [(first, end)]
     gold = [(span[1] - 1,) for span in spans]
     groups = ["C1", "C2"] if dual else ["C", "M"]
-    where = Layout.of([len(scores)] * 2, [first] * 2, [spans] * 2, [gold] * 2, groups)
+    where = Positions.of([len(scores)] * 2, [first] * 2, [spans] * 2, [gold] * 2, groups)
     cell = Cell(where, np.array([scores, scores[::-1]]))
     n = len(scores) - first
     for metric in METRICS:

@@ -13,7 +13,7 @@ from heval_core.datasets.quotesum import Quoted
 from heval_core.lm import embedding
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import NEEDS
-from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.metrics.shared.cell import Cell, Positions
 from heval_core.plugins import catalogue, protocols
 from heval_core.prompting.prompts import mentions
 from heval_core.records import TECHNIQUE, Fact, HEvalError
@@ -142,7 +142,7 @@ def test_the_controls_are_what_they_say():
 @pytest.mark.parametrize("metric", catalogue.plugins("metric").values(), ids=lambda m: m.key)
 def test_every_metric_survives_cells_with_nothing_in_them(metric):
     for groups in (["other"] * 3, ["C1", "C2", "M"]):
-        layout = Layout.of([6] * 3, [0] * 3, [[(0, 2), (2, 4)]] * 3, [[(1,), (3,)]] * 3, groups)
+        layout = Positions.of([6] * 3, [0] * 3, [[(0, 2), (2, 4)]] * 3, [[(1,), (3,)]] * 3, groups)
         cell = Cell(layout, np.zeros((3, 6)))
         for each in metric.each(cell, 5):
             assert each.value.shape == each.chance.shape == (3,)

@@ -7,7 +7,7 @@ import doctest
 import pytest
 
 from heval_core.datasets import _swaps
-from heval_core.datasets._swaps import Answers, another_date, form_of, swapped, type_of
+from heval_core.datasets._swaps import AnswersByType, another_date, form_of, swapped, type_of
 from heval_core.prompting.prompts import mentions
 from heval_core.records import Dropped
 
@@ -43,8 +43,8 @@ def test_a_number_and_a_date_keep_their_form_and_dates_their_order():
     assert another_date("1999/00", "x")[5:] == f"{(int(another_date('1999', 'x')) + 1) % 100:02}"
 
 
-def known(*answers: str) -> Answers:
-    some = Answers()
+def known(*answers: str) -> AnswersByType:
+    some = AnswersByType()
     for answer in answers:
         some.add("who wrote it", answer)
     return some

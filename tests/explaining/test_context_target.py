@@ -9,7 +9,7 @@ import pytest
 
 from heval_core.evaluation.publishing import publish
 from heval_core.explaining import pipeline
-from heval_core.explaining.behaviour import Said, ask
+from heval_core.explaining.behaviour import Greedy, ask
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import identify
 from heval_core.plugins import catalogue
@@ -183,13 +183,13 @@ def test_where_the_text_decides_an_answer_that_begins_otherwise_has_rows_too(lm)
     prompt = assemble(("The capital of Kenya is Lisbon.",), ("Lisbon",), "What is the capital of Kenya?")
     clean = CleanPass(lm, [lm.tokenise(prompt)])
     lisbon, oslo = (lm.first_tokens(word)[0] for word in ("Lisbon", "Oslo"))
-    names = (pipeline.Names("C", "Lisbon", (lisbon,)), pipeline.Names("M", "Oslo", (oslo,)))
+    names = (pipeline.Named("C", "Lisbon", (lisbon,)), pipeline.Named("M", "Oslo", (oslo,)))
     found = {}
     for text, group in (("Lisbon", "C"), ("The Lisbon", "C"), ("Rome", "other")):
         (token,) = lm.encode(f" {text}")[:1]
         logits = clean.logits[0].clone()
         logits[token] = 1e3
-        behaviour = pipeline.observe(lm, logits, names, "Oslo", Said(f" {text}", group))
+        behaviour = pipeline.observe(lm, logits, names, "Oslo", Greedy(f" {text}", group))
         usual = pipeline.answer_target(logits, behaviour)
         found[text] = pipeline.towards_context(pipeline.Answered(clean, (None,), (behaviour,), (usual,)))  # type: ignore[arg-type]
     assert found["Lisbon"] is None

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from heval_core.explaining.greedy_answer import Written, _loop, given, speller, write
+from heval_core.explaining.greedy_answer import GreedyAnswer, _loop, given, speller, write
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompting.prompts import assemble
 from heval_core.prompting.units import Unit
@@ -118,7 +118,7 @@ def test_sentences_cover_an_answer_and_words_all_of_it_but_white_space(gpt2):
     prompt = gpt2.tokenise(assemble((KENYA,), (None,), QUESTION))
     text = " It cost 3.5 million. Lima did not:\n 110 euros, in 1976"
     ids = gpt2.tokenizer(text).input_ids
-    written = Written(prompt, tuple(ids), speller(gpt2, prompt)(ids), (0.5,) * len(ids))
+    written = GreedyAnswer(prompt, tuple(ids), speller(gpt2, prompt)(ids), (0.5,) * len(ids))
     assert written.text == text
     assert [own.start for own in written.sentences] == [0, *(own.end for own in written.sentences)][:-1]
     assert written.sentences[-1].end == len(ids)

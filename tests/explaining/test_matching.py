@@ -11,7 +11,7 @@ from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.usable import text_agreement
 from heval_core.explainers.attn import Attention
 from heval_core.explaining import behaviour, pipeline
-from heval_core.explaining.behaviour import TEXT_TOKENS, Memory, Names, Said, greedy_texts, observe
+from heval_core.explaining.behaviour import TEXT_TOKENS, Greedy, Memory, Named, greedy_texts, observe
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompting.answers import group_by_text, normalised
 from heval_core.prompting.prompts import assemble
@@ -92,14 +92,14 @@ def test_an_end_at_once_is_an_empty_text_and_a_full_prompt_has_its_first_token(l
 
 def test_the_text_decides_where_it_is_asked_and_the_first_tokens_group_stands_beside_it(lm):
     the, lisbon, oslo = (lm.tokenizer(word).input_ids[0] for word in (" The", " Lisbon", " Oslo"))
-    names = (Names("C", "Lisbon", (lisbon,)), Names("M", "Oslo", (oslo, the)))
+    names = (Named("C", "Lisbon", (lisbon,)), Named("M", "Oslo", (oslo, the)))
     logits = torch.zeros(lm.vocabulary)
     logits[the] = 5.0
     plain = observe(lm, logits, names, "Oslo")
     assert (plain.group, plain.first_group, plain.text_group, plain.answer_text) == ("M", "M", None, None)
-    asked = observe(lm, logits, names, "Oslo", Said(" The Lisbon of today", "C"))
+    asked = observe(lm, logits, names, "Oslo", Greedy(" The Lisbon of today", "C"))
     assert (asked.group, asked.first_group, asked.text_group, asked.explained_group) == ("C", "M", "C", "ambiguous")
-    other = observe(lm, logits, names, "Oslo", Said(" The moon", "other"))
+    other = observe(lm, logits, names, "Oslo", Greedy(" The moon", "other"))
     assert (plain.explained_group, other.explained_group) == ("M", "other")
 
 

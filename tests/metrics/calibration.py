@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from heval_core.evaluation.cells import estimates
-from heval_core.metrics.shared.cell import Cell, Layout, Measured
+from heval_core.metrics.shared.cell import Cell, MeasuredValues, Positions
 from heval_core.plugins import catalogue
 from heval_core.statistics.bootstrap import priorities
-from heval_core.statistics.values import Column, Value, total
+from heval_core.statistics.values import Sums, Value, total
 from tests.metrics.tables import DOC, put
 
 K = 5
@@ -44,17 +44,17 @@ class Calibrated(NamedTuple):
     above: float
 
 
-def layout(count: int, dual: bool, rng: np.random.Generator) -> Layout:
+def layout(count: int, dual: bool, rng: np.random.Generator) -> Positions:
     """Prompts of 30 to 60 tokens; either group has at least 30 instances of the smallest cells."""
     lengths = rng.integers(30, 61, count)
     groups = rng.permutation(np.repeat(["C1", "C2"] if dual else ["C", "M"], [count // 2, count - count // 2]))
     ends = [(0, int(own) // 3, 2 * int(own) // 3) for own in lengths]
     documents = [[(a, b), (b, c)] if dual else [(a, c)] for a, b, c in ends]
     gold = [[(int(rng.integers(start, end)),) for start, end in own] for own in documents]
-    return Layout.of(list(lengths), [0] * count, documents, gold, list(groups))
+    return Positions.of(list(lengths), [0] * count, documents, gold, list(groups))
 
 
-def cell(where: Layout, strength: float, order: np.ndarray, rng: np.random.Generator) -> Cell:
+def cell(where: Positions, strength: float, order: np.ndarray, rng: np.random.Generator) -> Cell:
     """An explainer that knows as much as `strength` says; a fifth of its scores is tied."""
     scores = rng.standard_normal(where.ranked.shape)
     for number, (document, gold) in enumerate(zip(where.documents, where.gold, strict=True), start=1):
@@ -62,7 +62,7 @@ def cell(where: Layout, strength: float, order: np.ndarray, rng: np.random.Gener
         scores += strength * (document & used) * (0.7 + 0.6 * rng.random((len(scores), 1))) + 2 * strength * (gold & used)
     scores[rng.random(scores.shape) < 0.2] = 0.0
     measured = {
-        (key, "all"): Measured(strength + rng.exponential(1, len(scores)), rng.exponential(1, len(scores)))
+        (key, "all"): MeasuredValues(strength + rng.exponential(1, len(scores)), rng.exponential(1, len(scores)))
         for key in ("comprehensiveness", "sufficiency")
     }
     return Cell(where, np.where(where.ranked, scores, 0.0), measured, order)
@@ -127,7 +127,7 @@ def drawn_shares(share: float, count: int, rng: np.random.Generator) -> dict[str
 
 
 def mean_of(sums: np.ndarray, counts: np.ndarray | None = None) -> Value:
-    own = Column(sums.astype(float), np.ones(len(sums)) if counts is None else counts, ends=(0.0, 1.0))
+    own = Sums(sums.astype(float), np.ones(len(sums)) if counts is None else counts, ends=(0.0, 1.0))
     return Value("", own.mean(), sizes=(("used", own.n),), columns=(own,))
 
 

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.metrics.shared.cell import Cell, Positions
 from heval_core.plugins import catalogue
 from heval_core.statistics.values import normalised
 from tests.conftest import ROOT
@@ -29,7 +29,7 @@ DUAL = {
 }  # fmt: skip
 
 
-def layout(dual: bool) -> Layout:
+def layout(dual: bool) -> Positions:
     rng = np.random.default_rng(11)
     lengths = rng.integers(40, 71, COUNT)
     context = lengths - 12  # what is left is the question
@@ -41,10 +41,10 @@ def layout(dual: bool) -> Layout:
         documents = [[(0, int(c))] for c in context]
         groups = rng.choice(["C", "M"], COUNT)
     gold = [[(int(rng.integers(start, end)),) for start, end in own] for own in documents]
-    return Layout.of(list(lengths), [0] * COUNT, documents, gold, list(groups))
+    return Positions.of(list(lengths), [0] * COUNT, documents, gold, list(groups))
 
 
-def planted(kind: str, where: Layout) -> Cell:
+def planted(kind: str, where: Positions) -> Cell:
     """An explainer's scores, of which it is known what they tell."""
     rng = np.random.default_rng(5)
     scores = rng.random(where.ranked.shape)

@@ -6,7 +6,7 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from heval_core.metrics.auroc import ContextAuroc, placements
-from heval_core.metrics.shared.cell import Cell, Fixed, Layout
+from heval_core.metrics.shared.cell import Cell, Fixed, Positions
 from heval_core.report.sections import plans
 from heval_core.statistics.bootstrap import resample_weights
 from heval_core.statistics.values import replicates
@@ -17,7 +17,7 @@ METRIC = ContextAuroc()
 def cell_of(shares, groups, fixed=None):
     """Prompts of four tokens: the document's share on its first token of two, the rest on the question's."""
     shares = np.asarray(shares, dtype=float)
-    layout = Layout.of([4] * len(groups), [0] * len(groups), [[(0, 2)]] * len(groups), [[(0,)]] * len(groups), groups)
+    layout = Positions.of([4] * len(groups), [0] * len(groups), [[(0, 2)]] * len(groups), [[(0,)]] * len(groups), groups)
 
     def scores(own):
         return np.stack([own, np.zeros_like(own), np.zeros_like(own), 1 - np.abs(own)], axis=1)
@@ -51,7 +51,7 @@ def test_it_is_scikit_learns_with_ties(drawn):
 
 def test_the_share_is_signed_over_the_ranked_prompts_absolute_sum():
     """Worked by hand: (2 - 1) / (3 + 1 + 1) = .2 beats (1 + 1) / (2 + 10) = .17, and both beat a prompt of zeros, with 0."""
-    layout = Layout.of([6] * 3, [1] * 3, [[(1, 4)]] * 3, [[(1,)]] * 3, ["C", "M", "M"])
+    layout = Positions.of([6] * 3, [1] * 3, [[(1, 4)]] * 3, [[(1,)]] * 3, ["C", "M", "M"])
     scores = np.array([[99.0, 2, -1, 0, 1, -1], [99, 1, 1, 0, -10, 0], np.zeros(6)])
     cell = Cell(layout, scores)
     metric = ContextAuroc(smallest_group=1)
@@ -61,7 +61,7 @@ def test_the_share_is_signed_over_the_ranked_prompts_absolute_sum():
 
 
 def test_several_documents_are_asked_by_forced_choice():
-    layout = Layout.of([4] * 90, [0] * 90, [[(0, 1), (1, 2)]] * 90, [[(0,), (1,)]] * 90, ["C1", "C2", "M"] * 30)
+    layout = Positions.of([4] * 90, [0] * 90, [[(0, 1), (1, 2)]] * 90, [[(0,), (1,)]] * 90, ["C1", "C2", "M"] * 30)
     assert METRIC.over(Cell(layout, np.ones((90, 4))), 5) == []
 
 

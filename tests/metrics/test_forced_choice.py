@@ -5,7 +5,7 @@ import pytest
 
 from heval_core.metrics.forced_choice import ForcedChoice
 from heval_core.metrics.instance_margin import InstanceRankMargin
-from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.metrics.shared.cell import Cell, Positions
 from heval_core.metrics.shared.measure import SumOfMeans
 from heval_core.plugins import catalogue
 
@@ -14,7 +14,7 @@ SPANS = [(0, 3), (3, 8)]
 
 def cell_of(rows, groups, spans=SPANS, size=10):
     count = len(groups)
-    layout = Layout.of([size] * count, [0] * count, [spans] * count, [[(start,) for start, _ in spans]] * count, groups)
+    layout = Positions.of([size] * count, [0] * count, [spans] * count, [[(start,) for start, _ in spans]] * count, groups)
     return Cell(layout, np.array(rows, dtype=float))
 
 

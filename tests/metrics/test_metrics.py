@@ -17,7 +17,7 @@ from heval_core.metrics.length_sensitivity import PLUGIN as LENGTH
 from heval_core.metrics.mrr import MeanReciprocalRank, reciprocal_rank
 from heval_core.metrics.position_bias import PositionBias
 from heval_core.metrics.shared.broken_ties import hit, reciprocal
-from heval_core.metrics.shared.cell import KS, Cell, Layout
+from heval_core.metrics.shared.cell import KS, Cell, Positions
 from heval_core.metrics.shared.ranks import chance_rank, of_best, segment_ranks
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
@@ -45,7 +45,7 @@ def value_of(metric, cell, part, k=5):
 def of_two(second, first, scores):
     """So many prompts that use the second document, then so many that use the first: 6 tokens each, and 3 of question."""
     count, groups = second + first, ["C2"] * second + ["C1"] * first
-    layout = Layout.of([15] * count, [0] * count, [[(0, 6), (6, 12)]] * count, [[[1], [7]]] * count, groups)
+    layout = Positions.of([15] * count, [0] * count, [[(0, 6), (6, 12)]] * count, [[[1], [7]]] * count, groups)
     return Cell(layout, scores)
 
 
@@ -62,7 +62,7 @@ def test_swapping_the_documents_swaps_the_parts(dual):
     layout = dual.layout
     flipped = [{"C1": "C2", "C2": "C1"}.get(group, group) for group in layout.groups]
     turned = (marks[::-1] for marks in (layout.documents, layout.gold))
-    mirror = Cell(Layout(layout.ranked, *turned, np.array(flipped)), dual.scores)
+    mirror = Cell(Positions(layout.ranked, *turned, np.array(flipped)), dual.scores)
     for metric, one, other in (
         (InstanceRankMargin, "C1", "C2"),
         (MeanReciprocalRank, "C1", "C2"),
@@ -85,7 +85,7 @@ def test_a_string_match_that_is_97_percent_tied_has_no_margin_beyond_its_one_tok
     """400 prompts of 30 tokens, one token of the document's 15 matches where it was used: 1 of its 5 best stands first. By
     hand: 1, and four of 29 tied places that the document's 14 others share, against five of 30 that its 15 share."""
     groups = ["C", "M"] * 200
-    layout = Layout.of([30] * 400, [0] * 400, [[(0, 15)]] * 400, [[(3,)]] * 400, groups)
+    layout = Positions.of([30] * 400, [0] * 400, [[(0, 15)]] * 400, [[(3,)]] * 400, groups)
     scores = np.zeros((400, 30))
     scores[::2, 3] = 1
     used = (1 + sum(1 + j * 30 / 15 for j in (1, 2, 3, 4))) / 5
@@ -165,7 +165,7 @@ def dual():
     rng = np.random.default_rng(3)
     lengths = rng.integers(12, 21, 90)
     groups = rng.choice(["C1", "C2", "M"], 90)
-    layout = Layout.of(list(lengths), [1] * 90, [[(1, 5), (5, 10)]] * 90, [[(2, 3), (6, 7, 9)]] * 90, list(groups))
+    layout = Positions.of(list(lengths), [1] * 90, [[(1, 5), (5, 10)]] * 90, [[(2, 3), (6, 7, 9)]] * 90, list(groups))
     return Cell(layout, rng.choice([0.0, 0.1, 0.4, 0.9], size=(90, 20)))
 
 
@@ -258,7 +258,7 @@ def test_the_slope_against_length_is_scikit_learns_and_its_interval_holds_it():
 
     rng = np.random.default_rng(0)
     lengths = rng.integers(20, 120, 200)
-    layout = Layout.of(list(lengths), [0] * 200, [[(0, 10)]] * 200, [[(4,)]] * 200, ["C"] * 200)
+    layout = Positions.of(list(lengths), [0] * 200, [[(0, 10)]] * 200, [[(4,)]] * 200, ["C"] * 200)
     scores = rng.random((200, lengths.max()))
     scores[np.arange(200), 4] += np.where(lengths < 60, 1, 0)  # found in short prompts only
     cell = Cell(layout, scores)

@@ -17,7 +17,7 @@ from heval_core.metrics.mutual_information import PLUGIN as NMUTINF
 from heval_core.metrics.mutual_information import Neighbourhood, nmutinf
 from heval_core.metrics.probe import PLUGIN as PROBE
 from heval_core.metrics.probe import fold_of, held_out
-from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.metrics.shared.cell import Cell, Positions
 from heval_core.records import HEvalError
 from heval_core.statistics.values import replicates
 from tests.metrics import literal
@@ -38,7 +38,7 @@ def cell_of(features, labels, groups=("C", "M")):
     count, width = features.shape
     scores = np.concatenate([-np.sort(-features, axis=1), np.full((count, 3), 99.0)], axis=1)
     names = [groups[0] if label else groups[1] for label in labels]
-    layout = Layout.of([width + 3] * count, [0] * count, [[(0, width)]] * count, [[(0,)]] * count, names)
+    layout = Positions.of([width + 3] * count, [0] * count, [[(0, width)]] * count, [[(0,)]] * count, names)
     return Cell(layout, scores)
 
 
@@ -234,7 +234,7 @@ def test_the_probes_chance_is_measured_learning_from_nothing_costs_bits():
 def test_features_are_the_largest_scores_descending_and_of_two_documents_in_prompt_order():
     scores = np.array([[0.1, 0.9, 0.5, 0.3, 0.8, 0.7]] * 20)
     groups = ["C1", "C2", "M", "other"] * 5
-    layout = Layout.of([6] * 20, [1] * 20, [[(0, 3), (3, 5)]] * 20, [[(1,), (4,)]] * 20, groups)
+    layout = Positions.of([6] * 20, [1] * 20, [[(0, 3), (3, 5)]] * 20, [[(1,), (4,)]] * 20, groups)
     (data,) = labelled(Cell(layout, scores), 3)
     # The first token is not ranked (a BOS); the first document has two tokens left, the second two: filled up with 0.
     assert data.features.tolist() == [[0.9, 0.5, 0.0, 0.8, 0.3, 0.0]] * 10

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from heval_core.citations import mask
-from heval_core.citations.records import Claim, Explained, Passage, Recovery, Sentence, StoredExplanation
+from heval_core.citations.records import CitedSentence, Claim, Explained, Passage, Recovery, StoredExplanation
 from heval_core.figures.citation_claim import claim_drawing, masked, tone
 from heval_core.figures.citations import answered, recovery_figure
 from heval_core.figures.dots_drawn import as_drawing
@@ -82,7 +82,7 @@ def test_the_number_beside_a_dot_is_its_own(annotator, interval):
 
 def test_sentences_that_say_the_same_one_after_another_are_one_line_with_their_number():
     texts = (("A.", ()), ("B. [1]", (1,)), ("B.", ()), ("B.", ()), ("C.", ()))
-    sentences = tuple(Sentence(text, text, cited) for text, cited in texts)
+    sentences = tuple(CitedSentence(text, text, cited) for text, cited in texts)
     explained = Explained(Claim("c", "", "", (Passage(1, "p"),)), "w", "s", (1,), sentences)
     answer = Recovery(1, "nli", (1,), (1,), 1.0, 1.0, 1.0, 1.0)
     data = claim_drawing(StoredExplanation("e", explained, 1), [answer], 1, NAMES, ["nli"])

@@ -9,7 +9,7 @@ import pytest
 
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.board import by_prompts, by_question, front_figure, pair_figure
-from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Row, Slot
+from heval_core.figures.dots import Axis, Dot, DotFigure, DotRow, Panel, Slot
 from heval_core.figures.dots_drawn import fluid_panels
 from heval_core.figures.front import as_drawing
 from heval_core.figures.measures import figure_of
@@ -115,7 +115,7 @@ def test_no_number_of_a_panel_lies_on_anything(figures, name, wider):
 def test_a_number_stands_beside_the_line_of_chance_never_on_it(value):
     dot, axis = Dot(value, low=value - 0.17, high=value + 0.19, chance=0.0), Axis(Scale(-0.35, 1.0), "high")
     panel = Panel("", [Slot((dot,), text=f"{value:.2f}")], chance=0.0)
-    figure = DotFigure("", [Row("fa", "Feature ablation")], [panel] * 3, axis, compact=True)
+    figure = DotFigure("", [DotRow("fa", "Feature ablation")], [panel] * 3, axis, compact=True)
     for drawing in fluid_panels(figure):
         assert overlaps(drawing, figure.least) == []
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.means import controls_of
-from heval_core.figures.dots import Dot, DotFigure, Row, Slot, axis_over
+from heval_core.figures.dots import Dot, DotFigure, DotRow, Slot, axis_over
 from heval_core.figures.dots import Panel as DotPanel
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, figure_of, measure_table
@@ -100,7 +100,7 @@ def texts(figure):
 
 
 def test_a_control_of_which_both_parts_are_cut_has_one_number():
-    rows = [Row("fa", "FA"), Row("position", "Position", True)]
+    rows = [DotRow("fa", "FA"), DotRow("position", "Position", True)]
     labels = []
     for second in (-45.0, 46.0):
         both = tuple(Dot(value, ("",), ("",), sign=sign) for value, sign in ((-46.0, "1"), (second, "2")))
@@ -217,7 +217,7 @@ def test_what_is_not_available_is_an_empty_ring_with_its_reason():
 
 
 def test_an_axis_holds_the_methods_and_reaches_below_chance():
-    rows = [Row("fa", "FA"), Row("random", "Random", True)]
+    rows = [DotRow("fa", "FA"), DotRow("random", "Random", True)]
 
     def ends(low, high, **how):
         slots = (Slot((Dot(low), Dot(high))), Slot((Dot(-1000.0),)))

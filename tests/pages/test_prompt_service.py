@@ -13,7 +13,7 @@ import pytest
 
 from heval_core.lm.installed import installed, installed_models
 from heval_core.prompt_service import client
-from heval_core.prompt_service.client import Worker, asked_as_stored
+from heval_core.prompt_service.client import PromptWorker, asked_as_stored
 from heval_core.records import HEvalError, whole_answers
 from heval_core.store.filters import Filter, expression
 from heval_core.ui.heads import picked_row
@@ -39,7 +39,7 @@ def held(monkeypatch, worker):
 
 
 def test_a_request_that_waits_is_over_as_soon_as_it_is_cancelled(monkeypatch):
-    own = Worker()
+    own = PromptWorker()
     begun, told = held(monkeypatch, own)
     first, second, third = (own.begin({"model": name}) for name in ("first", "second", "third"))
     assert begun.wait(PATIENCE)
@@ -52,7 +52,7 @@ def test_a_request_that_waits_is_over_as_soon_as_it_is_cancelled(monkeypatch):
 
 
 def test_a_request_cancelled_while_it_runs_says_cancelled_whatever_comes(monkeypatch):
-    own = Worker()
+    own = PromptWorker()
     begun, told = held(monkeypatch, own)
     ticket = own.begin({"model": "somewhere"})
     assert begun.wait(PATIENCE)
@@ -64,7 +64,7 @@ def test_a_request_cancelled_while_it_runs_says_cancelled_whatever_comes(monkeyp
 
 def test_a_process_that_died_unheard_is_replaced_and_one_that_dies_of_a_request_is_not(monkeypatch):
     """Unheard: killed while it was idle, and not known to be gone when the next request came."""
-    own, asked = Worker(), []
+    own, asked = PromptWorker(), []
 
     def said(process, request):
         asked.append(request)
@@ -86,18 +86,18 @@ def test_a_process_that_died_unheard_is_replaced_and_one_that_dies_of_a_request_
 def test_a_worker_asks_no_hub_even_for_a_model_of_its_cache(monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(client.subprocess, "Popen", lambda command, **how: SimpleNamespace(env=how["env"]))
-    assert Worker()._running().env["HF_HUB_OFFLINE"] == "1"
+    assert PromptWorker()._running().env["HF_HUB_OFFLINE"] == "1"
 
 
 def test_a_worker_that_is_at_work_is_not_stopped_for_others(monkeypatch):
-    known: dict[str, Worker] = {}
+    known: dict[str, PromptWorker] = {}
     monkeypatch.setattr(client, "_workers", known)
     told = threading.Event()
 
     def converse(worker, ticket):
         assert ticket.request["model"] != "first" or told.wait(PATIENCE)
 
-    monkeypatch.setattr(Worker, "_converse", converse)
+    monkeypatch.setattr(PromptWorker, "_converse", converse)
     first = client.begin({"model": "first"})
     for name in ("second", "third", "fourth"):
         client.ask({"model": name})
@@ -143,7 +143,7 @@ def test_the_very_model_of_the_results_is_asked_and_no_other_of_its_name(demo, t
 def test_the_worker_refuses_a_model_that_answers_otherwise(demo):
     instance = demo.instance(demo.instance_ids(Filter(("demo-gpt2",), ("world_capital",), explained=True))[0])
     asked = {"op": "heads", "prompt": instance.prompt, "expected": asked_as_stored(instance)}
-    own = Worker()
+    own = PromptWorker()
     try:
         heads = own.begin({**asked, "model": str(installed_models()["demo-gpt2"].path)}).wait()
         assert len(heads[0][0]) == len(instance.tokens)

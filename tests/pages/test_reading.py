@@ -21,7 +21,7 @@ from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import BestToken, Filter
 from heval_core.ui import heads, reading
 from heval_core.ui.instance_tables import part_in_words, tokens_of
-from heval_core.ui.reading import Row, answer_of, answer_ranks, chance_rank, prompt_data, row_data
+from heval_core.ui.reading import ReadingRow, answer_of, answer_ranks, chance_rank, prompt_data, row_data
 
 ONE = StoredInstance(
     instance_id="i", model="m", revision="first", dataset="d", regime="conflicting", technique="regular", subject="s",
@@ -32,7 +32,10 @@ ONE = StoredInstance(
 
 @pytest.mark.parametrize(("ranked_from", "sentences"), [(1, ["<s>", "A b.", " Q?"]), (0, ["<s>A b.", " Q?"])])
 def test_what_is_not_ranked_shares_no_sentence_with_what_is_and_has_no_rank(ranked_from, sentences):
-    instance, row = replace(ONE, first_ranked=ranked_from), Row("fa", "Feature ablation", True, [9.0, 1.0, 4.0, 3.0, 2.0, 0.0])
+    instance, row = (
+        replace(ONE, first_ranked=ranked_from),
+        ReadingRow("fa", "Feature ablation", True, [9.0, 1.0, 4.0, 3.0, 2.0, 0.0]),
+    )
     assert prompt_data(instance, [row], "sentence")["tokens"] == sentences
     ranks = tokens_of(instance, [row])["rank, Feature ablation"].tolist()
     assert ranks[1:] == [rank + 1 - ranked_from for rank in (4, 1, 2, 3, 5)]
@@ -207,7 +210,7 @@ HOSTILE = ['</script><script>window.__pwn=1</script>', '<img src=x onerror=windo
 
 
 def test_a_tint_is_as_strong_as_the_root_of_the_share_of_its_rows_strongest_score():
-    found = row_data(Row("fa", "FA", True, [1.0, -3.0, 0.0, 12.0]), range(3))["strength"]
+    found = row_data(ReadingRow("fa", "FA", True, [1.0, -3.0, 0.0, 12.0]), range(3))["strength"]
     assert found[:3] == [pytest.approx(np.sqrt(1 / 3), abs=1e-3), 1.0, 0.0]
 
 
@@ -217,7 +220,7 @@ def test_an_exported_instance_has_no_script_no_request_and_every_token_as_text()
         documents=(PromptDocument(0, 5, "<img>", (1,)),), question_span=Span(5, 10), memory_answer=HOSTILE[2],
         candidates=(Candidate("C", HOSTILE[3], 1, 0.0, 0.5),), predicted_text=HOSTILE[1],
     )  # fmt: skip
-    rows = [Row("fa", "FA <i>", True, [0.1 * i - 0.3 for i in range(10)]), Row("attn", "A", False, [0.1] * 10)]
+    rows = [ReadingRow("fa", "FA <i>", True, [0.1 * i - 0.3 for i in range(10)]), ReadingRow("attn", "A", False, [0.1] * 10)]
     page = instance_page(instance, rows, 3, "snap<")
     for forbidden in ("<script", "<img", "<iframe", "<s>", "onerror=window", "src=", "href=", "style="):
         assert forbidden not in page.replace("onerror=window.__pwn=1&gt;", "").replace("&lt;img src=x ", "")

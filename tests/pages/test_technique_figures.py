@@ -21,7 +21,7 @@ from heval_core.present import numbers
 from heval_core.present.names import Names, value_unit
 from heval_core.present.numbers import SHARE, change, number
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.statistics.values import Questions, total
+from heval_core.statistics.values import Resampled, total
 
 KINDS = ("gold", "conflicting", "irrelevant")
 CATALOGUE = pd.DataFrame(
@@ -100,7 +100,7 @@ def test_all_points_of_the_dashed_line_are_as_good_as_the_best(share, best):
 def asked(**right):
     """A point for each technique. right: of every ten questions with gold and irrelevant documents those answered rightly."""
     names = [f"q{number}" for number in range(40)]
-    questions = Questions(Resamples("d", dict(zip(names, names, strict=True))), names)
+    questions = Resampled(Resamples("d", dict(zip(names, names, strict=True))), names)
     found = []
     for technique, of_kinds in right.items():
         columns = [

@@ -15,7 +15,7 @@ from heval_core.store.kinds import INSTANCE
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore, _content_hash
 from heval_core.ui.instance_tables import tokens_of
-from heval_core.ui.reading import Row, answer_ranks, chance_rank, prompt_data
+from heval_core.ui.reading import ReadingRow, answer_ranks, chance_rank, prompt_data
 from precompute.cli import main
 from tests.asked import served
 from tests.conftest import DEMO_MODELS
@@ -105,7 +105,7 @@ def test_metrics_rank_among_the_users_tokens(reader, kept):
 def test_pages_draw_the_template_faint_and_never_rank_it(reader, kept):
     instance = next(one for one in kept if one.used_document is not None)
     attributions = reader.attributions(instance.instance_id)
-    rows = [Row(key, key, own.signed, own.scores) for key, own in attributions.items() if key in EXPLAINERS]
+    rows = [ReadingRow(key, key, own.signed, own.scores) for key, own in attributions.items() if key in EXPLAINERS]
     for level in ("token", "word", "sentence"):
         data = prompt_data(instance, rows, level)
         first, end = data["first_ranked"], data["ranked_end"]

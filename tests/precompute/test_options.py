@@ -9,7 +9,7 @@ from heval_core.store.shards import ShardStore
 from precompute.cli import parser_of
 from precompute.commands.options import helps_of
 from precompute.grid import Grid
-from precompute.plan import Plan
+from precompute.plan import RunPlan
 from precompute.run import parts_of
 from tests.datasets import samples
 from tests.datasets.test_quotesum import records
@@ -44,7 +44,7 @@ def planned(model_folders, tmp_path_factory):
         options = parser_of(asked).parse_args(asked)
         grid = options.asked_of(options)
         grid.check()
-        return {shard.key for part in parts_of(grid, ShardStore(folder), Plan()) for shard in part.shards()}
+        return {shard.key for part in parts_of(grid, ShardStore(folder), RunPlan()) for shard in part.shards()}
 
     return keys
 

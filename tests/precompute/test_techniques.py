@@ -18,7 +18,7 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from heval_core.techniques.shared.base import Base, Setting
 from precompute.grid import GRIDS, Grid
-from precompute.plan import Plan, as_lines, plan
+from precompute.plan import RunPlan, as_lines, plan
 from precompute.run import parts_of, run
 from precompute.techniques import DEVELOPMENT, TEST, arrangements, split_of
 from tests.datasets import samples
@@ -109,7 +109,7 @@ def test_about_a_quarter_of_the_questions_is_for_development():
 
 def test_regulars_answers_have_the_keys_they_have_without_techniques(store, tmp_path):
     plain = replace(GRID, techniques=())
-    (part,) = parts_of(replace(plain, shard_size=200), ShardStore(store), Plan())
+    (part,) = parts_of(replace(plain, shard_size=200), ShardStore(store), RunPlan())
     assert {shard.key for shard in part.shards()} <= set(ShardStore(store).entries())
 
 

@@ -13,7 +13,7 @@ from heval_core.evaluation.means import cells_and_means
 from heval_core.figures.measures import Measured, measure_table, wanted_of
 from heval_core.plugins.measures import measures
 from heval_core.present.numbers import EXACT, SHARE
-from heval_core.present.table import Cell, Head, Row, Table, counted, crossed, number_cell
+from heval_core.present.table import Head, Row, Table, TableCell, counted, crossed, number_cell
 from heval_core.store.filters import Filter
 from tests.pages.opening import named
 
@@ -22,8 +22,8 @@ TABLE = Table(
     "MRR", ("Explainer",), (Head("Mixed, swapped", "two documents"), Head("n"), Head("share")),
     (
         Row(("Feature ablation",), (number_cell(NUMBER, best=True), counted(7545), number_cell(NUMBER, SHARE))),
-        Row(("Attention",), (Cell(why="too few"), counted(3), Cell()), note="in 1 of 2 cells"),
-        Row(("Lexical match",), (number_cell({**NUMBER, "value": -0.1}, chance=0.25), counted(None), Cell("a_b")), True),
+        Row(("Attention",), (TableCell(why="too few"), counted(3), TableCell()), note="in 1 of 2 cells"),
+        Row(("Lexical match",), (number_cell({**NUMBER, "value": -0.1}, chance=0.25), counted(None), TableCell("a_b")), True),
     ),
     "Best method in bold.", "mrr",
 )  # fmt: skip
@@ -113,7 +113,7 @@ HOSTILE = "</td><script>alert(1)</script>"
 @pytest.mark.parametrize("character", "\\~^&%$#_{}<>")
 def test_no_character_is_a_command_nor_markup_wherever_it_stands(character):
     text = f"a{character}input{character}x\n{HOSTILE}"
-    row = Row((text,), (Cell(text, beside=text, why=text, best=True),), note=text)
+    row = Row((text,), (TableCell(text, beside=text, why=text, best=True),), note=text)
     table = Table(text, (text,), (Head(text, text),), (row,), text, "x")
     latex = table.latex(text, text)
     assert r"\input" not in latex.replace(r"\textbackslash{}input", "")

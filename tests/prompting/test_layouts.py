@@ -11,7 +11,7 @@ from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.shared import ablated
 from heval_core.explainers.shared.ablated import ablation_scores
 from heval_core.explaining import pipeline
-from heval_core.explaining.behaviour import WITHIN_TOKENS, Names, up_to_answers
+from heval_core.explaining.behaviour import WITHIN_TOKENS, Named, up_to_answers
 from heval_core.lm.chat import in_chat
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.prompting.answers import answer_in, group_by_text, group_within
@@ -139,7 +139,7 @@ def saying(lm, monkeypatch, text):
 def test_what_is_said_before_an_answer_joins_the_prompt_and_is_not_ranked(lm, monkeypatch):
     ids = saying(lm, monkeypatch, " The capital is Lisbon.")
     prompt = lm.tokenise(assemble((DOCUMENT,), ("Lisbon",), QUESTION))
-    names = (Names("C", "Lisbon", lm.first_tokens("Lisbon")), Names("M", "Oslo", lm.first_tokens("Oslo")))
+    names = (Named("C", "Lisbon", lm.first_tokens("Lisbon")), Named("M", "Oslo", lm.first_tokens("Oslo")))
     ((longer, found, said),) = up_to_answers(lm, [prompt], [names])
     before = lm.decode(longer.ids[len(prompt.ids) :])
     assert before.strip() == "The capital is"

@@ -9,7 +9,7 @@ from heval_core.explainers.lexical import Lexical
 from heval_core.explaining.behaviour import Memory, check_names
 from heval_core.explaining.pipeline import prepare
 from heval_core.metrics.instance_margin import InstanceRankMargin
-from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.metrics.shared.cell import Cell, Positions
 from heval_core.prompting import styles
 from heval_core.prompting.prompts import mentions, prompt_of
 from heval_core.records import Document, Dropped, Fact, Instance, Passage
@@ -149,7 +149,7 @@ def margin(lm, instances):
     for row, (one, prompt) in enumerate(zip(instances, prompts, strict=True)):
         own = Lexical().scores(prompt.tokens, lm.decode(lm.first_tokens(one.documents[row % 2].answer)[:1]), "")
         scores[row, : len(own)] = own
-    layout = Layout.of(
+    layout = Positions.of(
         [len(prompt.ids) for prompt in prompts], [prompt.first_ranked for prompt in prompts],
         [[(span.start, span.end) for span in prompt.documents] for prompt in prompts],
         [prompt.answer_tokens for prompt in prompts], groups,

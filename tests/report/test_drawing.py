@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from heval_core.figures.dots import Dot, DotFigure, Panel, Row, Slot, axis_over
-from heval_core.figures.dots_drawn import Part, as_drawing, as_html
+from heval_core.figures.dots import Dot, DotFigure, DotRow, Panel, Slot, axis_over
+from heval_core.figures.dots_drawn import FigurePart, as_drawing, as_html
 from heval_core.figures.front import Box, Label, place_labels
 from heval_core.figures.outcomes import BAR, LABELS, share_figure
 from heval_core.present.drawing import DARK, LOOKS, Drawing, Mark, Scale, as_svg, stylesheet, wrapped
 
-ROWS = [Row("fa", "Feature ablation", hue="#E69F00"), Row("random", "Random", True)]
+ROWS = [DotRow("fa", "Feature ablation", hue="#E69F00"), DotRow("random", "Random", True)]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -77,7 +77,7 @@ def test_a_page_draws_the_same_as_percent_of_each_panel():
         Slot(missing=Dot(0.0, ("why",), ("random", "x"))),
     )
     figure = DotFigure("t", ROWS, [Panel("Mixed", slots)], legend=[("dot", "a mean")], hint="click")
-    page = as_html(Part(figure, "Title", "A note."))
+    page = as_html(FigurePart(figure, "Title", "A note."))
     assert re.search(
         r'<svg x="50%" y="[\d.]+" overflow="visible">\s*<g class="mark" tabindex="-1" aria-label="first\nsecond &lt;b&gt;"',
         page,

@@ -7,7 +7,7 @@ import pytest
 
 from heval_core.evaluation.findings.paper import CLAIMS
 from heval_core.present.drawing import Mark, Scale, Spot
-from heval_core.report.findings import WIDTH, Study, claimed, deciding, paper_value, spelled, toward
+from heval_core.report.findings import WIDTH, StudyFindings, claimed, deciding, paper_value, spelled, toward
 
 ABOVE, BELOW = {"least": 0.0, "most": None}, {"least": None, "most": 0.1}
 METHODS = {"fa": "Feature ablation", "ig": "Integrated gradients", "mechlight": "MechLight", "attn": "Attention"}
@@ -53,7 +53,7 @@ def test_marks_stand_on_one_axis():
         [effect(-0.3, -0.4, -0.2), effect(0.2, 0.1, 0.3, label="fa − attn, MRR")], levels=[level("fa", 0.3), level("ig", 0.2)]
     )
     second = record([effect(0.2, 0.15, 0.2, BELOW, "ig, slope")], verdict="not enough data")
-    study = Study("", "", pd.DataFrame([first, second]), METHODS)
+    study = StudyFindings("", "", pd.DataFrame([first, second]), METHODS)
     rows = study.rows
     scale = Scale(-0.4 - 0.03, 0.2 + 0.03, 6, WIDTH - 6)
 
@@ -93,7 +93,7 @@ def test_the_papers_value_is_a_difference_of_values_that_it_reports_and_none_of_
 
 
 def test_a_sentence_without_any_cell_is_a_row_too():
-    (row,) = Study("", "", pd.DataFrame([record([], verdict="not enough data")]), METHODS).rows
+    (row,) = StudyFindings("", "", pd.DataFrame([record([], verdict="not enough data")]), METHODS).rows
     assert (row.style, row.number) == ("open", "–")
     assert any(isinstance(own, Mark) and own.text == "no cell has this effect" for own in row.drawing.marks)
 
@@ -105,7 +105,7 @@ def test_words_are_those_of_readers():
 
 def test_the_answer_counts_the_verdicts():
     def told(*verdicts):
-        return Study("", "", pd.DataFrame({"verdict": verdicts}), {}).answer.partition("(2025), ")[2]
+        return StudyFindings("", "", pd.DataFrame({"verdict": verdicts}), {}).answer.partition("(2025), ")[2]
 
     assert told(*["supported"] * 3) == "3 hold in these results, none is contradicted, and none stays open."
     each = told("supported", "contradicted", "not enough data")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from heval_core.present.numbers import EXACT, interval
-from heval_core.report.findings import Study, findings_table, studies_of
+from heval_core.report.findings import StudyFindings, findings_table, studies_of
 from heval_core.report.sections import plans, plans_of, section
 from heval_core.report.write import Report, report_of, write
 from heval_core.store.filters import Filter
@@ -228,7 +228,7 @@ def test_every_text_of_a_finding_is_escaped():
     hostile = dict.fromkeys(("sentence", "published", "reason", "unit", "by_construction"), HOSTILE)
     levels = json.dumps([{**effect, "chance": 0.1, "published": 1.0}])
     row = {"key": "k", **hostile, "verdict": "supported", "effects": json.dumps([effect]), "levels": levels}
-    study = Study("k", HOSTILE, pd.DataFrame([row]), {"k": HOSTILE})
+    study = StudyFindings("k", HOSTILE, pd.DataFrame([row]), {"k": HOSTILE})
     provenance = (("models", pd.DataFrame({"model": [HOSTILE]})), (HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, None]})))
     page = Report(HOSTILE, HOSTILE, (study, study, study), pd.DataFrame(), (), provenance, (HOSTILE,)).as_html()
     assert "<img" not in page

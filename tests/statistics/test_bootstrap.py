@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from heval_core.statistics import bootstrap, correlation
 from heval_core.statistics.bootstrap import Resamples, percentile_interval, resample_weights, resampled_means
 from heval_core.statistics.correlation import clustered_spearman, holm, spearman
-from heval_core.statistics.values import Column, Questions, Value
+from heval_core.statistics.values import Resampled, Sums, Value
 
 
 def test_the_examples_worked_by_hand_hold():
@@ -76,8 +76,8 @@ def test_facts_with_one_question_are_drawn_together_and_count_as_one_answer():
 
     def mean(facts, ends=(0.0, 1.0)):
         values = np.array([float(asked[fact] > "q2") for fact in facts])
-        value = Value("", values.mean(), 0.5, 1.0, columns=(Column.of(values, ends=ends),))
-        return Questions(resamples, facts).by_question(value, facts)
+        value = Value("", values.mean(), 0.5, 1.0, columns=(Sums.of(values, ends=ends),))
+        return Resampled(resamples, facts).by_question(value, facts)
 
     once = [fact for fact in asked if fact.endswith("0")]
     for ends in ((0.0, 1.0), None):

@@ -7,7 +7,7 @@ from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import memory_prompt
 from heval_core.prompting.styles import style_of
 from heval_core.records import Document, Instance
-from heval_core.techniques.shared.base import Development, Question
+from heval_core.techniques.shared.base import Answerable, Development
 from tests.asked import select
 
 
@@ -31,5 +31,5 @@ def development_of(lm, count, kinds=("conflicting", "irrelevant")) -> Developmen
     questions = {}
     for kind in kinds:
         built = [(regimes.build(fact, kind, pool, 0, style, place), own) for place, (fact, own) in enumerate(known)]
-        questions[kind] = tuple(Question(i, lm.first_tokens(i.documents[0].answer), own) for i, own in built)
+        questions[kind] = tuple(Answerable(i, lm.first_tokens(i.documents[0].answer), own) for i, own in built)
     return Development(lm, "world_capital", questions)

@@ -17,7 +17,7 @@ from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import assemble
 from heval_core.records import Document, HEvalError, NotHere
 from heval_core.techniques.shared import lessons
-from heval_core.techniques.shared.base import Development, Question, Setting
+from heval_core.techniques.shared.base import Answerable, Development, Setting
 from heval_core.techniques.shared.lessons import Lesson
 from tests.conftest import DEMO_MODELS
 from tests.techniques.questions import instance
@@ -200,9 +200,9 @@ def test_lessons_of_development_questions():
     made = instance("Kenya", "Nairobi", "Lisbon", accepted=("Nairobi City",))
     unknown = dataclasses.replace(instance("Osk", "", "Rome"), documents=(Document("Peru", "Lima", "Peru has Lima.", "x"),))
     questions = {
-        "gold": (Question(dataclasses.replace(made, regime="gold"), (1,), 2),),
-        "conflicting": (Question(made, (1,), 2),),
-        "irrelevant": (Question(made, (1,), 2), Question(unknown, (1,), 2)),
+        "gold": (Answerable(dataclasses.replace(made, regime="gold"), (1,), 2),),
+        "conflicting": (Answerable(made, (1,), 2),),
+        "irrelevant": (Answerable(made, (1,), 2), Answerable(unknown, (1,), 2)),
     }
     text, true, asked = "The capital of Kenya is Lisbon.", ("Nairobi", "Nairobi City"), made.question
     assert lessons.of_development(Development(None, "here", questions)) == [

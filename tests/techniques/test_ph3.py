@@ -15,7 +15,7 @@ from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import assemble
 from heval_core.records import HEvalError, Target
 from heval_core.techniques import ph3
-from heval_core.techniques.shared.base import Development, Question, Setting, Trial
+from heval_core.techniques.shared.base import Answerable, Development, Setting, Trial
 from tests.literal_models import PROJECTIONS
 from tests.techniques.questions import instance
 
@@ -224,7 +224,7 @@ def test_variants_are_called_by_what_they_favour():
 
 def test_too_few_questions_name_model_and_dataset(language_models):
     lm = language_models["gpt2"]
-    questions = (Question(instance("Kenya", "Nairobi", "Lisbon"), lm.first_tokens("Lisbon"), lm.first_tokens("Nairobi")[0]),)
+    questions = (Answerable(instance("Kenya", "Nairobi", "Lisbon"), lm.first_tokens("Lisbon"), lm.first_tokens("Nairobi")[0]),)
     given = Development(lm, "here", {"conflicting": questions})
     with pytest.raises(HEvalError, match=f"ph3 is unavailable for {lm.key} on here: it needs 5 .*; there are 0"):
         ph3.PLUGIN.settings(given)

@@ -13,7 +13,7 @@ from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import TEMPLATE
 from heval_core.records import Document, HEvalError, Instance
 from heval_core.techniques.multi_agent import UNPARSABLE, unparsable, verdict
-from heval_core.techniques.shared.base import NOTHING, Development, Question, Setting, Trial
+from heval_core.techniques.shared.base import NOTHING, Answerable, Development, Setting, Trial
 from heval_core.techniques.shared.instructions import (
     DEMONSTRATIONS,
     FAITHFULNESS,
@@ -169,7 +169,7 @@ def test_what_cannot_be_parsed_counts_as_relevant_and_is_counted():
 def test_a_model_has_agents_where_verdicts_of_one_kind_can_be_read(relevance, faithfulness, usable):
     lm = Scripted({RELEVANCE: relevance, FAITHFULNESS: faithfulness, "": "Nairobi"})
     lm.key = "smol"
-    given = Development(lm, "world_capital", {kind: (Question(INSTANCE, (1,), 2),) * 12 for kind in ("gold", "off_topic")})
+    given = Development(lm, "world_capital", {kind: (Answerable(INSTANCE, (1,), 2),) * 12 for kind in ("gold", "off_topic")})
     if usable:
         assert AGENTS.settings(given) == (NOTHING,)
     else:

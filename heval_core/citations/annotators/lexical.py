@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.citations.annotators.shared.choice import Control, Weights, choices
+from heval_core.citations.annotators.shared.choice import TextControl, Weights, choices
 from heval_core.citations.reading import shown
 from heval_core.citations.records import Choice, Explained, Question
 
 
 @dataclass(frozen=True)
-class Lexical(Control):
+class Lexical(TextControl):
     key = "lexical"
     title = "Lexical overlap (control)"
     order = 1

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heval_core.citations.annotators.shared.choice import Control, Weights, choices
+from heval_core.citations.annotators.shared.choice import TextControl, Weights, choices
 from heval_core.citations.reading import shown
 from heval_core.citations.records import Choice, Explained, Question
 
 
 @dataclass(frozen=True)
-class MiniLM(Control):
+class MiniLM(TextControl):
     least: float = 0.3
 
     key = "minilm"

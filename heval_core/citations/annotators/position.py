@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heval_core.citations.annotators.shared.choice import Control
+from heval_core.citations.annotators.shared.choice import TextControl
 from heval_core.citations.records import Choice, Question
 
 
 @dataclass(frozen=True)
-class Position(Control):
+class Position(TextControl):
     key = "position"
     title = "Position (control)"
     order = 2

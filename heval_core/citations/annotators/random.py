@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.citations.annotators.shared.choice import Control
+from heval_core.citations.annotators.shared.choice import TextControl
 from heval_core.citations.records import Choice, Question
 
 
 @dataclass(frozen=True)
-class Random(Control):
+class Random(TextControl):
     seed: int = 0
 
     key = "random"

@@ -43,7 +43,7 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Progress:
+class StudyProgress:
     """The progress of a study.
 
     answers: those to questions that count so far, of `wanted` ones. left_out: people whose answers do not.
@@ -182,13 +182,13 @@ class AnnotationStore:
             )
             return [Given(item_id, tuple(json.loads(predicted)), *numbers) for item_id, predicted, *numbers in rows]
 
-    def progress(self) -> Progress:
+    def progress(self) -> StudyProgress:
         with self._transaction() as db:
             standings = _standings(db, "", leased=False)
             people = db.execute("SELECT count(*) FROM person").fetchone()[0]
             left_out = {name: quality for name, quality in quality_of(db).items() if not quality.counts}
         questions = [state for state in standings if state.kind == QUESTION]
-        return Progress(
+        return StudyProgress(
             questions=len(questions),
             controls=sum(state.kind in CONTROLS for state in standings),
             people=people,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from heval_core.evaluation.board.records import Board, column_groups
-from heval_core.evaluation.ranking import AT, NAMED, Ranking, Written, clauses, sentences, who
+from heval_core.evaluation.ranking import AT, NAMED, NameOf, Ranking, clauses, sentences, who
 from heval_core.records.vocabulary import DECOYS, counted, listed
 
 # What the controls do in place of explaining, as something that one could do oneself.
@@ -34,7 +34,7 @@ class Conclusion(NamedTuple):
     open: tuple[str, ...]
 
 
-def conclusion(board: Board, written: Written = str) -> Conclusion:
+def conclusion(board: Board, written: NameOf = str) -> Conclusion:
     """Conclude from a board. written: how the names of explainers, models and datasets are to be written, such as in bold."""
     names = {row.key: written(row.title) for row in board.rows}
     # Of equally cheap ones the best.
@@ -156,7 +156,7 @@ def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
     return sentences(([f"{names[best]} stays among the best {listed(kept)}"] if kept else []) + lost)
 
 
-def _open(board: Board, names: Mapping[str, str], written: Written) -> tuple[str, ...]:
+def _open(board: Board, names: Mapping[str, str], written: NameOf) -> tuple[str, ...]:
     texts = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
     for column in board.questions:
         models = board.models_at(column)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.board.costs import costs_of
-from heval_core.evaluation.board.records import ASKED, EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, Column, Row
+from heval_core.evaluation.board.records import ASKED, EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, BoardColumn, BoardRow
 from heval_core.evaluation.comparisons import pairs_of
 from heval_core.evaluation.means import (
     ABOVE,
@@ -105,15 +105,15 @@ def _with_options(explained: pd.DataFrame, chosen: Filter) -> Filter:
     return replace(chosen, regime=tuple(wanted) or chosen.regime)
 
 
-def rows_of(reader: Reader, explainers: Sequence[str]) -> list[Row]:
+def rows_of(reader: Reader, explainers: Sequence[str]) -> list[BoardRow]:
     entries = reader.catalogue("explainer").set_index("key")
     return [
-        Row(key, str(entries["title"].get(key, key)).removesuffix(" (control)"), bool(entries["control"].get(key, False)))
+        BoardRow(key, str(entries["title"].get(key, key)).removesuffix(" (control)"), bool(entries["control"].get(key, False)))
         for key in explainers
     ]
 
 
-def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], costs: pd.DataFrame) -> Board:
+def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[BoardRow], costs: pd.DataFrame) -> Board:
     """A board of cells that are there already: of one technique, by measure."""
     keys, controls = [row.key for row in rows], [row.key for row in rows if row.control]
     by_column = _counting(measured, controls)
@@ -148,9 +148,9 @@ def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[Row], cost
     )
 
 
-def _counting(measured: Mapping[Measure, pd.DataFrame], controls: Sequence[str]) -> dict[Column, pd.DataFrame]:
+def _counting(measured: Mapping[Measure, pd.DataFrame], controls: Sequence[str]) -> dict[BoardColumn, pd.DataFrame]:
     """Every column that has a number, with its cells that count: none where most methods lack them."""
-    counted: dict[Column, pd.DataFrame] = {}
+    counted: dict[BoardColumn, pd.DataFrame] = {}
     for measure, cells in measured.items():
         rows = available(cells, measure.together)
         for column in columns_for(measure, rows["regime"].astype(str).unique()):
@@ -158,16 +158,16 @@ def _counting(measured: Mapping[Measure, pd.DataFrame], controls: Sequence[str])
     return counted
 
 
-def columns_for(measure: Measure, regimes: Iterable[str]) -> list[Column]:
+def columns_for(measure: Measure, regimes: Iterable[str]) -> list[BoardColumn]:
     """A measure's columns, in their order; of lengths only the longest. regimes: in which the measure is available."""
     options = {(regime.decoy, regime.length) for regime in map(read_key, regimes)}
     longest = max((length for decoy, length in options if length and not decoy), default=None)
     pairs = [(None, None), *((key, None) for key in DECOYS), (None, longest)] if measure.question in ASKED else [(None, None)]
-    return [Column(measure, *pair) for pair in dict.fromkeys(pairs) if pair in options]
+    return [BoardColumn(measure, *pair) for pair in dict.fromkeys(pairs) if pair in options]
 
 
 def _values(
-    column: Column, measured: pd.DataFrame, counted: pd.DataFrame, rows: Sequence[str], controls: Sequence[str], *by: str
+    column: BoardColumn, measured: pd.DataFrame, counted: pd.DataFrame, rows: Sequence[str], controls: Sequence[str], *by: str
 ) -> pd.DataFrame:
     """A column's numbers, a line for every row of the board with what it lacks: `Board.values`, or by="model"
     `Board.by_model`. measured: all cells of its measure. counted: see `means.counting`."""
@@ -195,16 +195,18 @@ def _reason(cells: int, of: int, why: str) -> str:
     return f"lacks {of - cells} of {of} cells" if cells < of else ""
 
 
-def _absent(columns: Mapping[Column, pd.DataFrame], measured: Mapping[Measure, pd.DataFrame]) -> tuple[tuple[str, str], ...]:
+def _absent(
+    columns: Mapping[BoardColumn, pd.DataFrame], measured: Mapping[Measure, pd.DataFrame]
+) -> tuple[tuple[str, str], ...]:
     """(title, reason) of what a board could have and has not. columns: with the cells of each that count."""
     keys = {column.key for column in columns}
     missing = [(column.title, NOT_SHARED) for column, cells in columns.items() if cells.empty]
     for measure, cells in measured.items():
-        if Column(measure).key not in keys:
+        if BoardColumn(measure).key not in keys:
             reasons = cells["unavailable"].dropna().mode()
             lacking = f"in no cell, since {reasons[0]}" if len(reasons) else NOT_ASKED
             needed = f"the batch job measures it with {measure.needs}"
-            missing.append((Column(measure).title, lacking if measure.question in ASKED else needed))
+            missing.append((BoardColumn(measure).title, lacking if measure.question in ASKED else needed))
     regimes = [read_key(regime) for regime in {str(regime) for cells in measured.values() for regime in cells["regime"]}]
     for name, title, none in (("decoy", "Under decoys", NO_DECOYS), ("length", "At length", NO_LENGTHS)):
         if not any(getattr(column, name) for column in columns):
@@ -217,13 +219,13 @@ def _together(tables: Sequence[pd.DataFrame], names: list[str]) -> pd.DataFrame:
     return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=names)
 
 
-def _ordered(rows: Sequence[Row], quality: pd.DataFrame, values: pd.DataFrame) -> tuple[Row, ...]:
+def _ordered(rows: Sequence[BoardRow], quality: pd.DataFrame, values: pd.DataFrame) -> tuple[BoardRow, ...]:
     """Methods before controls; those with a number for every question, best first; then the others, as they came."""
     overall = ranking(quality.assign(chance=0.0), [row.key for row in rows if row.control]).methods
     ordered = dict(zip(quality["explainer"], -quality["value"], strict=True)) | {key: n for n, key in enumerate(overall)}
     rest = values.groupby("explainer")["value"].mean() if len(values) else pd.Series(dtype=float)
 
-    def place(row: Row) -> tuple[bool, bool, float]:
+    def place(row: BoardRow) -> tuple[bool, bool, float]:
         index = ordered.get(row.key, -rest.get(row.key, np.nan))
         return row.control, row.key not in ordered, index if np.isfinite(index) else np.inf
 
@@ -231,7 +233,7 @@ def _ordered(rows: Sequence[Row], quality: pd.DataFrame, values: pd.DataFrame) -
 
 
 def _quality(
-    values: pd.DataFrame, questions: Mapping[Column, pd.DataFrame], controls: Sequence[str], costs: pd.DataFrame
+    values: pd.DataFrame, questions: Mapping[BoardColumn, pd.DataFrame], controls: Sequence[str], costs: pd.DataFrame
 ) -> pd.DataFrame:
     """`Board.quality`, of the rows that lack no cell of any question: the others' means are of other cells."""
     if not questions:

@@ -29,7 +29,7 @@ EVERY_SIZE = "all"
 
 
 @dataclass(frozen=True)
-class Row:
+class BoardRow:
     """An explainer. control: set apart from the methods, whether it looks at the model or not."""
 
     key: str
@@ -43,7 +43,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Column:
+class BoardColumn:
     """A number of each row. scaled: whether it runs from chance (0) to the best possible (1); else it is in its own unit.
 
     decoy, length: the option of the regimes it is over; those without options where both are None.
@@ -88,9 +88,9 @@ class Column:
         return f"{title.rstrip('?')}, {self.prompts}" if self.prompts else title
 
 
-def column_groups(columns: Sequence[Column]) -> dict[str, list[Column]]:
+def column_groups(columns: Sequence[BoardColumn]) -> dict[str, list[BoardColumn]]:
     """Group columns by their prompts (`Column.prompts`), in the order of the questions: plain, each decoy, each length."""
-    groups: dict[str, list[Column]] = {}
+    groups: dict[str, list[BoardColumn]] = {}
     for column in sorted(columns, key=lambda member: list(QUESTIONS).index(member.question)):
         groups.setdefault(column.prompts, []).append(column)
     return groups
@@ -113,8 +113,8 @@ class Board:
     datasets: their titles. places: what each number is over: column, explainer, model, dataset and regime.
     """
 
-    rows: tuple[Row, ...]
-    columns: tuple[Column, ...]
+    rows: tuple[BoardRow, ...]
+    columns: tuple[BoardColumn, ...]
     absent: tuple[tuple[str, str], ...]
     values: pd.DataFrame
     by_model: pd.DataFrame
@@ -138,8 +138,8 @@ class Board:
         """Read a board. measures: those that a board may have."""
         parts, by_key = json.loads(text), {measure.key: measure for measure in measures}
         parts |= {name: pd.DataFrame(parts[name]["data"], columns=parts[name]["columns"]) for name in FRAMES}
-        parts["rows"] = [Row(**row) for row in parts["rows"]]
-        parts["columns"] = [Column(by_key[key], decoy, length) for key, decoy, length in parts["columns"]]
+        parts["rows"] = [BoardRow(**row) for row in parts["rows"]]
+        parts["columns"] = [BoardColumn(by_key[key], decoy, length) for key, decoy, length in parts["columns"]]
         parts["absent"] = map(tuple, parts["absent"])
         return cls(**{name: part if name in FRAMES else tuple(part) for name, part in parts.items()})
 
@@ -159,11 +159,11 @@ class Board:
     def timed(self) -> bool:
         return bool(self.costs["seconds"].notna().any())
 
-    def models_at(self, column: Column) -> tuple[str, ...]:
+    def models_at(self, column: BoardColumn) -> tuple[str, ...]:
         models = self.by_model[(self.by_model["column"] == column.key) & (self.by_model["cells"] > 0)]["model"]
         return tuple(model for model in self.models if model in set(models))
 
-    def ranking(self, column: Column) -> Ranking:
+    def ranking(self, column: BoardColumn) -> Ranking:
         """Rank the rows of a column that lack no cell."""
         complete = self.values[(self.values["column"] == column.key) & (self.values["cells"] == self.values["of"])]
         return ranking(complete, self.controls, "high" if column.scaled else column.measure.best)
@@ -191,5 +191,5 @@ class Board:
         return int(counts["wins"]), int(counts["ties"]), len(pairs) - int(counts["wins"]) - int(counts["ties"])
 
     @property
-    def questions(self) -> tuple[Column, ...]:
+    def questions(self) -> tuple[BoardColumn, ...]:
         return tuple(column for column in self.columns if column.scaled and column.plain)

@@ -51,7 +51,7 @@ from heval_core.citations.scoring import ROUNDING, TRANSPARENT, chance_retrieval
 from heval_core.evaluation.ranking import with_exceeds
 from heval_core.records.vocabulary import OF_EXPLAINERS
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.statistics.values import Column, Questions, Value
+from heval_core.statistics.values import Resampled, Sums, Value
 
 SAMPLE, FULL = "sample", "full"
 # All people together, and the beginning of one of them.
@@ -86,8 +86,8 @@ def rows_of(
 
     units: claim_id, and a column for each measure, NaN where it is undefined. missing: measure ▶ why it was not computed.
     """
-    questions = Questions(resamples, (claim for unit in units for claim in unit["claim_id"]))
-    columns: dict[str, Column] = {}
+    questions = Resampled(resamples, (claim for unit in units for claim in unit["claim_id"]))
+    columns: dict[str, Sums] = {}
     used: dict[str, pd.Series] = {}
     for unit in units:
         for name in unit.columns.difference(["claim_id"], sort=False):
@@ -336,7 +336,7 @@ def _alpha(annotators: Sequence[Sets], resamples: Resamples) -> Value | None:
         return None
     claims = sorted({claim for claim, *_ in by_question})
     index_of = {claim: number for number, claim in enumerate(claims)}
-    weights = Questions(resamples, claims).weights
+    weights = Resampled(resamples, claims).weights
     owners = [index_of[claim] for claim, *_ in by_question]
     drawn = alphas(list(by_question.values()), owners, np.concatenate([np.ones((1, len(claims)), weights.dtype), weights]))
     return Value("", float(drawn[0]), sizes=(("used", len(by_question)),), drawn=drawn[1:])

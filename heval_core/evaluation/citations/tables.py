@@ -18,15 +18,15 @@ from heval_core.store.kinds import CLAIM, EXPLANATION, RECOVERY
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
 
-Cell = tuple[str, str, str]
+CitationKey = tuple[str, str, str]
 # Masking ▶ annotator, people together ▶ its rows.
-Answers = dict[str, dict[str, pd.DataFrame]]
+AnswerTables = dict[str, dict[str, pd.DataFrame]]
 _OF_CLAIM = ["dataset", "claim_id", "numbers", "chains"]
 
 
 def insert(
     writer: Writer, store: ShardStore, found: Newest, people: Sequence[Mapping[str, Any]]
-) -> tuple[Mapping[Cell, Answers], Mapping[str, Resamples]] | None:
+) -> tuple[Mapping[CitationKey, AnswerTables], Mapping[str, Resamples]] | None:
     """Write all rows; nothing where no citations were studied. people: answers of people as rows of `recovery` without
     gold. Returns what findings are made from: answers by source of claims, writer and selector, and resamples by source."""
     claims = ShardRows(store, found.entries, CLAIM, CLAIM.schema.names).rows
@@ -47,7 +47,7 @@ def insert(
 
 
 def cells(
-    explanations: pd.DataFrame, answers: Mapping[Cell, Answers], resamples: Mapping[str, Resamples]
+    explanations: pd.DataFrame, answers: Mapping[CitationKey, AnswerTables], resamples: Mapping[str, Resamples]
 ) -> Iterator[dict[str, Any]]:
     """Yield rows of `cell_recovery`. explanations: those that there are, as `explanations_of` gives them."""
     for names, in_cell in explanations.groupby(measures.CELL, sort=False, observed=True):
@@ -72,7 +72,7 @@ def _truth(explanations: pd.DataFrame, masking: str) -> Iterator[pd.DataFrame]:
         yield sentences[["claim_id", *OF_EXPLAINERS]]
 
 
-def agreement(answers: Mapping[Cell, Answers], resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:
+def agreement(answers: Mapping[CitationKey, AnswerTables], resamples: Mapping[str, Resamples]) -> Iterator[dict[str, Any]]:
     for names, by_masking in answers.items():
         for masking, by_annotator in by_masking.items():
             key = {**dict(zip(measures.CELL, names, strict=True)), "masking": masking}
@@ -148,7 +148,7 @@ def asked_of(explanations: pd.DataFrame) -> pd.DataFrame:
     return questions.astype({"passage": np.int32, "sampled": bool, "sentences": np.int64, "passages": np.int64})
 
 
-def answers_of(rows: pd.DataFrame) -> Answers:
+def answers_of(rows: pd.DataFrame) -> AnswerTables:
     """Select answers to the sampled questions, and of the explanations of which all passages were asked, where there are any.
 
     rows: about one writer's explanations from one selector, as `recoveries_of` gives them.

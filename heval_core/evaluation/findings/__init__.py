@@ -30,14 +30,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from heval_core.evaluation.cells import CellValue
-from heval_core.evaluation.citations.tables import Answers
+from heval_core.evaluation.citations.tables import AnswerTables
 from heval_core.evaluation.findings import citations, cub, paper
 from heval_core.evaluation.findings.claims import CITATIONS, EXPLAINERS, TECHNIQUES, RuleShares, find
 from heval_core.statistics.bootstrap import Resamples
 
 
 def findings(
-    values: Iterable[CellValue], compared: Sequence[cub.Cell], rule: RuleShares | None = None
+    values: Iterable[CellValue], compared: Sequence[cub.CubCell], rule: RuleShares | None = None
 ) -> list[dict[str, Any]]:
     """All sentences about explainers; and about techniques, where these were compared.
 
@@ -49,7 +49,7 @@ def findings(
 
 
 def citation_findings(
-    answers: Mapping[tuple[str, str, str], Answers], resamples: Mapping[str, Resamples]
+    answers: Mapping[tuple[str, str, str], AnswerTables], resamples: Mapping[str, Resamples]
 ) -> list[dict[str, Any]]:
     """All sentences about citations; none where nobody was asked. answers, resamples: see `citations.evidence_of`."""
     evidence = citations.evidence_of(answers, resamples)

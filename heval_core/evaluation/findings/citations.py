@@ -28,10 +28,10 @@ from itertools import permutations
 import pandas as pd
 
 from heval_core.evaluation.citations.measures import FULL, PEOPLE, QUESTION, SAMPLE, alpha_of, of_answers
-from heval_core.evaluation.citations.tables import Answers
-from heval_core.evaluation.findings.claims import LARGEST, LEAST, Claim, Evidence, Hypothesis, Number, mean_of
+from heval_core.evaluation.citations.tables import AnswerTables
+from heval_core.evaluation.findings.claims import LARGEST, LEAST, Evidence, Hypothesis, Number, PaperClaim, mean_of
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.statistics.values import Questions, Value, average
+from heval_core.statistics.values import Resampled, Value, average
 
 # What a difference of F1, or of a share, has to exceed.
 MARGIN = 0.05
@@ -42,13 +42,13 @@ HUMAN, MACHINES = "human", ("llm", "lexical")
 LEXICAL = "lexical"
 
 
-class Cell:
+class CitationCell:
     """What annotators answered about one writer's explanations of one source of claims, from one selector's passages.
 
     names: source of claims, writer, selector.
     """
 
-    def __init__(self, names: tuple[str, str, str], answers: Answers, resamples: Resamples):
+    def __init__(self, names: tuple[str, str, str], answers: AnswerTables, resamples: Resamples):
         self.dataset, self.model, self.selector = names
         self._resamples, self._answers = resamples, answers
         self.annotators = {annotator for by_annotator in answers.values() for annotator in by_annotator}
@@ -64,7 +64,7 @@ class Cell:
 
     def mean(self, rows: pd.DataFrame, values: pd.Series, ends: tuple[float, float] | None = None) -> Value | None:
         """Return the mean of some values of answers, or of what else belongs to claims; None where there is nothing."""
-        questions = Questions(self._resamples, rows["claim_id"])
+        questions = Resampled(self._resamples, rows["claim_id"])
         return questions.means({"mean": questions.column(rows["claim_id"], values, ends=ends)}).get("mean")
 
     def above_chance(self, annotator: str) -> Value | None:
@@ -96,14 +96,14 @@ class Cell:
             return None
         return alpha_of(answers[0], answers[1], answers[1] if second == PEOPLE else None, self._resamples)
 
-    def gain_over(self, other: Cell, annotators: list[str]) -> Value | None:
+    def gain_over(self, other: CitationCell, annotators: list[str]) -> Value | None:
         """Return how much better its citations are recovered than another selector's: the mean over annotators asked about
         both.
         """
         gains = [value for annotator in annotators if (value := self._apart(other, annotator)) is not None]
         return average(gains) if gains else None
 
-    def _apart(self, other: Cell, annotator: str) -> Value | None:
+    def _apart(self, other: CitationCell, annotator: str) -> Value | None:
         """Return the mean F1 less the other's, over the claims that both have. n: of the fewer ones."""
         for masking in (FULL, SAMPLE):
             answers = self.asked(masking, annotator), other.asked(masking, annotator)
@@ -116,9 +116,9 @@ class Cell:
         return None
 
 
-def evidence_of(answers: Mapping[tuple[str, str, str], Answers], resamples: Mapping[str, Resamples]) -> Evidence:
+def evidence_of(answers: Mapping[tuple[str, str, str], AnswerTables], resamples: Mapping[str, Resamples]) -> Evidence:
     """Gather evidence. answers: by source of claims, writer and selector. resamples: by source of claims."""
-    cells = [Cell(names, answers[names], resamples[names[0]]) for names in sorted(answers)]
+    cells = [CitationCell(names, answers[names], resamples[names[0]]) for names in sorted(answers)]
     return Evidence(cells, "annotator", (annotator for cell in cells for annotator in cell.annotators))
 
 
@@ -153,7 +153,7 @@ def selector_gains(evidence: Evidence) -> dict[str, Number | None]:
 
 def _alpha(evidence: Evidence, first: str, second: str) -> Number | None:
     label = f"alpha of {_title(evidence, first)} and {_title(evidence, second)}"
-    return evidence.mean(label, Cell.alpha, first, second)
+    return evidence.mean(label, CitationCell.alpha, first, second)
 
 
 def _llm_as_people(evidence: Evidence) -> list[Hypothesis]:
@@ -177,14 +177,14 @@ def _best_still_wrong(evidence: Evidence) -> list[Hypothesis]:
 
 def _controls(evidence: Evidence) -> list[Hypothesis]:
     titles = {key: _title(evidence, key) for key in annotators(evidence, CONTROL) if key != LEXICAL}
-    numbers = (evidence.mean(f"{title}, F1 above chance", Cell.above_chance, key) for key, title in titles.items())
+    numbers = (evidence.mean(f"{title}, F1 above chance", CitationCell.above_chance, key) for key, title in titles.items())
     return Hypothesis.each(numbers, most=MARGIN)
 
 
 def _words(evidence: Evidence) -> list[Hypothesis]:
     readers = annotators(evidence, PEOPLE, READER) if LEXICAL in annotators(evidence, CONTROL) else []
     labels = {key: f"F1, {_title(evidence, key)} less {_title(evidence, LEXICAL)}" for key in readers}
-    numbers = (evidence.mean(label, Cell.lead, key, LEXICAL) for key, label in labels.items())
+    numbers = (evidence.mean(label, CitationCell.lead, key, LEXICAL) for key, label in labels.items())
     return Hypothesis.of(numbers, least=0, which=LARGEST)
 
 
@@ -195,36 +195,36 @@ def _parted(evidence: Evidence) -> list[Hypothesis]:
 
 
 _TWO_SELECTORS = "no reader was asked about one writer's explanations both from people's passages and from a selector's"
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[PaperClaim, ...] = (
+    PaperClaim(
         "llm_as_people", "Language models recover masked citations much as people do.",
         "in the abstract, without a number: LLM annotation correlates with human annotation", "alpha", _llm_as_people,
         "no language model and people were asked about the same explanations",
     ),
-    Claim(
+    PaperClaim(
         "best_still_wrong", "Even the best writer's explanations are not all transparent.",
         "in the abstract, without a number: the best models still attribute inaccurately", "share", _best_still_wrong,
         "no reader was asked about every passage of an explanation (--masking full)",
     ),
-    Claim(
+    PaperClaim(
         "human_better", "Explanations from passages that people selected cite better than those from a program's.",
         "in the third version's abstract, without a number: human-curated evidence is essential", "F1",
         lambda evidence: Hypothesis.of(selector_gains(evidence).values(), least=0, which=LEAST), _TWO_SELECTORS,
     ),
-    Claim(
+    PaperClaim(
         "machine_enough", "Explanations from passages that a program selected cite as well as those from people's, or better.",
         "in the first version's abstract, without a number: similar or higher quality with machine-selected evidence", "F1",
         lambda evidence: Hypothesis.of(selector_gains(evidence).values(), most=MARGIN, which=LEAST), _TWO_SELECTORS,
     ),
-    Claim(
+    PaperClaim(
         "controls_at_chance", "What reads nothing finds masked citations no better than chance.",
         "nothing: the paper has no controls", "F1", _controls, "no control was asked",
     ),
-    Claim(
+    PaperClaim(
         "beyond_words", "Readers find masked citations better than shared words do.",
         "nothing: the paper has no controls", "F1", _words, "no reader was asked beside the control lexical",
     ),
-    Claim(
+    PaperClaim(
         "readers_and_use", "What a writer used is not where readers put its citations.",
         "nothing: the paper has no explainers", "alpha", _parted, "no explainer was asked beside a reader",
     ),

@@ -34,7 +34,7 @@ SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not enough da
 LARGEST, LEAST = "largest", "least"
 
 
-class Study(NamedTuple):
+class Scope(NamedTuple):
     """What a finding is about. key: as in the column `study`. models, datasets: one, and several, of what its cells are of.
 
     fewest: how many models and datasets a sentence needs to be supported.
@@ -53,9 +53,9 @@ class Study(NamedTuple):
         return effect.models >= self.fewest[0] and effect.datasets >= self.fewest[1]
 
 
-EXPLAINERS, TECHNIQUES = Study("explainers"), Study("techniques")
+EXPLAINERS, TECHNIQUES = Scope("explainers"), Scope("techniques")
 # Sources of claims are taken as they are: the paper itself has one.
-CITATIONS = Study("citations", ("writer", "writers"), ("source of claims", "sources of claims"), (2, 0))
+CITATIONS = Scope("citations", ("writer", "writers"), ("source of claims", "sources of claims"), (2, 0))
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def differ(values: Sequence[float] | np.ndarray, noise: Sequence[float] | np.nda
     return bool(chi2.sf(q, len(estimates) - 1) < 0.05)
 
 
-def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
+def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Scope = EXPLAINERS) -> str:
     """Decide on a sentence. missing: why some of its effects could not be computed."""
     if any(effect.outside for effect in effects):
         return CONTRADICTED
@@ -195,7 +195,7 @@ def verdict(effects: Sequence[Effect], missing: Sequence[str] = (), study: Study
     return UNDECIDED
 
 
-def reason(decided: str, effects: Sequence[Effect], missing: Sequence[str] = (), study: Study = EXPLAINERS) -> str:
+def reason(decided: str, effects: Sequence[Effect], missing: Sequence[str] = (), study: Scope = EXPLAINERS) -> str:
     """Give the reason of a verdict, in words; and where cells differ by more than their own errors, say that it holds for
     these only.
     """
@@ -260,7 +260,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     """A sentence of a paper, or about what it studies. published: what the paper has for it.
 
     effects: of the evidence, what the sentence implies, or why a part of it cannot be computed. lacking: why there is nothing
@@ -278,7 +278,7 @@ class Claim:
     levels: Callable[[Any], list[dict[str, Any]]] = lambda evidence: []
 
 
-def find(claim: Claim, evidence: Any, study: Study, rule: RuleShares | None = None) -> dict[str, Any]:
+def find(claim: PaperClaim, evidence: Any, study: Scope, rule: RuleShares | None = None) -> dict[str, Any]:
     """Return a row of the table `finding`: the sentence, its verdict and reason, and its effects (JSON)."""
     implied = claim.effects(evidence)
     effects = [hypothesis.effect(len(implied)) for hypothesis in implied if isinstance(hypothesis, Hypothesis)]

@@ -19,7 +19,7 @@ never be told from a loss. Off-topic documents, which the paper does not have, a
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from heval_core.evaluation.findings.claims import LARGEST, LEAST, Claim, Evidence, Hypothesis, mean_of
+from heval_core.evaluation.findings.claims import LARGEST, LEAST, Evidence, Hypothesis, PaperClaim, mean_of
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.statistics.values import Value, average, total
 
@@ -27,13 +27,13 @@ from heval_core.statistics.values import Value, average, total
 MARGIN = 0.05
 SYNTHESISED, REALISTIC = ("counterfact",), ("nq", "druid")
 # (kind of context or total, measure), as in `heval_core.evaluation.techniques.tables`.
-Measured = tuple[str, str]
-IGNORED: Measured = ("irrelevant", "bcu")
+KindAndMeasure = tuple[str, str]
+IGNORED: KindAndMeasure = ("irrelevant", "bcu")
 TOTAL, J = ("total", "bcu"), ("total", "discrimination")
-WANTED: frozenset[Measured] = frozenset({(kind, "bcu") for kind in CONTEXT_KINDS} | {TOTAL, J})
+WANTED: frozenset[KindAndMeasure] = frozenset({(kind, "bcu") for kind in CONTEXT_KINDS} | {TOTAL, J})
 
 
-class Cell(NamedTuple):
+class CubCell(NamedTuple):
     """What techniques came to with one model on one dataset.
 
     values: technique ▶ its measures. gains: technique ▶ the same less Regular's, over the instances that both answered.
@@ -42,11 +42,11 @@ class Cell(NamedTuple):
 
     model: str
     dataset: str
-    values: Mapping[str, Mapping[Measured, Value]]
-    gains: Mapping[str, Mapping[Measured, Value]]
+    values: Mapping[str, Mapping[KindAndMeasure, Value]]
+    gains: Mapping[str, Mapping[KindAndMeasure, Value]]
     memory: Value | None
 
-    def gain(self, technique: str, measured: Measured) -> Value | None:
+    def gain(self, technique: str, measured: KindAndMeasure) -> Value | None:
         return self.gains.get(technique, {}).get(measured)
 
     def gain_of_both(self, technique: str, what: str) -> Value | None:
@@ -69,7 +69,7 @@ class Cell(NamedTuple):
         return None if gain is None or ahead is None else ahead.less(gain)
 
 
-def evidence_of(cells: Sequence[Cell]) -> Evidence:
+def evidence_of(cells: Sequence[CubCell]) -> Evidence:
     return Evidence(cells, "technique", (technique for cell in cells for technique in cell.values))
 
 
@@ -85,7 +85,7 @@ def techniques(evidence: Evidence) -> list[str]:
 
 
 def _unaided(evidence: Evidence) -> list[Hypothesis]:
-    numbers = [evidence.mean(f"Regular's BCU, {kind}", Cell.regular, kind) for kind in ("conflicting", "irrelevant")]
+    numbers = [evidence.mean(f"Regular's BCU, {kind}", CubCell.regular, kind) for kind in ("conflicting", "irrelevant")]
     return Hypothesis.each(numbers, most=1 - MARGIN) if all(numbers) else []
 
 
@@ -96,7 +96,7 @@ def _best_nowhere(evidence: Evidence) -> list[Hypothesis]:
             other: f"{evidence.title(name)} behind {evidence.title(other)}" for other in (TECHNIQUE, *names) if other != name
         }
         numbers = (
-            evidence.mean(f"{title}, {kind.replace('_', '-')}", Cell.behind, name, other, kind)
+            evidence.mean(f"{title}, {kind.replace('_', '-')}", CubCell.behind, name, other, kind)
             for other, title in titles.items()
             for kind in CONTEXT_KINDS
         )
@@ -108,7 +108,7 @@ def _gain_on_one(evidence: Evidence) -> list[Hypothesis]:
     hypotheses: list[Hypothesis] = []
     for name in techniques(evidence):
         both = ((what, f"{evidence.title(name)}, gain in {what}") for what in ("faithfulness", "robustness"))
-        numbers = (evidence.mean(label, Cell.gain_of_both, name, what) for what, label in both)
+        numbers = (evidence.mean(label, CubCell.gain_of_both, name, what) for what, label in both)
         hypotheses += Hypothesis.of(numbers, most=MARGIN, which=LEAST)
     return hypotheses
 
@@ -121,7 +121,7 @@ def _memory(evidence: Evidence) -> list[Hypothesis]:
 def _blind(evidence: Evidence) -> list[Hypothesis]:
     """List techniques that see no more than the model's probabilities with the document and without."""
     blind = [name for name in techniques(evidence) if getattr(evidence.plugins[name], "family", "") == "decoding"]
-    numbers = (evidence.mean(f"{evidence.title(name)}, gain in J", Cell.gain, name, J) for name in blind)
+    numbers = (evidence.mean(f"{evidence.title(name)}, gain in J", CubCell.gain, name, J) for name in blind)
     return Hypothesis.each(numbers, most=MARGIN)
 
 
@@ -140,34 +140,34 @@ def _inflated(evidence: Evidence) -> list[Hypothesis]:
 
 
 _NONE, _RULE = "no technique was compared with Regular", "techniques"
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[PaperClaim, ...] = (
+    PaperClaim(
         "unaided", "Without a technique, models do not use every conflicting document, and irrelevant ones distract them.",
         "the abstract's reason for techniques, without a number", "BCU", _unaided,
         "Regular was not asked with both conflicting and irrelevant documents", _RULE,
     ),
-    Claim(
+    PaperClaim(
         "no_best", "No technique is best in every kind of context.",
         "in the abstract, without a number: most techniques do not handle all types of context", "BCU", _best_nowhere, _NONE,
         _RULE,
     ),
-    Claim(
+    PaperClaim(
         "trade_off", "No technique both follows relevant documents more than Regular and ignores irrelevant ones more.",
         "in words: gains with relevant documents are paid for with irrelevant ones", "BCU", _gain_on_one,
         "no technique was compared with Regular on both relevant and irrelevant documents", _RULE,
     ),
-    Claim(
+    PaperClaim(
         "strong_memory", "Strong memory goes with less use of conflicting documents.",
         "in words, of BCU's correlation with memory strength", "Spearman's rho", _memory,
         "no cell has answers of both kinds to conflicting documents and a memory strength that varies", _RULE,
     ),
-    Claim(
+    PaperClaim(
         "blind_decoding", "Techniques that only see the probabilities do not tell relevant documents from irrelevant ones "
         "better than Regular.",
         "nothing: the paper does not measure discrimination", "J", _blind,
         "no decoding technique was asked with both conflicting and irrelevant documents", _RULE,
     ),
-    Claim(
+    PaperClaim(
         "synthesised", "Techniques do better on synthesised questions than on real ones.",
         "in the abstract, without a number: inflated performance on simple synthesised datasets", "BCU", _inflated,
         "no model was asked under techniques on CounterFact and on NQ or DRUID", _RULE,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heval_core.evaluation.cells import CellValue
-from heval_core.evaluation.findings.claims import Claim, Hypothesis, Number, plainly
+from heval_core.evaluation.findings.claims import Hypothesis, Number, PaperClaim, plainly
 from heval_core.metrics.length_sensitivity import PER
 from heval_core.records import DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE, RegimeKey
 
@@ -50,8 +50,8 @@ def over_cells(values: np.ndarray, statistic: Statistic) -> np.ndarray:
 
 
 # The values that sentences are about, in order; and explainer ▶ its value of one part of a metric in one regime.
-Evidence = Sequence[CellValue]
-Place = dict[str, CellValue]
+EvidenceCells = Sequence[CellValue]
+RowsByExplainer = dict[str, CellValue]
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class Series:
     k: int = 0
     scale: str = ""
 
-    def places(self, evidence: Evidence, explainers: frozenset[str]) -> list[Place]:
+    def places(self, evidence: EvidenceCells, explainers: frozenset[str]) -> list[RowsByExplainer]:
         """Where all these explainers have a value."""
-        numbers, places = {(self.metric, part, self.k) for part in self.parts}, dict[tuple[object, str], Place]()
+        numbers, places = {(self.metric, part, self.k) for part in self.parts}, dict[tuple[object, str], RowsByExplainer]()
         for own in evidence:
             scaled = self.scale != "best" or np.isfinite(own.value.normalised)
             if own.name in numbers and own.cell.regime in self.regimes and scaled:
@@ -106,14 +106,14 @@ WANTED = frozenset(
 METRICS = frozenset(metric for metric, _, _ in WANTED)
 
 
-def evidence_of(values: Iterable[CellValue]) -> Evidence:
+def evidence_of(values: Iterable[CellValue]) -> EvidenceCells:
     """Those of the technique TECHNIQUE, in order. values: of WANTED, of a regime all over the same instances."""
     known = (own for own in values if own.cell.technique == TECHNIQUE and np.isfinite(own.value.value))
     return sorted(known, key=lambda own: (own.cell.of_regime, own.value.part))
 
 
 @dataclass(frozen=True)
-class Part:
+class Claimed:
     """One effect that a sentence claims, before it is looked up.
 
     `first` minus `second` (or `first` alone), of a statistic over the cells of each series, averaged over the series; it
@@ -137,7 +137,7 @@ class Part:
     def names(self) -> tuple[str, ...]:
         return tuple(name for name in (self.first, self.second) if name)
 
-    def hypothesis(self, evidence: Evidence, explainers: frozenset[str]) -> Hypothesis | str:
+    def hypothesis(self, evidence: EvidenceCells, explainers: frozenset[str]) -> Hypothesis | str:
         """Over the places at which all these explainers have a value; or why there is none."""
         drawn: Any = 0.0
         differences, sizes = list[np.ndarray](), dict[RegimeKey, int]()
@@ -172,7 +172,7 @@ def _missing(series: Series, count: int, fewest: int, explainers: Iterable[str])
     return f"no cell with {series.title} in {where} has all of {', '.join(sorted(explainers))}"
 
 
-Levels = Sequence[tuple[Part, float]]
+Levels = Sequence[tuple[Claimed, float]]
 
 
 def _claim(
@@ -180,16 +180,16 @@ def _claim(
     sentence: str,
     published: str,
     unit: str,
-    parts: Sequence[Part],
+    parts: Sequence[Claimed],
     construction: str = "origin",
     levels: Levels = (),
-) -> Claim:
+) -> PaperClaim:
     """All effects of a sentence are over the cells that have every explainer that it names.
 
     levels: quantities with the values that the paper reports.
     """
     explainers = frozenset(name for part in parts for name in part.names)
-    return Claim(
+    return PaperClaim(
         key,
         sentence,
         published,
@@ -200,7 +200,7 @@ def _claim(
     )
 
 
-def _level(evidence: Evidence, part: Part, published: float, explainers: frozenset[str]) -> dict[str, Any]:
+def _level(evidence: EvidenceCells, part: Claimed, published: float, explainers: frozenset[str]) -> dict[str, Any]:
     """Of what stands beside the paper's own value: label, value, low, high, cells, n, chance, published; {} without any."""
     hypothesis = part.hypothesis(evidence, explainers)
     if isinstance(hypothesis, str):
@@ -213,33 +213,33 @@ def _level(evidence: Evidence, part: Part, published: float, explainers: frozens
     return {**named, "chance": chance, "published": published}
 
 
-def _ordered(series: Series, names: Sequence[str], statistic: Statistic = mean) -> tuple[Part, ...]:
-    return tuple(Part((series,), first, second, statistic) for first, second in pairwise(names))
+def _ordered(series: Series, names: Sequence[str], statistic: Statistic = mean) -> tuple[Claimed, ...]:
+    return tuple(Claimed((series,), first, second, statistic) for first, second in pairwise(names))
 
 
-def _levels(series: Series, statistic: Statistic = mean, **published: float) -> tuple[tuple[Part, float], ...]:
-    return tuple((Part((series,), name, statistic=statistic), value) for name, value in published.items())
+def _levels(series: Series, statistic: Statistic = mean, **published: float) -> tuple[tuple[Claimed, float], ...]:
+    return tuple((Claimed((series,), name, statistic=statistic), value) for name, value in published.items())
 
 
-def _above(best: str, others: Iterable[str], **more: Any) -> tuple[Part, ...]:
-    return tuple(Part(OVERALL, best, other, **more) for other in others)
+def _above(best: str, others: Iterable[str], **more: Any) -> tuple[Claimed, ...]:
+    return tuple(Claimed(OVERALL, best, other, **more) for other in others)
 
 
 def _nmutinf(regime: str) -> Series:
     return Series("NMutInf", "nmutinf", ("raw",), (regime,), K)
 
 
-def _bias(name: str, earlier: bool) -> Part:
-    return Part((BIAS,), name, least=0.0 if earlier else -np.inf, most=np.inf if earlier else 0.0)
+def _bias(name: str, earlier: bool) -> Claimed:
+    return Claimed((BIAS,), name, least=0.0 if earlier else -np.inf, most=np.inf if earlier else 0.0)
 
 
 _CONFLICTING = Series("MRR", "mrr", ("C",), ("conflicting",))
 _TWO = Series("MRR", "mrr", ("balanced",), DUAL)
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     _claim(
         "mrr_conflicting", "With one conflicting document MechLight has the highest MRR, then IG, then FA.",
         "median MRR over models and datasets: mechlight .345, ig .310, fa .175 (attn: mean .147)", "MRR",
-        (*_ordered(_CONFLICTING, ("mechlight", "ig", "fa"), median), Part((_CONFLICTING,), "mechlight", "attn", median)),
+        (*_ordered(_CONFLICTING, ("mechlight", "ig", "fa"), median), Claimed((_CONFLICTING,), "mechlight", "attn", median)),
         levels=(*_levels(_CONFLICTING, median, mechlight=0.345, ig=0.310, fa=0.175), *_levels(_CONFLICTING, attn=0.147)),
     ),
     _claim(
@@ -251,14 +251,15 @@ CLAIMS: tuple[Claim, ...] = (
         "nmutinf_conflicting", "With one conflicting document FA removes the most uncertainty about the answer's origin, then "
         "MechLight, then IG and attention.",
         "NMutInf: fa 19.8 %, mechlight 16.5 %, ig and attn 9 %", "share of the uncertainty",
-        (*_ordered(_nmutinf("conflicting"), ("fa", "mechlight", "ig")), Part((_nmutinf("conflicting"),), "mechlight", "attn")),
+        (*_ordered(_nmutinf("conflicting"), ("fa", "mechlight", "ig")),
+         Claimed((_nmutinf("conflicting"),), "mechlight", "attn")),
         levels=_levels(_nmutinf("conflicting"), fa=0.198, mechlight=0.165, ig=0.09, attn=0.09),
     ),
     _claim(
         "nmutinf_double_conflicting", "With two conflicting documents MechLight removes more of the uncertainty about the "
         "answer's origin than FA.",
         "NMutInf: mechlight 24.9 %, fa 17.9 %", "share of the uncertainty",
-        (Part((_nmutinf("double_conflicting"),), "mechlight", "fa"),),
+        (Claimed((_nmutinf("double_conflicting"),), "mechlight", "fa"),),
         levels=_levels(_nmutinf("double_conflicting"), mechlight=0.249, fa=0.179),
     ),
     _claim(
@@ -278,14 +279,14 @@ CLAIMS: tuple[Claim, ...] = (
         "near_zero", "IG and attention are near zero on \"context or memory?\" and on \"which document?\".",
         "IG and attention near zero on RQ1 and RQ2", "normalised, root mean square over cells",
         tuple(
-            Part((series,), name, statistic=size, least=-np.inf, most=NEAR_ZERO)
+            Claimed((series,), name, statistic=size, least=-np.inf, most=NEAR_ZERO)
             for name in ("ig", "attn") for series in (MARGIN, BETWEEN)
         ),
     ),
     _claim(
         "length", "All four get worse with longer contexts.", "everything gets worse with longer contexts",
         "normalised value per standard deviation of the lengths",
-        tuple(Part((series,), name, least=-np.inf, most=0.0) for name in METHODS for series in SLOPES), "length",
+        tuple(Claimed((series,), name, least=-np.inf, most=0.0) for name in METHODS for series in SLOPES), "length",
     ),
     _claim(
         "earlier", "The attention methods favour the earlier document.", "attention methods favour the earlier document",

@@ -22,7 +22,7 @@ import pandas as pd
 from heval_core.evaluation.ranking import Ranking, ranking, with_exceeds
 from heval_core.records import FOLLOWED
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.statistics.values import Questions, Value, average, total
+from heval_core.statistics.values import Resampled, Value, average, total
 from heval_core.store.reader import Reader
 from heval_core.techniques.shared.context_use import pareto_front
 
@@ -114,7 +114,7 @@ class Expected(NamedTuple):
 def points(results: Reader, model: str, dataset: str) -> list[Point]:
     """Return the techniques that were asked with both kinds of documents, as they are published in `pareto`."""
     rows = results.query(_COUNTED, [model, dataset])
-    questions = Questions(results.resamples(dataset), rows["fact_id"])
+    questions = Resampled(results.resamples(dataset), rows["fact_id"])
     return points_of(
         {
             str(technique): questions.means(

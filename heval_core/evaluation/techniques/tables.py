@@ -20,13 +20,13 @@ from typing import Any
 
 import pandas as pd
 
-from heval_core.evaluation.findings.cub import WANTED, Cell
+from heval_core.evaluation.findings.cub import WANTED, CubCell
 from heval_core.evaluation.ranking import with_exceeds
 from heval_core.evaluation.techniques import features, front
 from heval_core.plugins import catalogue
 from heval_core.records import CELL, CONTEXT_KINDS, EVERY_REGIME, FOLLOWED, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
-from heval_core.statistics.values import Questions, Value, total
+from heval_core.statistics.values import Resampled, total
 from heval_core.store.kinds import BEHAVIOUR, INSTANCE, TRIAL
 from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
@@ -53,7 +53,6 @@ _MISSING = {
     "bcu_unknown": "The model knew every one of these answers from memory.",
     "accuracy": "The true answer of none of these questions is known.",
 }
-Means = dict[tuple[str, str], Value]
 # The least and the largest possible value; of other measures 0 and 1.
 ENDS = {"ccu": (-1.0, 1.0)}
 # The same of what an answer is ahead of another one, or behind it.
@@ -107,7 +106,7 @@ def _ccu(row: Mapping[str, Any]) -> float | None:
         raise HEvalError(f"Instance {row['instance_id']}: {error}") from error
 
 
-def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry], resamples: Mapping[str, Resamples]) -> list[Cell]:
+def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry], resamples: Mapping[str, Resamples]) -> list[CubCell]:
     """Write all rows, once `behaviour` and `instance` have theirs; nothing where techniques were not compared.
 
     Returns what findings are made of.
@@ -144,10 +143,10 @@ def _sizes(store: ShardStore, entries: Sequence[Entry]) -> pd.DataFrame:
 
 def _of_cell(
     model: str, dataset: str, answers: pd.DataFrame, resamples: Resamples
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Cell]:
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], CubCell]:
     """Return rows of `cell_behaviour` and of `pareto` of one model and dataset, and the same for findings."""
     key = {"model": model, "dataset": dataset}
-    questions = Questions(resamples, answers["fact_id"])
+    questions = Resampled(resamples, answers["fact_id"])
     own = {str(technique): rows for technique, rows in answers.groupby("technique", sort=False)}
     regular = own.get(TECHNIQUE, answers[:0])
     by_technique = {technique: means(rows, questions) for technique, rows in own.items()}
@@ -156,11 +155,11 @@ def _of_cell(
     rows = with_exceeds(rows, "technique", ("regime", "measure"))
     conflicting = regular[regular["regime"] == "conflicting"]
     memory = questions.spearman(conflicting["fact_id"], conflicting["memory_strength"], conflicting["bcu"])
-    cell = Cell(model, dataset, _wanted(by_technique), _wanted(ahead), memory)
+    cell = CubCell(model, dataset, _wanted(by_technique), _wanted(ahead), memory)
     return rows, front.rows_of(key, by_technique, answers, resamples), cell
 
 
-def _wanted(found: Mapping[str, Means]) -> dict[str, Means]:
+def _wanted(found: Mapping[str, front.Means]) -> dict[str, front.Means]:
     """Select by technique what findings need: a store has many cells, and every number has its replicates."""
     kept = {name: {key: value for key, value in values.items() if key in WANTED} for name, values in found.items()}
     return {name: values for name, values in kept.items() if values}
@@ -190,7 +189,7 @@ def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("technique", key=lambda techniques: techniques.map(order), kind="stable")
 
 
-def means(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[float, float]] = ENDS) -> Means:
+def means(rows: pd.DataFrame, questions: Resampled, ends: Mapping[str, tuple[float, float]] = ENDS) -> front.Means:
     """Compute (regime, measure) ▶ its mean over answers of one technique. rows: their fact_id, regime, knew and metrics."""
     columns = {}
     for regime in (*CONTEXT_KINDS, TOTAL):
@@ -209,7 +208,7 @@ def means(rows: pd.DataFrame, questions: Questions, ends: Mapping[str, tuple[flo
     return by_measure
 
 
-def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Means:
+def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Resampled) -> front.Means:
     """Return what a technique is ahead of Regular, over the instances that both answered: ahead on some of them, behind on
     others.
     """
@@ -222,7 +221,7 @@ def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Questions) -> Mea
     return {key: value.less(behind[key]) for key, value in ahead.items()}
 
 
-def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str, Any]]:
+def rows_of(key: Mapping[str, str], found: front.Means, ahead: front.Means) -> list[dict[str, Any]]:
     """Return the rows of one technique, with replicates as `drawn`.
 
     key: model, dataset and technique. ahead: `gains`; empty where Regular was not asked.
@@ -243,7 +242,7 @@ def rows_of(key: Mapping[str, str], found: Means, ahead: Means) -> list[dict[str
     return rows
 
 
-def _reason(regime: str, measure: str, values: Means) -> str:
+def _reason(regime: str, measure: str, values: front.Means) -> str:
     needed = DISCRIMINATIONS.get(measure, () if regime == TOTAL else (regime,))
     absent = [f"{kind.replace('_', '-')} documents" for kind in needed if (kind, "bcu") not in values]
     if absent:

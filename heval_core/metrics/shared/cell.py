@@ -19,7 +19,7 @@ DEFAULT_K = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Positions:
     """Token positions in the prompts of N instances, padded to the longest prompt n.
 
     ranked: (N, n) bool, the tokens that are ranked. documents, gold: per document, (N, n) bool.
@@ -49,7 +49,7 @@ class Layout:
         answer_tokens: Sequence[Sequence[Sequence[int]]],
         groups: Sequence[str],
         ranked_end: Sequence[int] | None = None,
-    ) -> Layout:
+    ) -> Positions:
         """Build the layout from ragged columns: each instance's length, spans of documents, gold tokens, and the token after
         the last ranked one (by default its length).
         """
@@ -68,16 +68,16 @@ class Layout:
                 marked[row, list(tokens)] = True
         return cls(ranked, tuple(spans), tuple(gold), np.asarray(groups, dtype=str))
 
-    def rows(self, chosen: np.ndarray) -> Layout:
+    def rows(self, chosen: np.ndarray) -> Positions:
         """Return the instances chosen by (N,) bools or indices."""
 
         def cut(marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
             return tuple(mask[chosen] for mask in marks)
 
-        return Layout(self.ranked[chosen], cut(self.documents), cut(self.gold), self.groups[chosen])
+        return Positions(self.ranked[chosen], cut(self.documents), cut(self.gold), self.groups[chosen])
 
 
-class Measured(NamedTuple):
+class MeasuredValues(NamedTuple):
     """(N,) values that the batch job measured with the model, and the random control's; NaN if not measured."""
 
     value: np.ndarray
@@ -101,9 +101,9 @@ class Cell:
     instances. fixed: the explainer's scores for the first document's answer, if they were computed.
     """
 
-    layout: Layout
+    layout: Positions
     scores: np.ndarray
-    measured: Mapping[tuple[str, str], Measured] = field(default_factory=dict)
+    measured: Mapping[tuple[str, str], MeasuredValues] = field(default_factory=dict)
     priorities: np.ndarray | None = None
     fixed: Fixed | None = None
     _memo: dict[Any, Any] = field(default_factory=dict, repr=False)

@@ -19,7 +19,7 @@ PROTECTED = "_protected"
 
 
 @dataclass(frozen=True)
-class Question:
+class ResearchQuestion:
     """A question that measures answer.
 
     title: its name on pages and in links. link: the link parameter that holds the chosen measure.
@@ -34,10 +34,10 @@ class Question:
 QUESTIONS = {
     question.key: question
     for question in (
-        Question("RQ1", "Context or memory?", "memory"),
-        Question("RQ2", "Which document?", "document"),
-        Question("RQ3", "Which token?", "token"),
-        Question("faithfulness", "Is it faithful?", "faithful"),
+        ResearchQuestion("RQ1", "Context or memory?", "memory"),
+        ResearchQuestion("RQ2", "Which document?", "document"),
+        ResearchQuestion("RQ3", "Which token?", "token"),
+        ResearchQuestion("faithfulness", "Is it faithful?", "faithful"),
     )
 }
 

@@ -9,7 +9,7 @@ from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import PROTECTED, Mean
 from heval_core.records import REPLACEMENTS
 from heval_core.records.groups import MEMORY, document_of
-from heval_core.statistics.values import SMALLEST_GROUP, Column, Each, Value, mean_of
+from heval_core.statistics.values import SMALLEST_GROUP, Each, Sums, Value, mean_of
 
 
 def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
@@ -53,7 +53,7 @@ class MeasuredMetric:
         for each in self.each(cell, k):
             value = mean_of(each.part, [each], self.smallest_group)
             if np.isfinite(value.chance):
-                value = value._replace(chance_columns=(Column.of(each.chance),))
+                value = value._replace(chance_columns=(Sums.of(each.chance),))
             elif value.unavailable is None:  # it says something above random scores alone
                 value = Value(value.part, sizes=value.sizes, unavailable="the random control lacks some of these answers")
             values.append(value)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from heval_core.metrics.shared import broken_ties
-from heval_core.metrics.shared.cell import Cell, Layout
+from heval_core.metrics.shared.cell import Cell, Positions
 from heval_core.metrics.shared.measure import Mean, means_of_used
 from heval_core.records.groups import context_groups
 from heval_core.statistics.scores import Ties
@@ -144,7 +144,7 @@ def of_answer(cell: Cell, expected: Callable[[int, int, int], float]) -> list[Ea
 DIGITS = 9
 
 
-def segment_shares(layout: Layout, scores: np.ndarray, segments: Sequence[np.ndarray]) -> np.ndarray:
+def segment_shares(layout: Positions, scores: np.ndarray, segments: Sequence[np.ndarray]) -> np.ndarray:
     """Compute the sum of each segment's scores over that of all absolute scores: (N, n) scores and S bool segments (N, n) ▶
     (N, S).
 

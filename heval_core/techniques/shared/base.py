@@ -39,7 +39,7 @@ class FinalPrompt:
 
 
 @dataclass(frozen=True)
-class Question:
+class Answerable:
     """An instance with the tokens that count as its answers, for one model.
 
     accepted: first tokens of the answer that the document promotes. memory_id: Regular's own next token without documents.
@@ -59,7 +59,7 @@ class Development:
 
     lm: LanguageModel
     dataset: str
-    questions: Mapping[str, tuple[Question, ...]]
+    questions: Mapping[str, tuple[Answerable, ...]]
     seed: int = 0
     known: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 

@@ -40,7 +40,7 @@ class Weights:
     least: float = -np.inf
 
 
-class Control:
+class TextControl:
     """What annotators declare that read nothing but what a reader sees."""
 
     family = "control"
