@@ -63,8 +63,8 @@ def writer_of(text: str) -> ClaimWriter:
     if not model.strip():
         raise HEvalError(f"{text!r} names no writer; give {SHIPPED}, a model, or MODEL(prompt=ID).")
     if Path(model).is_file() and not model.endswith(".gguf"):
-        own = f"explanations that are written already stand in the file of claims: --claims {model} --writers {SHIPPED}"
-        raise HEvalError(f"The writer {model!r} is a file, and no model; {own}.")
+        advice = f"explanations that are written already stand in the file of claims: --claims {model} --writers {SHIPPED}"
+        raise HEvalError(f"The writer {model!r} is a file, and no model; {advice}.")
     if not opened:
         return ClaimWriter(model)
     name, _, prompt = (part.strip() for part in options.removesuffix(")").partition("="))
