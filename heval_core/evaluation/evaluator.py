@@ -44,7 +44,11 @@ def computing(source: str, declared: bool = True) -> str:
     """Return the code of a module that decides its results. declared: also what its classes declare, titles for instance."""
     kept = []
     members = (ast.FunctionDef, ast.AnnAssign, *((ast.Assign,) if declared else ()))
-    for node in ast.parse(source).body:
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:  # somebody is writing a plug-in, which is not used
+        return source
+    for node in statements:
         if isinstance(node, ast.ClassDef):
             node.body = [member for member in node.body if isinstance(member, members)]
         for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"

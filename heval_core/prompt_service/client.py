@@ -191,7 +191,7 @@ def ask(request: ServiceRequest) -> Any:
     return begin(request).wait()
 
 
-class Expected(TypedDict):
+class AsStored(TypedDict):
     """What is stored of a prompt's answer: its tokens, and the logits of its candidates' first tokens."""
 
     tokens: list[str]
@@ -235,13 +235,13 @@ class HeadsRequest(TypedDict):
     template: list[list[int]]
     answer: NotRequired[int]
     foil: NotRequired[int]
-    expected: NotRequired[Expected]
+    expected: NotRequired[AsStored]
 
 
 ServiceRequest = AnswerRequest | HeadsRequest
 
 
-def asked_as_stored(instance: StoredInstance) -> Expected:
+def asked_as_stored(instance: StoredInstance) -> AsStored:
     """What a request about a stored instance expects, so that the child refuses where its model answers otherwise."""
     return {
         "tokens": list(instance.tokens),

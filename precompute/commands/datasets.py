@@ -104,7 +104,7 @@ def _summary(name: str, models: list[Identity], options: argparse.Namespace, sto
 
     def left_out(record: Any) -> None:
         if options.left_out and model is read_as[0]:
-            say(f"{record.place}: {record.reason}")
+            say(f"{record.location}: {record.reason}")
 
     of_regimes, read_as = list[dict[str, Any]](), list[Identity | None](models) or [None]
     for model in read_as:

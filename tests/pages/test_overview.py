@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from heval_core.evaluation.board.conclusion import conclusion
-from heval_core.store.filters import Filter
+from heval_core.store.filters import NOT_ANSWER, BestToken, Filter
 from heval_core.ui import overview as page
 from heval_core.ui.overview import pair
 from tests.board.planted import level, planted
@@ -27,9 +27,9 @@ def test_any_pattern_but_the_answer_can_be_asked_for(demo):
             "WHERE explainer = 'mechlight' AND pattern <> 'answer' AND NOT contains(regime, '.')"
         )["instance_id"]
     )
-    assert set(demo.instance_ids(Filter(best=("mechlight: not answer",)))) == wrong
-    assert not wrong & set(demo.instance_ids(Filter(best=("mechlight: answer",))))
-    assert "mechlight: not answer" in demo.best_tokens()
+    assert set(demo.instance_ids(Filter(best=(BestToken("mechlight", NOT_ANSWER),)))) == wrong
+    assert not wrong & set(demo.instance_ids(Filter(best=(BestToken("mechlight", "answer"),))))
+    assert BestToken("mechlight", NOT_ANSWER) in demo.best_tokens()
 
 
 @pytest.mark.parametrize("asked", [{}, {"model": "demo-gpt2"}], ids=str)
@@ -63,7 +63,9 @@ def test_a_door_promises_as_many_instances_as_its_list_has(demo):
     right, wrong = (value.partition(":")[0] for value in asked["best"])
     made = board(demo, Filter(dataset=("world_capital",), technique=("regular",), explained=True))
     assert (right, wrong) == pair(made)
-    ids = demo.instance_ids(Filter(dataset=("world_capital",), best=tuple(asked["best"])))
+    ids = demo.instance_ids(
+        Filter(dataset=("world_capital",), best=tuple(BestToken(*value.split(": ")) for value in asked["best"]))
+    )
     assert f"{len(ids):,} instances in which" in html_of(app)
     assert f"**1** of {len(ids):,}" in text_of(open_well("instances", **asked))
 

@@ -9,7 +9,7 @@ import pytest
 
 from heval_core.evaluation.orders import SORTED_BY
 from heval_core.records import HEvalError
-from heval_core.store.filters import Filter
+from heval_core.store.filters import BestToken, Filter
 from heval_core.ui.listing import PAGE
 from tests.pages.opening import address_of, open_page, text_of
 
@@ -23,11 +23,11 @@ def test_what_is_on_top_for_several_explainers_is_a_filter(demo):
         return set(found["instance_id"])
 
     both = having("mechlight", "question") & having("fa", "answer")
-    chosen = Filter(best=("mechlight: question", "fa: answer"))
+    chosen = Filter(best=(BestToken("mechlight", "question"), BestToken("fa", "answer")))
     assert both
     assert set(demo.instance_ids(chosen)) == both
-    assert demo.instance_ids(Filter(best=("fa' OR 1=1 --: answer",))) == demo.instance_ids(Filter(best=("fa",))) == []
-    app = open_page("instances", best=list(chosen.best))
+    assert demo.instance_ids(Filter(best=(BestToken("fa' OR 1=1 --", "answer"),))) == []
+    app = open_page("instances", best=[*map(str, chosen.best)])
     assert app.multiselect(key="best").value == list(chosen.best)
     assert counted(app) == f"**1** of {len(both):,}"
 
