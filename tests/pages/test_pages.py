@@ -92,9 +92,9 @@ def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, prints):
                    "--question", "What is the capital of Kenya?", "--format", "json", "--generate", "3",
                    "--explainers", "attn,attnlrp", "--device", "cpu")  # fmt: skip
     printed = json.loads(asked.out.strip().splitlines()[-1])
-    assert shown["tokens"] == printed["tokens"]
+    assert [*shown.tokens] == printed["tokens"]
     for key, matrix in printed["generated"]["matrix"].items():
-        assert np.array(shown["generated"]["matrix"][key]["values"]) == pytest.approx(np.array(matrix["values"]), abs=1e-4)
+        assert np.array(shown.generated.matrix[key].values) == pytest.approx(np.array(matrix["values"]), abs=1e-4)
     assert set(printed["generated"]["matrix"]) >= {"attn", "attnlrp", "document"}
 
 

@@ -112,8 +112,8 @@ def test_the_features_and_the_search_are_those_of_the_page(store, told):
     assert shown["as good as the chosen one"].tolist() == [search.ties] * 4 == [2] * 4
     assert set(shown["chosen"]) == {search.chosen}
     costs = section(store, "techniques_costs").shown[0].frame().set_index("technique")
-    assert costs.loc["COIECD"].tolist() == ["2", "tuned", "2"]
-    assert costs.loc["Regular"].tolist() == ["1", "nothing", "–"]
+    assert [*map(str, costs.loc["COIECD"])] == ["2", "tuned", "2"]
+    assert [*map(str, costs.loc["Regular"])] == ["1", "nothing", "–"]
 
 
 def test_a_folder_has_tables_figures_and_sentences_and_what_is_not_available_stays_text(store, told, tmp_path):
