@@ -19,11 +19,11 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, so that adding one breaks nothing; nor is
 # one without code, which says what its folder holds.
 CEILINGS = {
-    "lines of the product": 28_141,
-    "files of the product": 253,
+    "lines of the product": 28_180,
+    "files of the product": 254,
     "lines of demo and benchmarks": 2_491,
-    "lines of tests": 26_704,
-    "files of tests": 227,
+    "lines of tests": 26_750,
+    "files of tests": 229,
     "lines of JS and CSS": 2_658,
     "words of docs": 13_969,
 }

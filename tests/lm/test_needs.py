@@ -52,8 +52,9 @@ def test_what_needs_it_is_refused_and_nothing_is_run(lm, monkeypatch, take_away,
         require(lm, method.needs)  # these models have everything
     take_away(lm, monkeypatch)
     monkeypatch.setattr(lm, "tokenise", lambda *_: pytest.fail("the prompt was read"))
-    for key, method in catalogue.explainers().items():
-        if key in refused:
+    assert all(need in method.needs for key, method in catalogue.explainers().items() if key in refused)
+    for method in catalogue.explainers().values():
+        if need in method.needs:
             kind = lm.model.config.model_type
             told = rf"{lm.key} \({kind}\) .*\. What needs {need} cannot be used with it; all else can"
             with pytest.raises(HEvalError, match=told):
