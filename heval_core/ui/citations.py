@@ -150,7 +150,8 @@ def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[st
                 f"{_SHORT.get(measure, 'share')} {value}{beside}" + ("" if shared else f", by {best[writer]}"),
             )
         if rivals := [key for key in ranks.controls if not names.control(key)]:
-            how, own = "better" if rivals[0] in ranks.better else "as well", rows.loc[(writer, rivals[0])]["value"]
+            how, than = ("better", "than") if rivals[0] in ranks.better else ("as well", "as")
+            how, own = f"{how} {than} that reader" if ahead else how, rows.loc[(writer, rivals[0])]["value"]
             clause += f"; but the explainer {plain(names.annotator(rivals[0]))} does {how} ({number(own)})"
         clauses.append(f"on explanations by **{plain(writer)}**: {clause}")
     # Who only guesses, or is not ahead of a control, is not best.

@@ -1,6 +1,7 @@
 """The page Citations on a planted file: both views, its numbers against the table's, its lists, and hostile text."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -94,7 +95,8 @@ def test_an_answer_no_better_than_chance_is_called_so(cells):
     over = cells.assign(**{name: cells[name].mask(guessed, 1.0) for name in ("value", "low", "high")}).drop(columns="exceeds")
     text = answer(over, "f1", "full", ("careful",), NAMES)
     assert text.startswith("On explanations by **careful**: no reader does better than the control Random (1.00); the highest")
-    assert "; but the explainer " in text
+    # The control is above both: what the explainer is compared with is said.
+    assert re.search(r"; but the explainer .* does (better than|as well as) that reader \(", text)
     one_low = cells.assign(low=cells["low"].where(cells["writer"] != "padding", low))
     assert answer(one_low, "f1", "full", tuple(WRITERS), NAMES).count("no better than guessing") == 1
     assert "no better" not in answer(cells, "f1", "full", tuple(WRITERS), NAMES)
