@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,8 @@ if TYPE_CHECKING:  # importing this costs no torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from heval_core.explaining.answer import Answer
-    from heval_core.explaining.pipeline import ExplainedRequest
+    from heval_core.explaining.pipeline import ExplainedRequest, Request
+    from heval_core.explaining.whole_answer import Wanted
     from heval_core.lm.model import LanguageModel
 
 Say = Callable[[str], None] | None
@@ -59,26 +61,21 @@ def explain(
     """Explain which tokens of a prompt the first word of a model's answer came from.
 
     Args:
-        model: a name that `models` lists, a Hugging Face id, a folder, a model in memory with its `tokenizer`, or the
-            result of `heval_core.lm.loading.load`, which loads a model once for many prompts. A model in memory stays on its
-            device; it is put into evaluation mode, decodes greedily afterwards, and runs GELUs and its unembedding faster (the
-            same numbers).
-        question: what the model is asked.
-        context: the documents: a text or a list of them, or LangChain's or LlamaIndex's documents, which have names.
-        tokenizer: of a model in memory, and of no other.
+        model, tokenizer: a name that `models` lists, a Hugging Face id, a folder, what `heval_core.lm.loading.load` returns,
+            or a model in memory with its tokenizer. That one stays on its device; it is put into evaluation mode, decodes
+            greedily afterwards, and runs GELUs and its unembedding faster (the same numbers).
+        question, context: what the model is asked, and documents: texts, or LangChain's or LlamaIndex's, which have names.
         explainers: keys, with options (`"fa(target=prob)"`); by default the batch job's.
         context_answer: each document's answer, which tells where the model's came from.
         memory_answer: what the model is taken to remember; by default it is asked without context.
         target: `answer` explains the answer given, `context` the first document's.
         match: the group is decided by the answer's first token (`first`), by its text (`text`), or within it (`within`).
-        template: `chat` asks through the tokenizer's chat template; or a layout with {documents} and {question}; by default
-            the model's own.
+        template: `chat` (the tokenizer's), or a layout with {documents} and {question}; by default the model's own.
         device, dtype: where and in which precision a model is loaded; for one that is loaded already they stay `auto`.
         say: called with what it will take, in one sentence, before it begins; a terminal and a notebook show how far it is.
 
     Returns:
-        The prompt with each explainer's scores, (n,) for its n tokens. An explainer that this model does not allow is left
-        out, and its reason stands in `refused`.
+        The prompt with scores, (n,) for its n tokens; `refused` says why an explainer is missing.
 
     Raises:
         HEvalError: with one sentence, if an argument is wrong, the prompt cannot be explained, or no explainer can.
@@ -86,15 +83,10 @@ def explain(
     check_options(match, target, template, dtype)
     request = request_of(question, context, context_answer, memory_answer)
     chosen, lm = methods_of(explainers), _language_model(model, tokenizer, device, dtype)
-    from heval_core.explaining.pipeline import able_of, explain_request
-    from heval_core.explaining.price import passes_of
-    from heval_core.explaining.whole_answer import tokenised
-    from heval_core.lm.passes import progress
+    from heval_core.explaining.pipeline import explain_request
 
-    with lm.asked_in(template):
-        prompt = tokenised(lm, request)
-        with progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], None), say):
-            return Explanation(explain_request(lm, request, chosen, match=match, target=target), request.names)
+    with lm.asked_in(template), _progress(lm, request, chosen, None, say):
+        return Explanation(explain_request(lm, request, chosen, match=match, target=target), request.names)
 
 
 def explain_answer(
@@ -132,18 +124,29 @@ def explain_answer(
     request = request_of(question, context, answer=answer)
     chosen, lm = methods_of(explainers), _language_model(model, tokenizer, device, dtype)
     from heval_core.explaining.answer import explained_answer
-    from heval_core.explaining.pipeline import able_of
-    from heval_core.explaining.price import passes_of, too_dear
+    from heval_core.explaining.price import too_dear
     from heval_core.explaining.whole_answer import WRITTEN, Wanted, tokenised
+
+    wanted = Wanted(generate or WRITTEN, answer, bounds=bounds)
+    with lm.asked_in(template):
+        dear = too_dear(tokenised(lm, request), chosen) if explainers is None else {}
+        chosen = [method for method in chosen if method.key not in dear]
+        with _progress(lm, request, chosen, wanted, say):
+            result = explained_answer(lm, request, chosen, wanted)
+    return replace(result, generated=replace(result.generated, refused=result.generated.refused | dear))
+
+
+def _progress(
+    lm: LanguageModel, request: Request, chosen: list[protocols.Method], wanted: Wanted | None, say: Say
+) -> AbstractContextManager[None]:
+    """Say what a request will take, and show how far it is. wanted: of a whole answer."""
+    from heval_core.explaining.pipeline import able_of
+    from heval_core.explaining.price import passes_of
+    from heval_core.explaining.whole_answer import tokenised
     from heval_core.lm.passes import progress
 
-    with lm.asked_in(template):
-        prompt, wanted = tokenised(lm, request), Wanted(generate or WRITTEN, answer, bounds=bounds)
-        dear = too_dear(prompt, chosen) if explainers is None else {}
-        chosen = [method for method in chosen if method.key not in dear]
-        with progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], wanted), say):
-            found = explained_answer(lm, request, chosen, wanted)
-    return replace(found, generated=replace(found.generated, refused=found.generated.refused | dear))
+    prompt = tokenised(lm, request)
+    return progress(lm, prompt, passes_of(prompt, able_of(lm, chosen)[0], wanted), say)
 
 
 def methods_of(explainers: str | Iterable[str] | None) -> list[protocols.Method]:

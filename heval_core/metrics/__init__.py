@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from heval_core.metrics.shared.measured import aopc
 
 __all__ = ["aopc", "group_rank_margin", "instance_rank_margin", "mdl", "nmutinf", "rank_at_k", "reciprocal_rank"]
-# The formulas by the modules that have them, which are imported when one is asked for.
+# The formulas, and the modules that have them, which are imported when one is asked for.
 FORMULAS = {
-    "description_length": "mdl", "document_rank": "rank_at_k", "group_margin": "group_rank_margin", "shared.measured": "aopc",
-    "instance_margin": "instance_rank_margin", "mrr": "reciprocal_rank", "mutual_information": "nmutinf",
+    "mdl": "description_length", "rank_at_k": "document_rank", "group_rank_margin": "group_margin", "aopc": "shared.measured",
+    "instance_rank_margin": "instance_margin", "reciprocal_rank": "mrr", "nmutinf": "mutual_information",
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if module := next((module for module, formula in FORMULAS.items() if name == formula), None):
-        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    if name in FORMULAS:
+        return getattr(importlib.import_module(f"{__name__}.{FORMULAS[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

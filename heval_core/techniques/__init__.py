@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from heval_core.techniques.entropy_constraint import coiecd
     from heval_core.techniques.shared.context_use import bcu, ccu, pareto_front
 
-__all__ = ["acd", "adacad", "bcu", "ccu", "cad", "coiecd", "pareto_front"]
-# The formulas by the modules that have them, which are imported when one is asked for.
+__all__ = ["acd", "adacad", "bcu", "cad", "ccu", "coiecd", "pareto_front"]
+# The formulas, and the modules that have them, which are imported when one is asked for.
 FORMULAS = {
-    "adaptive_context_aware": "adacad", "adaptive_contrastive": "acd", "context_aware": "cad", "entropy_constraint": "coiecd",
-    "shared.context_use": "bcu ccu pareto_front",
+    "adacad": "adaptive_context_aware", "acd": "adaptive_contrastive", "cad": "context_aware", "coiecd": "entropy_constraint",
+    **dict.fromkeys(("bcu", "ccu", "pareto_front"), "shared.context_use"),
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if module := next((module for module, formulas in FORMULAS.items() if name in formulas.split()), None):
-        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    if name in FORMULAS:
+        return getattr(importlib.import_module(f"{__name__}.{FORMULAS[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
