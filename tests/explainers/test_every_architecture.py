@@ -1,6 +1,7 @@
 """fa, ig, attn and mechlight on every architecture equal a literal computation on the plain model, or refuse by name."""
 
 import dataclasses
+import json
 from contextlib import suppress
 
 import numpy as np
@@ -58,6 +59,10 @@ def sentence_piece():
         vocab_size=120, special_tokens=["<s>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
     )
     tokenizer.train_from_iterator(words * 20, trainer)
+    # The trainer orders pieces of one score otherwise in every run, and so each run would try other ids.
+    vocabulary = [(piece, round(score, 6)) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
+    pieces = sorted(vocabulary[3:], key=lambda scored: (-scored[1], scored[0]))
+    tokenizer.model = models.Unigram([*vocabulary[:3], *pieces], unk_id=2)
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>"
